@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_CONCURRENCY)
 _USUAL = "the default"
 _MEMORY = "hardware.spec.memory_mib"
-_NO_LENGTH = "nothing says how long the job is: without it it has no time and no cost (say 50M, or training.tokens=)"
+_NO_LENGTH = "nothing says how long the job is: without it it has no time and no cost (give 50M, or training.tokens=)"
 
 
 MIXTURE = "mixture"

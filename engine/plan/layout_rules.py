@@ -149,7 +149,7 @@ EQUAL_STAGES: Final = LayoutRule(
     "equal_stages",
     "Pipeline stages are unequal",
     "{layers} layers over PP {pp} x interleave {interleave}: the fullest stage sets the pace, and software that "
-    "wants equal stages needs the split by hand.",
+    "needs equal stages must be given the split by hand.",
     "choose a divisor of the layers",
     Key.PARALLELISM_PP,
     lambda layout: (
@@ -182,8 +182,8 @@ LAYOUT_RULES: Final = (
     ),
     LayoutRule(
         "kv_heads",
-        "heads of keys and values divide neither by tensor parallelism nor into it",
-        "{kv_heads} heads of keys and values, TP {tp}",
+        "KV heads divide neither by tensor parallelism nor into it",
+        "{kv_heads} KV heads, TP {tp}",
         "choose a divisor or a multiple of them",
         Key.PARALLELISM_TP,
         lambda layout: (
@@ -244,8 +244,8 @@ LAYOUT_RULES: Final = (
     ),
     LayoutRule(
         "kv_heads_copied",
-        "Several devices hold the same keys and values",
-        "{kv_heads} heads of keys and values over TP {tp}: each is copied. vLLM, SGLang and TensorRT-LLM do this; "
+        "KV heads are replicated across devices",
+        "{kv_heads} KV heads over TP {tp}: each is copied. vLLM, SGLang and TensorRT-LLM do this; "
         "Megatron asks for a TP that divides them.",
         "choose a divisor of them",
         Key.PARALLELISM_TP,
@@ -264,7 +264,7 @@ LAYOUT_RULES: Final = (
     ),
     LayoutRule(
         "micro_batches",
-        "Pipeline stages wait for each other",
+        "Pipeline bubble: stages wait for each other",
         "{micro_batches} micro-batches for PP {pp}: fewer than stages, so some idle all the time.",
         "raise the global batch, or lower the micro-batch",
         Key.PARALLELISM_PP,
@@ -273,8 +273,8 @@ LAYOUT_RULES: Final = (
     ),
     LayoutRule(
         "interleaved_batches",
-        "Micro-batches do not go round the pipeline",
-        "{micro_batches} micro-batches, PP {pp}, interleave {interleave}: Megatron interleaves whole rounds alone.",
+        "Micro-batches do not fill whole rounds of the pipeline",
+        "{micro_batches} micro-batches, PP {pp}, interleave {interleave}: Megatron interleaves only whole rounds.",
         "choose a global batch of whole rounds",
         Key.PARALLELISM_INTERLEAVE,
         lambda layout: (np.asarray(layout.interleave) == 1) | _divides(layout.micro_batches, layout.pp),

@@ -41,14 +41,14 @@ _CONTRADICTIONS = frozenset(
 """Warnings that say a configuration asks for what cannot be."""
 
 _WASTE: Mapping[str, str] = {
-    "less_checkpointing": "Recomputation that memory does not ask for",
-    "no_offload": "Offload that memory does not ask for",
-    "mixed_precision": "Long numbers where short ones would do",
-    "less_sharding": "Sharding that memory does not ask for",
+    "less_checkpointing": "Unnecessary recomputation",
+    "no_offload": "Unnecessary offload",
+    "mixed_precision": "Higher precision than needed",
+    "less_sharding": "Unnecessary sharding",
     "micro_batch": "Micro-batches smaller than memory allows",
-    "fused_attention": "Attention in separate kernels",
+    "fused_attention": "Unfused attention",
     "batch": "Fewer requests at once than memory allows",
-    "gpu_layers": "Layers beside the accelerator",
+    "gpu_layers": "Layers left on the CPU",
 }
 """What remedies of these kinds do away with."""
 
@@ -175,7 +175,7 @@ def _idle_memory(case: EstimatedPlan) -> Iterator[Finding]:
         detail = (
             f"{format_bytes(capacity - most)} of {format_bytes(capacity)} a device stay free ({format_percent(share)})"
         )
-        yield Finding("idle_memory", "Memory that nothing uses", detail)
+        yield Finding("idle_memory", "Unused memory", detail)
 
 
 def _bubble(case: EstimatedPlan) -> Iterator[Finding]:
@@ -183,4 +183,4 @@ def _bubble(case: EstimatedPlan) -> Iterator[Finding]:
     share = mean(computation.parts.get("pipeline_bubble", 0.0)) / mean(computation.step_seconds.value)
     if share >= LEAST_BUBBLE:
         detail = f"{format_percent(share)} of a step; more micro-batches, or a larger interleave, fill it"
-        yield Finding("bubble", "Pipeline stages wait for each other", detail)
+        yield Finding("bubble", "Pipeline bubble: stages wait for each other", detail)

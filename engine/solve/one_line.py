@@ -97,7 +97,7 @@ def plan_of_line(
             values.pop(_EPOCHS, None)  # they are counted in the tokens
     if line.task == FIT and not line.has(_MODEL):
         hint = "name an algorithm, such as xgboost_like or kmeans"
-        raise PlanError("nothing says what is fitted", hint=hint, place=Place(field=_MODEL))
+        raise PlanError("no algorithm named", hint=hint, place=Place(field=_MODEL))
     plan = edited(open_plan(line.task), {_MODEL: usual_models(facts)[-1], **values}, facts).plan
     if not line.has(Key.INFERENCE_ENGINE) and (guess := _usual_engine(plan, machine, facts, is_open=is_open)):
         engine, where = guess
@@ -185,21 +185,21 @@ def _length(line: OneLine) -> Iterator[Assumption]:
         return
     if line.has(Key.TRAINING_SAMPLES):
         if not line.has(_EPOCHS):
-            yield Assumption(_EPOCHS, 1, "1 epoch of the samples, each as long as the sequence (say 3 epochs)")
+            yield Assumption(_EPOCHS, 1, "1 epoch of the samples, each as long as the sequence (or give 3 epochs)")
         return
     usual = vocabulary().usual.get(line.task, {}).get(_TOKENS)
     if usual is not None:
         epochs = float(str(line.values.get(_EPOCHS, 1)))
         count = format_count(usual * epochs, decimals=0)
         factor = f", {epochs:g} times {format_count(usual, decimals=0)}" if epochs != 1 else ""
-        yield Assumption(_TOKENS, usual * epochs, f"{count} tokens{factor} (say 50M, or {_TOKENS}=)")
+        yield Assumption(_TOKENS, usual * epochs, f"{count} tokens{factor} (give 50M, or {_TOKENS}=)")
 
 
 def _pace(line: OneLine) -> Iterator[Assumption]:
     """Yield how often users send a request where they are not said to wait for each other."""
     if line.has(Key.INFERENCE_USERS) and not line.has(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS):
         pause = vocabulary().usual[INFER][Key.INFERENCE_SECONDS_BETWEEN_REQUESTS]
-        why = f"users send a request every {pause:g} s (say 64 requests at once, or 3 requests/s)"
+        why = f"users send a request every {pause:g} s (or give 64 requests at once, or 3 requests/s)"
         yield Assumption(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, pause, why)
 
 
@@ -209,7 +209,7 @@ def _settings_of_the_model(line: OneLine, plan: Plan) -> Iterator[Assumption]:
         value = plan.value(path)
         if line.task == TRAIN and not line.has(path) and value not in (None, AUTO):
             label = "steps" if path.endswith("steps") else "batch"
-            yield Assumption(path, value, f"{label} {value} (say another, or {path}=)")
+            yield Assumption(path, value, f"{label} {value} (give another, or {path}=)")
 
 
 COMMAND = ("capacity-tui", "plan")

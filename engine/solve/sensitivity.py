@@ -69,21 +69,21 @@ UNLIKE = "unlike."
 _ANY = Range(0.5, 2.0)
 
 _WORDS = {
-    "base": "what no part explains",
-    "kernels": "rates of matrix products and attention",
+    "base": "unexplained scatter",
+    "kernels": "speed of matrix products and attention",
     "attention": "attention over long sequences",
     "outside": "driver context and fragmentation",
     "activations": "activations and buffers",
-    "unnamed": "software without a name",
+    "unnamed": "framework not named",
     "adapted": "a frozen base under an adapter",
-    "offloaded": "states on the host",
+    "offloaded": "states in host memory",
     "mixture": "experts",
     "known": "constants of the algorithm",
     "overhead": "launches and other overhead",
     "optimizer": "the optimizer's step",
     "pipeline_bubble": "idle pipeline stages",
-    "release": "a release that the plan does not name",
-    "count": "a way to count memory that few published runs share",
+    "release": "framework release not named",
+    "count": "memory counted in a way few published runs use",
 }
 """What brings spread in, by the names of ``profiles/reliability.yaml``."""
 
@@ -290,13 +290,13 @@ MEASUREMENTS = (
     ),
     Measurement(
         "benchmark",
-        "what is assumed of this processor, measured on it",
+        "the assumptions about this processor, measured on it",
         "capacity-tui detect --benchmark",
         settles=(f"{ASSUMED}cpu-",),
     ),
     Measurement(
         "price",
-        "the price of an hour that you are offered",
+        "the hourly price that you are offered",
         f"capacity-tui plan PLAN --set {PRICE}=USD",
         settles=(PRICE,),
     ),

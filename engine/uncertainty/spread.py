@@ -24,7 +24,7 @@ _WORDS = {
     "unnamed": "no framework or engine named",
     "adapted": "the frozen base",
     "outside": "memory outside the allocator",
-    "offloaded": "states on the host",
+    "offloaded": "states in host memory",
     "mixture": "experts",
     "emulated": "16 bits without units",
     "own_runs": "runs of your own",

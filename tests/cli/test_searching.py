@@ -70,7 +70,7 @@ def test_people_see_the_best_and_what_excluded_the_rest(
         (["--vary", "wibble=1"], "no field is called"),
         (["--vary", "tensor=1"], "did you mean parallelism.tp?"),
         (["--vary", "precision=fp9"], "did you mean fp8?"),
-        (["--vary", "tp=auto"], "auto is no value to try"),
+        (["--vary", "tp=auto"], "auto is not a value to try"),
         (["--vary", "tp=1,2", "--vary", "parallelism.tp=4"], "varies twice"),
         (["--vary", "learning_rate=1..9:0"], "not a step"),
         (["--limit", "time"], "not a limit"),

@@ -159,7 +159,7 @@ def test_what_lies_outside_of_a_modes_ranges_is_said_with_the_reason() -> None:
     told = modes_of(open_plan("llama-3-8b", name="h100-sxm-80gb", devices=8))["conservative"].filled_by
     assert told is not None
     texts = " | ".join(told.outside)
-    assert "parameters 8.0 B, the mode is made for 23.0 M to 70.0 M: the plan says so" in texts
+    assert "parameters 8.0 B, the mode is made for 23.0 M to 70.0 M: set in the plan" in texts
     assert "the mode is made for 30 min to 2 h: the model is given" in texts
     assert "sequence 2 048, the mode is made for 512 to 1 024: the balanced mode's, so that all three" in texts
     assert "20 % of fragmentation" in told.reserve

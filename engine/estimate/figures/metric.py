@@ -90,79 +90,74 @@ class Metric:
 
 
 _ROOM = {
-    "weights": (
-        "The parameters themselves, as they lie on one device. Shorter number formats and sharding make them smaller."
-    ),
+    "weights": ("The model's parameters as stored on one device. Lower precision and sharding make them smaller."),
     "gradients": (
-        "One number for each trained parameter, from the backward pass to the update. Adapters have few of "
-        "them, ZeRO 2 shares them out."
+        "One value per trained parameter, from the backward pass to the update. Adapters have few of them, and ZeRO "
+        "2 shards them."
     ),
     "optimizer": (
-        "What the optimizer remembers of each trained parameter, such as two moments and a 32-bit copy. ZeRO "
-        "shares it out, 8-bit optimizers shrink it."
+        "What the optimizer keeps for each trained parameter, such as two moments and an fp32 master copy. ZeRO "
+        "shards it, 8-bit optimizers shrink it."
     ),
     "activations": (
-        "What layers hand on, which training keeps for the backward pass and serving drops at once. It grows "
-        "with batch and sequence; recomputation trades it for time."
+        "Outputs of the layers, kept for the backward pass in training and dropped at once in serving. They grow "
+        "with batch and sequence; recomputation trades them for time."
     ),
     "logits": (
-        "A score for each token and each word of the vocabulary, in training with its gradient. A fused or "
-        "chunked loss never holds all of them."
+        "A score for each token and vocabulary entry, with its gradient in training. A fused or chunked loss never "
+        "holds all of them."
     ),
     "buffers": (
-        "Room for communication, gathered layers and the workspace of kernels. It is there only while "
-        "something runs, yet counts at the peak."
+        "Communication buffers, gathered layers and kernel workspace. It is allocated only while something runs, but "
+        "counts at the peak."
     ),
     "kv_cache": (
-        "Keys and values of every token that answers still look back at. It grows with batch and context, and"
-        " with what it is stored as."
+        "Keys and values of every token that is still attended to. It grows with batch and context, and with its "
+        "number format."
     ),
     "context": (
-        "What the driver and its libraries take before a program does anything. Nothing in a plan makes it smaller."
+        "What the driver and its libraries allocate before a program does anything. No setting of the plan makes it "
+        "smaller."
     ),
     "reserve": (
-        "Memory that the allocator holds and nobody uses, as blocks do not fit one another. Less varied sizes"
-        " keep it small."
+        "Memory that the allocator holds but cannot use, since free blocks do not match requests. More uniform sizes "
+        "keep it small."
     ),
 }
 
 # Classical algorithms have these instead.
 _TABLES = {
-    "data": "The table that is learnt from, with its targets. It lies in memory as a whole.",
-    "copies": "Copies of the table in the form that the algorithm reads. They stay as long as the fit.",
-    "work": "What the algorithm writes down while it runs. It is gone when the fit ends.",
-    "model": "What was learnt so far. For trees it grows with their number and depth.",
+    "data": "The training table with its targets. All of it is held in memory.",
+    "copies": "Copies of the table in the algorithm's own format. They stay as long as the fit.",
+    "work": "Working memory of the algorithm. It is freed when the fit ends.",
+    "model": "The fitted model. For trees it grows with their number and depth.",
 }
 
 _TIME: Mapping[Part, str] = {
     "compute": (
-        "Time of matrix products and other kernels of the layers. A faster device or a shorter number format "
-        "shrinks it."
+        "Time in matrix products and other kernels of the layers. A faster device or lower precision shrinks it."
     ),
-    "attention": "Time of the kernels of attention. It grows with the square of the sequence.",
-    "tensor_parallel": "Time that devices wait for the exchange inside layers. Keep such groups inside a node.",
+    "attention": "Time in attention kernels. It grows with the square of the sequence.",
+    "tensor_parallel": "Time devices wait for communication inside layers. Keep such groups inside a node.",
     "context_parallel": (
-        "Time that devices wait for pieces of the sequence that others hold. Longer sequences hide more of it."
+        "Time devices wait for the parts of the sequence that others hold. Longer sequences hide more of it."
     ),
     "expert_parallel": (
-        "Time that devices wait for tokens on their way to experts and back. Fast links between the devices shrink it."
+        "Time devices wait for tokens on their way to experts and back. Fast links between the devices shrink it."
     ),
     "pipeline_bubble": (
-        "Time that stages of a pipeline stand still while it fills and empties. More micro-batches in a step "
-        "shrink its share."
+        "Time pipeline stages idle while the pipeline fills and drains. More micro-batches in a step shrink its share."
     ),
     "data_parallel": (
-        "Time that devices wait for gradients and weights of the other replicas. Larger batches hide more of it."
+        "Time devices wait for gradients and weights of the other replicas. Larger batches hide more of it."
     ),
-    "optimizer": "Time of the update of the weights. Sharding divides it, offloading makes it longer.",
-    "overhead": (
-        "Time in which the host prepares work and the device waits. Compiled and captured programs have less of it."
-    ),
+    "optimizer": "Time of the weight update. Sharding divides it, offloading makes it longer.",
+    "overhead": ("Time the device waits for the host to launch work. Compiled and captured programs have less of it."),
     "input": (
-        "Time in which devices wait for data that are read or decoded more slowly than they work. Faster "
-        "disks, a cache or more loader workers shrink it."
+        "Time devices wait for data that is read or decoded more slowly than they work. Faster disks, a cache or "
+        "more loader workers shrink it."
     ),
-    "idle": "Time in which a device waits for others that are slower. Alike devices have none.",
+    "idle": "Time a device waits for slower ones. Identical devices have none.",
 }
 
 PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType({"memory.parts": (*_ROOM,), "computation.parts": (*_TIME,)})

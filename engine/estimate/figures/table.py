@@ -32,243 +32,235 @@ from capacity_tui.engine.keys import Figure
 _ROWS = (
     Metric(Figure.MODEL_PARAMETERS, "parameters", "", lambda e: e.model.parameters, block="model", goal=MORE,
            words=("parameters",),
-           help="All numbers that the model has learnt. Weights, gradients and optimizer states grow in step with "
-                "them."),
+           help="All learned values of the model. Weights, gradients and optimizer states scale with them."),
     Metric(Figure.MODEL_ACTIVE_PARAMETERS, "active parameters", "", lambda e: e.model.active_parameters,
            block="model", goal=MORE,
            saying_nothing=lambda e: float(e.model.active_parameters) == float(e.model.parameters),
-           help="The parameters that one token passes through, fewer than all in a mixture of experts. They decide "
-                "the work for a token, while all of them take memory."),
+           help="Parameters that one token passes through, fewer than all in a mixture of experts. They set the "
+                "compute per token, while all of them take memory."),
     Metric(Figure.MODEL_FORWARD_FLOPS, "forward FLOPs per {unit}", "FLOP", lambda e: e.model.forward_flops,
            block="model",
-           help="Operations of one pass through the model. Training takes about three times as many, and again a "
-                "third where activations are computed anew."),
+           help="Operations of one forward pass. Training takes about three times as many, and another third where "
+                "activations are recomputed."),
     Metric(Figure.MEMORY_RESERVED_BYTES, "peak memory", "B", lambda e: e.memory.reserved_bytes, LESS, "memory",
            has_ends=True, block="memory", panel="all", difference="all", topic="memory", words=("memory",),
-           help="The most memory that the fullest device gives away, with the driver's own and what the allocator "
-                "keeps in reserve. It is what the tool of the driver would show, and decides whether the plan fits."),
+           help="The highest memory use on the fullest device, including the driver's own and the allocator's "
+                "reserve. It is what nvidia-smi or its like shows, and decides whether the plan fits."),
     Metric(Figure.MEMORY_UTILIZATION_PERCENT, "memory utilization", "%", utilization, LESS, "utilization", "memory",
            block="memory", panel="all", column="memory", rank=2, words=("memory",),
-           help="Peak memory as a share of what the device has. Far below 100 % there is room for larger batches, "
+           help="Peak memory as a share of the device's memory. Well below 100 % there is room for larger batches; "
                 "close to it a spike may end the run."),
     Metric(Figure.MEMORY_CAPACITY_BYTES, "device memory", "B", lambda e: e.memory.capacity_bytes, block="memory",
-           help="The memory of a device that a run can have. What needs more does not start, or ends with an "
+           help="Device memory that is available to a run. A run that needs more does not start, or ends with an "
                 "out-of-memory error."),
     Metric(Figure.MEMORY_PER_DEVICE_BYTES, "peak memory allocated", "B", lambda e: e.memory.per_device_bytes, LESS,
            has_ends=True, block="memory",
-           help="The most that the framework's allocator holds at once on the fullest device. It is what "
-                "torch.cuda.max_memory_allocated would say."),
-    Metric(Figure.MEMORY_ALLOCATOR_BYTES, "peak memory of the allocator", "B", lambda e: e.memory.allocator_bytes, LESS,
+           help="The most that the framework's allocator has allocated at once on the fullest device. It is "
+                "torch.cuda.max_memory_allocated."),
+    Metric(Figure.MEMORY_ALLOCATOR_BYTES, "peak memory reserved", "B", lambda e: e.memory.allocator_bytes, LESS,
            has_ends=True, block="memory", panel="all",
-           help="What the framework's allocator takes from the device for that, blocks it keeps for later included. It "
-                "is what torch.cuda.max_memory_reserved would say."),
+           help="The most that the framework's allocator has reserved, including blocks it caches for reuse. It is "
+                "torch.cuda.max_memory_reserved."),
     Metric(Figure.MEMORY_HOST_BYTES, "host memory per device", "B", lambda e: e.memory.host_bytes, LESS,
            "host memory", block="memory", panel="all", difference="all", words=("host_memory",),
            saying_nothing=lambda e: not e.memory.host_bytes,
-           help="Memory of the machine itself that one device's share of the run takes, for data and for what is "
-                "offloaded. More than there is ends the run as surely as a full device."),
-    Metric(Figure.MEMORY_HOST_CAPACITY_BYTES, "host memory there is per device", "B",
+           help="Host memory used by one device's share of the run, for data and for offloaded state. Using more "
+                "than there is ends the run just as a full device does."),
+    Metric(Figure.MEMORY_HOST_CAPACITY_BYTES, "host memory available per device", "B",
            lambda e: e.memory.host_capacity_bytes, block="memory", saying_nothing=lambda e: not e.memory.host_bytes,
-           help="Memory of a node, divided by its devices. What they offload and load at once has to fit into it."),
+           help="Host memory of a node, divided by its devices. All that they offload and load at once has to fit "
+                "into it."),
     Metric(Figure.INFERENCE_LARGEST_BATCH, "largest batch that fits", "requests",
            detail(Figure.INFERENCE_LARGEST_BATCH), MORE, "largest batch", block="memory", panel="unloaded",
-           help="The most requests at once for which weights and cache fit, all else as it is. It says how far "
+           help="The most concurrent requests whose weights and cache fit, all else unchanged. It shows how far "
                 "throughput can still grow."),
     Metric(Figure.INFERENCE_LONGEST_CONTEXT, "longest context that fits", "tok",
            detail(Figure.INFERENCE_LONGEST_CONTEXT), MORE, "context fits", block="memory", panel="unloaded",
-           help="The longest prompt and answer together for which weights and cache fit, all else as it is. It says "
-                "what documents the plan can read."),
+           help="The longest prompt and answer together that fit, all else unchanged. It shows how long documents "
+                "may be."),
     Metric(Figure.ESTIMATED_TRAIN_TIME_SECONDS, "{job} time", "s", job_time, LESS, "time", has_ends=True, block="time",
            panel="trained", difference="same work", topic="speed", column="time",
            trained=("time",), open_length=Figure.TOKENS_PER_SECOND,
-           help="Time of the whole job from the first step to the last, without waiting for machines. Price and "
+           help="Time of the whole job from the first step to the last, without queueing for machines. Cost and "
                 "energy grow with it."),
-    Metric(Figure.RELIABILITY_CALENDAR_SECONDS, "time on the calendar", "s",
+    Metric(Figure.RELIABILITY_CALENDAR_SECONDS, "calendar time", "s",
            of_calendar(lambda r: r.calendar_seconds), LESS, "calendar", has_ends=True, block="time", panel="closed",
            saying_nothing=is_rarely_interrupted, trained=("calendar",),
-           help="Time of the whole job with what failures cost: restarts, work done again, checkpoints, planned stops. "
-                "It is when the model is there, once machines are."),
+           help="Time of the whole job including failures: restarts, repeated work, checkpoints, planned stops. It "
+                "is when the model is ready, once machines are."),
     Metric(Figure.RELIABILITY_FAILURES, "expected failures", "failures", of_calendar(lambda r: r.failures), LESS,
            "failures", has_ends=True, block="time", saying_nothing=is_rarely_interrupted,
-           help="How many times a device, a node or the network stops the job on average. Each costs a restart and "
-                "the work since the last checkpoint."),
+           help="Expected number of device, node or network failures that stop the job. Each costs a restart and the "
+                "work since the last checkpoint."),
     Metric(Figure.RELIABILITY_MTBF_HOURS, "mean time between failures", "h", of_calendar(lambda r: r.mtbf_hours), MORE,
            "MTBF", has_ends=True, block="time", saying_nothing=is_rarely_interrupted, words=("mtbf",),
-           help="Hours between two failures that stop the job, which any of its devices can. Twice as many devices "
-                "halve it."),
+           help="Mean time between failures that stop the job, over all its devices. Twice as many devices halve it."),
     Metric(Figure.RELIABILITY_GOODPUT, "goodput", "share", of_calendar(lambda r: r.goodput), MORE, has_ends=True,
            block="time", panel="closed", saying_nothing=is_rarely_interrupted, words=("goodput",),
-           help="Share of the time on the calendar in which steps are done that count. Faster restarts and "
-                "checkpoints raise it; published runs on ten thousand GPUs keep 85 to 97 %."),
+           help="Share of the calendar time spent on steps that count. Faster restarts and checkpoints raise it; "
+                "published runs on ten thousand GPUs reach 85 to 97 %."),
     Metric(Figure.TIME_TO_FIRST_TOKEN_SECONDS, "time to first token", "s",
            of_serving(lambda i: i.time_to_first_token_seconds), LESS, "TTFT", has_ends=True, block="time",
            panel="served", difference="all", topic="latency", column="time", served=("ttft",),
-           help="From a request to its first token, which is the reading of the prompt. Users feel it as the pause "
+           help="From a request to its first token, mostly the prefill of its prompt. Users feel it as the pause "
                 "before an answer begins."),
     Metric(Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS, "{tail} time to first token", "s",
            of_serving(lambda i: i.time_to_first_token_percentile_seconds), LESS, "{tail} TTFT", has_ends=True,
            block="time", panel="loaded",
-           help="The time to the first token that the slower requests see, at the percentile of the plan. Promises "
-                "to users are made in it, since a mean hides them."),
+           help="Time to first token of the slower requests, at the plan's percentile. Service-level objectives are "
+                "set in it, since a mean hides them."),
     Metric(Figure.TIME_PER_OUTPUT_TOKEN_SECONDS, "time per output token", "s",
            of_serving(lambda i: i.time_per_output_token_seconds), LESS, "TPOT", has_ends=True, block="time",
            panel="served", column="token time", served=("tpot",),
-           help="From one token of an answer to the next. Below some 100 ms an answer comes faster than most people "
-                "read."),
+           help="From one output token to the next. Below some 100 ms an answer comes faster than most people read."),
     Metric(Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS, "{tail} time per output token", "s",
            of_serving(lambda i: i.time_per_output_token_percentile_seconds), LESS, "{tail} TPOT", has_ends=True,
            block="time", panel="loaded",
-           help="The time between tokens that the slower requests see, at the percentile of the plan. Promises to "
-                "users are made in it, since a mean hides them."),
-    Metric(Figure.REQUEST_SECONDS, "time of a request", "s", of_serving(lambda i: i.request_seconds), LESS,
+           help="Time per output token of the slower requests, at the plan's percentile. Service-level objectives "
+                "are set in it, since a mean hides them."),
+    Metric(Figure.REQUEST_SECONDS, "request latency", "s", of_serving(lambda i: i.request_seconds), LESS,
            has_ends=True, block="time", panel="loaded",
-           help="From a request to the end of its answer, waiting included. It is what a program that calls the "
+           help="From a request to the end of its answer, queueing included. It is what a program that calls the "
                 "model waits for."),
     Metric(Figure.COST_USD, "cost", "USD", lambda e: e.cost.interval or e.cost.usd, LESS, block="cost",
            panel="closed", difference="same work", topic="money", column="money", trained=("usd", "cost"),
            open_length=Figure.COST_USD_PER_MILLION_TOKENS,
-           help="Price of the whole job at the price of an hour, for all devices. It is what the bill says, without "
-                "storage and traffic."),
+           help="Cost of the whole job at the hourly price of all devices. It is the compute bill, without storage "
+                "and traffic."),
     Metric(Figure.COST_USD_SPOT, "spot cost", "USD", lambda e: e.cost.spot_interval or e.cost.usd_spot, LESS,
            block="cost", trained=("spot",),
-           help="Price of the whole job on spare capacity that may be taken away. It counts the work that "
-                "interruptions lose, and not the waiting for machines."),
-    Metric(Figure.RELIABILITY_CALENDAR_USD, "cost on the calendar", "USD", of_calendar(lambda r: r.calendar_usd), LESS,
+           help="Cost of the whole job on spot capacity. It includes the work that interruptions lose, but not "
+                "waiting for machines."),
+    Metric(Figure.RELIABILITY_CALENDAR_USD, "calendar cost", "USD", of_calendar(lambda r: r.calendar_usd), LESS,
            "calendar cost", has_ends=True, block="cost", panel="closed", saying_nothing=is_rarely_interrupted,
-           help="Price of all devices for the time on the calendar. Machines are paid for while a job restarts."),
+           help="Cost of all devices for the calendar time. Machines are paid for while a job restarts."),
     Metric(Figure.COST_USD_PER_MILLION_TOKENS, "cost per million {counted}{both}", "USD/M",
            per_step(lambda e: e.cost.usd_per_million_tokens), LESS, "$/M {counted}", block="cost",
            panel="open", difference="all", topic="money", column="money", served=("usd", "cost"),
-           help="Price of working through a million tokens at full use, those of prompts and of answers alike. "
-                "Compare it with what a provider of the same model asks."),
+           help="Cost of a million tokens at full load, prompts and answers alike. Compare it with what a provider "
+                "of the same model asks."),
     Metric(Figure.COST_USD_PER_REQUEST, "cost per request", "USD/request", request_price, LESS, "$/request",
            block="cost", panel="served",
-           help="Price of a request, its prompt and its answer, at full use. Times the traffic you expect it is what "
-                "serving costs."),
+           help="Cost of a request, its prompt and its answer, at full load. Multiply it by your traffic for the "
+                "cost of serving."),
     Metric(Figure.COST_USD_PER_HOUR, "cost per hour", "USD", lambda e: e.cost.usd_per_hour, LESS, "$ an hour", "$/h",
            block="cost", panel="open", column="hourly", rank=5, words=("hourly",),
-           help="Price of all devices for an hour, busy or not. It is the figure to compare offers by."),
+           help="Price of all devices per hour, busy or idle. It is the figure to compare offers by."),
     Metric(Figure.COST_GPU_HOURS, "{device}-hours", "{device}-h", gpu_hours, LESS, block="cost", panel="closed",
            saying_nothing=lambda e: e.computation.iteration == "fit", difference="same work", column="work", rank=6,
            trained=("gpu_hours", "device_hours"),
            open_length=Figure.TOKENS_PER_SECOND_PER_DEVICE,
-           help="Hours of the job times its devices. Clusters are billed in them, and published runs are reported in "
-                "them."),
+           help="Hours of the job times its devices. Clusters bill in them, and published runs report them."),
     Metric(Figure.ENERGY_KWH, "energy of the devices", "kWh", of_job(lambda e: e.energy.kwh), LESS, "energy",
            block="cost", panel="closed", difference="same work", words=("energy",),
            open_length=Figure.ENERGY_WATTS_AVERAGE,
-           help="Electricity that the devices alone take for the whole job. The machine around them and its cooling "
-                "come on top."),
+           help="Electricity of the devices alone for the whole job. Hosts and cooling come on top."),
     Metric(Figure.ENERGY_KWH_SYSTEM, "energy with host and cooling", "kWh", of_job(lambda e: e.energy.kwh_system), LESS,
-           "energy in all", block="cost",
-           help="Electricity of the whole job with processors, memory and fans of the machines, and with the cooling "
-                "and supply of the building. A meter of the building counts it, and carbon is counted by it."),
-    Metric(Figure.ENERGY_KWH_HOST, "energy of the machines around", "kWh", of_job(lambda e: e.energy.kwh_host), LESS,
-           block="cost", help="Electricity of processors, memory, network cards and fans of the nodes. It is drawn "
-                "whether the devices are well used or not."),
+           "total energy", block="cost",
+           help="Electricity of the whole job including the hosts' CPUs, memory and fans, and the building's cooling "
+                "and power supply. The building's meter shows it, and emissions are computed from it."),
+    Metric(Figure.ENERGY_KWH_HOST, "energy of the hosts", "kWh", of_job(lambda e: e.energy.kwh_host), LESS,
+           block="cost", help="Electricity of CPUs, memory, network cards and fans of the nodes. It is drawn whether "
+                              "the devices are well used or not."),
     Metric(Figure.ENERGY_KWH_NETWORK, "energy of the network", "kWh", of_job(lambda e: e.energy.kwh_network), LESS,
            block="cost", help="Electricity of the switches and optics between nodes. A job on one node has none."),
     Metric(Figure.ENERGY_KWH_COOLING, "energy of cooling", "kWh", of_job(lambda e: e.energy.kwh_cooling), LESS,
-           block="cost", help="Electricity of cooling and supply of the building, its PUE above one. Large clouds "
-                "need a tenth on top, the mean of all data centres half."),
+           block="cost", help="Electricity of the building's cooling and power supply: its PUE above one. Large "
+                              "clouds add a tenth, the average data centre a half."),
     Metric(Figure.CARBON_KG, "emissions", "kg", of_job(lambda e: e.energy.carbon_kg), LESS, "CO2", block="cost",
            words=("carbon", "co2"),
-           help="Kilograms of CO2 equivalent of all that electricity, by the grid of the region (pricing.region). "
-                "What it took to make the machines is not in it."),
-    Metric(Figure.CARBON_GRAMS_PER_KWH, "emissions of the grid", "g/kWh", lambda e: e.energy.grams_per_kwh, LESS,
+           help="Kilograms of CO2 equivalent of all that electricity, on the grid of the region (pricing.region). "
+                "Making the machines is not included."),
+    Metric(Figure.CARBON_GRAMS_PER_KWH, "carbon intensity of the grid", "g/kWh", lambda e: e.energy.grams_per_kwh, LESS,
            block="cost",
-           help="Grams of CO2 equivalent of a kilowatt-hour where the machines draw it, mean of a year. Without a "
-                "region it is that of the world."),
+           help="Grams of CO2 equivalent per kilowatt-hour on the local grid, yearly mean. Without a region it is "
+                "the world's."),
     Metric(Figure.ENERGY_WATTS_AVERAGE, "average power", "W", lambda e: e.energy.watts_average, block="cost",
            panel="open", words=("power",), goal=LESS,
-           help="Power of the devices averaged over a step. A rack or a socket has to deliver it."),
+           help="Mean power of the devices over a step. A rack or a socket has to deliver it."),
     Metric(Figure.ENERGY_USD, "electricity cost", "USD", of_job(lambda e: e.energy.usd), LESS, block="cost",
-           help="Electricity of the devices for the whole job at the plan's price. For machines of one's own it is "
+           help="Electricity of the devices for the whole job at the plan's price. On machines of your own it is "
                 "most of what a run costs."),
     Metric(Figure.STEP_SECONDS, "{iteration} time", "s", lambda e: e.computation.step_seconds, LESS, head="step",
            has_ends=True, block="time", panel="not served",
            saying_nothing=lambda e: e.computation.iteration == "fit", difference="all", column="time",
            words=("step",), served=("time",),
-           help="Time from one update of the weights to the next, or of one batch that is served. Times the number "
-                "of steps it is the length of the job."),
+           help="Time from one weight update to the next, or of one served batch. Times the number of steps it is "
+                "the length of the job."),
     Metric(Figure.OUTPUT_TOKENS_PER_SECOND, "output throughput", "tok/s",
            of_serving(lambda i: i.output_tokens_per_second), MORE, "output tok/s", has_ends=True, block="time",
            panel="served", difference="all", topic="speed", column="speed", rank=3, served=("throughput",),
-           help="Tokens of answers in a second, over all requests, reading of prompts included in the time. It is "
-                "what a buyer of tokens gets."),
+           help="Output tokens per second over all requests, prefill time included. It is what a buyer of tokens "
+                "gets."),
     Metric(Figure.TOKENS_PER_SECOND, "{total}throughput{both}", "{counted}/s", throughput, MORE, "{total}{counted}/s",
            block="time", panel="all", difference="all", topic="speed", column="speed", rank=3, trained=("throughput",),
-           help="What is worked through in a second, by all devices together; of what is served prompts as well as "
-                "answers. The length of the job and its price follow from it."),
+           help="Units processed per second by all devices together; in serving, prompts as well as answers. The "
+                "length and the cost of the job follow from it."),
     Metric(Figure.TOKENS_PER_SECOND_PER_DEVICE, "throughput per device", "{counted}/s", device_throughput, MORE,
            block="time", saying_nothing=lambda e: float(e.computation.devices) == 1.0,
-           help="Throughput divided by the devices. Compare it across counts of devices to see what communication "
-                "costs."),
+           help="Throughput divided by the number of devices. Compare it across device counts to see what "
+                "communication costs."),
     Metric(Figure.SAMPLES_PER_SECOND, "sample throughput", "samples/s", sample_throughput, MORE, difference="all",
            topic="speed",
-           help="Whole sequences, images or rows that are worked through in a second. It is the speed that logs of "
-                "many frameworks print."),
+           help="Whole sequences, images or rows processed per second. It is the speed that many frameworks log."),
     Metric(Figure.PREFILL_TOKENS_PER_SECOND, "prefill throughput", "tok/s",
            of_serving(lambda i: i.prefill_tokens_per_second), MORE, "prefill tok/s", has_ends=True, block="time",
            panel="served",
-           help="Tokens of prompts that are read in a second. It decides how long a user waits for the first word."),
+           help="Prompt tokens read per second. It decides how long a user waits for the first word."),
     Metric(Figure.DECODE_TOKENS_PER_SECOND, "decode throughput", "tok/s",
            of_serving(lambda i: i.decode_tokens_per_second), MORE, "decode tok/s", has_ends=True, block="time",
            panel="served", difference="all",
-           help="Tokens that are written in a second, over the whole batch. It decides how many answers a machine "
-                "gives, and what a token costs."),
+           help="Output tokens per second over the whole batch. It decides how many answers a machine gives, and "
+                "what a token costs."),
     Metric(Figure.REQUESTS_PER_SECOND, "request throughput", "requests/s", of_serving(lambda i: i.requests_per_second),
            MORE, "requests/s", has_ends=True, block="time", panel="served", served=("requests",),
-           help="Requests that are answered in full in a second. Divide the traffic you expect by it to know how "
-                "many such machines you need."),
+           help="Requests completed per second. Divide the traffic you expect by it for the number of machines you "
+                "need."),
     Metric(Figure.LARGEST_REQUESTS_PER_SECOND, "maximum load", "requests/s",
            of_serving(lambda i: i.largest_requests_per_second), MORE, has_ends=True, block="time", panel="loaded",
-           help="The most requests a second that the plan can serve. Beyond it the queue grows without bound."),
+           help="The most requests per second that the plan can serve. Beyond it the queue grows without bound."),
     Metric(Figure.RUNNING_REQUESTS, "requests in flight", "requests", of_serving(lambda i: i.running_requests),
            has_ends=True, block="time", panel="loaded",
-           help="Requests that are worked on at once under the load of the plan. They share the cache and the speed "
-                "of the device."),
+           help="Requests processed at once under the plan's load. They share the cache and the speed of the device."),
     Metric(Figure.WAITING_REQUESTS, "requests waiting", "requests", of_serving(lambda i: i.waiting_requests), LESS,
            has_ends=True, block="time", panel="loaded",
-           help="Requests that wait for room under the load of the plan. More than a few say that the plan is near "
-                "its limit."),
+           help="Requests queued under the plan's load. More than a few mean that the plan is near its limit."),
     Metric(Figure.MFU, "model FLOPs utilization", "share", per_step(lambda e: e.computation.mfu, -1, 1.0), MORE, "MFU",
            block="time", panel="not served", column="utilization", rank=7, trained=("mfu",),
-           help="The model's own operations as a share of what the devices could do at their peak. Training reaches "
-                "30 to 55 %; little of it says that something other than arithmetic is the limit."),
+           help="The model's own operations as a share of the devices' peak. Training reaches 30 to 55 %; much less "
+                "means that something other than arithmetic is the limit."),
     Metric(Figure.MODEL_TFLOPS_PER_DEVICE, "model TFLOP/s per device", "TFLOP/s", tflops_per_device, MORE,
-           help="Operations of the model that a device does in a second, without those done twice. It is the figure "
-                "papers give beside utilization."),
+           help="Operations of the model per second on one device, recomputation not counted. Papers give it beside "
+                "utilization."),
     Metric(Figure.TOTAL_FLOPS, "total FLOPs", "FLOP", total_flops, block="time", panel="closed",
-           help="Operations of the whole job, whatever hardware does them. It is how scaling laws and regulations "
-                "measure the size of a training run."),
+           help="Operations of the whole job, whatever the hardware. Scaling laws and regulations measure training "
+                "runs by it."),
     Metric(Figure.TRAINING_EXPECTED_LOSS, "expected loss", "nats", detail(Figure.TRAINING_EXPECTED_LOSS), LESS,
            block="law", trained=("loss",),
            help="The loss that a scaling law expects of a dense language model of this size after these tokens, on "
-                "text like that of its own runs. Compare sizes and tokens by it, not with the loss of another data "
-                "set."),
-    Metric(Figure.TRAINING_LEAST_LOSS, "least loss of the same work", "nats", detail(Figure.TRAINING_LEAST_LOSS),
+                "text like that of its own runs. Compare sizes and tokens by it, not with losses on other data."),
+    Metric(Figure.TRAINING_LEAST_LOSS, "lowest loss for the same compute", "nats", detail(Figure.TRAINING_LEAST_LOSS),
            block="law",
-           help="The least loss that the law expects of the same work, by a model of another size. The distance to "
+           help="The lowest loss that the law expects for the same compute, with another model size. The distance to "
                 "it is what a model too large or too small for its tokens gives away."),
     Metric(Figure.TRAINING_OPTIMAL_PARAMETERS, "compute-optimal parameters", "",
            detail(Figure.TRAINING_OPTIMAL_PARAMETERS), block="law",
-           help="The size of the model that learns most from the work of this training. A smaller one trained for "
-                "longer learns a little less and is cheaper to serve."),
+           help="The model size that learns most from this training's compute. A smaller one trained for longer "
+                "learns a little less and is cheaper to serve."),
     Metric(Figure.TRAINING_OPTIMAL_TOKENS, "compute-optimal tokens", "tok", detail(Figure.TRAINING_OPTIMAL_TOKENS),
            block="law",
-           help="The tokens that a model of the compute-optimal size sees in the same work. There are some twenty of "
-                "them for a parameter."),
+           help="The tokens that a model of compute-optimal size sees with the same compute. There are some twenty "
+                "per parameter."),
     Metric(Figure.TRAINING_OVERTRAINING, "overtraining", "", detail(Figure.TRAINING_OVERTRAINING), block="law",
-           help="Tokens a parameter of this training over those of the compute-optimal one. Models that are served a "
-                "lot are trained ten times and more beyond it on purpose."),
+           help="Tokens per parameter over the compute-optimal ratio. Models that are served a lot are trained ten "
+                "times and more beyond it on purpose."),
     Metric(Figure.BOTTLENECK_ARITHMETIC_INTENSITY, "arithmetic intensity", "FLOP/B",
            lambda e: e.bottleneck.arithmetic_intensity,
-           help="Operations done for each byte that is read; with the device's own it tells whether arithmetic or "
-                "memory limits most of the time. Only more of what limits makes the run faster."),
+           help="Operations per byte of memory traffic; compared with the device's ridge point it tells whether "
+                "compute or memory limits most of the time. Only more of what limits makes the run faster."),
     Metric(Figure.BOTTLENECK_RIDGE_POINT, "ridge point", "FLOP/B", lambda e: e.bottleneck.ridge_point,
-           help="Operations for each byte at which the device is as busy computing as reading. Kernels below it wait "
-                "for memory, those above it for arithmetic."),
+           help="Operations per byte at which the device is as busy computing as reading memory. Kernels below it "
+                "are memory-bound, those above compute-bound."),
 )  # fmt: skip
 METRICS: Mapping[str, Metric] = MappingProxyType({metric.key: metric for metric in _ROWS})
 """Every kind of figure by its result key."""

@@ -239,7 +239,7 @@ def save_interval(answer: Answer, save_seconds: float, step_seconds: float | Non
     if not isinstance(every, float):
         return None
     if Key.RECOVERY_CHECKPOINT_EVERY not in answer.estimate.basis.running:
-        return _interval(every, step_seconds, "the plan says so")
+        return _interval(every, step_seconds, "set in the plan")
     numbers = named_numbers(NUMBERS)
     between = seconds_between_failures(answer)
     best = float(checkpoint_period(save_seconds, between))

@@ -245,7 +245,7 @@ def _short_of_memory(case: EstimatedPlan, advice: Advice) -> Note:
     code, title, lacks = "does_not_fit", "The plan does not fit", f"{shortage[0].upper()}{shortage[1:]}."
     which = larger_devices_text(advice.larger)
     if fitting is None:
-        nothing = "No change of settings or of the number of devices was found that makes it fit."
+        nothing = "No change of settings or device count makes it fit."
         return Note(
             code, title, f"{lacks} {nothing} {which}".strip(), change=next((x.change for x in advice.larger), None)
         )

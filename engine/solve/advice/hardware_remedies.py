@@ -21,9 +21,9 @@ from capacity_tui.engine.verdict import Verdict
 
 SPOT = "spot"
 
-DROPS_REQUESTS = "Replicas may vanish at two minutes' notice: only beside others that stay."
+DROPS_REQUESTS = "Spot replicas can be taken back at two minutes' notice: run them beside on-demand ones."
 
-WAITS_FOR_CAPACITY = "Interruptions are counted, waiting for capacity is not."
+WAITS_FOR_CAPACITY = "Includes interruptions, but not waiting for capacity."
 
 MOST_TRIED = 2
 """Of instances and of accelerators, those that promise most are tried."""
@@ -40,7 +40,7 @@ TIMES = (1, 2, 4, 8)
 # What a row says of its release before the device can be had.
 _ANNOUNCED = "announced"
 
-_TITLE = "Smallest devices that would hold it"
+_TITLE = "Smallest devices that hold it"
 
 
 def hardware_remedies(case: EstimatedPlan) -> Iterator[Remedy]:
@@ -152,7 +152,7 @@ def _at_worst(case: EstimatedPlan) -> str:
     demand, spot = (largest(range_.high) for range_ in (cost.interval, cost.spot_interval))
     if spot <= demand:
         return ""
-    return f" Taken back more often it costs up to {format_money(spot, 0)}, on demand up to {format_money(demand, 0)}."
+    return f" Interrupted more often it costs up to {format_money(spot, 0)}, on demand up to {format_money(demand, 0)}."
 
 
 def larger_devices(case: EstimatedPlan) -> tuple[Candidate, ...]:
@@ -220,9 +220,9 @@ def _instead(case: EstimatedPlan, row: Accelerator, times: int) -> Mapping[str, 
 # What remedies do to the result, for those that do something to it.
 ROUNDS_MORE = "Lower precision: check quality first."
 
-OTHER_DATA = "The model then learns from a shorter context."
+OTHER_DATA = "The model then trains on a shorter context."
 
-OTHER_BATCH = "The optimizer then takes other steps."
+OTHER_BATCH = "This changes the optimization: check convergence."
 
 
 @dataclass(frozen=True, slots=True)

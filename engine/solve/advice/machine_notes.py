@@ -78,10 +78,10 @@ def _device(gpu: Accelerator) -> Iterator[Note]:
     celsius, reasons = gpu.temperature_celsius.value, gpu.throttle.value or ()
     heat = [reason for reason in reasons if reason.startswith(("thermal", "hardware"))]
     if heat:
-        yield Note("throttling", f"{name} is held back by heat", f"the driver reports {', '.join(heat)}")
+        yield Note("throttling", f"{name} is thermally throttled", f"the driver reports {', '.join(heat)}")
     elif celsius is not None and celsius > temperature_limit(gpu) - CLOSE_CELSIUS:
         detail = f"{celsius:.0f} °C now, the clock falls from {temperature_limit(gpu):.0f} °C on"
-        yield Note("temperature", f"{name} is warm before the job begins", detail)
+        yield Note("temperature", f"{name} is already warm before the job begins", detail)
     limit, default = gpu.power_limit_watts.value, gpu.power_default_watts.value
     if limit and default and limit < default:
         share = (limit / default) ** (1 / 3)  # dynamic power grows with the third power of the clock
@@ -98,7 +98,7 @@ def _device(gpu: Accelerator) -> Iterator[Note]:
     held = sum(user.memory_bytes.value or 0 for user in others)
     if held > HELD_BYTES:
         detail = f"{format_bytes(held)} in {len(others)} processes of other users; plans count only what is left"
-        yield Note("held_memory", f"Others hold memory of {name}", detail)
+        yield Note("held_memory", f"Others use memory of {name}", detail)
 
 
 def _host(machine: Machine) -> Iterator[Note]:
@@ -106,14 +106,12 @@ def _host(machine: Machine) -> Iterator[Note]:
     held = sum(process.memory_bytes for process in others)
     if held > HELD_BYTES:
         names = ", ".join(f"{process.name} {format_bytes(process.memory_bytes)}" for process in others)
-        yield Note("held_main_memory", "Other users hold main memory", names)
+        yield Note("held_main_memory", "Other users' processes use main memory", names)
     if machine.swap.kind.value == "HDD":
-        yield Note(
-            "swap", "Swap lies on a hard disk", "a run that touches it all but stops: keep memory below its limit"
-        )
+        yield Note("swap", "Swap is on a hard disk", "a run that swaps nearly stops: keep memory below its limit")
     if machine.power.package_throttles.value:
-        detail = f"{machine.power.package_throttles.value} times since the system started: clean or add cooling"
-        yield Note("processor_heat", "Heat has held the processor's clock down", detail)
+        detail = f"{machine.power.package_throttles.value} times since boot: clean or add cooling"
+        yield Note("processor_heat", "The CPU has throttled", detail)
     if machine.modules.channels.value == 1 and machine.modules.bandwidth.value:
         rate = format_bandwidth(machine.modules.bandwidth.value)
         yield Note("single_channel", "Memory runs on one channel", f"{rate}; a second module would double it")
@@ -145,7 +143,7 @@ def _battery(machine: Machine, answer: Answer) -> Iterator[Note]:
             f"the job takes {format_energy(float(needed))}, the battery holds {format_energy(left / 1000)}: it ends "
         )
         detail += f"after {format_percent(share)} of it, {reached} from now; plug in, or keep a checkpoint before that"
-        yield Note("battery_energy", "The battery does not last for the job", detail)
+        yield Note("battery_energy", "The battery will not last for the job", detail)
 
 
 def _space(machine: Machine, answer: Answer, catalog: Catalog) -> Iterator[Note]:
@@ -154,13 +152,13 @@ def _space(machine: Machine, answer: Answer, catalog: Catalog) -> Iterator[Note]
     if space is None or disk is None:
         return
     if space.needed_bytes > space.free_bytes:
-        yield Note("disk_space", "Checkpoints and data do not fit the disks", space_text(space))
+        yield Note("disk_space", "Checkpoints and data do not fit on the disks", space_text(space))
     computation = answer.estimate.computation
     if disk.kind.value == "HDD" and computation.unit == "token":
         rate = float(computation.units_per_step / computation.step_seconds.value) * TOKEN_BYTES
         detail = f"tokens stream at {format_bandwidth(rate)}, which any disk reads in sequence; "
         detail += "shuffled reading needs an SSD or NVMe"
-        yield Note("hard_disk", "Data would lie on a hard disk", detail)
+        yield Note("hard_disk", "The data would be on a hard disk", detail)
 
 
 def _faster_disk(machine: Machine, answer: Answer, catalog: Catalog) -> Iterator[Note]:
@@ -344,7 +342,7 @@ def power_text(need: PowerNeed) -> str:
         return f"{text}; a supply of {format_power(need.wanted_watts)} or more carries that"
     load = format_percent(need.drawn_watts / need.supply_watts)
     if need.headroom_watts < 0:
-        return f"{text}; {load} of the supply's {format_power(need.supply_watts)}: it does not carry that"
+        return f"{text}; {load} of the supply's {format_power(need.supply_watts)}: it cannot deliver that"
     return f"{text}; {load} of the supply's {format_power(need.supply_watts)}, {format_power(need.headroom_watts)} left"
 
 
@@ -365,4 +363,4 @@ def supply_note(case: EstimatedPlan) -> Iterator[Note]:
             f"meant to carry for long. A lower power limit of the devices helps, or one of "
             f"{format_power((devices + other_watts) / SUPPLY_LOAD)}."
         )
-        yield Note("power_supply", "Power consumption comes near the limit of the supply", detail)
+        yield Note("power_supply", "Power draw is near the limit of the power supply", detail)

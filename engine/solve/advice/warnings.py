@@ -105,7 +105,7 @@ def _mixed(case: EstimatedPlan) -> Iterator[Note]:
     """Say which of several unlike devices are used, and why."""
     cluster = case.resolved.cluster
     if cluster.mix_reason:
-        title = "Unlike devices work at the pace of the slowest" if cluster.mix else "Only some of the devices are used"
+        title = "Mixed devices run at the pace of the slowest" if cluster.mix else "Only some of the devices are used"
         yield Note("mixed_devices", title, f"{cluster.words}: {cluster.mix_reason}; hardware.mixed says otherwise.")
 
 
@@ -119,7 +119,7 @@ def _spot(case: EstimatedPlan) -> Iterator[Note]:
             yield Note("spot_is_dearer", "Spot capacity would cost more", detail)
     if case.resolved.cluster.price.is_spot and (why := case.estimate.cost.why_no_spot):
         detail = f"{why[0].upper()}{why[1:]}: no price is known. Fewer nodes are interrupted less often."
-        yield Note("hopeless_on_spot", "Spot capacity is taken back too often for this job", detail)
+        yield Note("hopeless_on_spot", "Spot capacity is interrupted too often for this job", detail)
 
 
 def _ignored(case: EstimatedPlan) -> Iterator[Note]:
@@ -186,7 +186,7 @@ def _precision(case: EstimatedPlan) -> Iterator[Note]:
         detail = f"It runs as {runs}, with a peak of {peak}."
         if device.conversion_share(wanted) < 1.0 and plan.task != "infer":
             share = format_percent(device.conversion_share(wanted))
-            detail = f"Products convert each operand, and run at some {share} of the rate of {runs}, which is faster."
+            detail = f"Products convert each operand and run at about {share} of the rate of {runs}, which is faster."
         yield Note("precision_not_native", f"{device.name} has no {wanted} units", detail)
 
 
@@ -224,7 +224,7 @@ def _tokens(case: EstimatedPlan) -> Iterator[Note]:
     title = (
         "Trained past the compute-optimal point, as is usual for models that are served a lot"
         if is_small
-        else "Few tokens for the size of the model"
+        else "Trained short of the compute-optimal point"
     )
     yield Note("tokens_per_parameter", title, detail)
 
@@ -264,7 +264,7 @@ def _unverified(case: EstimatedPlan) -> Iterator[Note]:
             rows.append(table[row_id])
     for row in rows:
         if not row.verified:
-            detail = f"{row.source}, as of {row.checked}: no source was seen for its figures; check them first."
+            detail = f"{row.source}, as of {row.checked}: its figures have no source; check them first."
             yield Note("unverified", f"{row.name} is not verified", detail)
 
 

@@ -160,9 +160,7 @@ def explained(search: Search, taken: FallbackOutcome) -> tuple[dict[str, str], t
     capacity = search.resolved.cluster.device.memory_bytes
     if capacity is not None and not taken.searched.fits:
         lacks = format_bytes(taken.least - float(capacity))
-        detail = (
-            f"With every change that was tried a device needs {format_bytes(taken.least)}, {lacks} more than it has."
-        )
+        detail = f"Even with every change tried, a device needs {format_bytes(taken.least)}, {lacks} more than it has."
         others = ["a smaller model, which each mode chooses where model.name is auto", "more devices or larger ones"]
         if search.plan.training.adapter is None and search.resolved.plan.task != "infer":
             others.insert(0, "adapters on a frozen model (task finetune, training.method qlora)")
@@ -181,5 +179,5 @@ def explained(search: Search, taken: FallbackOutcome) -> tuple[dict[str, str], t
     words = [way.words for way in taken.ways if set(way.paths) & set(change)]
     detail = f"{'; '.join(words)} ({change_text(change)}). Without them a device needs {needed}."
     holds = capacity is not None and taken.needed_before <= float(capacity)
-    title = "It leaves the safety margin only with these changes" if holds else "It fits only with these changes"
+    title = "It keeps the safety margin only with these changes" if holds else "It fits only with these changes"
     return reasons, (Note("way_out", title, detail, None, plain_change(change)),)

@@ -79,7 +79,7 @@ def used_shares(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[UsedS
     memory, budget = memory_share(estimate), memory_budget(mode, cluster)
     if memory is not None and budget is not None:
         allowed = budget / largest(estimate.memory.capacity_bytes or 1.0)
-        why = "nothing of what the plan leaves open keeps it inside"
+        why = "no choice of the open fields keeps it inside"
         shares.append(UsedShare("memory", memory, allowed, why if memory > allowed + _SHARE_ROUNDING else ""))
     power, most = power_share(estimate, cluster), mode.power_share_range[1]
     if power is not None and most is not None:
@@ -106,7 +106,7 @@ def outside_ranges(mode: Mode, plan: Plan, estimate: Estimate, reasons: Mapping[
     if plan.task == "infer" or estimate.computation.unit != "token":
         return
     training, size = plan.training, largest(estimate.model.parameters)
-    given = "the plan says so"
+    given = "set in the plan"
 
     def why(path: str, reason: str) -> str:
         return reason if path in reasons else given

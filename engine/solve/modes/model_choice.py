@@ -62,7 +62,7 @@ def choose_model(
         return by_count
     if smallest is None:
         chosen = settle(_named(plan, smallest_model(catalog))).filled
-        return chosen, "nothing of the mode's range fits; this is the smallest model of the catalogue"
+        return chosen, "nothing in the mode's range fits; this is the smallest model in the catalogue"
     return _shortened(plan, smallest, hours, settle)
 
 

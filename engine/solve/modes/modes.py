@@ -339,7 +339,7 @@ def remarks(groups: Sequence[ModeGroup]) -> Iterator[str]:
         elif len(group.plans) > 1:
             yield f"{group.title}: the same settings suit them"
         if group.beaten:
-            yield f"{', '.join(plan.mode.title for plan in group.beaten)}: no better in anything than {group.title}"
+            yield f"{', '.join(plan.mode.title for plan in group.beaten)}: no better in any figure than {group.title}"
     if any(MODEL in group.shown.reasons for group in groups):
         yield "the model is open, so each mode takes another: the columns are different jobs"
 

@@ -85,7 +85,7 @@ def _classical(spec: ClassicalSpec, cluster: Cluster, wanted: tuple[str, ...], m
         exact = isinstance(spec, LinearRegressionNormal) or mode.id == "conservative"
         exact = exact and "fp64" in device.peaks
         values["model.spec.precision"] = "fp64" if exact else "fp32"
-        reasons["model.spec.precision"] = "all digits" if exact else "half the memory and traffic of fp64"
+        reasons["model.spec.precision"] = "full precision" if exact else "half the memory and traffic of fp64"
     return values, reasons
 
 
@@ -122,7 +122,7 @@ def _network(
     limit = "no memory limit known" if budget is None else f"{format_bytes(budget)}, {format_percent(mode.utilization)}"
     verdict = f"fastest of {len(trials)} settings inside {limit}: {format_bytes(held)}"
     if not inside:
-        verdict = f"nothing of {len(trials)} settings stays inside {limit}; this needs least: {format_bytes(held)}"
+        verdict = f"none of {len(trials)} settings stays inside {limit}; this needs least: {format_bytes(held)}"
     for path, value in chosen.items():
         if path in wanted and path not in reasons:
             values[path], reasons[path] = value, verdict

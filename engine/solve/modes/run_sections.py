@@ -39,7 +39,7 @@ _MINUTE = 60.0
 
 _BATTERY = "recovery.battery."
 
-_WHERE_IT_RUNS = "settled where it runs, by its cores and its battery"
+_WHERE_IT_RUNS = "decided where it runs, by its cores and its battery"
 
 SectionT = TypeVar("SectionT", bound=Section)
 
@@ -81,7 +81,7 @@ def _watch(mode: Mode, catalog: Catalog) -> _Chosen:
         "memory_share": (watch.memory_share, why),
         "power_share": (watch.power_share, why),
         "nan": (watch.nan, why),
-        "loss_spike": (widths, "what the detector of loss spikes tells from, with few false alarms"),
+        "loss_spike": (widths, "what the loss-spike detector needs for few false alarms"),
     }
 
 

@@ -225,7 +225,7 @@ class Search:
         verdict = f"fastest of {format_number(tried)} settings that stay within {limit}: {reached}"
         if not inside:
             least = f"the fastest of those that need least: {reached}"
-            verdict = f"nothing of {format_number(tried)} settings stays inside {limit}; {least}"
+            verdict = f"none of {format_number(tried)} settings stays inside {limit}; {least}"
         reasons = dict.fromkeys((path for path in values if path in wanted and path not in open_jobs()), verdict)
         if Key.TRAINING_GLOBAL_BATCH in values and space.batch is not None:
             reasons[Key.TRAINING_GLOBAL_BATCH] = _batch_reason(values, space, self.mode)

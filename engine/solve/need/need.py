@@ -232,7 +232,7 @@ def _numeric_field(path: str, plan: Plan, catalog: Catalog) -> tuple[PlanField, 
         raise PlanError("does not apply to this plan", hint="solve for another field", place=place)
     if entry.knob.kind not in NUMBERS or entry.knob.role == "output":
         hint = "solve for a number or a name, such as hardware.devices, training.seq_len or model.name"
-        raise PlanError("is no number to solve for", hint=hint, place=place)
+        raise PlanError("is not a number to solve for", hint=hint, place=place)
     if entry.idle:
         raise PlanError("changes nothing in this plan", entry.idle, "solve for another field", place)
     if path.startswith(OWN_PARAMETERS):
@@ -322,7 +322,7 @@ def need(
     )
     field = NAME if path == PARAMETERS else path
     if any(field in others for others in besides(path, question)):
-        hint = "leave it out of what else may change"
+        hint = "remove it from what else may change"
         raise PlanError("is solved for", hint=hint, place=Place(field=field))
     trials = Evaluator(question.plan, question.limits, facts, machine, callback)
     if question.goal is not None:
@@ -371,4 +371,4 @@ def _refuse_unknown(trials: Evaluator) -> None:
         ]
         if len(lacking) == len(tried):
             why = lacking[0].constraint.why
-            raise PlanError(f"nothing is known of {limit.figure}", why, "say more in the plan, or limit another figure")
+            raise PlanError(f"{limit.figure} is not known", why, "add to the plan, or limit another figure")

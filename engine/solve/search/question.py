@@ -48,7 +48,7 @@ class Limit:
 
     def constraint(self, estimate: Estimate) -> Constraint:
         """Return the limit beside what an estimate reaches of it."""
-        return limit(estimate, self.figure, most=self.most, least=self.least, why="what is asked for")
+        return limit(estimate, self.figure, most=self.most, least=self.least, why="the goal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def parse_axis(text: str, catalog: Catalog | None = None) -> Axis:
     if not values:
         raise PlanError("no values", repr(written)[:80], _AXIS_EXAMPLE, Place(field=path))
     if AUTO in values:
-        raise PlanError("auto is no value to try", hint="leave the field out of what varies", place=Place(field=path))
+        raise PlanError("auto is not a value to try", hint="remove the field from what varies", place=Place(field=path))
     return Axis(path, values)
 
 
@@ -221,7 +221,7 @@ def _between(path: str, written: str, catalog: Catalog) -> Iterator[object]:
         yield from choices[first : last + 1]
         return
     if not isinstance(low, int | float) or not isinstance(high, int | float) or isinstance(low, bool):
-        raise PlanError("no range of words", repr(written)[:80], "name the values, as KEY=V1,V2", Place(field=path))
+        raise PlanError("words have no range", repr(written)[:80], "name the values, as KEY=V1,V2", Place(field=path))
     if low > high:
         raise PlanError("the range ends before it begins", written, _AXIS_EXAMPLE, Place(field=path))
     whole = isinstance(low, int) and isinstance(high, int)
