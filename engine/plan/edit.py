@@ -366,7 +366,7 @@ def renamed(plan: Plan, name: str, new: str) -> Plan:
     if not is_scenario_name(new):
         raise PlanError("not a name", repr(new), "allowed: 1 to 40 characters without a dot", Place(field=_PATH))
     if new != name and new in plan.scenarios:
-        raise PlanError("another one is called so", new, place=Place(field=_PATH))
+        raise PlanError("that name is taken", new, place=Place(field=_PATH))
     return _with_scenarios(
         plan,
         {new if key == name else key: scenario for key, scenario in plan.scenarios.items()},

@@ -159,7 +159,7 @@ class LoadFields(Section):
     @model_validator(mode="after")
     def _one_load(self) -> Self:
         if self.seconds_between_requests is not None and self.users is None:
-            raise ValueError("seconds_between_requests are those of users: say how many there are (inference.users)")
+            raise ValueError("seconds_between_requests are those of users: give their number (inference.users)")
         if self.users is not None and (self.request_rate is not None or self.concurrency is not None):
             raise ValueError("users say how many requests come: leave request_rate and concurrency out")
         if self.requests is not None and self.arrival_rate is None:

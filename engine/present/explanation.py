@@ -170,7 +170,7 @@ def explanation_as_dict(shown: ExplanationText) -> dict[str, object]:
 def followed(shown: ExplanationText, entry: FormulaInput) -> ExplanationText:
     """Return where a number that was put into a formula comes from; a figure is explained by its own key instead."""
     step = entry.step or FormulaStep("", entry.text)
-    given = () if entry.step else ("no formula gives it: it was put in as it is",)
+    given = () if entry.step else ("an input, not computed",)
     return ExplanationText(
         key=shown.key,
         title=entry.name,
@@ -208,7 +208,7 @@ def _input_named(shown: ExplanationText, name: str) -> FormulaInput:
     known = {entry.name: entry for entry in reversed(entries)}
     if name not in known:
         names = nearest(name, known) or [entry.name for entry in shown.inputs]
-        hint = f"known: {', '.join(names)}" if names else "no numbers are put into it"
+        hint = f"known: {', '.join(names)}" if names else "it has no inputs"
         raise PlanError(f"nothing is called {name!r} in {shown.title}"[:200], hint=hint)
     return known[name]
 

@@ -45,10 +45,10 @@ def machine_parts(machine: Machine) -> Iterator[Part]:
     if machine.benchmarked:
         rows += _measured_rows(machine.benchmarked)
     cells = [_cells(label, fact, show) for label, fact, show in _known(rows)]
-    yield table_part(("what", "value", "known from"), cells)
+    yield table_part(("what", "value", "source"), cells)
     yield from _unknown(rows)
     for probe in machine.troubles:
-        yield TextPart(f"{probe.name} {probe.outcome}: {probe.detail}; what it would tell is not known", "strong")
+        yield TextPart(f"{probe.name} {probe.outcome}: {probe.detail}; what it reports is not known", "strong")
     if not machine.accelerators:
         yield TextPart("No accelerator was found; plans for this machine run on its CPU.")
 

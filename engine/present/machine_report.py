@@ -59,7 +59,7 @@ def benchmark_parts(report: BenchmarkReport, before: BenchmarkReport | None = No
         rows = [(row[0], text, *row[1:]) for row, text in zip(rows, texts, strict=True)]
         yield table_part((heads[0], f"on {before.date[:10]}", "now", *heads[2:]), rows, right=(1, 2))
     if report.disturbed:
-        yield TextPart(f"These figures do not count in estimates: {busy_text(report)}", "strong")
+        yield TextPart(f"These figures are not used in estimates: {busy_text(report)}", "strong")
     for judged in report.cooling:
         yield TextPart(f"cooling of GPU {judged.index}: {judged.verdict}, {judged.evidence}")
     for entry in report.skipped:
@@ -111,7 +111,7 @@ def score_parts(score: Score) -> Iterator[Part]:
         for part in score.parts
         if part.reason != NOT_MEASURED
     ]
-    yield table_part(("part", "value", "points", "weight", "known from"), rows, right=(2, 3))
+    yield table_part(("part", "value", "points", "weight", "source"), rows, right=(2, 3))
     unmeasured = [part.name for part in score.parts if part.reason == NOT_MEASURED]
     if unmeasured:
         yield TextPart(f"{', '.join(unmeasured)}: {NOT_MEASURED}", "quiet")
@@ -128,16 +128,16 @@ def job_parts(machine: Machine, result: Answer, catalog: Catalog, is_example: bo
     suggestions, warnings = job_notes(machine, result, catalog, is_example)
     name = result.plan.model.name or "the model"
     if is_example:
-        yield TextPart(f"No job was named: {name} stands for a small one (detect --job PLAN takes another)", "quiet")
+        yield TextPart(f"No job given: {name} is used as a small example (detect --job PLAN takes another)", "quiet")
     yield TextPart(f"Predicted bottleneck for {name}: {predicted_bottleneck(result)}", "strong")
     space = run_space(machine, result, catalog)
     if space is not None:
-        yield TextPart(f"Disk space it takes: {space_text(space)}")
+        yield TextPart(f"Disk space needed: {space_text(space)}")
     yield TextPart(f"Power: {power_text(power_need(machine, catalog, result.plan.watch.supply_watts))}")
-    text = cooling_now(machine) or ("not known, no sensor tells",)
+    text = cooling_now(machine) or ("not known: no sensor",)
     yield TextPart(f"Cooling: {'; '.join(text)} (under load: {MEASURING})")
     if not suggestions:
-        yield TextPart(f"Optimization suggestions: none, nothing that was tried improves {name} here")
+        yield TextPart(f"Optimization suggestions: none, nothing tried improves {name} here")
     yield from _notes("Optimization suggestions", suggestions)
     yield from _notes("Warnings", warnings)
 

@@ -67,7 +67,7 @@ def placement_parts(placed: PlacedPlan) -> Iterator[Part]:
     devices = placed.answer.resolved.cluster.words
     yield TextPart(f"Placement on {devices}", "strong")
     if placed.placement is None:
-        yield TextPart("the plan runs on one device, or is not divided")
+        yield TextPart("the plan runs on one device, or is not split")
     else:
         rows = [(text.name, text.holds, text.divides, text.link, text.busy) for text in level_texts(placed.placement)]
         yield table_part(_HEADS, rows, right=(4,))
@@ -117,7 +117,7 @@ def _level(placement: Placement, place: int, depth: int) -> LevelText:
 def _hottest(placement: Placement) -> str:
     hottest = placement.hottest
     if hottest is None:
-        return "the devices exchange nothing"
+        return "the devices do not communicate"
     carried = ", ".join(DIMENSIONS[name] for name in hottest.carries)
     return f"hottest link: {hottest.level.name}, {hottest.level.speed}, busy {_share(hottest.busy)} with {carried}"
 
@@ -130,7 +130,7 @@ def _crossing(crossing: Crossing) -> str:
         if crossing.crosses
         else f"tensor parallel {crossing.size} stays within {within}; {crossing.other} would cross them"
     )
-    effect = crossing.effect or "nothing that counts changes"
+    effect = crossing.effect or "no significant change"
     shortage = f", but {crossing.trial.estimate.shortage}" if crossing.trial.estimate.shortage else ""
     return f"{text}: {effect}, waiting for tensor parallel {after} of the time instead of {before}{shortage}"
 
@@ -145,7 +145,7 @@ def _sharing(sharing: Sharing) -> Iterator[str]:
     yield f"shared so that all end together, {shares} of the batch: {balanced} at most, {gain} × as much"
     for group in sharing.groups:
         if group.fits is False:
-            yield f"{group.group.devices} x {group.group.name} do not hold it by themselves"
+            yield f"{group.group.devices} x {group.group.name} do not hold it on their own"
 
 
 def _share(value: float) -> str:

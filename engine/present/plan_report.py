@@ -80,7 +80,7 @@ def page_parts(plan: Plan, estimate: Estimate, roofline: Roofline | None = None)
     yield TextPart("Figures", "strong")
     # Parts of memory and time have tables of their own here.
     brief = plan.model_copy(update={"report": report.model_copy(update={"detailed_breakdown": False})})
-    yield SectionsPart(("Value", "Range, or where from"), figure_sections(brief, estimate), has_aside=True)
+    yield SectionsPart(("Value", "Range or source"), figure_sections(brief, estimate), has_aside=True)
     if in_full:
         yield from memory_parts(estimate, is_drawn=is_drawn)
         yield from time_parts(estimate, is_drawn=is_drawn)
@@ -90,20 +90,20 @@ def page_parts(plan: Plan, estimate: Estimate, roofline: Roofline | None = None)
         yield from scalability_parts(estimate, is_drawn=is_drawn)
     yield from _basis(plan, estimate)
     yield TextPart("The plan", "strong")
-    yield TextPart("With every default filled in, as it can be loaded again.", "quiet")
+    yield TextPart("With every default filled in; it can be loaded again.", "quiet")
     yield CodePart(dump_plan(plan))
 
 
 def _advice(estimate: Estimate) -> Iterator[Part]:
     yield TextPart("Recommendations", "strong")
-    yield TextPart("Each was estimated alone, in place of the plan; effects do not add up.", "quiet")
+    yield TextPart("Each was estimated on its own; effects do not add up.", "quiet")
     rows = [(note.title, note.detail, ", ".join(savings(note, estimate))) for note in estimate.recommendations]
     yield table_part(("What", "Effect", "Changes"), rows)
 
 
 def _basis(plan: Plan, estimate: Estimate) -> Iterator[Part]:
     known = estimate.basis
-    yield TextPart("What this rests on", "strong")
+    yield TextPart("Basis of this estimate", "strong")
     rows = (
         ("Method", known.method),
         ("Calibration", known.calibration),
@@ -134,4 +134,4 @@ def open_length(plan: Plan, estimate: Estimate) -> str:
     """Return why a report names no whole job, empty where it does."""
     if estimate.computation.steps is not None or plan.task in ("infer", "fit"):
         return ""
-    return "The plan gives no length: tokens, steps or epochs would give time, price and energy of the whole job."
+    return "The plan gives no length: with tokens, steps or epochs it has a time, cost and energy of the whole job."

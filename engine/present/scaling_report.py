@@ -65,7 +65,7 @@ def growth_remarks(points: Sequence[Scaling], *, is_complete: bool = True) -> Gr
     if not is_complete:
         return GrowthRemarks(None, ())
     if not points:
-        return GrowthRemarks(None, ("This runs on one device, and is not divided.",))
+        return GrowthRemarks(None, ("This runs on one device, and is not split.",))
     curve = Curve(points[0].batch, points[0].parallelism, tuple(points), points[0].growth)
     knee = curve.knee if curve.growth == "strong" else None
     lines = (f"{knee_text(curve)} {_network_text(curve)}".lstrip(), _price_text(curve), _source_text(curve))
@@ -88,7 +88,7 @@ def _price_text(curve: Curve) -> str:
     cheapest = min(priced, key=lambda point: (point.usd or 0.0, point.job_seconds or 0.0))
     fastest = min(priced, key=lambda point: (point.job_seconds or 0.0, point.usd or 0.0))
     if fastest is cheapest:
-        return f"The fastest is the cheapest: {devices_in_words(fastest.devices)}."
+        return f"The fastest is also the cheapest:  {devices_in_words(fastest.devices)}."
     return f"Cheapest: {_run_text(cheapest)}. Fastest: {_run_text(fastest)}."
 
 

@@ -116,7 +116,7 @@ def search_lines(answer: Answer) -> Iterator[str]:
         yield f"varied: {', '.join(axes)}; best by {label_of(answer.goal)}"
     if answer.top:
         compared = ", ".join(map(label_of, answer.compared))
-        yield f"* nothing in the list is better in all of: {compared}"
+        yield f"* Pareto front: nothing in the list is better in all of {compared}"
 
 
 def progress_text(answer: Answer) -> str:
@@ -236,15 +236,15 @@ def remarks(needed: Needed) -> Iterator[str]:
         why = "; ".join(_broken(violation, beyond) for violation in beyond.violations) or beyond.fault
         yield f"next {_change_text(beyond)}: {why}"
     elif needed.ended_by == READS:
-        yield "the model reads no more: memory and limits would let it go on"
+        yield "the model's context ends here: memory and limits would allow more"
     elif needed.ended_by in GROWING:
         yield f"{_title(needed.ended_by)} pays for no more tokens; with them another size is expected to learn less"
     elif needed.ended_by:
-        yield f"no limit ends it: {needed.ended_by} is at the end of its range"
+        yield f"no limit reached: {needed.ended_by} is at the end of its range"
     elif needed.goal is not None:
         yield f"nothing with a better {needed.goal.figure} keeps the limits"
     if not needed.is_monotonic:
-        yield "not monotone: some values beside it fail that lie between others that hold, since layouts differ"
+        yield "not monotone: some values between others that hold fail, since layouts differ"
     if needed.best.filled is not None and needed.best.filled.estimate.verdict is Verdict.TIGHT:
         yield f"{needed.best.filled.estimate.verdict_text}: it holds as estimated, not at the far end of its range"
 
@@ -295,7 +295,7 @@ def _broken(constraint: CheckedConstraint, of: Candidate) -> str:
 def _relaxed(constraint: CheckedConstraint, of: Candidate) -> str:
     """Say to what a limit would have to be relaxed."""
     if constraint.bound_value is None or not np.isfinite(constraint.bound_value):
-        return f"{_label(constraint, of)}: {_text(constraint)}, no limit of it can be kept"
+        return f"{_label(constraint, of)}: {_text(constraint)}, no value of this limit can be kept"
     word = "at most" if constraint.most is not None else "at least"
     return f"{_label(constraint, of)}: {word} {_end_text(constraint)} would do"
 

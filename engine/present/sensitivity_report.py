@@ -91,14 +91,14 @@ def measurement_advice(sensitivity: Sensitivity, plan_name: str) -> str:
     """Return what to measure next in a sentence."""
     best = sensitivity.measure_next
     if best is None:
-        return "Nothing that this program measures would narrow the range."
+        return "No measurement of this program would narrow the range."
     unit = sensitivity.figure.metric.unit
     narrowed, now = (
         f"{format_quantity(low, unit)} to {format_quantity(high, unit)}"
         for low, high in ((best.narrowed_low, best.narrowed_high), (best.low, best.high))
     )
     return (
-        f"Measure next: {best.measurement.what}. With it the range is at best {narrowed}, in place of {now}: "
+        f"Measure next: {best.measurement.what}. With it the range is at best {narrowed}, instead of {now}: "
         f"{format_percent(best.share)} narrower. {_command(best, plan_name)}"
     )
 
@@ -151,7 +151,7 @@ def sensitivity_parts(sensitivity: Sensitivity, plan_name: str, top: int, ascii_
         right = range(2, 2 + len(TORNADO_HEADS))
         yield table_part((table.title, "", *TORNADO_HEADS), rows, right, kept=(0,), spare=(1,))
         if table.others:
-            yield TextPart(f"and {table.others} more that move it less", "quiet")
+            yield TextPart(f"and {table.others} more with less effect", "quiet")
     yield TextPart(measurement_advice(sensitivity, plan_name))
 
 

@@ -202,7 +202,7 @@ def _rows_part(
 
 def write_comparison(form: str, of: SideBySide) -> str:
     """Return a comparison as json, yaml, markdown or html."""
-    parts = (TextPart(f"Differences are those to {of.names[0]}.", "quiet"), *comparison_parts(of))
+    parts = (TextPart(f"Differences are relative to {of.names[0]}.", "quiet"), *comparison_parts(of))
     return write_parts(form, f"{', '.join(of.names)} side by side", parts, lambda: as_data(of))
 
 

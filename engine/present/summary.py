@@ -291,7 +291,7 @@ def brief_parts(plan: Plan, estimate: Estimate) -> Iterator[Part]:
     for title, entries in notes(plan, estimate):
         more = f" (and {len(entries) - 1} more)" if len(entries) > 1 else ""
         yield TextPart(f"{title.removesuffix('s')}: {entries[0].title}{more}")
-    yield TextPart("All of it: --no-brief; where the figures come from: -v", "quiet")
+    yield TextPart("Full report: --no-brief; sources of the figures: -v", "quiet")
 
 
 def note_parts(plan: Plan, estimate: Estimate) -> Iterator[Part]:

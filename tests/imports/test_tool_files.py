@@ -306,8 +306,8 @@ def test_a_program_of_no_known_tool_is_refused(written) -> None:
 
 def test_what_no_file_says_of_requests_is_told(written) -> None:
     found = written("serve.sh", "vllm serve gpt2 --max-model-len 1024", hardware__devices=1)
-    assert "requests of 820 + 204 tokens, the longest that it takes: no file says how long they are" in found.guesses
-    assert "one request at a time: no file says how many come" in found.guesses
+    assert "requests of 820 + 204 tokens, the longest that it takes: no file gives their length" in found.guesses
+    assert "one request at a time: no file gives a number" in found.guesses
     told = written("serve.sh", "vllm serve gpt2 --max-num-seqs 4", inference__prompt_tokens=100, hardware__devices=1)
     assert told.guesses == ()
 

@@ -80,7 +80,7 @@ def test_a_hung_tool_is_asked_once_and_named(tmp_path):
     named = [(probe.name, probe.outcome, probe.detail) for probe in machine.troubles]
     assert ("nvidia-smi", "timed out", "no answer within 3 s") in named
     texts = [part.text for part in machine_parts(machine) if isinstance(part, TextPart)]
-    assert "nvidia-smi timed out: no answer within 3 s; what it would tell is not known" in texts
+    assert "nvidia-smi timed out: no answer within 3 s; what it reports is not known" in texts
     assert ("nvidia-smi", "timed out: no answer within 3 s") in [
         (row.label, row.reason) for row in machine_rows(machine)
     ]

@@ -114,7 +114,7 @@ def test_the_report_section_is_respected(found: Answer, drawn: Roofline) -> None
     text = to_html(plan, found.estimate, drawn)
     assert "<svg" not in text
     assert "Recommendations" not in text
-    assert "Where memory goes" not in text
+    assert "Where the memory goes" not in text
 
 
 def test_texts_cannot_break_the_page(found: Answer) -> None:

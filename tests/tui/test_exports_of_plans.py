@@ -58,7 +58,7 @@ def test_every_form_is_the_same_plan(exports: dict[str, Export]) -> None:
     assert plan.parallelism.dp == 1
     assert "Predicted on" in text
     assert exports["One-line command"].text.startswith("capacity-tui plan --model llama-3.1-8b --task qlora --gpu rtx")
-    assert "Where memory goes" in exports["Report in Markdown"].text
+    assert "Where the memory goes" in exports["Report in Markdown"].text
 
 
 def test_a_pinned_plan_is_exported_as_itself() -> None:

@@ -20,7 +20,7 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 def history_option(command: CommandT) -> CommandT:
     """Add ``--no-history`` to a command that keeps something by itself, as its argument ``no_history``."""
-    return click.option("--no-history", is_flag=True, help="Keep nothing of this in the history.")(command)
+    return click.option("--no-history", is_flag=True, help="Do not write to the history.")(command)
 
 
 def store_option(command: CommandT) -> CommandT:

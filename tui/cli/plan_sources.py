@@ -95,7 +95,7 @@ _OPTIONS = (
     ),
     click.option("--seq", metavar="TOKENS", help="Tokens of one sequence, as 4096 or 4k."),
     click.option("--tokens", metavar="TOKENS", help="Tokens of the whole job, as 50M."),
-    click.option("--stand-in", is_flag=True, help="Take a usual model of the same size for one not known."),
+    click.option("--stand-in", is_flag=True, help="Use a typical model of the same size if a name is not known."),
     click.option(
         "--import",
         "imports",

@@ -82,13 +82,13 @@ ENTRIES = (
     Entry("plan", "schema", "plan.plan_files", "Print JSON schemas for editors."),
     Entry("choose", "search", "choose.search", "Find the best configurations of a plan."),
     Entry("choose", "need", "choose.search", "Solve a plan for one of its fields."),
-    Entry("choose", "sensitivity", "choose.configs", "Show what moves a figure most."),
+    Entry("choose", "sensitivity", "choose.configs", "Show what affects a figure most."),
     Entry("choose", "configs", "choose.configs", "Propose conservative, balanced and extreme configurations."),
     Entry("choose", "fleet", "", "Compare instances, prices and migrations."),
     Entry("choose", "fleet migrate", "choose.migration", "Compare a job with every other instance: stay or move?"),
     Entry("choose", "fleet run", "choose.migration", "Decide for workloads of the catalogue whether to move."),
     Entry("choose", "fleet set", "choose.migration:run_set", "Decide for all workloads of sets whether to move."),
-    Entry("choose", "fleet promises", "choose.migration", "Check common claims about moving against true prices."),
+    Entry("choose", "fleet promises", "choose.migration", "Check common claims about moving against real prices."),
     Entry("choose", "fleet recommend", "choose.fleet_jobs", "Recommend machines for a job with a deadline."),
     Entry("choose", "fleet serve", "choose.fleet_jobs", "Find the cheapest fleet that serves a load."),
     Entry("choose", "fleet regions", "choose.fleet_jobs", "Compare regions for one job."),
@@ -99,11 +99,11 @@ ENTRIES = (
     Entry("choose", "fleet check", "choose.fleet_lists", "Check your own instances, sizes and workloads."),
     Entry("run", "monitor", "run.monitor", "Watch a run and compare it with its prediction."),
     Entry("run", "guard", "run.guard", "Run a command by a plan, and recover from failures."),
-    Entry("run", "profile", "run.guard", "Run a command and say what held it up."),
+    Entry("run", "profile", "run.guard", "Run a command and find its bottlenecks."),
     Entry("run", "history", "run.history", "Show, compare and export estimates and runs."),
     Entry("run", "bench-configs", "run.growth", "Run a short command with many settings, and rank them."),
     Entry("run", "scaling", "run.growth", "Measure how a job grows with its size."),
-    Entry("machine", "detect", "machine.detect", "Say what this machine is."),
+    Entry("machine", "detect", "machine.detect", "Describe this machine."),
     Entry("machine", "sample", "machine.measure", "Time kernels and collectives on this machine."),
     Entry("machine", "calibrate", "machine.measure", "Fit constants to samples and to runs of your own."),
     Entry("machine", "accuracy", "machine.accuracy", "Show how far estimates are from measurements."),
@@ -119,7 +119,7 @@ ENTRIES = (
     Entry("data", "instances", "data.catalogue", "List the cloud instances a plan can name, with prices."),
     Entry("data", "workloads", "data.catalogue", "List the workloads that `fleet run` compares."),
     Entry("data", "storage", "", "Estimate and measure storage of data and patterns."),
-    Entry("data", "storage plan", "data.storage", "Say what a training keeps and moves."),
+    Entry("data", "storage plan", "data.storage", "Show what a training stores and reads."),
     Entry("data", "storage estimate", "data.storage", "Estimate what the patterns of a corpus take."),
     Entry("data", "storage fit", "data.storage", "Measure how a text repeats itself."),
     Entry("data", "storage bench", "data.storage", "Measure how fast a database of patterns is."),
@@ -130,7 +130,7 @@ OF_DOCUMENTS = {"predict": "plan NAME", "list-examples": "examples", "show-examp
 """Commands of other programs that people come from, and what does the same here."""
 ABOUT = {
     "fleet": "Compare instances: which machines, at what price, and is it worth moving.",
-    "cluster": "Plan for the cluster people already have: what its nodes are, what they reach, what runs on them.\n\n"
+    "cluster": "Plan for the cluster you already have: its nodes, their measured speed, their jobs.\n\n"
     "Nodes are reached through Slurm, a Ray cluster, or the user's own ssh.",
     "storage": "Estimate storage: patterns of a corpus, databases that hold them, data of a training.",
 }
@@ -233,7 +233,7 @@ def run_command(arguments: list[str]) -> int:
     help="Open a plan on the screen: a file, an example, a saved plan, or one line in quotes.",
 )
 @click.option("--gpu", metavar="NAME", help='Plan for this hardware instead, such as "8xH100-SXM".')
-@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
 @click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
 @click.option("--theme", metavar="NAME", help="Theme by name, or a theme file.")
 @click.pass_context

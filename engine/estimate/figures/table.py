@@ -58,7 +58,7 @@ _ROWS = (
            help="The most that the framework's allocator has allocated at once on the fullest device. It is "
                 "torch.cuda.max_memory_allocated."),
     Metric(Figure.MEMORY_ALLOCATOR_BYTES, "peak memory reserved", "B", lambda e: e.memory.allocator_bytes, LESS,
-           has_ends=True, block="memory", panel="all",
+           "reserved", has_ends=True, block="memory", panel="all",
            help="The most that the framework's allocator has reserved, including blocks it caches for reuse. It is "
                 "torch.cuda.max_memory_reserved."),
     Metric(Figure.MEMORY_HOST_BYTES, "host memory per device", "B", lambda e: e.memory.host_bytes, LESS,

@@ -68,7 +68,7 @@ class ServingAnswer:
     Attributes:
         best: the cheapest fleet that keeps the limits; None where none does.
         others: the other fleets that do, cheapest first.
-        failing: kinds of replicas of which not one request alone keeps the limits.
+        failing: kinds of replicas of which not even a single request keeps the limits.
         unfit: hardware that does not hold the model.
         left_out: kinds of replicas that cannot be cheaper, or were not simulated since too many are.
         planned: the best fleet as a plan; None where none keeps the limits.

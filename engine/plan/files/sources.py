@@ -127,12 +127,12 @@ def locate_plan(name: str) -> Path | str:
         return saved[name]
     if load_catalog().architectures.find_id(name) is not None:
         hint = f'it is a model: say what is done with it and where, as in "train {name} on 8xh100"'
-        raise PlanError("no plan is called that", hint=hint, place=Place(name))
+        raise PlanError("no such plan", hint=hint, place=Place(name))
     if "/" in name or name.endswith(_PLAN_SUFFIXES):
         raise _missing_file(Path(name))
     close = nearest(name, (*example_names(), *saved), 1)
     hint = f"did you mean {close[0]}?" if close else "`capacity-tui examples` lists plans that come with the program"
-    raise PlanError("no file, example or saved plan is called that", hint=hint, place=Place(name))
+    raise PlanError("no such file, example or saved plan", hint=hint, place=Place(name))
 
 
 def may_be_line(name: str) -> bool:

@@ -31,7 +31,7 @@ def adapters(settings: Settings) -> None:
     method = settings.value(METHOD)
     if method in (None, "full"):
         if METHOD in settings.chosen and settings.value("bits"):
-            why = "a base in fewer bits is trained with adapters alone"
+            why = "a quantized base is trained only with adapters"
             settings.clash("quantized_without_adapters", why, (METHOD, "bits"))
         for name in [name for name in settings.chosen if name.startswith(_ADAPTER)]:
             del settings.chosen[name]

@@ -81,7 +81,7 @@ class Imported:
         options = (setting.place for setting in self.settings.values() if setting.level == "said")
         counted = len({(place.file, place.field) for place in options})
         ignored = sum(len(reading.ignored) for reading in self.readings)
-        yield f"imported {files}: {counted} options count, {ignored} have no part in an estimate"
+        yield f"imported {files}: {counted} options used, {ignored} have no effect on an estimate"
         yield from (f"contradiction: {clash.title}: {clash.detail}" for clash in self.clashes)
         for reading in self.readings:
             yield from (f"{remark.place}: not modelled: {remark.why}" for remark in reading.unmodelled)
@@ -139,7 +139,7 @@ def import_plan(
     if plan.task == _SERVED:
         guesses += assumed_load(settings, plan)
     else:
-        guesses += [f"{path} {plan.value(path)}: no file says it" for path in _ASSUMED if path not in settings.chosen]
+        guesses += [f"{path} {plan.value(path)}: given by no file" for path in _ASSUMED if path not in settings.chosen]
     return Imported(plan, tuple(readings), origins, tuple(settings.clashes), tuple(guesses))
 
 

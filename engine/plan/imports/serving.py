@@ -97,8 +97,8 @@ def assumed_load(settings: Settings, plan: Plan) -> Iterator[str]:
     lengths = f"requests of {plan.inference.prompt_tokens} + {plan.inference.output_tokens} tokens"
     prompt = settings.chosen.get(PROMPT)
     if prompt is None:
-        yield f"{lengths}: no file says how long they are"
+        yield f"{lengths}: no file gives their length"
     elif prompt.level == "derived":
-        yield f"{lengths}, the longest that it takes: no file says how long they are"
+        yield f"{lengths}, the longest that it takes: no file gives their length"
     if not any(name in settings.chosen for name in _LOADS):
-        yield "one request at a time: no file says how many come"
+        yield "one request at a time: no file gives a number"

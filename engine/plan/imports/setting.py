@@ -260,13 +260,13 @@ def _stage(settings: Settings) -> int:
 CONTRADICTIONS = (
     Contradiction(
         "sharding_with_stages",
-        "DeepSpeed runs pipeline stages with ZeRO 0 and 1 alone",
+        "DeepSpeed runs pipeline stages only with ZeRO 0 and 1",
         (_ZERO, _PP),
         lambda settings: _deepspeed(settings) and _stage(settings) >= 2 and (settings.count(_PP, 1) or 1) > 1,
     ),
     Contradiction(
         "offload_without_sharding",
-        "DeepSpeed offloads the optimizer with ZeRO 1 and up, parameters with ZeRO 3 alone",
+        "DeepSpeed offloads the optimizer with ZeRO 1 and up, parameters only with ZeRO 3",
         (_OFFLOAD, _ZERO),
         lambda settings: (
             _deepspeed(settings)

@@ -103,7 +103,7 @@ def _task(name: str) -> Meaning:
     near = nearest(name, known, 1)
     hint = f"did you mean {near[0]}? " if near else ""
     return Meaning(
-        fault=PlanError("no task is called so", repr(name)[:60], f"{hint}allowed: {', '.join(known)}", Place("--task"))
+        fault=PlanError("no such task", repr(name)[:60], f"{hint}allowed: {', '.join(known)}", Place("--task"))
     )
 
 

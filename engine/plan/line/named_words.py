@@ -82,13 +82,13 @@ class NamedWords:
         before = self._tokens[index - 1].text if index else ""
         if meaning.values and meaning.fault is None and key_of(before) in vocabulary().negations:
             text = f"{before} {self._span(index, count)}"
-            hint = "say what is wanted in its place, or leave it out"
-            meaning = Meaning(fault=PlanError("a line says what is, not what is not", repr(text)[:60], hint))
+            hint = "say what you want instead, or leave it out"
+            meaning = Meaning(fault=PlanError("a line says what is wanted, not what is not", repr(text)[:60], hint))
         for path, value in meaning.values.items():
             if path in self._values and self._values[path] != value and meaning.fault is None:
                 text = self._span(index, count)
                 detail = f"{text!r} and {self._values[path]}"
-                meaning = Meaning(fault=PlanError(f"{path} is said twice", detail, "keep one of them"))
+                meaning = Meaning(fault=PlanError(f"{path} is given twice", detail, "keep one of them"))
         self._values.update(meaning.values)
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)

@@ -165,7 +165,7 @@ class _Line(CountedWords):
         """Keep a limit on time or money, which is asked for rather than planned."""
         if self._task == INFER and not limit.startswith(Figure.COST_USD_PER_HOUR):
             hint = "of a load that is served say the dollars an hour or a month, as $2/h, or ttft 1s and tpot 50ms"
-            return Meaning(fault=PlanError("what is this the limit of?", self._tokens[index].text, hint))
+            return Meaning(fault=PlanError("what does this limit?", self._tokens[index].text, hint))
         self._limits[index] = limit
         return Meaning(limit)
 

@@ -135,7 +135,7 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
     if amount.hint:
         return _fault(f"{amount.name} of which kind?", number, amount.hint)
     if path == "":
-        return Meaning(f"{amount.name} {number}: no part in memory or time")
+        return Meaning(f"{amount.name} {number}: no effect on memory or time")
     if amount.most < math.inf and is_number(number) and parse_count(number) > amount.most:
         hint = f"of one request at most some {amount.most:g} are known: say requests/s, or batch 64, of many"
         return _fault(f"more {amount.name} than one request has", number, hint)
@@ -242,9 +242,7 @@ def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
     """Return what ``key=value`` sets, or software with its release; the key is a path, or its last part, or a label."""
     if SEPARATOR in text:
         released = named_value(text, task, "", load_catalog())
-        return released or _fault(
-            "no software is called so", repr(text), "write an engine or a framework, ==, its release"
-        )
+        return released or _fault("no such software", repr(text), "write an engine or a framework, ==, its release")
     key, _, value = text.partition("=")
     key, value = key.strip().removesuffix("<"), value.strip()
     if not value:
@@ -259,7 +257,7 @@ def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
         return field_value(named[0], value, task, knob=named[1])
     near = nearest(key, (*all_fields(), *vocabulary().fields), 2)
     hint = f"did you mean {' or '.join(near)}?" if near else "the fields are in the list of the screen"
-    return _fault("no field is called so", repr(key), hint)
+    return _fault("no such field", repr(key), hint)
 
 
 def value_names(task: str, catalog: Catalog) -> list[str]:

@@ -64,8 +64,8 @@ def task_meant(words: Sequence[str], free: Sequence[str], family: Family | None,
     if suggested is not None:
         return INFER, f"task: serving, because of {suggested!r}"
     if family is not None and _generates(family.id, catalog):
-        return INFER, "task: serving, since nothing says that the model is trained (say train or lora)"
-    return TRAIN, "task: training, since no other was named"
+        return INFER, "task: serving, as no training was named (say train or lora)"
+    return TRAIN, "task: training, as none was named"
 
 
 def _suggests_serving(key: str, *, is_named: bool) -> bool:

@@ -193,7 +193,7 @@ def _moving(migration: Migration) -> Iterator[Part]:
         )
     yield TextPart(f"Moving to {best.count} x {best.instance}", "strong")
     rows = [(part.name, _money(part.usd), f"{part.hours:.1f} h", part.detail) for part in best.move]
-    yield table_part(("part", "once", "time", "how it follows"), rows, (1, 2))
+    yield table_part(("part", "once", "time", "derivation"), rows, (1, 2))
     yield TextPart(f"risk {best.risk.level}: {'; '.join(best.risk.reasons) or 'no concerns'}")
     yield TextPart(f"complexity {best.complexity.level}: {'; '.join(best.complexity.reasons) or 'nothing changes'}")
 
@@ -268,17 +268,17 @@ def _percent(share: Interval | None) -> str:
 
 
 TITLES: Mapping[str, tuple[str, str]] = {
-    "usd_per_hour": ("price of an hour", "USD"),
-    "usd_month": ("price of the month", "USD"),
-    "usd_month_spot": ("price of the month on spot capacity", "USD"),
+    "usd_per_hour": ("hourly price", "USD"),
+    "usd_month": ("monthly price", "USD"),
+    "usd_month_spot": ("monthly price on spot capacity", "USD"),
     "usd_same_work": ("equal-work cost", "USD"),
     "hours_same_work": ("equal-work hours", "h"),
-    "performance_ratio": ("speed beside the current machine", ""),
-    "performance_percent": ("gain in speed", "%"),
-    "saving_usd": ("saving of a month", "USD"),
+    "performance_ratio": ("speed relative to the current machine", ""),
+    "performance_percent": ("speedup", "%"),
+    "saving_usd": ("monthly saving", "USD"),
     "saving_percent": ("saving", "%"),
-    "move_usd": ("price of moving", "USD"),
-    "break_even_hours": ("hours until moving has paid", "h"),
+    "move_usd": ("migration cost", "USD"),
+    "break_even_hours": ("payback in hours", "h"),
 }
 """Figures of an offer that are not of its estimate: what they are called, and their units."""
 

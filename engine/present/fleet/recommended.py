@@ -81,13 +81,11 @@ def recommended_parts(question: DeadlineQuestion, recommended: Recommended) -> I
     yield _table(recommended.cheapest)
     yield TextPart(f"Fastest, {limit}", "strong")
     yield _table(recommended.fastest)
-    yield TextPart(
-        "Balanced: twice the machines only where they save more of the deadline than they add in money", "strong"
-    )
+    yield TextPart("Balanced: twice the machines only where they save more time than they add cost", "strong")
     yield _table((recommended.balanced,))
     best = recommended.balanced
     yield TextPart(
-        f"price: {best.price_source}; longest and dearest are the far ends of their ranges, which keep the limits",
+        f"price: {best.price_source}; the upper ends of time and cost also keep the limits",
         "quiet",
     )
     yield TextPart(f"database: {best.database.reason}", "quiet")

@@ -97,7 +97,7 @@ def remarks(answer: ServingAnswer) -> Iterator[str]:
         yield _planned_text(answer.planned)
     for candidate in answer.failing:
         with_devices = _number(candidate.devices, "device")
-        yield f"{candidate.instance} with {with_devices}: not one request alone keeps the limits"
+        yield f"{candidate.instance} with {with_devices}: not even a single request keeps the limits"
     for unfit in answer.unfit[:_MOST_NAMED]:
         yield f"{unfit.instance}: {unfit.reason}"
     if len(answer.unfit) > _MOST_NAMED:
@@ -105,7 +105,7 @@ def remarks(answer: ServingAnswer) -> Iterator[str]:
     if answer.left_out:
         names = list(dict.fromkeys(entry.instance for entry in answer.left_out))
         shown = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" * (len(names) > _MOST_NAMED))
-        yield f"not simulated, since by their throughput alone they cost more, or come later in line: {shown}"
+        yield f"not simulated, since by their throughput alone they cost more, or rank lower: {shown}"
     yield "prices are on demand, or as the plan commits: spot is not used for interactive serving"
 
 
@@ -195,7 +195,7 @@ def _range_text(best: Sized) -> str:
     low, high = best.replicas.get("low"), best.replicas.get("high")
     if low is not None and high is not None:
         return f"replicas: {low} to {high} with the range of the step times; the limits hold at the estimate itself"
-    missing = "at the slow end of the step times not one request alone keeps the limits"
+    missing = "at the slow end of the step times not even a single request keeps the limits"
     return f"replicas: from {low}; {missing}"
 
 
@@ -229,8 +229,8 @@ def _day_parts(day: Day) -> Iterator[Part]:
     whole = format_seconds(mean(start.value))
     ends = f" ({format_seconds(mean(start.low))} to {format_seconds(mean(start.high))})" if day.startup.parts else ""
     yield TextPart(
-        f"a new replica answers after {whole}{ends}; one is given up when fewer were enough for "
-        f"{format_seconds(day.scale_down_seconds)}; {format_percent(day.reserve)} more than the load needs are kept"
+        f"a new replica answers after {whole}{ends}; one is released when fewer were enough for "
+        f"{format_seconds(day.scale_down_seconds)}; {format_percent(day.reserve)} above the load is kept in reserve"
     )
     if day.scaled.base is not None:
         yield TextPart(f"best committed to: {_number(day.scaled.base, 'instance')} of it ({day.prices.terms})")
@@ -260,7 +260,7 @@ def _assumed(answer: ServingAnswer) -> Iterator[str]:
     run = best.candidate.run
     prompts, answers = (format_percent(mean(spread)) for spread in (run.prompt_spread, run.output_spread))
     if mean(run.prompt_spread) > 0 or mean(run.output_spread) > 0:
-        yield f"lengths are gamma distributed, their deviation {prompts} of the mean prompt and {answers} of the answer"
+        yield f"lengths are gamma-distributed, with deviations of {prompts} (prompts) and {answers} (answers) of their mean"
     else:
         yield "all requests have the same length: --spread 0.5 lets them differ by half of their mean"
     if answer.day is not None:

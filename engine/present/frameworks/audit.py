@@ -151,7 +151,7 @@ def _moments(audit: Audit) -> Iterator[Part]:
             (phase.name, format_bytes(phase.size), f"{format_bytes(phase.short)} too much" if phase.short else "")
             for phase in audit.moments
         )
-        yield table_part(("moment of a step", "memory", ""), rows, right=(1,))
+        yield table_part(("phase of a step", "memory", ""), rows, right=(1,))
 
 
 def _findings(title: str, findings: tuple[Finding, ...], none: str) -> Iterator[Part]:

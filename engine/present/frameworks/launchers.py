@@ -45,7 +45,7 @@ def newest_checkpoint(folder: str) -> str:
     """
     if len(folder.split()) != 1:
         raise PlanError(
-            f"the command has {{{CHECKPOINT}}}, and where checkpoints are is not said",
+            f"the command has {{{CHECKPOINT}}}, but the checkpoint folder is not given",
             hint="add --checkpoints DIR, without blanks",
         )
     rows = [row for row in load_catalog().checkpoint_files.values() if row.holds or row.newest]

@@ -141,9 +141,9 @@ def _remarks(job: Job, adapter: LowRank) -> Iterator[str]:
     yield from trainer.loop_remarks(job)
     yield from trainer.layout_limits(job)
     if not _packs(job):
-        yield "packing: with context parallel Axolotl packs at a micro batch of 1 alone"
+        yield "packing: with context parallel Axolotl packs only at a micro-batch of 1"
     if job.training.activation_offload != "none" and not trainer.recomputes_itself(job):
-        yield "kept activations in host memory: Axolotl does that with gradient checkpointing alone"
+        yield "kept activations in host memory: Axolotl does that only with gradient checkpointing"
     yield "datasets: name your data and their form"
     if not job.on_hub:
         yield "base_model: the folder of the checkpoint"

@@ -178,11 +178,11 @@ def _remarks(job: Job) -> Iterator[str]:
     if training.optimizer not in _words("optimizer"):
         yield f"the optimizer {training.optimizer}: adam is written"
     if job.zero in _FSDP_STAGES and not _by_fsdp(job):
-        yield f"ZeRO stage {job.zero} with {training.optimizer}: Megatron shards the optimizer's states alone"
+        yield f"ZeRO stage {job.zero} with {training.optimizer}: Megatron shards only the optimizer's states"
     if 1 < job.shards < job.data_parallel:
         yield f"sharding groups of {job.shards} replicas: set --num-distributed-optimizer-instances"
     if parallel.offload == "parameters":
-        yield "offload of parameters: Megatron moves the optimizer's states alone"
+        yield "offload of parameters: Megatron moves only the optimizer's states"
     if parallel.offload == "activations":
         yield "offload of activations: see --cpu-offloading-num-layers, which rules out pipelines and recomputation"
     if training.master_weights == "none":
@@ -235,7 +235,7 @@ def model_remarks(job: Job) -> Iterator[str]:
     if shape.qk_norm == "full":
         yield "--qk-layernorm norms each head; this model norms all heads together"
     if shape.biases & {"output", "mlp"} and not {"qkv", "output", "mlp"} <= shape.biases:
-        yield f"biases on {', '.join(sorted(shape.biases))} alone: Megatron puts them on all matrices"
+        yield f"biases on {', '.join(sorted(shape.biases))} only: Megatron puts them on all matrices"
     if shape.sliding_window:
         yield f"a sliding window of {int(shape.sliding_window)} tokens: see --window-size and --window-attn-skip-freq"
     if shape.attention_sinks:

@@ -111,13 +111,13 @@ def _remarks(job: Job, adapter: LowRank) -> Iterator[str]:
         yield f"a checkpoint every {job.save_steps} steps: this recipe saves at the end of an epoch"
     split = job.tensor_parallel * job.pipeline_parallel * job.context_parallel * job.expert_parallel
     if split > 1:
-        yield "tensor, pipeline, context and expert parallel: this recipe shards replicas alone"
+        yield "tensor, pipeline, context and expert parallel: this recipe shards only replicas"
     if job.devices > 1 and job.zero in {0, 1}:
         yield f"ZeRO stage {job.zero}: FSDP shards gradients too (stage 2 is written)"
     if adapter.base and adapter.base != "nf4":
-        yield f"frozen base in {adapter.base}: torchtune packs nf4 alone, the base stays as it is"
+        yield f"frozen base in {adapter.base}: torchtune packs only nf4, the base stays as it is"
     if adapter.whole:
-        yield "embedding and head as a whole: torchtune trains adapters alone"
+        yield "embedding and head as a whole: torchtune trains only adapters"
     if training.optimizer not in _OPTIMIZERS:
         yield f"the optimizer {training.optimizer}: AdamW is written"
     if training.checkpointing not in {"none", "full"}:

@@ -44,7 +44,7 @@ def _settings(job: Job) -> str:
 def _settings_remarks(job: Job) -> Iterator[str]:
     yield from trainer.loop_remarks(job)
     if job.training.document_tokens is not None and trainer.attention_kernel(job) in {"sdpa", "eager"}:
-        yield "documents: TRL keeps packed ones apart with flash attention alone"
+        yield "documents: TRL keeps packed ones apart only with flash attention"
 
 
 def _script(job: Job, adapter: LowRank, split: int) -> str:

@@ -23,9 +23,9 @@ def memory_parts(estimate: Estimate, *, is_drawn: bool) -> Iterator[Part]:
     """Yield where the memory of a device goes."""
     slices = _memory_slices(estimate)
     if slices:
-        yield TextPart("Where memory goes", "strong")
+        yield TextPart("Where the memory goes", "strong")
         chart = bar_chart("Memory of a device", slices, _capacity_slice(estimate))
-        caption = "Memory of the fullest device, as its driver shows it."
+        caption = "Memory of the fullest device, as the driver shows it."
         lines = tuple(memory_lines(memory_timeline(estimate), _WIDTH))
         yield from _drawn_table(PicturePart(chart, lines, caption), "Size", slices, is_drawn=is_drawn)
 
@@ -34,7 +34,7 @@ def time_parts(estimate: Estimate, *, is_drawn: bool) -> Iterator[Part]:
     """Yield where the time of a step goes."""
     slices = _time_slices(estimate)
     if slices:
-        yield TextPart("Where time goes", "strong")
+        yield TextPart("Where the time goes", "strong")
         chart = bar_chart("Time of a step", slices)
         caption = "One step, by what the device does or waits for."
         lines = tuple(step_lines(step_timeline(estimate), _WIDTH))

@@ -110,7 +110,7 @@ def limit_text(roofline: Roofline, estimate: Estimate) -> str:
         "network": "Communication limits",
         "capacity": "Memory capacity limits",
         "input": "Input limits",
-        "overhead": "The host that launches kernels limits",
+        "overhead": "Host-bound: launching kernels",
         "optimizer": "The optimizer limits",
     }[bottleneck.kind]
     reached = format_percent(roofline.flops_per_second / roofline.peak)

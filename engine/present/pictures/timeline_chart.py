@@ -76,7 +76,7 @@ def memory_lines(memory: MemoryTimeline, width: int, glyphs: BarGlyphs = BLOCKS)
         marked = [_Bar(b.name, b.start, b.size, f"{b.text} {glyphs.peak if b is largest else ' '}") for b in moments]
         lines += ["Over a step, inside the allocator", *_drawn(marked, extent, limit, place, glyphs)]
         parts = [_Bar(bar.name, bar.start, bar.size, f"{bar.text}  ") for bar in parts]
-    lines += ["At the peak, with what lies outside it", *_drawn(parts, extent, limit, place, glyphs)]
+    lines += ["At the peak, with memory outside the allocator", *_drawn(parts, extent, limit, place, glyphs)]
     if len({stage.size for stage in memory.stages}) > 1:
         stages = ", ".join(f"{stage.name} {_bytes(stage.size)}" for stage in memory.stages)
         lines.append(f"Pipeline stages: {stages}")

@@ -128,7 +128,7 @@ def _verdict(choice: Choice) -> str:
     if choice.chosen is None:
         return "not decided"
     name = choice.chosen.fitted.law.name
-    return name if choice.decided else f"{name} at a guess, not decided"
+    return name if choice.decided else f"probably {name}, not decided"
 
 
 def _formula(judged: Judged, unit: str) -> str:
@@ -146,7 +146,7 @@ def _advice(choice: Choice) -> str:
     if choice.decided:
         return ""
     if choice.next_size is None:
-        return " No larger size would tell them apart: measure the same sizes more often."
+        return " No larger size would distinguish them: measure the same sizes more often."
     return f" Measure n = {format_significant(choice.next_size)} next."
 
 
@@ -224,7 +224,7 @@ def ranked_parts(series: Series, ranked: Sequence[RankedSetting]) -> Iterator[Pa
     yield table_part((*keys, *_LATER), rows, range(len(keys) + len(_LATER) - 1))
     start = max((ranked_setting.start_seconds for ranked_setting in ranked), default=0.0)
     if start:
-        yield TextPart(f"efficiency is without the {format_seconds(start)} that every run takes to start", "quiet")
+        yield TextPart(f"efficiency excludes the {format_seconds(start)} that every run takes to start", "quiet")
     failed = sum(1 for ranked_setting in ranked if ranked_setting.problem)
     if failed:
         yield TextPart(f"{failed} of {len(ranked)} settings failed", "strong")
@@ -268,7 +268,7 @@ def sized_job_parts(job: SizedJob) -> Iterator[Part]:
     """Yield what a job needs as lines and a table."""
     yield TextPart()
     head = f"For n = {format_count(job.n)} in {format_seconds(job.deadline_seconds)} you need"
-    split = f", split into {job.parts} parts that run side by side" if job.parts > 1 else ""
+    split = f", split into {job.parts} parts that run in parallel" if job.parts > 1 else ""
     yield TextPart(f"{head}{split}:", "strong")
     per_part = " each" if job.parts > 1 else ""
     yield TextPart(f"cores     {format_number(job.cores)}")
@@ -281,7 +281,7 @@ def sized_job_parts(job: SizedJob) -> Iterator[Part]:
         with_cores = f", {base.cores} cores" if base.cores else ""
         yield TextPart(f"database  {base.kind}, {stored}, {held} RAM{with_cores}: {base.reason}")
     if not job.machines:
-        yield TextPart("No instance of processors alone holds a part of it.", "strong")
+        yield TextPart("No CPU-only instance holds a part of it.", "strong")
         return
     yield table_part(_HEADS, map(_sized_report_cells, job.machines), _RIGHT)
     yield TextPart("The cheapest of each provider; a core is taken to be as fast as those here.", "quiet")

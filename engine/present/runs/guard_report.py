@@ -93,7 +93,7 @@ def _reason(event: _Event) -> str:
 
 
 def _micro_batch(event: _Event) -> str:
-    return f"the trainer goes on with a micro-batch of {event['to']} in place of {event['from']}"
+    return f"the trainer continues with a micro-batch of {event['to']} in place of {event['from']}"
 
 
 def _save_interval(event: _Event) -> str:
@@ -106,7 +106,7 @@ def _pause(event: _Event) -> str:
 
 
 def _resume(event: _Event) -> str:
-    return f"goes on: {event['reason']}"
+    return f"continues:  {event['reason']}"
 
 
 def _disk_full(event: _Event) -> str:
@@ -116,7 +116,7 @@ def _disk_full(event: _Event) -> str:
 
 
 def _lines_unread(event: _Event) -> str:
-    return f"{event['lines']} lines so far came faster than they can be read as a log: they are only passed on"
+    return f"{event['lines']} lines so far came too fast to be read as a log: they are only passed on"
 
 
 def _ending(event: _Event) -> str:

@@ -189,7 +189,7 @@ def _gpu(gpu: GpuUsage) -> str:
         f"{format_bytes(own)} by the run" if own is not None else "",
         format_power(power) if power is not None else "",
         f"{format_temperature(heat)} at most" if heat is not None else "",
-        f"held down by {held}" if held else "",
+        f"throttled by {held}" if held else "",
     )
 
 
@@ -250,9 +250,9 @@ def _page_parts(profile: Profile) -> Iterator[Part]:
     yield TextPart(f"Looked at every {summary.interval:g} s, more often in the beginning.", "quiet")
     yield TextPart("Figures", "strong")
     yield table_part(("", ""), profile_rows(summary))
-    yield TextPart("What held it up", "strong")
+    yield TextPart("Bottlenecks", "strong")
     yield TextPart(
-        "Each use over its threshold; one hundred percent is at it or above. Several can hold a run up at once.",
+        "Each use relative to its threshold: 100 % is at or above it. A run can have several bottlenecks at once.",
         "quiet",
     )
     scores = bottleneck.scores.items()
@@ -267,12 +267,12 @@ def _page_parts(profile: Profile) -> Iterator[Part]:
     bars = tuple(score or 0.0 for _, score in scores)
     yield TablePart(("Resource", "Score", "Threshold"), tuple(rows), (1, 2), bars=bars)
     if charts := tuple(_charts(profile.timeline)):
-        yield TextPart("Its course", "strong")
+        yield TextPart("Over time", "strong")
         yield from charts
     missing = [(name.replace("_", " "), reason) for name, reason in sorted(missing_of(summary).items())]
     missing += [("profiling itself", problem) for problem in profile.problems]
     if missing:
-        yield TextPart("What could not be had", "strong")
+        yield TextPart("Not available", "strong")
         yield table_part(("", ""), missing)
 
 

@@ -201,7 +201,7 @@ def _gpu_line(gpu: GpuSample) -> str:
     busy = NOT_AVAILABLE if gpu.utilization_percent.value is None else f"{gpu.utilization_percent.value:.0f} %"
     used, total = (format_bytes(fact.value) for fact in (gpu.memory_used_bytes, gpu.memory_total_bytes))
     heat, power = format_temperature(gpu.temperature_celsius.value), format_power(gpu.power_watts.value)
-    held = f"  held down: {', '.join(gpu.throttle.value)}" if gpu.throttle.value else ""
+    held = f"  throttled:  {', '.join(gpu.throttle.value)}" if gpu.throttle.value else ""
     return f"GPU {gpu.index}  {busy} busy  {used} of {total}  {power}  {heat}{held}"
 
 

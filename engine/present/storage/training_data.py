@@ -137,9 +137,9 @@ def storage_plan_parts(storage_plan: StoragePlan) -> Iterator[Part]:
     many = UNKNOWN if supply.units is None else format_count(mean(supply.units))
     yield TextPart(f"{supply.format.name}: {size} for {many} {counted}, {shuffling(storage_plan)}", "strong")
     waiting = (
-        f"devices wait {format_seconds(arrival.waiting_seconds)} for them"
+        f"devices wait {format_seconds(arrival.waiting_seconds)} for data"
         if arrival.waiting_seconds
-        else ("devices never wait for them")
+        else ("devices never wait for data")
     )
     text = f"{format_seconds(arrival.reading_seconds)} reading, {format_seconds(arrival.decoding_seconds)} decoding"
     yield TextPart(f"A step of {format_seconds(arrival.working_seconds)}: {text}; {waiting}")
@@ -186,7 +186,7 @@ def storage_plan_parts(storage_plan: StoragePlan) -> Iterator[Part]:
             (
                 cache.tier.name,
                 _bytes(None if supply.bytes is None else mean(supply.bytes)),
-                "not known of this node" if cache.room is None else _bytes(cache.room),
+                "not known for this node" if cache.room is None else _bytes(cache.room),
                 _yes(_holds(storage_plan, cache.room)),
                 _seconds(cache.pass_seconds),
             )
@@ -321,7 +321,7 @@ def database_bench_parts(bench: DatabaseBench) -> Iterator[Part]:
     yield table_part(_HEADS, rows, right=range(1, len(_HEADS)))
     yield TextPart(f"Stored: {bench.how}", "quiet")
     if bench.error is None or bench.overhead is None:
-        yield TextPart("The database tells no size.", "quiet")
+        yield TextPart("The database reports no size.", "quiet")
         return
     index = "" if size.index_bytes is None else f", {format_bytes(size.index_bytes)} of it indexes"
     yield TextPart(f"On disk: {format_bytes(size.total_bytes)}{index}; what patterns say, and {_added(bench.overhead)}")
@@ -343,7 +343,7 @@ def _times(latency: Latency) -> tuple[str, ...]:
     return tuple(format_seconds(entry / 1000) for entry in _latency(latency).values())
 
 
-_LEARNING_HEADS = ("resource", "time", "what it does", "known from")
+_LEARNING_HEADS = ("resource", "time", "purpose", "source")
 
 _RATES_OF = {"database": ("found_patterns", "stored_patterns"), "memory": ("random_reads",), "disk": ("disk_write",)}
 

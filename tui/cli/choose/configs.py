@@ -38,7 +38,7 @@ _MOST_ROWS = 12
 @click.command()
 @click.argument("file", required=False, metavar="[FILE]", type=click.Path())
 @plan_flags
-@click.option("--mode", type=click.Choice(MODE_NAMES), help="Only this one.")
+@click.option("--mode", type=click.Choice(MODE_NAMES), help="Only this mode.")
 @click.option(
     "-o", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write plan files and framework files."
 )
@@ -216,7 +216,7 @@ def write_framework_files(plan: Plan, folder: Path, force: bool, machine: Machin
 @click.option(
     "--top", type=click.IntRange(min=1), default=_MOST_ROWS, show_default=True, help="Rows of each table; JSON has all."
 )
-@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
 @output_options("table", "markdown", "json")
 def sensitivity(
     file: tuple[str, ...],

@@ -28,13 +28,13 @@ NO_ANSWER = 1
 @click.command()
 @plan_options
 @click.option("--deadline", metavar="TIME", required=True, help="When the job has to be done, such as 24h.")
-@click.option("--budget", metavar="USD", help="The most that it may cost, such as 500.")
+@click.option("--budget", metavar="USD", help="Largest cost, such as 500.")
 @click.option(
     "--hardware",
     multiple=True,
     metavar="NAMES",
     shell_complete=plan_sources.devices,
-    help="Instances or devices to choose among: ids with commas, a vendor or cloud for all of theirs. "
+    help="Instances or devices to choose among: ids separated by commas, a vendor or cloud for all of theirs. "
     "By default all instances.",
 )
 @click.option("--devices", metavar="LO..HI", help="Numbers of devices to try, such as 8..64; by default up to 64.")
@@ -190,15 +190,15 @@ def _machines(choose: Callable[[], Launcher], cluster: str | None) -> list[Plain
 @click.command()
 @plan_options
 @click.option("--rate", metavar="REQ/S", help="Requests a second; of a load that varies, at its peak.")
-@click.option("--ttft", metavar="TIME", help="Most time to the first token, such as 2s; the plan's own by default.")
-@click.option("--tpot", metavar="TIME", help="Most time of each token after it, such as 50ms; likewise.")
+@click.option("--ttft", metavar="TIME", help="Limit of the time to first token, such as 2s; the plan's own by default.")
+@click.option("--tpot", metavar="TIME", help="Limit of the time per output token; the plan's own by default.")
 @click.option("--percentile", metavar="PERCENT", type=float, help="Requests that must keep each limit; 95 by default.")
 @click.option(
     "--hardware",
     multiple=True,
     metavar="NAMES",
     shell_complete=plan_sources.devices,
-    help="Instances or devices to choose among: ids with commas, a vendor or cloud for all of theirs, "
+    help="Instances or devices to choose among: ids separated by commas, a vendor or cloud for all of theirs, "
     "instances for all that are rented. By default the plan's own.",
 )
 @click.option(
@@ -214,7 +214,7 @@ def _machines(choose: Callable[[], Launcher], cluster: str | None) -> list[Plain
     "in even parts of it. Adds the fleet over a day, fixed and autoscaled.",
 )
 @click.option("--startup", metavar="TIME", help="Time until a new replica answers; assumed by default.")
-@click.option("--scale-down", metavar="TIME", help="Time for which fewer must be enough before one is given up.")
+@click.option("--scale-down", metavar="TIME", help="Time for which fewer must be enough before one is released.")
 @click.option("--reserve", metavar="SHARE", type=float, help="Replicas beyond what the load needs, such as 0.1.")
 @click.option(
     "--seed",

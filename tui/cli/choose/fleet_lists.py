@@ -86,7 +86,7 @@ _HEADS = (
 
 _OLD, _DOUBT = "*", "?"
 
-_LEGEND = {_OLD: "seen over 90 days ago, or on no known day", _DOUBT: "recalled, no source was seen"}
+_LEGEND = {_OLD: "seen over 90 days ago, or on an unknown day", _DOUBT: "from memory, no source"}
 """What a mark behind a price says."""
 
 

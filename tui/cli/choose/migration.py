@@ -35,7 +35,7 @@ _to_option = click.option(
     multiple=True,
     metavar="NAMES",
     shell_complete=plan_sources.devices,
-    help="Compare with these alone: instances with commas, or a provider for all of its own.",
+    help="Compare with these alone: instances separated by commas, or a provider for all of its own.",
 )
 
 
@@ -99,7 +99,7 @@ class JobKindType(click.ParamType["JobKind"]):
     type=click.FloatRange(0, 744, min_open=True),
     default=720,
     show_default=True,
-    help="Hours a month that it runs.",
+    help="Hours per month that it runs.",
 )
 @click.option("--spot", is_flag=True, help="Compare spot prices too; never for infer, where people wait.")
 @click.option("--region", metavar="REGION", help="Region or area of the prices, as us-east-1 or europe.")
@@ -109,15 +109,15 @@ class JobKindType(click.ParamType["JobKind"]):
     type=click.Choice(("cost", "performance")),
     default="cost",
     show_default=True,
-    help="What moving is for: to cost less, or to run faster.",
+    help="Goal of moving: lower cost, or higher speed.",
 )
 @click.option(
     "--mode",
     type=click.Choice(("conservative", "balanced", "extreme")),
-    help="What fills what the plan leaves open; balanced by default, extreme for batch_infer.",
+    help="The mode that fills open fields; balanced by default, extreme for batch_infer.",
 )
 @_to_option
-@click.option("--data", metavar="SIZE", help="Data that moves along, as 2TB.")
+@click.option("--data", metavar="SIZE", help="Data to move, such as 2TB.")
 @settings_option
 @_top_option
 @config_option

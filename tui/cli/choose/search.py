@@ -33,8 +33,8 @@ hardware_option = click.option(
     multiple=True,
     metavar="NAMES",
     shell_complete=plan_sources.devices,
-    help="Devices or instances to try: ids with commas, a vendor or cloud for all of theirs, instances for all that "
-    "are rented, or any for every accelerator.",
+    help="Devices or instances to try: ids separated by commas, a vendor or cloud for all of theirs, instances for all "
+    "that are rented, or any for every accelerator.",
 )
 _QUESTION_OPTIONS = (
     click.option(
@@ -47,7 +47,7 @@ _QUESTION_OPTIONS = (
         "checkpointing, and what the plan leaves open.",
     ),
     hardware_option,
-    click.option("--devices", metavar="LO..HI", help="Numbers of devices to try: doubling, or a list with commas."),
+    click.option("--devices", metavar="LO..HI", help="Numbers of devices to try: doubling, or separated by commas."),
     click.option(
         "--limit",
         "limits",
@@ -59,7 +59,7 @@ _QUESTION_OPTIONS = (
     click.option(
         "--goal",
         metavar="FIGURE",
-        help="What the best have least or most of: time, usd, throughput, energy or a result key; "
+        help="What the best are chosen by:  time, usd, throughput, energy or a result key; "
         "by default time, and the largest model where models vary.",
     ),
 )
@@ -135,14 +135,14 @@ def _values(axes: list[Axis], path: str) -> tuple[object, ...]:
 @plan_options
 @question_options
 @click.option(
-    "--top", metavar="N", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many of the best."
+    "--top", metavar="N", type=click.IntRange(1, 1000), default=10, show_default=True, help="Number of plans to list."
 )
 @click.option(
     "--each",
     "per_kind",
     metavar="N",
     type=click.IntRange(1),
-    help="At most so many of each model, device type and number of devices.",
+    help="At most this many of each model, device type and number of devices.",
 )
 @click.option(
     "--pareto", metavar="FIGURE,FIGURE", help="Add the front of these figures over everything that was tried."
@@ -152,7 +152,7 @@ def _values(axes: list[Axis], path: str) -> tuple[object, ...]:
     "address",
     metavar="ADDRESS",
     help="Share the search out among the workers of a Ray cluster: HOST:PORT, auto, or local:N for N workers "
-    "here. The answer is the same; ended half way, the same command goes on from there.",
+    "here. The answer is the same; stopped half way, the same command resumes there.",
 )
 @output_options("table", "json")
 def search(
@@ -212,11 +212,11 @@ def _searched(question: Question, plan: Plan, address: str | None) -> SearchAnsw
 def _tell_of_chunks(shared: SharedAnswer) -> None:
     """Tell what became of the chunks of a search that was shared out."""
     if shared.resumed:
-        tell(f"went on from an earlier search: {shared.resumed} of its chunks were done")
+        tell(f"resumed an earlier search:  {shared.resumed} of its chunks were done")
     if shared.lost:
-        tell(f"workers were lost: {shared.lost} chunks were done again")
+        tell(f"workers lost: {shared.lost} chunks were done again")
     if not shared.answer.complete:
-        tell("stopped; what is done is kept, the same command goes on from there")
+        tell("stopped; what is done is kept, the same command resumes there")
 
 
 NO_ANSWER = 1
@@ -229,7 +229,7 @@ NO_ANSWER = 1
     required=True,
     metavar="KEY",
     shell_complete=plan_sources.names_of_fields,
-    help="The field that is asked for, such as hardware.devices, or model.parameters.",
+    help="The field to solve for, such as hardware.devices, or model.parameters.",
 )
 @question_options
 @output_options("table", "json", "yaml")

@@ -133,7 +133,7 @@ _WIDTH, _MARGIN = 72, 2
     help="Different patterns of a level that are counted exactly; of more, a sample is.",
 )
 @click.option("--svg", type=click.Path(path_type=Path), help="Write the frequencies over their ranks as a picture.")
-@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters only.")
 @output_options("table", "json", "yaml")
 def fit(
     source: str,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 learn_option = click.option(
     "--learn",
     metavar="SAMPLES[,TOKENS[,CHUNK[,LEVELS]]]",
-    help="Say what holds up learning the patterns of a corpus here, such as 1M,500,15,4.",
+    help="Name the bottleneck of learning the patterns of a corpus here, such as 1M,500,15,4.",
 )
 
 _USUAL = ("500", "15", "4")
@@ -75,9 +75,9 @@ DEFAULT_MODEL = "smollm2-135m"
 
 
 @click.command()
-@click.option("--profile-only", is_flag=True, help="Say what the machine is, and no more.")
+@click.option("--profile-only", is_flag=True, help="Only describe the machine.")
 @click.option("--generate-configs", is_flag=True, help="Propose three configurations for it too.")
-@click.option("--job", metavar="FILE", help="Say what limits this plan here, instead of a small model's training.")
+@click.option("--job", metavar="FILE", help="Name this plan's bottleneck here, instead of a small training's.")
 @learn_option
 @click.option(
     "--benchmark", is_flag=True, help="Measure memory, processor, GPUs, disk, latencies and a database (about 20 s)."
@@ -87,7 +87,7 @@ DEFAULT_MODEL = "smollm2-135m"
     "supply",
     metavar="WATTS",
     type=click.FloatRange(50, 1e6),
-    help="What its power supply is rated for, to say what is left of it.",
+    help="Rating of its power supply, to show the headroom.",
 )
 @click.option(
     "--folder",
@@ -112,7 +112,7 @@ def detect(
     private: bool,
     output: Output,
 ) -> int:
-    """Say what this machine is."""
+    """Describe this machine."""
     _refuse_together(
         {
             "--doctor": doctor,

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[JOB]...")
-@click.option("--all", "everyone", is_flag=True, help="Those of everyone, not only yours.")
+@click.option("--all", "everyone", is_flag=True, help="Jobs of all users, not only yours.")
 @click.option(
     "--since",
     metavar="TIME",
     default="now-7days",
     show_default=True,
-    help="How far back accounting is read, as sacct reads times.",
+    help="How far back accounting is read, in sacct's time format.",
 )
 @click.option("--follow", is_flag=True, help="Follow one JOB to its end; Ctrl-C leaves it running.")
 @history_option

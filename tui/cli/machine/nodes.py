@@ -22,7 +22,7 @@ _SECONDS = 60.0
 @click.command()
 @click.option("--name", help="What plans are to call the cluster; my-cluster by default.")
 @click.option("--seconds", type=click.FloatRange(0.1, 3600), default=_SECONDS, help="How long each node has.")
-@click.option("--dry-run", is_flag=True, help="Keep nothing.")
+@click.option("--dry-run", is_flag=True, help="Save nothing.")
 @output_options("table", "json", "yaml")
 @reaching
 def detect(launcher: Launcher, name: str | None, seconds: float, dry_run: bool, output: Output) -> int:
@@ -40,7 +40,7 @@ def detect(launcher: Launcher, name: str | None, seconds: float, dry_run: bool, 
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--check", is_flag=True, help="Look again and say what has changed; exit code 1 where it has.")
+@click.option("--check", is_flag=True, help="Detect again and print what has changed; exit code 1 where it has.")
 @click.option("--seconds", type=click.FloatRange(0.1, 3600), default=_SECONDS, help="How long each node has.")
 @output_options("table", "json", "yaml")
 @reaching_later

@@ -57,7 +57,7 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
     "--explain",
     "key",
     metavar="KEY",
-    help="Show how one figure came about, such as memory.parts.activations; follow what was put into it with /NAME, "
+    help="Show how a figure is computed, such as memory.parts.activations; follow what was put into it with /NAME, "
     "as in cost.usd/step_seconds; memory, computation and bottleneck draw what happens when, and the roofline; "
     "placement which parallel dimension lies on which level of the cluster.",
 )
@@ -78,7 +78,7 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
 @click.option(
     "--brief/--no-brief",
     default=None,
-    help="Show the verdict, the main figures and the first notes alone; the default on a terminal of 24 rows.",
+    help="Show only the verdict, the main figures and the first notes; the default on a terminal of 24 rows.",
 )
 @click.option("--compare", is_flag=True, help="Show several plans side by side, or one on several --gpu.")
 @history_option

@@ -83,7 +83,7 @@ def measured_series(
     with interrupted() as stopped:
         series = measure_series(measuring, wanted, report, kept, hopeless, stopped)
     if not series.complete:
-        tell(f"stopped after {len(series.measured)} of {series.wanted} runs; the same command goes on from here")
+        tell(f"stopped after {len(series.measured)} of {series.wanted} runs; the same command resumes here")
     if not any(not measurement.problem for measurement in series.measured):
         last = series.measured[-1].problem if series.measured else "stopped before the first had ended"
         raise CapacityError("no run ended well", last, "try the command by itself first")
@@ -213,7 +213,7 @@ def scaling() -> None:
 @click.option(
     "--recommend",
     metavar="TIME",
-    help="Say what ends a job of each of these sizes in so long, such as 24h: cores, memory, storage, "
+    help="Say what it takes to finish a job of each of these sizes in that time, such as 24h: cores, memory, storage, "
     "machines and their price.",
 )
 @click.option("--figure", metavar="NAME", help="The column to fit; by default all, time first.")
@@ -250,7 +250,7 @@ def fit(
 @click.option(
     "--recommend",
     metavar="TIME",
-    help="Say what ends a job of each of these sizes in so long, such as 24h: cores, memory, storage, "
+    help="Say what it takes to finish a job of each of these sizes in that time, such as 24h: cores, memory, storage, "
     "machines and their price.",
 )
 @click.option(

@@ -58,7 +58,7 @@ _NAMES = 12
 )
 @click.option("--log", "log_place", metavar="FILE", default="", help="Follow this log too, besides what CMD writes.")
 @click.option("--attach", metavar="RUN", help="Guard a run whose guard is gone, by its id.")
-@click.option("--dry-run", is_flag=True, help="Say what would be started and done, and start nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be started and done, and start nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line, for every look and event.")
 @history_option
 def guard(
@@ -217,7 +217,7 @@ _WIDEST = 160
 @click.option("--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write all of it as JSON.")
 @click.option("--html", "html_file", metavar="FILE", type=click.Path(path_type=Path), help="Write it as a page.")
 @outlet_options
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but what goes wrong.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only errors on stderr.")
 @history_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def profile(

@@ -33,8 +33,8 @@ def _filters(command: CommandT) -> CommandT:
         ),
         click.option("--model", metavar="TEXT", default="", help="Whose model has this in its name."),
         click.option("--hardware", metavar="TEXT", default="", help="Whose hardware has this in its name."),
-        click.option("--since", metavar="TIME", default="", help="Begun on this day or later, or in the last 7d, 12h."),
-        click.option("--measured", is_flag=True, help="Only those of which something was measured."),
+        click.option("--since", metavar="TIME", default="", help="Started on this day or later, or in the last 7d."),
+        click.option("--measured", is_flag=True, help="Only runs with measurements."),
     )
     for option in reversed(options):
         command = option(command)
@@ -59,7 +59,7 @@ def history() -> None:
     type=click.IntRange(min=0),
     default=_LISTED,
     show_default=True,
-    help="At most so many, the newest; 0 for all.",
+    help="At most this many, the newest; 0 for all.",
 )
 @store_option
 @output_options("table", "json", "jsonl", "csv")

@@ -53,7 +53,7 @@ _FIRST_RATES = 0.5
     show_default=True,
     help="Time between looks.",
 )
-@click.option("--once", is_flag=True, help="Say how the run stands, and end.")
+@click.option("--once", is_flag=True, help="Print the run's status, and end.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line, for every look and event.")
 @outlet_options
 @history_option
