@@ -298,9 +298,9 @@ def _scaled(value: float | None, prefixes: tuple[str, ...], unit: str, decimals:
 
 
 def _power(value: float, base: int, decimals: tuple[int, ...]) -> int:
-    """Return the power of ``base`` to divide by, so that rounding never shows ``1000.0 k``."""
+    """Return the power of ``base`` to divide by, so that rounding shows no four digits before the point."""
     power = 0
-    while power < len(decimals) - 1 and round(abs(value) / base**power, decimals[power]) >= base:
+    while power < len(decimals) - 1 and round(abs(value) / base**power, decimals[power]) >= min(base, 1000):
         power += 1
     return power
 

@@ -246,7 +246,7 @@ def remarks(needed: Needed) -> Iterator[str]:
     if not needed.is_monotonic:
         yield "not monotone: some values between others that hold fail, since layouts differ"
     if needed.best.filled is not None and needed.best.filled.estimate.verdict is Verdict.TIGHT:
-        yield f"{needed.best.filled.estimate.verdict_text}: it holds as estimated, not at the far end of its range"
+        yield f"it holds as estimated; {needed.best.filled.estimate.verdict_text}"
 
 
 def _title(key: str) -> str:

@@ -52,7 +52,7 @@ def test_tables_name_both_kinds_and_draw_bars(run: Run, monkeypatch: pytest.Monk
     assert "Fields, one step" in out
     assert "Unknowns, end to end" in out
     assert "|#" in out
-    assert "more that move it less" in out
+    assert "more with less effect" in out
     assert "Measure next: " in out
 
 

@@ -246,7 +246,7 @@ def test_a_busy_machine_is_told_and_its_figures_do_not_count(machine, tmp_path):
     save_report(replace(kept(machine, "2026-02-01T00:00:00+00:00", 9e9), busy_share=0.4), alone)
     assert "while others took 40% of the processor" in measured_facts(alone, machine).fp32_flops.reason
     shown = [str(part) for part in benchmark_parts(read_reports(alone)[0])]
-    assert any("do not count in estimates" in part for part in shown)
+    assert any("are not used in estimates" in part for part in shown)
 
 
 def test_cpus_that_others_use_beside_ours_are_no_disturbance():

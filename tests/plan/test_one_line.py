@@ -112,7 +112,7 @@ def test_a_device_of_ones_own_is_typed_right_there(gpu: str) -> None:
     [
         ("llama-3.1-8b train wibblewobble", "wibblewobble"),
         ("serve llama-3.1-8b 2T", "2T"),
-        ("llama-3.1-8b qwen2.5-7b train", "said twice"),
+        ("llama-3.1-8b qwen2.5-7b train", "given twice"),
         ("train llama-3.1-8b trainig.tokens=5", "training.tokens"),
         ("fit kmeans rank 8", "rank"),
         ("gpu(nonsense) train 7b", "nonsense"),

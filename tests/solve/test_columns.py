@@ -77,7 +77,7 @@ def test_modes_that_choose_the_same_are_one_column() -> None:
     compared = compare(wished("resnet50", "h100-sxm-80gb", 8, {}, 0))
     assert [group.head for group in compared.groups] == ["conservative", "balanced = extreme"]
     assert compared.groups[1].shown is compared.balanced
-    assert compared.remarks == ("balanced = extreme: the same settings suit them",)
+    assert compared.remarks == ("balanced = extreme: the same settings",)
 
 
 def test_an_open_model_says_that_the_jobs_differ() -> None:
@@ -107,4 +107,4 @@ def test_a_mode_that_another_beats_is_no_choice_of_its_own() -> None:
     assert [plan.mode.id for group in groups for plan in group.plans] == ["conservative", "balanced"]
     assert [plan.mode.id for group in groups for plan in group.beaten] == ["extreme"]
     assert all(mode in {name for group in groups for name in group.modes} for mode in ("conservative", "extreme"))
-    assert any("no better in anything" in remark for remark in remarks(groups))
+    assert any("no better in any figure" in remark for remark in remarks(groups))

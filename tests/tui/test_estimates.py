@@ -61,7 +61,7 @@ async def test_stale_answer_is_dropped(make_app: MakeApp, engine: FakeEngine) ->
         await settle(pilot)
         engine.gate.clear()
         await pilot.press("down", "plus", "plus", "plus")
-        await until(pilot, "plans", "old numbers")
+        await until(pilot, "plans", "updating")
         compared = engine.compared
         engine.gate.set()
         await settle(pilot)

@@ -40,7 +40,7 @@ async def test_opening_the_view_searches_at_once_and_says_what_to_press(make_app
         assert "$24.24" in rows(pilot)[0]
         assert "15 408 tried, 12 fit, 1.20 s" in shown(pilot, "progress")
         assert "time 24.2 h (19.4 h – 29.1 h)" in shown(pilot, "details")
-        assert "enter take" in shown(pilot, "footer")
+        assert "enter apply" in shown(pilot, "footer")
         assert "✓ fits" in shown(pilot, "answer")
 
 
@@ -49,7 +49,7 @@ async def test_taking_a_row_is_one_edit_that_undo_takes_back(make_app: MakeApp, 
         await find(pilot, "j", "enter")
         assert value(pilot, "hardware.name") == "a100-sxm-80gb"
         assert value(pilot, "hardware.devices") == "2"
-        assert "u takes it back" in shown(pilot, "note")
+        assert "u undoes it" in shown(pilot, "note")
         comparison = pilot.app.session.store.comparison
         assert comparison is not None and "2×a100-sxm-80gb" in comparison.title
         assert "▌ ✓ ● a100-sxm-80gb   2" in rows(pilot)[1]
@@ -218,7 +218,7 @@ async def test_nothing_found_says_what_excluded_most(make_app: MakeApp) -> None:
     async with make_app().run_test(size=USUAL) as pilot:
         await find(pilot, "tab", "l", "l", "enter")
         await type_text(pilot, "1")
-        assert "nothing found: 12 times cost.usd <= $1.00; r tells all" in shown(pilot, "found")
+        assert "nothing found: 12 times cost.usd <= $1.00; r shows why" in shown(pilot, "found")
         await press(pilot, "tab", "enter", "P", "s", "x")
         assert pilot.app.session.store.edits == 0
 

@@ -82,7 +82,7 @@ async def test_the_menu_shows_copies_and_writes(make_app: MakeApp, own_folders: 
         await press(pilot, "G", "enter")
         await type_text(pilot, "run")
         assert (own_folders / "run" / "run.yaml").read_text() == "mine"
-        assert "enter once more replaces" in pilot.app.screen.query_one("Prompt Lines").lines[0].plain
+        assert "enter again replaces" in pilot.app.screen.query_one("Prompt Lines").lines[0].plain
         await press(pilot, "enter")
         assert (own_folders / "run" / "run.yaml").read_text() == "a: 1\n"
 

@@ -35,7 +35,7 @@ async def test_every_figure_that_moved_shows_its_change_at_the_right_of_its_valu
         assert "▲" not in row(pilot, "plans", "optimizer")
         starts = {line.index("▲") for line in shown(pilot, "plans").splitlines() if "▲" in line}
         assert len(starts) == 1
-        assert "by the last edit" in edge(app)
+        assert "since the last edit" in edge(app)
         await press(pilot, "-")
         assert "▼-50%" in row(pilot, "plans", "activations")
         assert "v-50%" in to_ascii(row(pilot, "plans", "activations"))

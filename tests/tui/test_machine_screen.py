@@ -124,7 +124,7 @@ async def test_a_busy_machine_is_told_before_measuring_and_its_figures_are_not_u
         await until(pilot, "60 % busy")
         engine.measuring.set()
         await settle(pilot)
-        assert "2 figures kept apart, not used: others took 60 %" in shown(pilot, "measuring")
+        assert "2 figures saved but not used: others took 60 %" in shown(pilot, "measuring")
 
 
 async def test_measuring_says_what_it_changed_in_the_plan(

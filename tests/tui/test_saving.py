@@ -62,7 +62,7 @@ async def test_opening_is_undone_like_any_edit(make_app: MakeApp) -> None:
         await settle(pilot)
         await press(pilot, "down", "+", "o", *"finetune", "enter")
         assert "finetune-8b" in row(pilot, "config", "Model")
-        assert "u brings the plan before back" in shown(pilot, "note")
+        assert "u brings back the previous plan" in shown(pilot, "note")
         assert "change" not in shown(pilot, "answer")
         await press(pilot, "u")
         assert "llama-3-8b" in row(pilot, "config", "Model")
@@ -81,7 +81,7 @@ async def test_quitting_warns_about_a_plan_that_another_was_opened_over(make_app
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "down", "+", "o", *"finetune", "enter", "q")
-        assert "q once more quits" in shown(pilot, "note")
+        assert "q again quits" in shown(pilot, "note")
         assert app.is_running
 
 
@@ -90,7 +90,7 @@ async def test_quitting_warns_once_about_unsaved_changes(make_app: MakeApp) -> N
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "down", "+", "q")
-        assert "q once more quits" in shown(pilot, "note")
+        assert "q again quits" in shown(pilot, "note")
         assert app.is_running
         await pilot.press("q")
     assert app.return_code == 0

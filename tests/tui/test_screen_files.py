@@ -64,7 +64,7 @@ def luminance(color: Color) -> float:
     ("change", "field", "title"),
     [
         (('primary = "#87afd7"', 'primary = "bluish"'), "primary", "not a colour"),
-        (('primary = "#87afd7"', ""), "primary", "lacks a field"),
+        (('primary = "#87afd7"', ""), "primary", "is missing a field"),
         (('primary = "#87afd7"', 'primary = "#87afd7"\nprimry = "#000000"'), "primry", "unknown field"),
     ],
 )

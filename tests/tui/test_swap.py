@@ -124,7 +124,7 @@ async def test_whoever_types_already_is_told_and_keeps_the_keys(make_app: MakeAp
     app.session.was_typed = True
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
-        assert "not saved when the program ended: llama-3-8b, gpt2; O restores" in shown(pilot, "note")
+        assert "unsaved changes from the last session: llama-3-8b, gpt2; O restores" in shown(pilot, "note")
         await press(pilot, "O", "enter")
         await once(pilot, lambda: "8192" in row(pilot, "config", "Sequence"))
 

@@ -135,7 +135,7 @@ def test_interrupt_asks_where_something_is_unsaved(tmp_path: Path) -> None:
         read_until(handle, b"verdict")
         give_edit(handle, tmp_path)
         process.send_signal(signal.SIGINT)
-        read_until(handle, b"q once more quits")
+        read_until(handle, b"q again quits")
         process.send_signal(signal.SIGINT)
         read_until(handle, b"\x1b[?1004l")
         assert process.wait(10) == 0
@@ -173,7 +173,7 @@ def test_edits_outlive_a_kill_and_are_restored(tmp_path: Path) -> None:
         os.write(handle, b"\r")
         read_until(handle, b"restored")
         os.write(handle, b"q")
-        read_until(handle, b"q once more quits")
+        read_until(handle, b"q again quits")
         os.write(handle, b"q")
         assert process.wait(10) == 0
     assert not list((tmp_path / "state" / "unsaved").iterdir())

@@ -184,7 +184,7 @@ async def test_enter_and_q_mean_the_same_in_every_view(make_app: MakeApp) -> Non
         await press(pilot, "j", "+", "m", "enter", "?", "q", "enter")
         assert app.is_running
         await press(pilot, "escape", "q")
-        assert "q once more quits" in shown(pilot, "note")
+        assert "q again quits" in shown(pilot, "note")
         assert view(pilot) == "machine"
         await pilot.press("q")
         assert app.return_code == 0

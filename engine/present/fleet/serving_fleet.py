@@ -260,7 +260,7 @@ def _assumed(answer: ServingAnswer) -> Iterator[str]:
     run = best.candidate.run
     prompts, answers = (format_percent(mean(spread)) for spread in (run.prompt_spread, run.output_spread))
     if mean(run.prompt_spread) > 0 or mean(run.output_spread) > 0:
-        yield f"lengths are gamma-distributed, with deviations of {prompts} (prompts) and {answers} (answers) of their mean"
+        yield f"lengths are gamma-distributed, deviating by {prompts} (prompts) and {answers} (answers) of the mean"
     else:
         yield "all requests have the same length: --spread 0.5 lets them differ by half of their mean"
     if answer.day is not None:

@@ -337,7 +337,7 @@ def remarks(groups: Sequence[ModeGroup]) -> Iterator[str]:
         if not group.shown.reasons:
             yield f"{group.title}: nothing is open"
         elif len(group.plans) > 1:
-            yield f"{group.title}: the same settings suit them"
+            yield f"{group.title}: the same settings"
         if group.beaten:
             yield f"{', '.join(plan.mode.title for plan in group.beaten)}: no better in any figure than {group.title}"
     if any(MODEL in group.shown.reasons for group in groups):

@@ -45,7 +45,9 @@ class FindScreen(QueryScreen):
     def show_row(self) -> None:
         """Mark the row under the cursor in the picture."""
         shown, row = self.table.shown, self.table.row
-        self._front.show_results(self.table.results, shown, shown[self.table.cursor] if row is not None else None)
+        results = self.table.results
+        self.set_class(results is not None and results.weighed is None, "-unweighed")
+        self._front.show_results(results, shown, shown[self.table.cursor] if row is not None else None)
 
     def drawings(self) -> Iterator[tuple[str, str]]:
         """Yield the picture of what is weighed."""
@@ -58,6 +60,7 @@ class FindScreen(QueryScreen):
 
 
 _LEAST_POINTS = 2
+_NOTHING_WEIGHED = " no trade-off to draw"
 
 _UNITS = {"time": "s", "cost": "USD"}
 """Of columns whose numbers are not read as they stand."""
@@ -124,13 +127,15 @@ class Front(DrawnLines):
     def draw(self, width: int, height: int) -> list[Line]:
         """Draw a point for each row."""
         results = self._results
-        if results is None or results.weighed is None:
+        if results is None:
             return []
+        if results.weighed is None:
+            return [line(Span(_NOTHING_WEIGHED, "dim"))]
         across, up = results.weighed
         rows = [index for index in self._shown if None not in _numbers(results, index)]
         points = [(x, y) for x, y in (_numbers(results, index) for index in rows) if x is not None and y is not None]
         if len(points) < _LEAST_POINTS or height < _LEAST_POINTS:
-            return [line(Span(" no trade-off to draw", "dim"))]
+            return [line(Span(_NOTHING_WEIGHED, "dim"))]
         front = {place for place, index in enumerate(rows) if index in results.front}
         here = rows.index(self._here) if self._here in rows else None
         drawn = scatter(points, front, here, width, height - 1, self._glyphs)
