@@ -55,8 +55,8 @@ class _Start:
 
 
 _LOOKS = (
-    _Start("run", "view", "a run beside its prediction", "space r at any time", "Examples"),
-    _Start("cluster", "view", "a cluster and its queue", "space l at any time", "Examples"),
+    _Start("run", "view", "a run beside its prediction", "space r at any time", "Look around"),
+    _Start("cluster", "view", "a cluster and its queue", "space l at any time", "Look around"),
 )
 """What the first start offers to see."""
 
