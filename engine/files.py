@@ -191,7 +191,9 @@ def _refused(error: Exception, path: Path, title: str, remedies: Mapping[int, st
 
 
 def _taken(path: Path) -> StorageError:
-    return StorageError("is there already", hint="choose another name, or overwrite it", place=Place(str(path)))
+    return StorageError(
+        "is there already", hint="choose another name, or replace it with --force", place=Place(str(path))
+    )
 
 
 def _replace(target: Path, content: bytes, overwrite: bool) -> None:

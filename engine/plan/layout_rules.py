@@ -117,6 +117,11 @@ def _divides(number: Number, by: Number) -> Flags:
     return np.asarray(np.mod(number, by) == 0, dtype=np.bool_)
 
 
+def _is_mean(width: Number) -> Flags:
+    """Whether a width is the mean of layers that are not alike, of which nobody knows here what divides each."""
+    return np.asarray(np.mod(width, 1) != 0, dtype=np.bool_)
+
+
 def _split_anywhere(layout: Layout) -> Flags:
     return np.asarray(np.equal(layout.whole_heads, 0), dtype=np.bool_)
 
@@ -198,7 +203,7 @@ LAYOUT_RULES: Final = (
         "width {ffn}, TP {tp}",
         "choose a divisor of the width",
         Key.PARALLELISM_TP,
-        lambda layout: _split_anywhere(layout) | _divides(layout.ffn, layout.tp),
+        lambda layout: _split_anywhere(layout) | _is_mean(layout.ffn) | _divides(layout.ffn, layout.tp),
     ),
     LayoutRule(
         "stages",

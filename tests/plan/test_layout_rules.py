@@ -29,6 +29,10 @@ def plan(model: str, devices: int, task: str = "train", **parallel: object) -> P
     )
 
 
+def test_feed_forwards_of_unlike_widths_are_no_remainder() -> None:
+    resolve_plan(plan("gemma-4-e2b", 2, tp=2), load_catalog(), None)
+
+
 @pytest.mark.parametrize(
     ("model", "devices", "parallel", "field", "words"),
     [

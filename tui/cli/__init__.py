@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import gc
 import os
@@ -108,8 +109,17 @@ def _replace_closed_streams() -> None:
 
 
 def _show_what_the_terminal_can() -> None:
-    """Let a character the terminal's encoding lacks become a question mark, not an error."""
+    """Let a character the terminal's encoding lacks become one that stands for it, or a question mark, not an error."""
+    codecs.register_error("stand_in", _stand_in)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
-            reconfigure(errors="replace")
+            reconfigure(errors="stand_in")
+
+
+def _stand_in(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    from capacity_tui.tui.terminal.text import to_ascii
+
+    return to_ascii(error.object[error.start : error.end]), error.end

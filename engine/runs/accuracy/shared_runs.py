@@ -67,6 +67,7 @@ _FREE = frozenset({Key.TRAINING_FRAMEWORK})
 _CPU = re.compile(r"cpu(?!.*-[0-9a-f]{8,}(-|$))-[a-z0-9-]+-\d+(\.\d+)?")
 _DEVICE = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 _DAY, _ID_BYTES = 10, 5
+_NAMED_IDS = 3
 _UNIT = 2**20
 
 
@@ -75,19 +76,25 @@ class PrivateError(Exception):
 
 
 def shared_text(runs: Sequence[RunRecord]) -> tuple[str, tuple[str, ...]]:
-    """Return the measured runs among some as a file, and for each that is not in it why."""
-    rows, reasons = [], []
+    """Return the measured runs among some as a file, and why others are not in it, a line for each reason."""
+    rows: list[dict[str, object]] = []
+    left_out: dict[str, list[str]] = {}
     for run in runs:
         try:
             rows.append(_row(run))
         except PrivateError as error:
-            reasons.append(f"{run.id}: {error}")
+            left_out.setdefault(str(error), []).append(run.id)
     fields = dict.fromkeys(key for row in rows for key in row if key not in COLUMNS)
     text = io.StringIO()
     table = csv.DictWriter(text, (*COLUMNS, *fields), restval="", lineterminator="\n")
     table.writeheader()
     table.writerows(rows)
-    return text.getvalue(), tuple(reasons)
+    return text.getvalue(), tuple(f"{_some(ids)}: {reason}" for reason, ids in left_out.items())
+
+
+def _some(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _NAMED_IDS} more" if len(ids) > _NAMED_IDS else ""
+    return f"{', '.join(ids[:_NAMED_IDS])}{more}"
 
 
 def read_shared(path: Path) -> tuple[RunRecord, ...]:

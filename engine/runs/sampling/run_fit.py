@@ -28,6 +28,7 @@ from capacity_tui.engine.runs.sampling.calibration import chosen_files, fit_samp
 from capacity_tui.engine.runs.sampling.own_runs import OwnRun, own_run_of, read_runs
 from capacity_tui.engine.runs.sampling.samples import read_samples, sample_files
 from capacity_tui.engine.uncertainty import ALIKE_NUMBERS, KIND
+from capacity_tui.engine.units import format_bytes
 
 # A run this many times faster or slower than estimated is another run than its plan says.
 LARGEST_FACTOR = 20.0
@@ -134,11 +135,11 @@ def _measured_run(
     estimate = _at_speed(resolved, device, 1.0, catalog)
     tensors = _reserved(estimate) - float(device.efficiency.context_bytes)
     if run.peak_bytes and run.peak_bytes < LEAST_SHARE * tensors:
-        detail = f"{run.peak_bytes:.4g} B, estimated {_reserved(estimate):.4g} B"
+        detail = f"{format_bytes(run.peak_bytes)}, estimated {format_bytes(_reserved(estimate))}"
         raise PlanError("the peak is below what the plan's tensors take", detail, "check plan and peak")
     memory = device.memory_bytes
     if run.peak_bytes and memory is not None and run.peak_bytes > float(memory):
-        detail = f"{run.peak_bytes:.4g} B of {float(memory):.4g} B"
+        detail = f"{format_bytes(run.peak_bytes)} of {format_bytes(float(memory))}"
         raise PlanError("the peak is above the memory of the device", detail, "check hardware and peak")
     speed = _speed_factor(run.step_seconds, resolved, device, catalog) if run.step_seconds and not run.held_up else None
     if speed is None and not run.peak_bytes:

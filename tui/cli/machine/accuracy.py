@@ -59,7 +59,7 @@ def accuracy(
         constants = fitted_constants() if unseen else ()
         output.write(accuracy_as_markdown(reports, left_out, drawn, constants, verdicts))
     else:
-        output.show(_tables(reports, left_out, verdicts, tag))
+        output.show(_tables(reports, left_out, verdicts, tag, mine))
 
 
 def _of_published(kinds: Sequence[MeasurementKind]) -> tuple[Sequence[AccuracyReport], VerdictReport]:
@@ -125,7 +125,7 @@ def _plotted(reports: Sequence[AccuracyReport], folder: Path | None, page: Path 
 
 
 def _tables(
-    reports: Sequence[AccuracyReport], unseen: Unseen, verdicts: VerdictReport | None, tag: str
+    reports: Sequence[AccuracyReport], unseen: Unseen, verdicts: VerdictReport | None, tag: str, mine: bool
 ) -> Iterator[RenderableType]:
     from rich.table import Table
     from rich.text import Text
@@ -139,17 +139,21 @@ def _tables(
     from capacity_tui.engine.runs.accuracy import score_rows as accuracy_score_rows
     from capacity_tui.engine.runs.accuracy import verdict_rows as accuracy_verdict_rows
 
+    heads = ("", *ACCURACY_SCORE_HEADINGS)
+    # Runs of one's own have one publisher.
+    shown = [column for column, head in enumerate(heads) if not (mine and "publisher" in head)]
     for report in reports:
         yield Text(ACCURACY_TITLES[report.kind], style="bold")
         if report.overall is None:
             yield Text(f"none of {len(report.refused)} runs can be estimated yet")
             continue
-        table = Table("", *ACCURACY_SCORE_HEADINGS)
+        table = Table(*(heads[column] for column in shown))
         for row in accuracy_score_rows(report, unseen.get(report.kind, {})):
-            table.add_row(*row)
+            table.add_row(*(row[column] for column in shown))
         table.add_section()
         for name, scores in report.groups.get(tag, {}).items():
-            table.add_row(name or "n/a", *accuracy_score_cells(scores))
+            cells = (name or "n/a", *accuracy_score_cells(scores))
+            table.add_row(*(cells[column] for column in shown))
         yield table
         worst = Table(*ACCURACY_PAIR_HEADINGS, title="furthest off", title_justify="left")
         for pair in report.worst[:_WORST]:

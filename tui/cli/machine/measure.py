@@ -164,7 +164,9 @@ def _undo(device: str) -> None:
 def _shared_runs_here(path: Path, device: str) -> int:
     """Keep the runs that somebody shared, and return how many are of the device that is calibrated."""
     from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.keys import Figure
     from capacity_tui.engine.runs.accuracy import read_shared as read_shared_runs
+    from capacity_tui.engine.runs.sampling import kept_runs
     from capacity_tui.tui.cli.history_store import opened_history, tell_notes
 
     try:
@@ -176,13 +178,26 @@ def _shared_runs_here(path: Path, device: str) -> int:
         raise last from None
     key = _key(_this_device(_calibrated(device))[0])
     history = opened_history()
-    history.keep(*runs)
+    known = {_measurement(run.device, run.step_seconds, run.peak_bytes) for run in kept_runs(history)}
+    new = [
+        run
+        for run in runs
+        if _measurement(run.device, run.actual.get(Figure.STEP_SECONDS), run.actual.get(Figure.MEMORY_RESERVED_BYTES))
+        not in known
+    ]
+    history.keep(*new)
     tell_notes(history)
     here = sum(run.device == key for run in runs)
     elsewhere = sorted({run.device for run in runs} - {key})
     apart = f"; kept apart, of other devices: {', '.join(elsewhere)}" if elsewhere else ""
-    tell(f"took {len(runs)} runs into the history, {here} of {key}{apart}")
+    twice = f"; {len(runs) - len(new)} were there already" if len(new) < len(runs) else ""
+    tell(f"took {len(new)} runs into the history, {here} of the file are of {key}{apart}{twice}")
     return here
+
+
+def _measurement(device: str, step_seconds: float | None, peak_bytes: float | None) -> tuple[str, str, str]:
+    """Return what tells a run from others, alike in the history and in a file."""
+    return device, f"{step_seconds or 0:.9g}", f"{peak_bytes or 0:.9g}"
 
 
 def _calibrated(device: str) -> SampledDevice:
@@ -215,6 +230,7 @@ def _tell_other_devices(history: History, key: str) -> None:
 def _from_run(
     plan_name: str, step_seconds: float | None, peak_gib: float | None, log_path: Path | None
 ) -> MeasuredEfficiency:
+    from capacity_tui.engine.errors import Place, PlanError
     from capacity_tui.engine.machine import detect
     from capacity_tui.engine.present.runs import learnt_text
     from capacity_tui.engine.runs.logs import read_log as read_run_log
@@ -227,6 +243,9 @@ def _from_run(
     if log_path is not None:
         log = read_run_log(str(log_path))
         step_seconds, peak = step_seconds or log.step_seconds, peak or log.peak_bytes
+        if step_seconds is None and peak is None:
+            detail, hint = "neither times of steps nor memory", "give --step-seconds or --peak-gib beside it"
+            raise PlanError("nothing was measured", detail, hint, Place(str(log_path)))
     known, catalog = detect(), _catalog()
     machine = replace(known, measured=())
     plan = with_auto_resolved(read_plan(plan_name), machine, catalog)
