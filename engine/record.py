@@ -1,8 +1,8 @@
-"""Dataclasses whose classes cost next to nothing: of their methods only ``__init__`` is generated, for a first record.
+"""Dataclasses whose classes cost next to nothing: of their methods only ``__init__`` is generated, once it pays.
 
-A command imports some three hundred of them and makes records of every second one; what `dataclasses` generates for a
-class takes most of a millisecond. To type checkers, and to functions such as `fields`, `replace` and `asdict`, these
-are dataclasses like any other.
+A command imports some three hundred of them and makes a few records of every second one; what `dataclasses` generates
+for a class takes most of a millisecond. To type checkers, and to functions such as `fields`, `replace` and `asdict`,
+these are dataclasses like any other.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ else:
 
 
 Field = dataclasses.Field[Any]
+
+_FEW = 40
+"""Records of a class that take as long to fill field by field as its ``__init__`` takes to generate."""
 
 
 def _record_class(
@@ -69,14 +72,38 @@ def _field(name: str, kind: object, content: dict[str, Any]) -> Field:
 
 
 def _generate_init_later(record: Any, fields: Mapping[str, Field], frozen: bool, kw_only: bool) -> None:
-    """Give a class an ``__init__`` that has the generated one take its place when a first record is made."""
+    """Give a class an ``__init__`` that has the generated one take its place once there are more than a few records."""
+    made = {name: entry for name, entry in fields.items() if entry.init}
+    positional = () if kw_only else tuple(made)
+    has_more = hasattr(record, "__post_init__")
+    count = 0
 
     def __init__(self: object, /, *values: object, **named: object) -> None:  # noqa: N807 - it is one
-        if record.__init__ is __init__:
-            record.__init__ = _init(fields, frozen, kw_only, hasattr(record, "__post_init__"))
-        record.__init__(self, *values, **named)
+        nonlocal count
+        count += 1
+        given = {**dict(zip(positional, values, strict=False)), **named}
+        # The generated one also says what is wrong with what was given.
+        if count > _FEW or len(given) != len(values) + len(named) or not _fill(self, made, given):
+            if record.__init__ is __init__:
+                record.__init__ = _init(fields, frozen, kw_only, has_more)
+            record.__init__(self, *values, **named)
+        elif has_more:
+            self.__post_init__()  # type: ignore[attr-defined]
 
     record.__init__ = __init__
+
+
+def _fill(self: object, fields: Mapping[str, Field], given: dict[str, object]) -> bool:
+    """Set every field as given or by default; returns whether nothing is left over or missing."""
+    for name, entry in fields.items():
+        if name in given:
+            value = given.pop(name)
+        elif entry.default_factory is not dataclasses.MISSING:
+            value = entry.default_factory()
+        elif (value := entry.default) is dataclasses.MISSING:
+            return False
+        object.__setattr__(self, name, value)
+    return not given
 
 
 def _init(fields: Mapping[str, Field], frozen: bool, kw_only: bool, has_more: bool) -> Any:

@@ -1,10 +1,8 @@
 """The plan: what the user wants to run, as frozen data that a YAML file, the screen and scripts share."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -57,7 +55,7 @@ class ModelSection(Section):
     spec: dict[str, SpecValue] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _one_origin(self) -> ModelSection:
+    def _one_origin(self) -> Self:
         if self.name is None and self.config is None:
             raise ValueError("give name or config")
         return self
@@ -98,7 +96,7 @@ class HardwareSection(Section):
         return {**data, "name": name} if isinstance(name, str) else data
 
     @model_validator(mode="after")
-    def _name_of_a_group(self) -> HardwareSection:
+    def _name_of_a_group(self) -> Self:
         names = [group.name for group in self.groups]
         if names and self.name not in names:
             raise ValueError(f"name {self.name} is none of the groups, {', '.join(names)}: leave it out")
@@ -155,10 +153,10 @@ class Plan(Section):
     watch: WatchSection = WatchSection.model_construct()
     recovery: RecoverySection = RecoverySection.model_construct()
     report: ReportSection = ReportSection.model_construct()
-    scenarios: Annotated[dict[str, Plan], AfterValidator(checked_names)] = Field(default_factory=dict)
+    scenarios: Annotated[dict[str, "Plan"], AfterValidator(checked_names)] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _one_row(self) -> Plan:
+    def _one_row(self) -> Self:
         if any(scenario.scenarios for scenario in self.scenarios.values()):
             raise ValueError("a scenario has none of its own")
         return self

@@ -1,7 +1,5 @@
 """The sections of a plan: types and defaults of their fields. Labels, ranges and help are in profiles/fields.yaml."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self, TypeAlias, get_args
@@ -96,7 +94,7 @@ class DataSection(Section):
         return self.format != AUTO or self.source != "local" or self.read_gbs is not None
 
     @model_validator(mode="after")
-    def _a_whole(self) -> DataSection:
+    def _a_whole(self) -> Self:
         if self.phases and self.phases != AUTO:
             total = sum(phase.share for phase in self.phases)
             if abs(total - 1.0) > SHARES_ROUNDED:
@@ -380,7 +378,7 @@ class TrainingSection(KernelFields, JobFields):
         }
 
     @model_validator(mode="after")
-    def _one_length(self) -> TrainingSection:
+    def _one_length(self) -> Self:
         stated = [name for name in LENGTHS if getattr(self, name) is not None]
         if len(stated) > 1:
             raise ValueError(f"give only one of tokens, steps and epochs, not {' and '.join(stated)}")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import Constraint, Estimate, ResolvedPlan, figure
 from capacity_tui.engine.keys import Figure, Key
@@ -183,17 +185,20 @@ def candidate(
     machine: Machine | None = None,
     mode: ModeName = "balanced",
     limits: Iterable[Limit] = (),
+    named: ResolvedPlan | None = None,
 ) -> Candidate:
     """Return what becomes of a plan with a change.
 
     Args:
         plan: the plan as somebody wants it, open fields and all.
         limits: what is to be kept besides the plan's own limits.
+        named: what the plan's names stand for, so that a change of other fields need not look them up again.
     """
     try:
         plain = plain_change(change)
         changed = edited(plan, plain, catalog).plan
-        filled = fill(changed, mode, machine, catalog)
+        same_names = all(getattr(changed, section) == getattr(plan, section) for section in _NAMING)
+        filled = fill(changed, mode, machine, catalog, named if same_names else None)
     except CapacityError as error:
         return Candidate(change, fault=error.one_line())
     return Candidate(plain, changed, filled, tuple(checked_constraints(filled.estimate, limits)))
@@ -207,7 +212,11 @@ def is_better(one: Candidate, other: Candidate, goal: Goal) -> bool:
     return goal.sign * mine < goal.sign * theirs
 
 
-@dataclass(frozen=True, slots=True)
+# The sections of a plan that say what its model, hardware and prices are.
+_NAMING = ("model", "hardware", "pricing")
+
+
+@dataclass(frozen=True)
 class EstimatedPlan:
     """An estimated plan and all it takes to try changes of it.
 
@@ -235,12 +244,20 @@ class EstimatedPlan:
         """The plan with nothing open."""
         return self.resolved.plan
 
-    @property
+    @cached_property
     def violations(self) -> tuple[CheckedConstraint, ...]:
         """The limits that it does not keep."""
         return tuple(constraint for constraint in checked_constraints(self.estimate) if not constraint.holds)
 
-    @property
+    @cached_property
+    def named(self) -> ResolvedPlan | None:
+        """What the names of the plan as the user gave it stand for; None where it leaves the model open."""
+        if self.wanted.model.name == AUTO:
+            return None
+        cluster = resolve_cluster(self.wanted.hardware, self.wanted.pricing, self.catalog, self.machine)
+        return replace(self.resolved, cluster=cluster)
+
+    @cached_property
     def pinned(self) -> EstimatedPlan:
         """The same with all that was filled in given: what is tried of it leaves everything else as it is.
 
@@ -271,7 +288,7 @@ class EstimatedPlan:
 
     def evaluate(self, change: Mapping[str, object]) -> Candidate:
         """Return what becomes of the plan with a change."""
-        return candidate(self.wanted, change, self.catalog, self.machine, self.mode)
+        return candidate(self.wanted, change, self.catalog, self.machine, self.mode, named=self.named)
 
     def feasible(self, changes: Iterable[Mapping[str, object]]) -> Iterator[Candidate]:
         """Yield what becomes of the plan with each of several changes, as far as there are such plans."""

@@ -1,7 +1,5 @@
 """What every catalogue row carries: a name, a source, the day it was checked, and how sure it is."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Annotated, ClassVar, Literal
 

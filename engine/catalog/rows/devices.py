@@ -1,7 +1,5 @@
 """Rows about machines: accelerators, processors, links and cloud instances."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
@@ -234,7 +232,7 @@ class Instance(Row):
         return {"provider": OWN, **fields, **priced}
 
     @model_validator(mode="after")
-    def _something_computes(self) -> Instance:
+    def _something_computes(self) -> Self:
         has_accelerator = self.accelerator is not None and self.accelerator_count > 0
         if has_accelerator is (self.processor is not None and self.cores is not None):
             raise ValueError(

@@ -1,8 +1,6 @@
 """Rows of models, of the numbers they compute with, and of the data they are trained on."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
@@ -253,7 +251,7 @@ class DataFormat(Row):
     any_order: bool = Field(description="samples are read in any order, not only one shard after another")
 
     @model_validator(mode="after")
-    def _one_size(self) -> DataFormat:
+    def _one_size(self) -> Self:
         if sum(size is not None for size in (self.bytes_per_token, self.bytes_per_sample, self.bytes_per_number)) > 1:
             raise ValueError("give one of bytes_per_token, bytes_per_sample and bytes_per_number")
         return self

@@ -1,8 +1,6 @@
 """The three modes of automatic configuration, as data."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
@@ -130,7 +128,7 @@ class Mode(Row):
         return f"{self.title}: up to {100 * self.utilization:.0f} % of memory{of_power}; {self.target}"
 
     @property
-    def served(self) -> Mode:
+    def served(self) -> Self:
         """The mode as it is where a model is served."""
         serving = self.serving
         return self.model_copy(

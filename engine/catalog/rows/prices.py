@@ -1,7 +1,5 @@
 """Rows about money: regions, and what a commitment of years takes off."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt

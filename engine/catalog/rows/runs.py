@@ -1,7 +1,5 @@
 """Rows about runs: their logs, how failures are recognised, what is watched for."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Rows about what software reaches: efficiency of hardware generations, what all share, training frameworks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 

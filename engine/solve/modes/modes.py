@@ -113,12 +113,22 @@ def compare(plan: Plan, machine: Machine | None = None, catalog: Catalog | None 
     return Comparison(same_job[0], balanced, same_job[1])
 
 
-def fill(plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalog: Catalog | None = None) -> ModePlan:
-    """Fill every open field as a mode would, and estimate the result; an open job is the balanced mode's."""
+def fill(
+    plan: Plan,
+    mode_name: ModeName,
+    machine: Machine | None = None,
+    catalog: Catalog | None = None,
+    named: ResolvedPlan | None = None,
+) -> ModePlan:
+    """Fill every open field as a mode would, and estimate the result; an open job is the balanced mode's.
+
+    Args:
+        named: a plan of the same model, hardware and prices, whose looked-up facts serve this one too.
+    """
     filler = Filler(machine, catalog or load_catalog())
     if plan.model.name == AUTO:
         return filler.with_model(plan, mode_name)
-    resolved = filler.resolved(plan)
+    resolved = filler.resolved(plan, named)
     if not open_fields(plan):
         return filler.as_given(mode_name, resolved, estimate_resolved(resolved, filler.catalog))
     if mode_name == "balanced" or not _open_job(plan):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -124,7 +125,7 @@ _LEAST_LENGTH = 128
 """Tokens of the shortest sequence that a phase is worth."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FeedState:
     """A training and its data, once its settings stand.
 
@@ -143,7 +144,7 @@ class FeedState:
     units_per_second: float
     units_per_step: float
 
-    @property
+    @cached_property
     def supply(self) -> Supply:
         """How the data reach the devices as far as they are chosen."""
         return supply_of(self.plan, self.content, self.resolved.cluster, self.catalog)
