@@ -1,7 +1,5 @@
 """Age of prices, and prices that were fetched on request and lie over the shipped ones."""
 
-from __future__ import annotations
-
 import re
 from calendar import monthrange
 from collections.abc import Mapping

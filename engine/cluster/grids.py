@@ -1,7 +1,5 @@
 """Grids that machines draw electricity from, and what a kilowatt-hour of each emits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files

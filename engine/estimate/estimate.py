@@ -20,11 +20,9 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps, resolv
 from capacity_tui.engine.estimate.result import Estimate, Iteration
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.estimate.serving.work import serving_work
 from capacity_tui.engine.estimate.timing.roofline import as_measured
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
-from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.estimate.work import ModelFacts, Note, Operator, Phase, Work
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Calculated, ClassicalSpec, ModelPlugin, PluginSpec, Spec, plugin_of
@@ -121,7 +119,7 @@ def work_of(resolved: ResolvedPlan, catalog: Catalog) -> Work:
     if resolved.shape is None:
         return _work_of_spec(resolved, catalog)
     if plan.task == "infer":
-        return serving_work(serving_run(plan, resolved.shape, cluster, catalog))
+        return served_work(serving_run(plan, resolved.shape, cluster, catalog))
     return transformer_work(transformer_run(plan, resolved.shape, cluster, catalog), plan)
 
 
@@ -149,8 +147,15 @@ def estimate_run(run: TransformerRun | ServingRun, plan: Plan) -> Estimate:
         run: the run.
         plan: the resolved plan it comes from.
     """
-    work = serving_work(run) if isinstance(run, ServingRun) else transformer_work(run, plan)
+    work = served_work(run) if isinstance(run, ServingRun) else transformer_work(run, plan)
     return assemble(work, run.cluster, plan.pricing, ITERATIONS.get(str(plan.task), "step"))
+
+
+def served_work(run: ServingRun) -> Work:
+    """Return the serving of a transformer as neutral work; what counts it is loaded for such plans alone."""
+    from capacity_tui.engine.estimate.serving.work import serving_work  # noqa: PLC0415 - see above
+
+    return serving_work(run)
 
 
 def transformer_work(run: TransformerRun, plan: Plan) -> Work:
@@ -160,6 +165,8 @@ def transformer_work(run: TransformerRun, plan: Plan) -> Work:
         run: the run, or several as arrays.
         plan: the resolved plan it comes from.
     """
+    from capacity_tui.engine.estimate.transformer.training import training_work  # noqa: PLC0415 - of its kind alone
+
     work = training_work(run, steps_of(plan.training, run.data.global_batch, run.data.sequences * run.data.seq_len))
     return as_measured(work, run.cluster.device, str(plan.training.precision))
 

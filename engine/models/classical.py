@@ -1,7 +1,5 @@
 """What a plan may say about each classical algorithm, with the defaults of the usual libraries."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal

@@ -10,8 +10,6 @@ name in plans. The function takes nothing and returns a mapping, so that a packa
 - ``best_use``: what it is the right choice for (optional).
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """A family's own parameters: ``model.spec`` read into frozen data, with the nearest name for a misspelt key."""
 
-from __future__ import annotations
-
 import reprlib
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, TypeAlias, TypeVar

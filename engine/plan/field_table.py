@@ -1,7 +1,5 @@
 """The table of fields, profiles/fields.yaml: metadata and words of every field of a plan, and lists derived from it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace

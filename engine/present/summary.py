@@ -27,7 +27,6 @@ from capacity_tui.engine.plan import Assumption, Plan, all_fields
 from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.present.parts import Part, Section, SectionsPart, TextPart
 from capacity_tui.engine.present.results import plan_value_text
-from capacity_tui.engine.present.scaling_report import scaling_table, scaling_text
 from capacity_tui.engine.units import format_number
 from capacity_tui.engine.verdict import Holds
 
@@ -264,6 +263,8 @@ def answer_parts(plan: Plan, estimate: Estimate, *, in_full: bool = False) -> It
         yield TextPart(f"Assumed: {assumed}", "quiet")
     yield SectionsPart(("value", "range"), figure_sections(plan, estimate), has_aside=True)
     if estimate.scalability:
+        from capacity_tui.engine.present.scaling_report import scaling_table, scaling_text  # noqa: PLC0415 - few ask
+
         yield scaling_table(estimate.scalability)
         yield from (TextPart(line) for line in scaling_text(estimate.scalability))
     yield from note_parts(plan, estimate)

@@ -1,7 +1,5 @@
 """A field of a plan: the types of its values, and what is known besides: label, range, step, role, what follows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias

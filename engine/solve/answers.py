@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from capacity_tui.engine.catalog import Catalog, load_catalog, parse_shipped
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import Answer, estimate_resolved, resolve_plan
+from capacity_tui.engine.estimate import Answer, Scaling, estimate_resolved, resolve_plan
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.plan.files import (
@@ -22,7 +22,6 @@ from capacity_tui.engine.plan.files import (
     plan_from_text,
     read_source,
 )
-from capacity_tui.engine.plan.imports import is_of_tool
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import TRAINED
@@ -31,12 +30,11 @@ from capacity_tui.engine.solve.candidate import EstimatedPlan
 from capacity_tui.engine.solve.modes.mode_plan import ModePlan, used_shares
 from capacity_tui.engine.solve.modes.model_choice import HOUR, job_seconds
 from capacity_tui.engine.solve.modes.modes import compare, fill, open_fields
-from capacity_tui.engine.solve.scaling import scalability
-from capacity_tui.engine.solve.steps import Lever, strongest_lever
 
 if TYPE_CHECKING:
     from capacity_tui.engine.explain import Explanation
     from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.solve.steps import Lever
 
 
 def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Answer:
@@ -57,9 +55,17 @@ def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None =
         estimate,
         recommendations=recommendations,
         warnings=(*estimate.warnings, *warnings),
-        scalability=scalability(case),
+        scalability=_scalability(case),
     )
     return Answer(resolved, advised)
+
+
+def _scalability(case: EstimatedPlan) -> tuple[Scaling, ...]:
+    if not case.plan.scalability.enabled:
+        return ()
+    from capacity_tui.engine.solve.scaling import scalability  # noqa: PLC0415 - few plans ask for it
+
+    return scalability(case)
 
 
 def step_seconds(plan: Plan | Path | str) -> float:
@@ -88,10 +94,10 @@ def _loaded(name: Path | str) -> Plan:
     if not Path(name).exists() and str(name) in example_names():
         return plan_from_text(example_text(str(name)), str(name))
     source = read_source(str(name))
+    from capacity_tui.engine.plan.imports import import_plan, is_of_tool  # noqa: PLC0415 - an answer does not wait for it
+
     if not is_of_tool(source.document):
         return load_plan(str(name))
-    from capacity_tui.engine.plan.imports import import_plan  # noqa: PLC0415 - no plan of one's own waits for it
-
     return import_plan([str(name)]).plan
 
 
@@ -209,6 +215,7 @@ def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catal
         CapacityError: no result has that key, or the plan cannot be estimated.
     """
     from capacity_tui.engine.explain import explain_estimate  # noqa: PLC0415 - loaded where somebody asks why
+    from capacity_tui.engine.solve.steps import strongest_lever  # noqa: PLC0415
 
     facts = catalog or load_catalog()
     is_open = bool(open_fields(plan))

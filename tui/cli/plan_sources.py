@@ -235,11 +235,13 @@ def _with_words(name: str | None, flags: PlanFlags, hardware: object) -> PlanSou
 
 def _of_file(name: str) -> PlanSource:
     """Return the plan of a file, an example, a saved plan or standard input."""
-    from capacity_tui.engine.plan.files import read_source
-    from capacity_tui.engine.plan.imports import refuse_files_of_tools
+    from capacity_tui.engine.plan.files import names_model, read_source
 
     source = read_source(name, sys.stdin.buffer)
-    refuse_files_of_tools(source.document)
+    if not names_model(source.document.data):
+        from capacity_tui.engine.plan.imports import refuse_files_of_tools
+
+        refuse_files_of_tools(source.document)
     return source
 
 

@@ -1,7 +1,5 @@
 """What a plan may say about a network: its layers in short, or the size of its images."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal

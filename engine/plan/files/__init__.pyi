@@ -6,6 +6,7 @@ from .loading import example_names as example_names
 from .loading import example_text as example_text
 from .loading import example_title as example_title
 from .loading import load_plan as load_plan
+from .loading import names_model as names_model
 from .loading import place_in_document as place_in_document
 from .loading import plan_from_data as plan_from_data
 from .loading import plan_from_text as plan_from_text

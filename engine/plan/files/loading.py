@@ -107,6 +107,12 @@ def _moves(data: dict[str, object]) -> dict[KeyPath, KeyPath]:
     return {**OLDER_KEYS, **(_INFERENCE_MOVES if data.get("task") == "infer" else _TRAINING_MOVES)}
 
 
+def names_model(data: object) -> bool:
+    """Whether data name their model as plans alone do."""
+    model = data.get("model") if isinstance(data, Mapping) else None
+    return isinstance(model, Mapping) and not {"name", "config"}.isdisjoint(model)
+
+
 def _is_plugin(model: Mapping[str, object]) -> bool:
     """Whether a model of another package reads the spec; only asked where its keys could be meant for training."""
     name, spec = model.get("name"), model.get("spec")

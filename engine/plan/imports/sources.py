@@ -14,7 +14,7 @@ from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.edit import leaves
 from capacity_tui.engine.plan.field_table import all_fields
-from capacity_tui.engine.plan.files.loading import OLDER_KEYS
+from capacity_tui.engine.plan.files.loading import OLDER_KEYS, names_model
 from capacity_tui.engine.plan.imports.documents import read_text_of_tool
 from capacity_tui.engine.plan.imports.kept import read_kept
 from capacity_tui.engine.plan.imports.options import read_document
@@ -345,15 +345,10 @@ def is_of_tool(document: Document) -> bool:
     Sections of plans and of tools may be called the same: a plan names its model, and most keys are a plan's.
     """
     data = document.data
-    if not isinstance(data, dict) or _has_model(data):
+    if not isinstance(data, dict) or names_model(data):
         return False
 
     return tool_of(data) is not None or not _is_mostly_plan(data)
-
-
-def _has_model(data: Mapping[str, Plain]) -> bool:
-    model = data.get("model")
-    return isinstance(model, dict) and bool({"name", "config"} & model.keys())
 
 
 def _is_mostly_plan(data: Mapping[str, Plain]) -> bool:

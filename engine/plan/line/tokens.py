@@ -1,4 +1,4 @@
-"""The words of a line as they are typed: cut at spaces, with numbers and units that belong together as one."""
+"""What is typed of a plan: the words of a line, numbers and units that belong together as one, and flags."""
 
 from __future__ import annotations
 
@@ -206,3 +206,31 @@ def counted_start(word: str) -> str:
     """Return the number of devices that a word begins with, as ``8x``; empty for other words."""
     match = _COUNT.match(word)
     return match[0] if match else ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFlags:
+    """Flags as somebody gave them; None where they were not given.
+
+    Attributes:
+        model: a model's name, or its size.
+        task: train, full, lora, qlora, dora, infer or fit.
+        gpu: hardware with its number, as ``8xH100-SXM``.
+        seq: tokens of one sequence.
+        tokens: of the whole job.
+        imports: configurations of other tools, by file or folder.
+        stand_in: whether a usual model of the same size stands in for one that is not known.
+    """
+
+    model: str | None = None
+    task: str | None = None
+    gpu: str | None = None
+    seq: str | None = None
+    tokens: str | None = None
+    imports: tuple[str, ...] = ()
+    stand_in: bool = False
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any flag was given that changes a plan."""
+        return any((self.model, self.task, self.gpu, self.seq, self.tokens))

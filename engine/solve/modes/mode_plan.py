@@ -23,11 +23,10 @@ from capacity_tui.engine.estimate import (
 )
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import count_parameters
-from capacity_tui.engine.numeric import largest
+from capacity_tui.engine.numeric import Number, largest
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.solve.modes.field_limits import serving_room
 from capacity_tui.engine.solve.modes.run_sections import (
     settings_alone,
     with_data_settings,
@@ -235,9 +234,18 @@ class ModePlan(ShownInNotebooks):
         estimate = self.estimate
         warnings = (*estimate.warnings, *mode_warnings(self.mode, estimate, self.resolved.cluster))
         basis = replace(estimate.basis, chosen=self.reasons, running=self.running, filled_by=self.filled_by)
-        details = {**estimate.details, **serving_room(self.resolved, self.catalog)}
+        details = {**estimate.details, **self._room}
         assumed = unsaid(self.resolved, self.reasons)
         return replace(estimate, warnings=warnings, basis=basis, details=details, assumed=assumed)
+
+    @property
+    def _room(self) -> Mapping[str, Number]:
+        """What else a plan that serves has room for."""
+        if self.plan.task != "infer":
+            return {}
+        from capacity_tui.engine.solve.modes.field_limits import serving_room  # noqa: PLC0415 - of its kind alone
+
+        return serving_room(self.resolved, self.catalog)
 
     @property
     def filled_by(self) -> FilledBy | None:

@@ -41,8 +41,6 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.fallbacks import explained, with_fallbacks
 from capacity_tui.engine.solve.modes.mode_plan import ModePlan, Reasons, Settled, memory_budget
 from capacity_tui.engine.solve.modes.model_choice import choose_model, smallest_model
-from capacity_tui.engine.solve.modes.network_settings import choose_own_parameters, choose_served_batch
-from capacity_tui.engine.solve.modes.serving_settings import choose_serving
 from capacity_tui.engine.solve.modes.training_settings import Search
 from capacity_tui.engine.solve.space.axes import Values, divisors
 from capacity_tui.engine.solve.space.space import SpaceCache
@@ -208,14 +206,21 @@ class Filler:
         def estimated(values: Mapping[str, object]) -> Estimate:
             return estimate_resolved(resolve(values), self.catalog)
 
+        # What chooses is loaded for its own kind of plan alone.
         if resolved.plan.task == "infer":
             if shape is None:
+                from capacity_tui.engine.solve.modes.network_settings import choose_served_batch  # noqa: PLC0415
+
                 values, reasons = choose_served_batch(wanted, mode, budget, estimated)
             else:
+                from capacity_tui.engine.solve.modes.serving_settings import choose_serving  # noqa: PLC0415
+
                 values, reasons = choose_serving(plan, resolved, shape, wanted, mode, self.catalog, self.cache)
             if isinstance(plan.parallelism.dp, int):
                 values[Key.PARALLELISM_DP] = plan.parallelism.dp
         elif shape is None:
+            from capacity_tui.engine.solve.modes.network_settings import choose_own_parameters  # noqa: PLC0415
+
             values, reasons = choose_own_parameters(resolved, wanted, mode, budget, estimated)
         else:
             search = Search(plan, resolved, mode, self.catalog, self.machine, self.cache)

@@ -29,7 +29,6 @@ from capacity_tui.engine.estimate.data import (
     usual_workers,
 )
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.networks import NetworkSpec
 from capacity_tui.engine.numeric import largest, mean
 from capacity_tui.engine.plan import DataPhase, DataSection, Plan, RecoverySection, WatchSection
 from capacity_tui.engine.record import dataclass
@@ -162,9 +161,14 @@ def content_of(resolved: ResolvedPlan, catalog: Catalog) -> Content | None:
         return None
     if resolved.shape is not None:
         return transformer_content(resolved.plan, resolved.shape)
-    if isinstance(resolved.spec, NetworkSpec):
-        return network_content(resolved.spec, resolved.spec.network(catalog, resolved.family.id, trains=True))
-    return None
+    if resolved.family.kind != "network":
+        return None
+    from capacity_tui.engine.models.networks import NetworkSpec  # noqa: PLC0415 - of its kind alone
+
+    spec = resolved.spec
+    if not isinstance(spec, NetworkSpec):
+        return None
+    return network_content(spec, spec.network(catalog, resolved.family.id, trains=True))
 
 
 def taken_per_second(estimate: Estimate) -> float:
