@@ -276,6 +276,17 @@ class Catalog:
         Raises:
             CatalogError: no row stands for the release.
         """
+        known = self._rows_by_engine
+        if engine not in known:
+            known[engine] = self._read_engine_rows(engine)
+        return known[engine]
+
+    @cached_property
+    def _rows_by_engine(self) -> dict[str, Sequence[rows.InferenceEngine]]:
+        """The rows of engines that were asked for by now: every estimate of serving asks several times."""
+        return {}
+
+    def _read_engine_rows(self, engine: str) -> Sequence[rows.InferenceEngine]:
         name, release = named_release(engine)
         known = self.engines[self.engines.find_id(name) or UNNAMED_ENGINE]
         every = [row for row in self.engines.values() if row.engine == known.engine]
