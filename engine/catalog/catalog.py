@@ -129,6 +129,15 @@ class Catalog:
         """What is usually built around devices: sizes of nodes, networks between them."""
         return self._table("fabrics", "fabric", rows.Fabric)
 
+    def fabric_of(self, accelerator: rows.Accelerator) -> rows.Fabric:
+        """Return what is usually built around an accelerator."""
+        fabrics = (
+            fabric
+            for fabric in self.fabrics.values()
+            if accelerator.generation in fabric.generations and (accelerator.link_gbs or 0.0) >= fabric.least_link_gbs
+        )
+        return next(fabrics, self.fabrics["other"])
+
     @cached_property
     def spot_markets(self) -> Table[rows.SpotMarket]:
         """How often spot capacity is taken back."""

@@ -29,7 +29,6 @@ from capacity_tui.engine.cluster.levels import (
     UNKNOWN_HOST,
     Network,
     NodeHost,
-    fabric_of,
     instance_host,
     instance_network,
     machine_network,
@@ -104,7 +103,7 @@ def match_hardware(name: str, catalog: Catalog, field: str = Key.HARDWARE_NAME) 
 
 
 def _accelerator(row: Accelerator, catalog: Catalog) -> HardwareMatch:
-    fabric: Fabric = fabric_of(row, catalog)
+    fabric: Fabric = catalog.fabric_of(row)
     network = usual_network(fabric, catalog)
     host = row.host_memory_gib or fabric.host_memory_gib
     usual_host = UNKNOWN_SOURCE if host is None else Provenance("assumed", f"the usual host memory of {fabric.name}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Link
+from capacity_tui.engine.catalog import Catalog, Fabric, Instance, Link
 from capacity_tui.engine.catalog.rows import LevelRow
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.keys import Key
@@ -125,16 +125,6 @@ class Network:
         ports = self.ports_per_node or per_node
         share = {"node": 1.0 / per_node, "port": ports / per_node}.get(self.link.per, 1.0)
         return self.link.per_direction_gbs * 1e9 * share
-
-
-def fabric_of(row: Accelerator, catalog: Catalog) -> Fabric:
-    """Return what is usually built around an accelerator."""
-    fabrics = (
-        fabric
-        for fabric in catalog.fabrics.values()
-        if row.generation in fabric.generations and (row.link_gbs or 0.0) >= fabric.least_link_gbs
-    )
-    return next(fabrics, catalog.fabrics[_OTHER])
 
 
 def usual_network(fabric: Fabric, catalog: Catalog) -> Network:

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from capacity_tui.engine.catalog import Instance, load_catalog
 from capacity_tui.engine.cluster import Cluster, resolve_cluster
-from capacity_tui.engine.cluster.levels import fabric_of
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.plan import HardwareSection, Plan, PricingSection
 from capacity_tui.engine.present import headline
@@ -67,7 +66,7 @@ def test_a_network_that_nobody_states_is_assumed_and_never_fast() -> None:
 def test_what_joins_nodes_is_data_for_every_device_with_a_fast_link() -> None:
     for row in CATALOG.accelerators.values():
         if (row.link_gbs or 0) >= 140:
-            assert fabric_of(row, CATALOG).id != "other", row.id
+            assert CATALOG.fabric_of(row).id != "other", row.id
     mi455x = resolve_cluster(HardwareSection(name="mi455x", devices=144), PricingSection(), CATALOG, None)
     assert float(mi455x.node_bandwidth) >= 50e9
     assert "network between racks: RoCE v2 800GbE" in mi455x.assumed

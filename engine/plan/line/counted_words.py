@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
@@ -9,12 +11,16 @@ from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.named_words import NamedWords
-from capacity_tui.engine.plan.line.words import FINETUNE, TRAIN, Meaning, vocabulary
+from capacity_tui.engine.plan.line.words import FINETUNE, TRAIN, Assumption, Meaning, vocabulary
 from capacity_tui.engine.schema import AUTO
 
 _BETWEEN = frozenset({"of", "is", "="})
 """Words between a name and its number, as in ``sequence length of 4096``."""
 _WORDS_OF_A_FIELD = (4, 3, 2, 1)
+_LONGEST_OTHER = 4
+"""Letters of words that end in s and are no plurals, as ``this`` and ``plus``."""
+_DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
+_DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
 _IN_TOKENS = frozenset({Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS, Key.TRAINING_SEQ_LEN})
 
 
@@ -89,6 +95,9 @@ class CountedWords(NamedWords):
         if amount is not None and settings.is_amount(value, amount, self._task):
             if amount.name == "nodes":
                 return self._nodes(value)
+            if amount.name == "accumulation" and value.isdigit() and self._task in (TRAIN, FINETUNE):
+                self._accumulation = int(value)
+                return Meaning(f"accumulation {value}")
             if amount.name == settings.TOKENS and settings.is_sequence(value, self._task, self._values):
                 amount = vocabulary().amounts[settings.SEQUENCE]
             return settings.counted(amount, value, self._task, self._model)
@@ -100,14 +109,17 @@ class CountedWords(NamedWords):
     def _nodes(self, number: str) -> Meaning:
         """Multiply the devices that were named, which are then those of one node."""
         named = self._values.get(hardware.DEVICES)
-        if not isinstance(named, int) or not number.isdigit():
+        row = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
+        fabric = self._catalog.fabric_of(row) if row is not None and named is None else None
+        size = fabric.node_devices if fabric is not None else named
+        if not isinstance(size, int) or not number.isdigit() or (fabric is not None and size == 1):
             hint = "say the devices of one node too, as 4 nodes 8xh100"
             return Meaning(fault=PlanError("nodes of unknown size", number, hint))
-        devices = named * int(number)
-        self._values.pop(hardware.DEVICES)
-        return Meaning(
-            f"{number} nodes of {named}, {devices} devices", {hardware.DEVICES: devices, Key.HARDWARE_PER_NODE: named}
-        )
+        self._values.pop(hardware.DEVICES, None)
+        devices = size * int(number)
+        why = "" if fabric is None else f"{size} devices a node, as {fabric.name} have"
+        counted: dict[str, object] = {hardware.DEVICES: devices, Key.HARDWARE_PER_NODE: size}
+        return Meaning(f"{number} nodes of {size}, {devices} devices", counted, why)
 
     def _takes(self, choices: tuple[str, ...], word: str) -> bool:
         return settings.is_number(word) or key_of(word) in {key_of(choice) for choice in (*choices, AUTO, "on", "off")}
@@ -119,3 +131,42 @@ class CountedWords(NamedWords):
         if not path or self._task not in (TRAIN, FINETUNE):
             return None
         return 2, settings.field_value(path, self._tokens[index].text, self._task, f"data of {name}")
+
+    def _counts_something(self, index: int) -> bool:
+        """Whether a plural that no plan knows stands behind a number, as in ``25k patients``."""
+        after = self._tokens[index + 1].text if index + 1 < len(self._tokens) else ""
+        is_plural = after.isalpha() and after.endswith("s") and len(after) > _LONGEST_OTHER
+        return is_plural and self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
+
+    def _devices_of_layout(self) -> None:
+        """Take as many devices as the degrees of the line make up, where it does not say how many there are."""
+        sizes = [int(str(self._values.get(path, 1))) for path in _DEGREES if str(self._values.get(path, 1)).isdigit()]
+        is_device = self._values.get(hardware.NAME) in self._catalog.accelerators
+        if hardware.DEVICES in self._values or not is_device or math.prod(sizes) < 2:
+            return
+        self._values[hardware.DEVICES] = math.prod(sizes)
+        why = f"{math.prod(sizes)} devices, as the degrees of the line make up"
+        self._assumed.append(Assumption(hardware.DEVICES, math.prod(sizes), why))
+
+    def _accumulate(self) -> None:
+        """Make the batch of a step of what each device takes, how often, and how many devices there are.
+
+        Beside an accumulation a batch is that of a device, as training scripts have it.
+        """
+        if not self._accumulation:
+            return
+        micro_batch = self._values.get(Key.TRAINING_MICRO_BATCH) or self._values.pop(Key.TRAINING_GLOBAL_BATCH, None)
+        if not isinstance(micro_batch, int) or Key.TRAINING_GLOBAL_BATCH in self._values:
+            hint = "say the batch of a device too, as micro batch 2 accumulation 8, or the batch of a step alone"
+            self._faults.append(PlanError("accumulation of which batch?", str(self._accumulation), hint))
+            return
+        row_id = self._catalog.instances.find_id(str(self._values.get(hardware.NAME, "")))
+        sold = 1 if row_id is None else self._catalog.instances[row_id].sold_devices
+        devices = int(str(self._values.get(hardware.DEVICES, sold)))
+        split = math.prod(int(str(self._values.get(path, 1))) for path in _DEGREES_OF_MODEL)
+        batch = micro_batch * self._accumulation * max(devices // split, 1)
+        self._values |= {Key.TRAINING_MICRO_BATCH: micro_batch, Key.TRAINING_GLOBAL_BATCH: batch}
+        why = (
+            f"{batch} a step: {micro_batch} of each of {max(devices // split, 1)} replicas, {self._accumulation} times"
+        )
+        self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))

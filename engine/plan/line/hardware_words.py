@@ -70,6 +70,8 @@ _MORE_THAN_ANY = 2.2
 _SIZE_BEHIND = re.compile(r"[a-z]\d*-\d{2,3}$", re.IGNORECASE)
 """A memory that a name ends in, as ``a100-40``."""
 
+_LAPTOP = "laptop"
+
 _SIZE_IN_ID = re.compile(r"\d+gb")
 
 _SLICE = re.compile(r"(?:[a-z]+[\s-])?(?P<name>[a-z]\d[a-z])-(?P<count>\d{1,4})", re.IGNORECASE)
@@ -85,6 +87,8 @@ def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
     chips = _SLICE.fullmatch(word)
     if chips is not None and (sold := vocabulary().slices.get(key_of(chips["name"]))):
         return _several(sold, int(chips["count"]), catalog)
+    if chips is not None and (sold := vocabulary().core_slices.get(key_of(chips["name"]))) and int(chips["count"]) > 1:
+        return _several(sold, int(chips["count"]) // 2, catalog)
     for pattern in (*_COUNTS, _GLUED, _NEAR_A_NUMBER):
         match = pattern.fullmatch(word)
         count = int(match["count"]) if match else 0
@@ -170,12 +174,16 @@ def given_figure(text: str, figure: Mapping[str, float], is_ram: bool, name: str
 def custom_device(spec: Mapping[str, object], catalog: Catalog, maker: str = "") -> Meaning:
     """Return a device of one's own: the nearest of the catalogue, of a maker if given, says what its figures do not."""
     given = {key: float(value) for key, value in spec.items() if isinstance(value, int | float)}
-    like = min(
-        (row for row in catalog.accelerators.values() if _is_like(row, maker)),
-        key=lambda row: sum(
-            abs(math.log(value / peak)) for key, value in given.items() if value and (peak := _peak(row, key))
-        ),
-    )
+    usual = [row_id for name in vocabulary().hardware if (row_id := catalog.accelerators.find_id(name))]
+
+    def rank(row: Accelerator) -> tuple[float, int, bool, float]:
+        """Put what differs least first; of those alike, what is usual, of a usual maker, and not the fastest."""
+        peaks = ((value, _peak(row, key)) for key, value in given.items())
+        differs = sum(abs(math.log(value / peak)) for value, peak in peaks if value and peak)
+        order = usual.index(row.id) if row.id in usual else len(usual)
+        return round(differs, 2), order, row.vendor != vocabulary().makers[0], row.bandwidth_gbs or 0
+
+    like = min((row for row in catalog.accelerators.values() if _is_like(row, maker)), key=rank)
     return Meaning(
         f"GPU of your own ({', '.join(_figure_words(spec))})",
         {NAME: like.id, SPEC: dict(spec)},
@@ -187,7 +195,7 @@ def _is_like(row: Accelerator, maker: str) -> bool:
     """Whether a row may say what is not given of a GPU of one's own."""
     if maker:
         return bool(row.bandwidth_gbs) and row.vendor == maker
-    return bool(row.bandwidth_gbs and row.bf16_tflops) and row.kind == "gpu"
+    return bool(row.bandwidth_gbs and row.bf16_tflops) and row.kind == "gpu" and not row.unified_memory
 
 
 def hardware_names(catalog: Catalog) -> Iterable[str]:
@@ -233,10 +241,11 @@ def _row_named(name: str, catalog: Catalog) -> Row | None:
     """Return the row of a name, its plural too; None where there is none."""
     tables: tuple[Table[Any], ...] = (catalog.accelerators, catalog.processors, catalog.instances, catalog.clusters)
     plural = name[:-1] if name.endswith(("s", "S")) else ""
+    portable = f"{name[len(_LAPTOP) :]} {_LAPTOP}" if name.casefold().startswith(_LAPTOP) else ""
     prefixes = vocabulary().prefixes.items()
     clouds = (f"{row}{name[len(typed) :]}" for typed, row in prefixes if name.casefold().startswith(typed))
     sized = f"{name}gb" if _SIZE_BEHIND.search(name) else ""
-    for tried in (name, plural, name.replace(" ", "."), sized, *clouds):
+    for tried in (name, plural, portable, name.replace(" ", "."), sized, *clouds):
         for table in tables if key_of(tried) else ():
             row_id = table.find_id(tried)
             if row_id is not None:

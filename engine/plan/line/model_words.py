@@ -31,6 +31,13 @@ def is_size(word: str) -> bool:
     return _SIZE.fullmatch(word) is not None
 
 
+def is_family(word: str) -> bool:
+    """Return whether a word begins the name of a family of algorithms, which has no sizes: ``pca`` of pca_svd."""
+    return any(
+        key_of(word) == key_of(_PIECES.split(name)[0]) and family.task == "fit" for name, family in FAMILIES.items()
+    )
+
+
 def named_model(word: str, catalog: Catalog) -> Meaning | None:
     """Return the model that a name, a hub id or a file stands for; None where it is none of them."""
     name = _HUB.sub("", word).rstrip("/")

@@ -23,6 +23,8 @@ _OF = frozenset({"of", "x", "×"})
 """Words between a number in words and what it counts, as in ``a pair of 3090s``."""
 _LONG = frozenset({Key.TRAINING_TOKENS, Key.TRAINING_SAMPLES})
 """What billions may count beside parameters."""
+_LAYOUT = "parallelism."
+_DATA = frozenset({"data", "dataset"})
 _PARAMETERS = "param"
 """What words begin with that say of a number that it is the parameters of a model."""
 
@@ -43,6 +45,7 @@ class NamedWords:
         self._faults: list[PlanError] = []
         self._unknown: dict[str, str] = {}
         self._limits: dict[int, str] = {}
+        self._accumulation = 0
         self._task = TRAIN
         self._model: KnownModel | None = None
 
@@ -52,7 +55,8 @@ class NamedWords:
             if self._tokens[index + 1 : index + 2] and self._tokens[index + 1].text[:1].isdigit():
                 meant = models.family_meant(token.text, self._catalog)
                 is_value = settings.named_value(token.text, INFER, "", self._catalog) is not None
-                if meant and not is_value and not self._is_setting(token.text) and task_named(token.text) is None:
+                is_known = self._is_setting(token.text) or key_of(token.text) in vocabulary().refused
+                if meant and not is_value and not is_known and task_named(token.text) is None:
                     self._mended[token.text] = meant
                     self._tokens[index] = Token(meant, token.start, token.end)
 
@@ -114,7 +118,7 @@ class NamedWords:
         user_defined = hardware.named_hardware(token.text, self._catalog) if "(" in token.text else None
         if user_defined is not None:
             return 1, user_defined
-        if settings.is_number(token.text) and self._is_counted(index):
+        if settings.is_number(token.text) and (self._is_counted(index) or self._is_degree(index)):
             return None
         for count in range(min(_MOST_WORDS, len(self._tokens) - index), 0, -1):
             if not self._is_free(index, count) or any(token.ends for token in self._tokens[index : index + count - 1]):
@@ -187,11 +191,21 @@ class NamedWords:
             if not any(amount and set(amount.fields.values()) & _LONG for amount in adjacent):
                 return False
         behind = self._amount_at(index + 1)
+        if self._is_number_at(index + 3) and settings.amount_of(self._span(index + 1, 2)) is not None:
+            behind = None  # two words name what the number behind them counts, as in ``4090 batch size 4``
         if behind is not None and (behind.is_behind or (behind.behind and not self._is_number_at(index + 2))):
             return True
         before = self._amount_at(index - 1) or (settings.amount_of(self._span(index - 2, 2)) if index > 1 else None)
         is_of_another = before is not None and before.is_behind and self._is_number_at(index - 2)
+        if before is not None and key_of(self._tokens[index - 1].text) in _DATA and self._tokens[index].text.isdigit():
+            after = self._span(index + 1, 1)
+            is_of_another |= bool(after) and hardware.named_hardware(after, self._catalog) is not None  # data 2 h100
         return before is not None and not is_of_another
+
+    def _is_degree(self, index: int) -> bool:
+        """Whether the word before a number is a degree of the layout, as in ``tp 2 a6000``."""
+        fields = vocabulary().fields.get(key_of(self._tokens[index - 1].text), ()) if index else ()
+        return any(path.startswith(_LAYOUT) for path in fields)
 
     def _amount_at(self, index: int) -> Amount | None:
         return settings.amount_of(self._tokens[index].text) if 0 <= index < len(self._tokens) else None
@@ -215,6 +229,7 @@ class NamedWords:
         is_other_number = is_number and text[-1:] not in "bB" and not key_of(after).startswith(_PARAMETERS)
         # A family has no model of a size that nothing is called by.
         is_other_size = not models.is_size(text) and models.is_size(after) and not self._is_counted(index + 1)
+        is_other_size = is_other_size and not models.is_family(text)
         if is_other_number or is_other_size:
             return None
         match = models.sized_model(text, self._catalog) or models.resembling_model(text, self._catalog)

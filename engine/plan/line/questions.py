@@ -21,9 +21,11 @@ _MOST_WORDS = 3
 _ENDS = frozenset({"on", "with", "using", "for", "in", "from", "at", "by"})
 """Words behind which nothing is asked for any more."""
 _NEVER_ASKED = frozenset({"tokens", "tokens a second", "epochs", "steps", "samples", "TTFT limit", "TPOT limit"})
+_NODES = frozenset({"nodes", "servers", "machines", "hosts"})
 _ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})
 """Words that say of a device behind them that it is one."""
 CHEAPEST = "cheapest"
+_COST = "cost"
 _MANY, _MOST, _WHICH, _FASTEST = "many", "most", "which", "fastest"
 
 
@@ -60,7 +62,7 @@ def asked_of(
     """
     asks = [*_asks(tokens, hardware, task)]
     kinds = {kind for kind, _, _ in asks}
-    goal = _cheapest(task) if CHEAPEST in kinds else _fastest(task) if _FASTEST in kinds else ""
+    goal = _cheapest(task) if kinds & {CHEAPEST, _COST} else _fastest(task) if _FASTEST in kinds else ""
     for kind, field, words in asks:
         solve = _solved(kind, field, values)
         if solve:
@@ -73,6 +75,13 @@ def asked_of(
     if MODEL in values and (limits or goal or is_loaded):
         return Asked(HARDWARE, limits, goal or _cheapest(task), "the cheapest machine that does this")
     return None
+
+
+def asks_for_nodes(tokens: Sequence[Token]) -> bool:
+    """Return whether a line asks how many nodes there are to be, so that its devices are those of one."""
+    keys = [key_of(token.text) for token in tokens]
+    many = next((at for at in range(len(keys)) if vocabulary().queries.get("".join(keys[at : at + 2])) == _MANY), None)
+    return many is not None and not _NODES.isdisjoint(keys[many + 2 : many + 4])
 
 
 def _solved(kind: str, field: str, values: Mapping[str, object]) -> str:
@@ -112,7 +121,7 @@ def _asks(tokens: Sequence[Token], hardware: Collection[int], task: str) -> Iter
             if kind is None or index + count > len(tokens):
                 continue
             behind = range(index + count, min(index + count + _FARTHEST, len(tokens)))
-            nouns = asked.get(kind, asked["which"])
+            nouns = {} if kind == _COST else asked.get(kind, asked["which"])
             ends = next((at for at in behind if keys[at] in _ENDS or _is_of_another(keys[at])), behind.stop)
             named = (
                 (at, DEVICES if kind == _MANY and at in hardware else nouns.get(keys[at]))
@@ -120,6 +129,6 @@ def _asks(tokens: Sequence[Token], hardware: Collection[int], task: str) -> Iter
             )
             at, field = next(((at, field) for at, field in named if field), (index, ""))
             words = " ".join(token.text for token in tokens[index : at + 1])
-            otherwise = HARDWARE if kind in (CHEAPEST, _FASTEST) else ""
+            otherwise = HARDWARE if kind in (CHEAPEST, _FASTEST, _COST) else ""
             yield kind, fields.get(field, field or otherwise), words
             break

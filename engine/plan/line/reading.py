@@ -21,7 +21,7 @@ from capacity_tui.engine.plan.line.hardware_words import (
     similar_names,
     unknown_words,
 )
-from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, limit_in
+from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, asks_for_nodes, limit_in
 from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, duration_of, image_of
 from capacity_tui.engine.plan.line.words import (
@@ -73,6 +73,8 @@ class _Line(CountedWords):
         self._pass(self._set)
         self._pass(self._guessed)
         self._own_figures()
+        self._devices_of_layout()
+        self._accumulate()
         self._optimal_length()
         self._weights_of_the_engine()
         if self._mended and models.MODEL in self._values:
@@ -95,6 +97,8 @@ class _Line(CountedWords):
             for index, (_, meaning) in self._taken.items()
             if meaning.values.keys() & {hardware.NAME, hardware.SPEC}
         }
+        if hardware.DEVICES in self._values and asks_for_nodes(self._tokens):
+            self._values[Key.HARDWARE_PER_NODE] = self._values.pop(hardware.DEVICES)
         asked = asked_of(self._tokens, named, self._task, self._values, tuple(self._limits.values()))
         if asked is not None:
             return asked
@@ -209,7 +213,13 @@ class _Line(CountedWords):
         key, words = key_of(text), vocabulary()
         if (
             meaning is None
-            and key in words.fillers | words.suggests.keys() | words.negations | words.queries.keys() | words.ram
+            and key
+            in words.fillers
+            | words.suggests.keys()
+            | words.of_serving
+            | words.negations
+            | words.queries.keys()
+            | words.ram
         ):
             meaning = _NOTHING
         if meaning is None and key in words.remarks:
@@ -231,7 +241,7 @@ class _Line(CountedWords):
 
     def _lengths(self, text: str) -> Meaning | None:
         """Recognize the tokens of prompts and answers, as ``2k/512`` says them."""
-        match = _LENGTHS.fullmatch(text) if self._task == INFER else None
+        match = _LENGTHS.fullmatch(text) if self._task == INFER and key_of(text) not in vocabulary().fillers else None
         if match is None:
             return None
         values: dict[str, object] = {}
@@ -274,8 +284,11 @@ class _Line(CountedWords):
         if settings.is_time(text) or duration_of(text) is not None:
             hint = "write ttft 500ms or tpot 50ms of a latency, within 24h of a job"
             return 1, Meaning(fault=PlanError("what does this time limit?", text, hint))
+        if settings.is_number(text) and self._counts_something(index):
+            hint = f"write a word with it, {settings.EXAMPLES}"
+            return 1, Meaning(fault=PlanError("what does this number count?", self._span(index, 2), hint))
         if settings.is_number(text):
-            return 1, self._memory_behind(index) or self._bare_number(text)
+            return 1, self._memory_behind(index) or self._bare_number(index)
         return 1, _NOTHING if settings.is_near_filler(text) else self._similar(text)
 
     def _memory_behind(self, index: int) -> Meaning | None:
@@ -289,11 +302,17 @@ class _Line(CountedWords):
             self._values.pop(hardware.NAME)
         return None if meaning.fault or hardware.SPEC in "".join(meaning.values) else meaning
 
-    def _bare_number(self, text: str) -> Meaning:
+    def _bare_number(self, index: int) -> Meaning:
         """Return what a number without a word counts."""
+        text = self._tokens[index].text
         path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
         # Behind the length of a sequence it is the length of the job, as in ``4k 1B``.
-        if self._task == FINETUNE and text[-1] in "bB" and path not in self._values:
+        named = [
+            (start + count, taken) for start, (count, taken) in self._taken.items() if models.MODEL in taken.values
+        ]
+        is_assumed = any(entry.key == TASK for entry in self._assumed)
+        is_size = any(taken.why or (is_assumed and end == index) for end, taken in named)
+        if (self._task == FINETUNE or is_size) and text[-1] in "bB" and path not in self._values:
             hint = f"write {text[:-1]}B tokens, or name one model"
             return Meaning(fault=PlanError("a second model, or tokens?", text, hint))
         return settings.bare_number(text, self._task, path in self._values)

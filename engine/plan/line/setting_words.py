@@ -53,7 +53,7 @@ _TASK_WORDS = {"train": "training", "finetune": "fine-tuning", "infer": "serving
 
 _FREE = ("hardware.spec.", "model.spec.")
 
-_EXAMPLES = "such as batch 16, rank 64 or training.micro_batch=4"
+EXAMPLES = "such as batch 16, rank 64 or training.micro_batch=4"
 
 
 def is_number(word: str) -> bool:
@@ -136,9 +136,8 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
         return _fault(f"{amount.name} of which kind?", number, amount.hint)
     if path == "":
         return Meaning(f"{amount.name} {number}: no effect on memory or time")
-    if amount.most < math.inf and is_number(number) and parse_count(number) > amount.most:
-        hint = f"of one request at most some {amount.most:g} are known: say requests/s, or batch 64, of many"
-        return _fault(f"more {amount.name} than one request has", number, hint)
+    if amount.most < math.inf and task == INFER and is_number(number) and parse_count(number) > amount.most:
+        return _fault(f"{amount.name} beyond {amount.most:g}", number, amount.beyond)
     if amount.per != 1 and is_number(number):
         number = f"{parse_count(number) / amount.per:.4g}"
     if amount.reciprocal and is_number(number) and parse_count(number) > 0:
@@ -200,12 +199,12 @@ def bare_number(word: str, task: str, has_sequence: bool) -> Meaning:
         return Meaning(fault=PlanError(error.title, error.detail, error.hint))
     is_job = suffix in ("m", "b", "t") or count >= words.fewest_tokens
     if task == FIT or (task == INFER and (is_job or has_sequence)) or (is_job and suffix == "g"):
-        return _fault("what does this number count?", word, f"write a word with it, {_EXAMPLES}")
+        return _fault("what does this number count?", word, f"write a word with it, {EXAMPLES}")
     if is_job:
         meaning = field_value(str(tokens.field(task)), word, task, tokens.name)
         return Meaning(meaning.words, meaning.values, f"{word}: tokens of the whole job", meaning.fault)
     if has_sequence or count < _SHORTEST_SEQUENCE or count > _LONGEST_SEQUENCE:
-        return _fault("what does this number count?", word, f"write a word with it, {_EXAMPLES}")
+        return _fault("what does this number count?", word, f"write a word with it, {EXAMPLES}")
     meaning = field_value(str(sequence.field(task)), word, task, _length_name(task))
     return Meaning(meaning.words, meaning.values, f"{word}: {_length_name(task)} in tokens", meaning.fault)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from capacity_tui.engine.catalog import Catalog, format_in_name, key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Family
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.setting_words import (
     amount_of,
     glued,
@@ -53,17 +54,17 @@ def task_meant(words: Sequence[str], free: Sequence[str], family: Family | None,
         catalog: what names stand for.
     """
     serving = _first(words, lambda word: _is_of_serving(word, catalog))
-    training = _first(free, lambda word: _is_of_training(word, catalog))
+    is_sampled = family is not None and _is_sampled(family.id, catalog)
+    training = _first(free, lambda word: _is_of_training(word, catalog, is_sampled=is_sampled))
+    tuned = _first(free, lambda word: vocabulary().suggests.get(key_of(word)) == FINETUNE)
     suggested = _first(free, lambda word: _suggests_serving(key_of(word), is_named=family is not None))
     if family is not None and family.task == FIT:
         return FIT, f"task: fitting, as {family.id} is"
-    if serving is not None:
-        return INFER, f"task: serving, because of {serving!r}"
-    if training is not None:
-        return TRAIN, f"task: training, because of {training!r}"
-    if suggested is not None:
-        return INFER, f"task: serving, because of {suggested!r}"
-    if family is not None and _generates(family.id, catalog):
+    evidence = ((INFER, "serving", serving), (FINETUNE, "fine-tuning", tuned), (TRAIN, "training", training))
+    for task, name, word in (*evidence, (INFER, "serving", suggested)):
+        if word is not None:
+            return task, f"task: {name}, because of {word!r}"
+    if family is not None and (is_sampled or _is_decoder(family.id, catalog)):
         return INFER, "task: serving, as no training was named (say train or lora)"
     return TRAIN, "task: training, as none was named"
 
@@ -78,22 +79,30 @@ def _first(words: Sequence[str], is_meant: Callable[[str], bool]) -> str | None:
     return next(filter(is_meant, words), None)
 
 
-def _generates(name: str, catalog: Catalog) -> bool:
-    """Whether a model generates text or pictures, and so is served where nobody says that it is trained."""
-    row_id, network = catalog.architectures.find_id(name), catalog.networks.find_id(name)
-    if network is not None:
-        return catalog.networks[network].is_sampled
+def _is_sampled(name: str, catalog: Catalog) -> bool:
+    """Whether a model makes pictures, in steps of a sampler."""
+    network = catalog.networks.find_id(name)
+    return network is not None and catalog.networks[network].is_sampled
+
+
+def _is_decoder(name: str, catalog: Catalog) -> bool:
+    row_id = catalog.architectures.find_id(name) if catalog.networks.find_id(name) is None else None
     return row_id is not None and catalog.architectures[row_id].kind == "decoder"
 
 
-def _is_of_training(word: str, catalog: Catalog) -> bool:
-    """Whether a word is of training alone: the length of a job, a framework, a setting of training."""
+def _is_of_training(word: str, catalog: Catalog, *, is_sampled: bool) -> bool:
+    """Whether a word is of training alone: the length of a job, a framework, a setting of training.
+
+    Steps are those of the sampler where the model makes pictures.
+    """
     if is_number(word):
         return is_length_of_job(word)
     name = (glued(word) or (word.partition("=")[0],))[0]
     amount = amount_of(name)
     if amount is not None:
-        return INFER not in amount.fields and TRAIN in amount.fields
+        is_step = is_sampled and amount.fields.get(INFER, "").startswith(OWN_PARAMETERS)
+        is_served = INFER in amount.fields and (is_step or not amount.fields[INFER].startswith(OWN_PARAMETERS))
+        return not is_served and TRAIN in amount.fields
     words = vocabulary()
     if key_of(word) in words.fillers:
         return False
@@ -106,7 +115,7 @@ def _is_of_training(word: str, catalog: Catalog) -> bool:
 
 def _is_of_serving(word: str, catalog: Catalog) -> bool:
     """Whether a word is of serving alone: a limit of latency, an engine, a format that weights are only served in."""
-    if percentile(word) is not None:
+    if percentile(word) is not None or key_of(word) in vocabulary().of_serving:
         return True
     if format_in_name(word) not in (None, _TRAINED_ON) and catalog.architectures.is_variant(word):
         return True

@@ -51,6 +51,9 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|
 _HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
 _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
 
+_DEVICE, _HOURS = ("gpu", "device", "accelerator"), ("hours", "hour", "hrs")
+_TOKEN, _OF_TOKEN = ("token", "tok"), re.compile(r"(\d+(?:\.\d+)?m?s)/tok(?:en)?", re.IGNORECASE)
+
 _GIGABYTES = re.compile(r"(\d+(?:\.\d+)?)(?:g|gig|gigs)", re.IGNORECASE)
 
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
@@ -113,6 +116,10 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens[-1] = Token(f"{before.text.rstrip('<')}<{value}", before.start, token.end, token.ends)
     elif (unit := _PER_UNITS.get(key_of(token.text))) and before.text.casefold() in _PER and _is_rated(tokens[:-1]):
         tokens[-2:] = [Token(f"{tokens[-2].text}/{unit}", tokens[-2].start, token.end, token.ends)]
+    elif key_of(before.text) in _DEVICE and key_of(token.text) in _HOURS:
+        tokens[-1] = Token(f"{before.text}{_HOURS[0]}", before.start, token.end, token.ends)
+    elif key_of(token.text) in _TOKEN and before.text.casefold() in _PER and _is_time(tokens[:-1]):
+        tokens[-2:] = [Token(f"tpot<{tokens[-2].text}", tokens[-2].start, token.end, token.ends)]
     elif token.text.casefold() in _SPANS and key_of(before.text) in _ONE and _is_within(tokens[:-1]):
         tokens[-1] = Token(f"1{token.text.casefold()}", before.start, token.end, token.ends)
     else:
@@ -178,6 +185,10 @@ def _is_rated(tokens: list[Token]) -> bool:
     return bool(tokens) and (key_of(tokens[-1].text) in vocabulary().amounts or sum_of(tokens[-1].text) is not None)
 
 
+def _is_time(tokens: list[Token]) -> bool:
+    return bool(tokens) and _OF_TOKEN.fullmatch(f"{tokens[-1].text}/token") is not None
+
+
 def _is_within(tokens: list[Token]) -> bool:
     """Whether a time behind the last word is one to stay in, as in ``in a day``."""
     return bool(tokens) and key_of(tokens[-1].text) in _WITHIN
@@ -195,6 +206,8 @@ def _plain_number(word: str) -> str:
         return f"{size[1]}gb"
     if _GROUPED.fullmatch(word):
         return word.replace(",", "")
+    if (latency := _OF_TOKEN.fullmatch(word)) is not None:
+        return f"tpot<{latency[1]}"
     if _MANY_BITS.fullmatch(word):
         return word[:-1].replace("-", "")
     if _EXPERTS.fullmatch(word):

@@ -199,6 +199,7 @@ class Amount:
         reciprocal: whether the field is one over the number, as a time is of a rate.
         per: what the number is divided by, as requests a day are for those a second.
         most: the most that it may count; more are of something else.
+        beyond: what to write instead of more.
         tells: whether its words tell what is done with the model.
         hint: what to write instead, of what is told apart by another word.
     """
@@ -209,6 +210,7 @@ class Amount:
     reciprocal: bool = False
     per: float = 1.0
     most: float = math.inf
+    beyond: str = ""
     tells: bool = True
     hint: str = ""
 
@@ -230,12 +232,13 @@ class Vocabulary:
         fillers: words that say nothing.
         tasks: what is done, by word.
         suggests: what is done where no other word says it, by word.
+        of_serving: words that are of serving wherever nothing is trained.
         remarks: words that the plan cannot follow, and what to do about them.
         refused: words that no plan can follow, and what to say instead.
         counts: numbers in words.
         phrases: values that words set, by what is done.
         datasets: field and size of data sets, by name.
-        slices: rows of hardware that is rented in slices, by the name of a slice.
+        slices, core_slices: rows of hardware rented in slices of so many chips, or cores, by the name of a slice.
         machines: makers of devices, by words for machines of theirs.
         prefixes: what names of machines begin with in catalogues, by what clouds write.
         ram: words behind a size of host memory.
@@ -245,7 +248,7 @@ class Vocabulary:
         negations: words that rule out what stands behind them.
         ruled_out: what that sets, by what is done and by word.
         queries: words that ask for what no plan says, by what they ask for.
-        asked: fields, by the words that ask and by the word that names what is asked for.
+        asked: fields, by the words that ask and by what they ask for.
         within: words before a time that is not to be passed.
         deadlines: words that are such a time.
         nodes: machines of so many devices, by the word before the name of these.
@@ -260,8 +263,7 @@ class Vocabulary:
         fewest_tokens: of a job; what is shorter is a sequence.
         models: ids of models that are meant by a part of a name, the first ones before the others.
         hardware: likewise.
-        makers: of hardware, in the order in which lists offer it.
-        usual: values where a line says nothing, by what is done.
+        makers, usual: of hardware, in the order of lists; values where a line says nothing, by what is done.
         engines: what serves language models where a line names none, by family of weights and by maker of devices.
         examples: lines to begin with, and what they show.
     """
@@ -269,12 +271,14 @@ class Vocabulary:
     fillers: frozenset[str]
     tasks: Mapping[str, str]
     suggests: Mapping[str, str]
+    of_serving: frozenset[str]
     remarks: Mapping[str, str]
     refused: Mapping[str, str]
     counts: Mapping[str, int]
     phrases: Mapping[str, Mapping[str, Mapping[str, object]]]
     datasets: Mapping[str, tuple[str, int]]
     slices: Mapping[str, str]
+    core_slices: Mapping[str, str]
     machines: Mapping[str, str]
     prefixes: Mapping[str, str]
     ram: frozenset[str]
@@ -326,12 +330,14 @@ def vocabulary() -> Vocabulary:
         fillers=frozenset(map(key_of, (*rows["fillers"], *rows["prose"]))) | {""},
         tasks=_by_word(rows["tasks"]),
         suggests=_by_word(rows["suggests"]),
+        of_serving=frozenset(map(key_of, rows["of_serving"])),
         remarks=_by_word(rows["remarks"]),
         refused=_by_word(rows["refused"]),
         counts={key_of(word): count for count, words in rows["counts"].items() for word in words},
         phrases=rows["phrases"],
         datasets={name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},
         slices=rows["slices"],
+        core_slices=rows["core_slices"],
         machines=_by_word(rows["machines"]),
         prefixes=rows["prefixes"],
         ram=frozenset(map(key_of, rows["ram"])),
