@@ -131,12 +131,7 @@ class Catalog:
 
     def fabric_of(self, accelerator: rows.Accelerator) -> rows.Fabric:
         """Return what is usually built around an accelerator."""
-        fabrics = (
-            fabric
-            for fabric in self.fabrics.values()
-            if accelerator.generation in fabric.generations and (accelerator.link_gbs or 0.0) >= fabric.least_link_gbs
-        )
-        return next(fabrics, self.fabrics["other"])
+        return next((row for row in self.fabrics.values() if row.is_around(accelerator)), self.fabrics["other"])
 
     @cached_property
     def spot_markets(self) -> Table[rows.SpotMarket]:

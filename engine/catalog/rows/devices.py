@@ -178,6 +178,10 @@ class Fabric(Row):
     ports_per_node: PositiveInt | None = Field(None, description="ports of a node; one a device where None")
     host_memory_gib: PositiveFloat | None = Field(None, description="main memory of a host for each of its devices")
 
+    def is_around(self, accelerator: Accelerator) -> bool:
+        """Return whether this is usually built around an accelerator."""
+        return accelerator.generation in self.generations and (accelerator.link_gbs or 0.0) >= self.least_link_gbs
+
 
 class SpotMarket(Row):
     """How often capacity at spot prices is taken back, and what that costs."""
