@@ -132,6 +132,8 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
     host *= lanes or guesses["pcie-lanes"].value
     host = row.host_link_gbs * 1e9 if row.host_link_gbs else host
     bandwidth = row.bandwidth_gbs * 1e9
+    bus = host * (1.0 if row.peer_access else catalog.coefficients["staged-share"].value)
+    in_pairs = row.link is not None and catalog.links[row.link].per == "pair"
     device = Device(
         id=row.id,
         name=row.name,
@@ -142,7 +144,8 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
         units=float(units or guesses["accelerator-units"].value),
         tdp_watts=row.tdp_w,
         clock=1.0,
-        link_bandwidth=row.link_gbs * 1e9 if row.link_gbs else host,
+        link_bandwidth=row.link_gbs * 1e9 if row.link_gbs else bus,
+        bus_bandwidth=bus if in_pairs else math.inf,
         host_bandwidth=bandwidth if row.unified_memory else host,
         efficiency=_efficiency(row, peaks, catalog),
         checked=row.checked.isoformat(),

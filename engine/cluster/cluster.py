@@ -115,6 +115,7 @@ class Device:
         known: how each of the figures came about, by field; peaks by ``peaks.bf16`` and the like.
         runs_as: the type that runs in place of one that has no units of its own, by that type.
         has_own_memory: whether its memory is its own; else it is the host's, and what moves there moves nowhere.
+        bus_bandwidth: what joins devices of a node where links join pairs alone, B/s in one direction; else infinite.
     """
 
     id: str
@@ -134,6 +135,7 @@ class Device:
     known: Mapping[str, Provenance] = field(default_factory=dict)
     runs_as: Mapping[str, str] = field(default_factory=dict)
     has_own_memory: bool = True
+    bus_bandwidth: Number = np.inf
 
     def with_provenance(self, provenance: Provenance, *names: str) -> Device:
         """Return the device with another provenance for some figures; ``peaks`` stands for all of its peaks."""

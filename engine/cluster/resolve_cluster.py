@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from capacity_tui.engine.catalog import Catalog, nearest
 from capacity_tui.engine.catalog.rows import MIB, NODE
 from capacity_tui.engine.cluster.catalogue_devices import (
@@ -46,6 +48,9 @@ SMALLEST_FIGURE, LARGEST_FIGURE = 1e-6, 1e12
 """What a figure of hardware may be in the unit of its key; beyond that times leave the range of numbers."""
 
 
+# Devices that a bridge joins.
+PAIR = 2
+
 OWN_DEVICE = "own device"
 """What a device is called that is given by its figures."""
 
@@ -75,6 +80,8 @@ def resolve_cluster(
     devices = section.devices or match.devices
     unit = section.per_node or match.per_node
     per_node = min(unit, devices)
+    if "link_gbs" not in spec and per_node > PAIR:
+        device = replace(device, link_bandwidth=np.minimum(device.link_bandwidth, device.bus_bandwidth))
     network = match.network
     if section.interconnect is not None:
         network = named_network(section.interconnect, section.ports_per_node, catalog, Key.HARDWARE_INTERCONNECT)

@@ -64,6 +64,7 @@ class Accelerator(Row):
     link_gbs: PositiveFloat | None = Field(None, description="all links of the device, GB/s per direction")
     pcie_gen: int | None = Field(None, ge=1, le=9)
     pcie_lanes: PositiveInt | None = None
+    peer_access: bool = Field(True, description="drivers let devices reach each other over PCIe without the host")
     host_link_gbs: PositiveFloat | None = Field(
         None, description="link to the processor where it is not PCIe, GB/s per direction"
     )

@@ -32,13 +32,13 @@ SEQUENCES, PROMPTS = 10, 6
 FEW = 4.0
 # Stays of a request after which a load is at rest, and where in these the others are.
 AT_REST, RESTING = 4.0, 0.7
-# Rounds in which the spread of answers is found that a longest one leaves as wide as was said.
-CUT_ROUNDS = 4
+# Rounds in which a distribution below the longest answer is found that has the mean and the spread that were said.
+ROUNDS = 6
+ENDLESS = 1e6  # longest answer over the mean where none is said
 # Deviations at which scatter is looked at, and the share of the requests that each stands for.
 SCATTER = np.linspace(-2.4, 2.4, 9)
 WEIGHTS = np.exp(-(SCATTER**2) / 2.0) / np.exp(-(SCATTER**2) / 2.0).sum()
-# Steps beyond those that the largest rate asks for.
-MARGIN = 1.2
+MARGIN = 1.2  # steps over those that the largest rate asks for
 UNIFORM = counted("uniform-square")
 LEAST = 1e-9
 
@@ -149,17 +149,21 @@ def _mixes(run: ServingRun) -> Number:
 
 
 def _lengths(run: ServingRun, like: Floats) -> Floats:
-    """Return passes of answers at each of some deviations, skewed to the right and none beyond the longest."""
+    """Return passes of answers at some deviations: their logit below the longest is normal; far from it, lognormal."""
     shares, deviations = _along(WEIGHTS, like), _along(SCATTER, like)
-    longest, mean = run.traffic.longest_output + 0.0 * like, run.output + 0.0 * like
-    width = wanted = run.output_spread + 0.0 * like
-    for _ in range(CUT_ROUNDS):
-        lengths = np.exp(deviations * np.sqrt(np.log(1.0 + width**2)))
-        for _ in range(CUT_ROUNDS):
-            lengths = np.minimum(lengths * (mean / (lengths * shares).sum(axis=0)), longest)
-        here = np.sqrt((((lengths - mean) ** 2) * shares).sum(axis=0)) / mean
+    mean, wanted = run.output + 0.0 * like, run.output_spread + 0.0 * like
+    longest = np.clip(run.traffic.longest_output + 0.0 * like, mean * (1.0 + LEAST), mean * ENDLESS)
+    width = np.sqrt(np.log(1.0 + wanted**2))
+    middle = np.log(mean / (longest - mean))
+    for _ in range(ROUNDS):
+        for _ in range(ROUNDS):
+            part = 1.0 / (1.0 + np.exp(-middle - deviations * width))
+            slope = (part * (1.0 - part) * shares).sum(axis=0)
+            off = mean / longest - (part * shares).sum(axis=0)
+            middle = middle + np.clip(off / np.maximum(slope, LEAST**2), -1.0, 1.0)
+        here = np.sqrt((((part * longest - mean) ** 2) * shares).sum(axis=0)) / mean
         width = width * np.clip(wanted / np.maximum(here, LEAST), 0.5, 2.0)
-    return np.asarray(np.maximum(lengths - 1.0, 0.0) / run.accepted)
+    return np.asarray(np.maximum(part * longest - 1.0, 0.0) / run.accepted)
 
 
 def finite_load(run: ServingRun, held: Number, steady: Steady) -> Finite:
@@ -171,7 +175,7 @@ def finite_load(run: ServingRun, held: Number, steady: Steady) -> Finite:
         steady: what they would see, did the load go on.
     """
     with unrecorded():
-        like = np.zeros_like(np.asarray(steady.stay + run.rate + run.requests, dtype=np.float64))
+        like = np.zeros_like(np.asarray(steady.stay + run.rate + run.requests + run.traffic.beyond, dtype=np.float64))
         return _Stepped(run, run.requests + like, held + like, steady).seen()
 
 
@@ -211,7 +215,7 @@ class _Stepped:
         self.largest = steady.largest + 0.0 * requests
         self.rate = np.maximum(run.rate + 0.0 * requests, LEAST)
         self.slots = np.minimum(run.slots, requests)
-        at_work = np.minimum(self.rate * steady.stay, self.slots)
+        at_work = np.minimum(np.minimum(self.rate, self.largest) * steady.stay, self.slots)
         self.requests = np.minimum(requests, np.maximum(AT_REST * at_work, STEPS / AT_REST))
         # Tokens that the cache holds, and those for which a request must find room: all, or its prompt where it grows.
         self.grows = run.runtime.reserved_output < 1.0
