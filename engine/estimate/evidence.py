@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
+from typing import cast, get_args
 
 import numpy as np
 
@@ -95,7 +95,7 @@ def _oldest_rate(resolved: ResolvedPlan, catalog: Catalog) -> float:
 
 
 def _rows(catalog: Catalog, kind: str) -> Mapping[FigureName, Reliability]:
-    names: tuple[FigureName, ...] = ("step", "prefill", "decode", "memory")
+    names: tuple[FigureName, ...] = get_args(FigureName)
     return {name: catalog.reliabilities[row] for name in names if (row := f"{kind}-{name}") in catalog.reliabilities}
 
 

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST
-from capacity_tui.engine.estimate.work import Phase, Work
+from capacity_tui.engine.estimate.work import Loaded, Phase, Work
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, added, where
 from capacity_tui.engine.uncertainty import (
@@ -30,11 +30,26 @@ EXACT_PARTS = frozenset({"weights", "gradients", "optimizer", "kv_cache"})
 # Properties that software treats in ways of its own: sizes and types of what is exact stay as they are.
 OF_SOFTWARE = frozenset({"unnamed", "adapted"})
 SURE_LENGTH = counted("sure-length")
+# Share of requests beyond a percentile that is called high.
+FEW = counted("few-requests")
 # Figures behind the speeds of serving, by result key; rates have the inverse range of their times.
 _TIMES: Mapping[str, FigureName] = {
     Figure.TIME_TO_FIRST_TOKEN_SECONDS: "prefill",
     Figure.TIME_PER_OUTPUT_TOKEN_SECONDS: "decode",
 }
+# The same under a load, and at a percentile that is high; below, requests are as sure as their mean.
+_LOADED: Mapping[str, FigureName] = {
+    Figure.TIME_TO_FIRST_TOKEN_SECONDS: "ttft",
+    Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS: "ttft",
+    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS: "tpot",
+    Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS: "tpot",
+}
+_TAILS: Mapping[str, FigureName] = {
+    Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS: "ttft-tail",
+    Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS: "tpot-tail",
+}
+_PHASES: Mapping[FigureName, str] = {"ttft": "prefill", "ttft-tail": "prefill"}
+"""Phases that make up a figure, where they have another name."""
 _RATES: Mapping[str, FigureName] = {
     Figure.PREFILL_TOKENS_PER_SECOND: "prefill",
     Figure.DECODE_TOKENS_PER_SECOND: "decode",
@@ -72,9 +87,18 @@ class Ranges:
 
     def of(self, key: str) -> Range:
         """Return the range behind the figure of a result key."""
-        if key in _RATES:
-            return self[_RATES[key]].inverse
-        return self._counted(_COUNTS.get(key, "device")) if key.startswith("memory.") else self[_TIMES.get(key, "step")]
+        if key.startswith("memory."):
+            return self._counted(_COUNTS.get(key, "device"))
+        return self[self.figure(key)].inverse if key in _RATES else self[self.figure(key)]
+
+    def figure(self, key: str) -> FigureName:
+        """Return which range the figure of a result key has."""
+        if key.startswith("memory."):
+            return "memory"
+        served = self._work.served
+        if served is not None and served.loaded is not None and key in _LOADED:
+            return _TAILS[key] if key in _TAILS and np.all(served.beyond <= FEW) else _LOADED[key]
+        return _RATES.get(key) or _TIMES.get(key, "step")
 
     def _counted(self, count: str) -> Range:
         """Return the range of memory that is counted in some way: no narrower than runs at first sight need."""
@@ -136,8 +160,11 @@ class Ranges:
         work = self._work
         row: Reliability = work.evidence.rows[figure]
         every = list(zip(work.phases, self._times, strict=True))
-        of_figure = [(phase, time) for phase, time in every if phase.name == figure]
+        name = _PHASES.get(figure, figure)
+        of_figure = [(phase, time) for phase, time in every if phase.name == name]
         amounts = time_amounts(of_figure or every, work.units_per_sample, row.hidden)
+        if work.served is not None and work.served.loaded is not None:
+            amounts["saturation"] = _saturation(work.served.loaded)
         networks, usual = work.evidence.networks, row.spreads.get(EXCHANGES)
         if networks is None or not usual or EXCHANGES not in amounts:
             return amounts
@@ -145,6 +172,12 @@ class Ranges:
         left = min(max(networks.spread, row.repeat) / spread, 1.0)
         measured = _over_networks(of_figure or every, networks)
         return {**amounts, EXCHANGES: amounts[EXCHANGES] - (1.0 - left) * measured}
+
+
+def _saturation(loaded: Loaded) -> Number:
+    """Return how much comes of what can be answered; 0 where the next request comes when one is answered."""
+    share = np.minimum(loaded.arriving, loaded.largest_rate) / loaded.largest_rate
+    return where(np.isfinite(loaded.arriving), share, 0.0)
 
 
 def slower_before(current: Range, oldest_rate: float) -> Range:

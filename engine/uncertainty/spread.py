@@ -263,7 +263,8 @@ def measured_networks(networks: Sequence[Level], inside: Number) -> MeasuredNetw
     return MeasuredNetworks(inside, DEVIATIONS_IN_A_MEDIAN * max(errors))
 
 
-FigureName = Literal["step", "prefill", "decode", "memory"]
+FigureName = Literal["step", "prefill", "decode", "memory", "ttft", "ttft-tail", "tpot", "tpot-tail"]
+"""What has a range of its own; the last four under a load: the mean or median, and a high percentile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +272,7 @@ class Evidence:
     """What the ranges of a run rest on.
 
     Attributes:
-        rows: spreads of its kind of figures, by figure: ``step``, ``prefill``, ``decode``, ``memory``.
+        rows: spreads of its kind of figures, by figure.
         features: what the run is like.
         flags: properties that make it less sure, 1 or 0, by name of their spread.
         here: spreads found on this very machine.

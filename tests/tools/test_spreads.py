@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,15 +14,16 @@ from tools.calibrate.spreads import Errors, Sample, quantile
 PRIORS = SpreadPriors({"base": 0.1, "data_parallel": 0.3}, {"hardware": 0.1, "length": 0.05})
 
 
-def made(publishers: int, runs: int, base: float, exposed: float, seed: int = 3) -> list[Sample]:
-    """Return errors of a known spread; half of the runs wait for the network."""
+def made(publishers: int, runs: int, base: float, exposed: float, own: float = 0.0, seed: int = 3) -> list[Sample]:
+    """Return errors of a known spread, part of it publishers' own; half of the runs wait for the network."""
     draw = np.random.default_rng(seed)
     found = []
     for publisher in range(publishers):
+        shift = float(draw.normal(0.0, own)) if own else 0.0
         for run in range(runs):
             share = 0.6 * (run % 2)
             features = RunFeatures({"hardware": f"part-{publisher % 3}"}, {}, {"length": 2048.0})
-            error = float(draw.normal(0.0, np.hypot(base, exposed * share)))
+            error = shift + float(draw.normal(0.0, np.hypot(base, exposed * share)))
             found.append(Sample(f"by-{publisher}", error, {"base": 1.0, "data_parallel": share}, features))
     return found
 
@@ -39,9 +42,16 @@ def test_ranges_hold_eight_in_ten_of_publishers_left_out(publishers: int, most: 
     assert 0.74 < inside < most
 
 
-def test_fewer_publishers_make_wider_ranges() -> None:
-    few, many = (Errors(made(count, 30, 0.1, 0.0), PRIORS).result() for count in (3, 30))
+def test_few_publishers_make_wider_ranges_where_they_differ() -> None:
+    few, many = (Errors(made(count, 30, 0.05, 0.0, own=0.15), PRIORS).result() for count in (4, 30))
     assert few.below + few.above > many.below + many.above
+
+
+def test_groups_stand_in_for_a_publisher_that_is_alone() -> None:
+    of_one = made(8, 20, 0.05, 0.0, own=0.15)
+    of_one = [replace(each, publisher="one", group=each.publisher) for each in of_one]
+    low, high = Errors(of_one, PRIORS).unseen()
+    assert 0.7 < np.mean([low[at] <= each.error <= high[at] for at, each in enumerate(of_one)]) < 0.95
 
 
 def test_no_error_is_dropped_for_its_size() -> None:

@@ -7,7 +7,8 @@
     uv run python -m tools.calibrate networks     throughput of networks of layers: coefficients.yaml
     uv run python -m tools.calibrate classical    classical algorithms: algorithms.yaml; --measure measures fits first
                                                   (uv run --group measure)
-    uv run python -m tools.calibrate ranges       what ships, with each publisher left out: reliability.yaml, fits/
+    uv run python -m tools.calibrate ranges       what ships, with each publisher left out: reliability.yaml, fits/;
+                                                  --of latency: of these figures alone, the others stay as they are
 
 Nothing is written without ``--write``.
 """
@@ -19,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.runs.accuracy import COMPARED_KINDS, Kind
+from capacity_tui.engine.runs.accuracy import Kind
 from tools.calibrate.classical import MEASURED, classical_problem
 from tools.calibrate.classical_measuring import CALIBRATION, append_measured, measure, read_measured
 from tools.calibrate.constants import Fits, network_constants, serving_constants, training_constants, unnamed_constants
@@ -35,11 +36,14 @@ TRAINING: dict[Fits, tuple[Kind, ...]] = {
     "memory": ("train_memory", "finetune_memory"),
 }
 NETWORKS: tuple[Kind, ...] = ("vision",)
+UNFITTED: tuple[Kind, ...] = ("encoder_time", "vision_memory")
 SERVING: dict[Fits, tuple[Kind, ...]] = {
     "speed": ("prefill", "decode", "generate", "serving"),
     "memory": ("inference_memory",),
-    "latency": ("ttft", "tpot"),
+    "latency": ("ttft", "ttft_p99", "tpot", "tpot_p99"),
 }
+# Kinds of figures whose ranges are made together, since they share spreads.
+PARTS = ("training", "serving", "latency")
 
 
 def training_problem(fits: Fits, catalog: Catalog) -> Problem[Run]:
@@ -86,17 +90,24 @@ def classical(path: Path, catalog: Catalog, *, measured_anew: bool, write: bool)
     fit_and_tell(classical_problem("memory", measured, catalog), write=write)
 
 
-def judgements(catalog: Catalog) -> Iterator[Judged]:
+def judgements(part: str, catalog: Catalog) -> Iterator[Judged]:
     """Yield what ships with publishers left out, problem by problem; of training also with the software withheld."""
-    for fits in TRAINING:
-        yield judged_apart(as_shipped(training_problem(fits, catalog)))
-        yield Judged(as_shipped(unnamed_problem(fits, catalog)), withheld=True)
-    for fits in SERVING:
-        yield judged_apart(as_shipped(serving_problem(fits, catalog)))
-    yield judged_apart(as_shipped(network_problem(catalog)))
-    fitted = {kind for kinds in (*TRAINING.values(), *SERVING.values(), NETWORKS) for kind in kinds}
-    others = [kind for kind in COMPARED_KINDS if kind not in fitted]
-    yield Judged(as_shipped(Problem(published_runs(others, catalog), (), catalog)))
+    if part == "training":
+        for fits in TRAINING:
+            yield judged_apart(as_shipped(training_problem(fits, catalog)))
+            yield Judged(as_shipped(unnamed_problem(fits, catalog)), withheld=True)
+        yield judged_apart(as_shipped(network_problem(catalog)))
+        for kind in UNFITTED:
+            yield as_they_are(kind, catalog)
+    else:
+        for fits in SERVING:
+            if (fits == "latency") == (part == "latency"):
+                yield judged_apart(as_shipped(serving_problem(fits, catalog)))
+
+
+def as_they_are(kind: Kind, catalog: Catalog) -> Judged:
+    """Return the runs of a kind that no constant is fitted to."""
+    return Judged(as_shipped(Problem(published_runs((kind,), catalog), (), catalog)))
 
 
 def judged_apart(found: Fit[Run]) -> Judged:
@@ -108,9 +119,9 @@ def judged_apart(found: Fit[Run]) -> Judged:
     return Judged(found, (software, hardware))
 
 
-def ranges(catalog: Catalog, *, write: bool) -> None:
+def ranges(catalog: Catalog, parts: Sequence[str], *, write: bool) -> None:
     """Make ranges and unseen figures of what ships, print them, and write them where that is asked for."""
-    judged = list(judgements(catalog))
+    judged = [each for part in parts for each in judgements(part, catalog)]
     found: list[RangesOfFigure] = []
     for each in ranges_of(judged):
         found.append(each)
@@ -127,6 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "tools.calibrate", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("what", choices=("training", "memory", "unnamed", "serving", "networks", "classical", "ranges"))
+    parser.add_argument("--of", choices=PARTS, help="ranges of these figures alone")
     parser.add_argument("--write", action="store_true", help="put what was found into profiles/")
     parser.add_argument(
         "--measured", type=Path, default=MEASURED, help="fits of classical models, one JSON object a line"
@@ -151,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             parser.error(f"no measured fits in {chosen.measured}: give --measure, or a file with --measured")
         classical(chosen.measured, catalog, measured_anew=chosen.measure, write=chosen.write)
     else:
-        ranges(catalog, write=chosen.write)
+        ranges(catalog, (chosen.of,) if chosen.of else PARTS, write=chosen.write)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -80,9 +80,10 @@ def sample_of(measurement: Measurement, unseen: float, catalog: Catalog, *, with
         catalog: facts.
         withheld: whether the plan does not name its software.
     """
-    estimate, figure = answered(measurement, catalog).estimate, figure_name(measurement.quantity)
+    estimate = answered(measurement, catalog).estimate
     if estimate.ranges is None:
         raise ValueError(f"{measurement.id} has no range")
+    figure = figure_name(estimate, measurement.quantity)
     error_terms = estimate.ranges.error_terms(figure)
     amounts = {name: float(amount) for name, amount in error_terms.amounts.items()}
     error = -unseen * sign_of(measurement.quantity)
@@ -122,7 +123,14 @@ class RangesOfFigure:
             run = judged.fit.problem.runs[place]
             measured, sign = run.measured, sign_of(run.measurement.quantity)
             value = measured * np.exp(judged.fit.unseen[place])
-            ends = sorted((value * np.exp(sign * low[index]), value * np.exp(sign * high[index])))
+            least = judged.fit.problem.catalog.reliabilities[self.row].least
+            floor = least.get(run.measurement.quantity.removesuffix("_bytes"), (np.inf, 0.0))
+            ends = sorted(
+                (
+                    value * min(np.exp(low[index]), floor[0]) ** sign,
+                    value * max(np.exp(high[index]), floor[1]) ** sign,
+                )
+            )
             apart = judged.apart
             yield UnseenRun(
                 run,
@@ -140,7 +148,11 @@ class RangesOfFigure:
 def ranges_of(judged: Sequence[Judged]) -> Iterator[RangesOfFigure]:
     """Yield the ranges of each kind of figure among some runs."""
     for row, found in samples_of(judged).items():
-        errors = Errors([sample for _, _, sample in found], spread_priors()[row])
+        samples = [sample for _, _, sample in found]
+        if len({sample.publisher for sample in samples}) == 1:
+            # One publisher tells nothing of the next: its kinds of hardware stand in.
+            samples = [replace(sample, group=sample.features.words.get("hardware", "")) for sample in samples]
+        errors = Errors(samples, spread_priors()[row])
         yield RangesOfFigure(row, [(each, place) for each, place, _ in found], errors, errors.result())
 
 

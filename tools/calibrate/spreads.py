@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,8 @@ WORTH = 4.0
 # Standard deviation of the logarithm of a spread around what it is set to before any run is seen.
 PRIOR_SPREAD = 0.7
 # What a range is to hold of a further publisher's runs, and how much of a publisher counts for the one to come:
-# quantiles lie between one publisher and the next, so that half is enough.
-HELD, FURTHER = 0.8, 0.5
+# quantiles lie between one publisher and the next, so that half is enough. Shares tried from the one to the other.
+HELD, FURTHER, SHARES = 0.8, 0.5, 8
 # Squared difference from the cells of a run's own publisher, which are no help to it.
 FAR = 1e9
 # Spreads of any run and of software that is not named, and the factors tried to widen them by.
@@ -48,6 +49,7 @@ class Sample:
         amounts: what makes the figure unsure, by name of its spread.
         features: what the run is like.
         withheld: whether the estimate was not told the framework.
+        group: what is left out with it: the publisher's runs, where nothing is said.
     """
 
     publisher: str
@@ -55,6 +57,7 @@ class Sample:
     amounts: Mapping[str, float]
     features: RunFeatures
     withheld: bool = False
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,9 @@ class Errors:
         self.parts, self.distances = tuple(priors.spreads), tuple(priors.distances)
         self.prior = np.log([*priors.spreads.values(), *priors.distances.values()])
         self.cells = binned((each.publisher, each.features) for each in samples if not each.withheld)
-        self.publishers = tuple(dict.fromkeys(each.publisher for each in samples))
-        self._keys = np.array([each.publisher for each in samples])
+        keys = [each.group or each.publisher for each in samples]
+        self.groups = tuple(dict.fromkeys(keys))
+        self._keys = np.array(keys)
         self._withheld = np.array([each.withheld for each in samples], dtype=np.bool_)
         self.errors = np.array([each.error for each in samples])
         self._amounts = np.array([[each.amounts.get(name, 0.0) for name in self.parts] for each in samples]) ** 2
@@ -109,12 +113,12 @@ class Errors:
             places[place] = kinds[key]
         return np.stack(found), places
 
-    def places(self, publisher: str, *, own: bool = True) -> NDArray[np.intp]:
-        """Return where the samples of a publisher stand, or those of all others."""
-        return np.flatnonzero((self._keys == publisher) == own)
+    def places(self, group: str, *, own: bool = True) -> NDArray[np.intp]:
+        """Return where the samples of a group stand, or those of all others."""
+        return np.flatnonzero((self._keys == group) == own)
 
     def weights(self, chosen: NDArray[np.intp]) -> Floats:
-        """Return weights with which each publisher counts alike."""
+        """Return weights with which each group counts alike."""
         count = Counter(self._keys[chosen])
         return np.array([WORTH / count[key] for key in self._keys[chosen]])
 
@@ -147,26 +151,51 @@ class Errors:
         found = minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": 60})
         return np.asarray(found.x)
 
-    def tails(self, logarithms: Floats, chosen: NDArray[np.intp]) -> tuple[float, float]:
+    def tails(self, logarithms: Floats, chosen: NDArray[np.intp], share: float) -> tuple[float, float]:
         """Return how many spreads lie between an estimate and the ends of its range, below and above.
 
         A handful of publishers says little of one side alone: each end lies halfway between the quantile of its own
-        side and that of both, and both ends move together until the range holds what it is to hold.
+        side and that of both, and both ends move together until the range holds a share of the errors.
         """
         scores, weights = self.errors[chosen] / self.deviations(logarithms, chosen), self.weights(chosen)
-        held = min(self._held(chosen), FURTHEST)
-        either = quantile(np.abs(scores), weights, held)
-        below = (either - quantile(scores, weights, (1.0 - held) / 2.0)) / 2.0
-        above = (either + quantile(scores, weights, (1.0 + held) / 2.0)) / 2.0
-        moved = quantile(np.maximum(-scores / below, scores / above), weights, held)
+        either = quantile(np.abs(scores), weights, share)
+        below = (either - quantile(scores, weights, (1.0 - share) / 2.0)) / 2.0
+        above = (either + quantile(scores, weights, (1.0 + share) / 2.0)) / 2.0
+        moved = quantile(np.maximum(-scores / below, scores / above), weights, share)
         return moved * below, moved * above
 
-    def _held(self, chosen: NDArray[np.intp]) -> float:
-        """Return the share of known errors inside, so that eight in ten of one more publisher's are."""
-        publishers = len({self._keys[place] for place in chosen})
-        return HELD * (publishers + FURTHER) / publishers
+    @cached_property
+    def held(self) -> float:
+        """The share of known errors inside with which ranges hold eight in ten of the groups left out in turn.
 
-    def calibrated(self, logarithms: Floats, chosen: NDArray[np.intp]) -> tuple[Floats, float, float]:
+        No more than a handful of groups asks for whatever they are like: theirs, and half of a further one.
+        """
+        every = np.arange(len(self.samples))
+        named = every[~self._withheld]
+        most = min(HELD * self._further(every), FURTHEST)
+        for share in np.linspace(HELD, most, SHARES):
+            low, high = self._ends(float(share))
+            inside = ((low < self.errors) & (self.errors < high))[named]
+            if np.average(inside, weights=self.weights(named)) >= HELD:
+                return float(share)
+        return most
+
+    def _further(self, chosen: NDArray[np.intp]) -> float:
+        """Return by how much more a range must hold of some errors' groups to hold as much of one more."""
+        count = len({self._keys[place] for place in chosen})
+        return (count + FURTHER) / count
+
+    @cached_property
+    def _left_out(self) -> Mapping[str, Floats]:
+        """Logarithms of the spreads that all other groups make likely; its own where there are no others."""
+        start = self.fitted(np.arange(len(self.samples)))
+        return {group: self.fitted(self._others(group), start) for group in self.groups}
+
+    def _others(self, group: str) -> NDArray[np.intp]:
+        others = self.places(group, own=False)
+        return others if len(others) else self.places(group)
+
+    def calibrated(self, logarithms: Floats, chosen: NDArray[np.intp], share: float) -> tuple[Floats, float, float]:
         """Return spreads and tails: tails from runs whose software is named, and as much wider where it is withheld.
 
         A run left out is some way off from all others; one of a further publisher may be like a published run in all
@@ -175,15 +204,16 @@ class Errors:
         Args:
             logarithms: of the spreads, as fitted to all of them.
             chosen: where the errors stand.
+            share: of them that ranges are to hold.
         """
         named, withheld = chosen[~self._withheld[chosen]], chosen[self._withheld[chosen]]
         named = named if len(named) else chosen
         moved, base = logarithms.copy(), self.parts.index(BASE)
         for factor in WIDER:
             moved[base] = logarithms[base] + np.log(factor)
-            below, above = self.tails(moved, named)
+            below, above = self.tails(moved, named, share)
             near = np.sqrt(self._amounts[named] @ np.exp(2.0 * moved[: len(self.parts)]))
-            if self._inside(near, named, below, above) >= HELD:
+            if self._inside(near, named, below, above) >= share / self._further(named):
                 break
         if UNNAMED not in self.parts or not len(withheld):
             return moved, below, above
@@ -195,14 +225,14 @@ class Errors:
         return moved, below, above
 
     def _inside(self, deviations: Floats, chosen: NDArray[np.intp], below: float, above: float) -> float:
-        """Return the share of some errors inside their ranges, the mean over publishers."""
+        """Return the share of some errors inside their ranges, the mean over groups."""
         scores = self.errors[chosen] / deviations
         return float(np.average((scores > -below) & (scores < above), weights=self.weights(chosen)))
 
     def result(self) -> Fitted:
         """Return the spreads and tails of all errors."""
         every = np.arange(len(self.samples))
-        logarithms, below, above = self.calibrated(self.fitted(every), every)
+        logarithms, below, above = self.calibrated(self.fitted(every), every, self.held)
         values = np.exp(logarithms)
         names = len(self.parts)
         return Fitted(
@@ -214,13 +244,13 @@ class Errors:
 
     def unseen(self) -> tuple[Floats, Floats]:
         """Return the ends, as logarithms of measured over estimated, that the others' errors give each sample."""
+        return self._ends(self.held)
+
+    def _ends(self, share: float) -> tuple[Floats, Floats]:
         low, high = np.zeros(len(self.samples)), np.zeros(len(self.samples))
-        start = self.fitted(np.arange(len(self.samples)))
-        for publisher in self.publishers:
-            own, others = self.places(publisher), self.places(publisher, own=False)
-            if not len(others):
-                others = own
-            logarithms, below, above = self.calibrated(self.fitted(others, start), others)
+        for group in self.groups:
+            own = self.places(group)
+            logarithms, below, above = self.calibrated(self._left_out[group], self._others(group), share)
             deviations = self.deviations(logarithms, own)
             low[own], high[own] = -below * deviations, above * deviations
         return low, high

@@ -76,7 +76,7 @@ def write_ranges(found: Iterable[RangesOfFigure], profiles: Path = PROFILES) -> 
         ]
     path.write_text(text, "utf-8")
     ends = [f"{name}_{end}" for name in NUMBERS for end in ("low", "high")]
-    _write_table(profiles / "fits" / FILE, ("figure", "publisher", *WORDS, LAYOUT, *ends, "runs"), cells)
+    _renew_table(profiles / "fits" / FILE, ("figure", "publisher", *WORDS, LAYOUT, *ends, "runs"), 1, cells)
 
 
 def _cell_cells(figure: str, cell: Bin) -> tuple[object, ...]:
@@ -103,18 +103,34 @@ def write_unseen(runs: Iterable[UnseenRun], profiles: Path = PROFILES) -> None:
         for each in runs
     ]
     heads = ("kind", "id", "withheld", "estimated", "unseen", "low", "high", "without_software", "without_hardware")
-    _write_table(profiles / "fits" / "unseen.csv", heads, rows)
+    _renew_table(profiles / "fits" / "unseen.csv", heads, 1, rows)
 
 
 def write_evidence(rows: Iterable[Sequence[str]], profiles: Path = PROFILES) -> None:
     """Write ``fits/constants.csv``: what each fitted constant rests on."""
     heads = ("fits", "name", "field", "value", "prior", "runs", "publishers", "learned")
-    _write_table(profiles / "fits" / "constants.csv", heads, rows)
+    _renew_table(profiles / "fits" / "constants.csv", heads, 3, rows)
 
 
-def _write_table(path: Path, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def _renew_table(path: Path, heads: Sequence[str], key: int, rows: Iterable[Sequence[object]]) -> None:
+    """Write rows in place of those that begin with the same words.
+
+    Args:
+        path: file.
+        heads: its columns.
+        key: how many of them say what a row is of.
+        rows: what is new; rows of anything else stay.
+    """
     path.parent.mkdir(exist_ok=True)
+    found: dict[tuple[str, ...], list[Sequence[object]]] = {}
+    for row in rows:
+        found.setdefault(tuple(map(str, row[:key])), []).append(row)
+    known = list(csv.reader(path.read_text("utf-8").splitlines()))[1:] if path.exists() else []
+    whole: dict[tuple[str, ...], list[Sequence[object]]] = {}
+    for old in known:
+        whole.setdefault(tuple(old[:key]), []).append(old)
+    whole.update(found)
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(heads)
-        table.writerows(rows)
+        table.writerows(row for group in whole.values() for row in group)

@@ -201,9 +201,11 @@ def _under_load(
     return replace(
         speed,
         request_seconds=ranged("request_seconds", loaded.request),
-        time_to_first_token_percentile_seconds=ranged("time_to_first_token_seconds", loaded.first_token_percentile),
+        time_to_first_token_percentile_seconds=ranged(
+            "time_to_first_token_percentile_seconds", loaded.first_token_percentile
+        ),
         time_per_output_token_percentile_seconds=(
-            ranged("time_per_output_token_seconds", loaded.token_seconds_percentile)
+            ranged("time_per_output_token_percentile_seconds", loaded.token_seconds_percentile)
             if speed.time_per_output_token_seconds
             else None
         ),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import equation, unrecorded
+from capacity_tui.engine.estimate.ranges import FEW
 from capacity_tui.engine.estimate.serving.finite import Steady, finite_load
 from capacity_tui.engine.estimate.serving.memory import room_in_cache
 from capacity_tui.engine.estimate.serving.queueing import (
@@ -45,8 +46,6 @@ from capacity_tui.engine.record import dataclass
 STEPS = 4
 # Share of the running requests by whose number that of others, seen over the time of an answer, scatters.
 LASTING = counted("lasting-scatter")
-# Share of requests beyond a percentile that is called high.
-FEW = counted("few-requests")
 # Share of the time that is taken to be free of prompts at least, where the scatter of their number is estimated.
 LEAST_FREE = counted("least-free-share")
 # Prompts for which a pass has room at least where they share it.
@@ -135,7 +134,7 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
         0.0, token, _token_scatter(run, met, crowded, rate, token * tokens, waiting) / tokens, traffic.deviations
     )
     # What most requests keep to is no less than the mean that is given alongside.
-    is_high = traffic.beyond <= FEW
+    is_high = np.less_equal(traffic.beyond, FEW)
     seen = Loaded(
         reading=now.running * now.work,
         running=rate * seconds,
@@ -143,9 +142,9 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
         arriving=traffic.rate if traffic.arrives else np.inf,
         largest_rate=run.layout.dp * largest,
         first_token=first,
-        first_token_percentile=np.maximum(slow, first) if is_high else slow,
+        first_token_percentile=where(is_high, np.maximum(slow, first), slow),
         token_seconds=token,
-        token_seconds_percentile=np.maximum(slowly, token) if is_high else slowly,
+        token_seconds_percentile=where(is_high, np.maximum(slowly, token), slowly),
         request=request_seconds(host, waiting.room + waiting.turn, seconds),
     )
     if any_true(np.isfinite(run.requests)):

@@ -14,7 +14,7 @@ from capacity_tui.engine.cluster import ON_DEMAND, TERMS, Payment, Quote, chosen
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate.serving import ServingRun, room_in_cache, serving_run
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
-from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import DETECTED, Plan, edited, with_values
 from capacity_tui.engine.record import dataclass
@@ -229,8 +229,8 @@ def _candidate(name: str, filled: ModePlan, devices: int, catalog: Catalog) -> C
         usd_per_hour=price.usd_per_hour,
         price_source=price.source,
         slots=slots,
-        reading=ranges.of(Figure.TIME_TO_FIRST_TOKEN_SECONDS),
-        answering=ranges.of(Figure.TIME_PER_OUTPUT_TOKEN_SECONDS),
+        reading=ranges["prefill"],
+        answering=ranges["decode"],
     )
 
 

@@ -40,14 +40,6 @@ _SPEEDS = (
 
 _BYTES = "_bytes"
 
-_FIGURES: Mapping[str, FigureName] = {
-    "prefill_tokens_per_second": "prefill",
-    "time_to_first_token_seconds": "prefill",
-    "time_to_first_token_percentile_seconds": "prefill",
-    "time_per_output_token_percentile_seconds": "decode",
-    "decode_tokens_per_second": "decode",
-}
-
 # Whether a run fits: all that is known of one that ran out of memory.
 _FITS = "fits"
 
@@ -102,11 +94,11 @@ def measured_figure(estimate: Estimate, measurement: Measurement) -> Interval:
     return _time_or_speed(estimate, measurement.quantity)
 
 
-def figure_name(quantity: str) -> FigureName:
-    """Return which range a measured quantity has: that of a step, of prefill, of decode, or of memory."""
+def figure_name(estimate: Estimate, quantity: str) -> FigureName:
+    """Return which of an estimate's ranges a measured quantity has."""
     if quantity.endswith(_BYTES):
         return "memory"
-    return _FIGURES.get(quantity, "step")
+    return "step" if estimate.ranges is None else estimate.ranges.figure(f"computation.infer.{quantity}")
 
 
 def sign_of(quantity: str) -> int:

@@ -40,38 +40,44 @@ Row: TypeAlias = Mapping[str, str]
 Scalar: TypeAlias = bool | int | float | str
 
 
+# High over low of ranges at most: of times and speeds, of memory, of latencies under a load.
+TIME, MEMORY, LATENCY = 1.6, 1.35, 2.2
+
+
 @dataclass(frozen=True, slots=True)
 class KindOfFigure:
     """What is measured.
 
     Attributes:
         file: file of ``profiles/measurements`` that holds it.
-        compared: whether the page on accuracy compares it: not whether something ran out of memory, nor yet latencies.
+        compared: whether the page on accuracy compares it: not whether something ran out of memory.
+        widest: high over low that its ranges should have at most.
     """
 
     title: str
     file: str
     compared: bool = True
+    widest: float = TIME
 
 
 DESCRIBED: Mapping[Kind, KindOfFigure] = {
     "train_time": KindOfFigure("Step time of training", "train_time"),
-    "train_memory": KindOfFigure("Peak memory of training", "train_memory"),
+    "train_memory": KindOfFigure("Peak memory of training", "train_memory", widest=MEMORY),
     "finetune_time": KindOfFigure("Step time of fine-tuning", "finetune"),
-    "finetune_memory": KindOfFigure("Peak memory of fine-tuning", "finetune"),
+    "finetune_memory": KindOfFigure("Peak memory of fine-tuning", "finetune", widest=MEMORY),
     "finetune_fit": KindOfFigure("Whether fine-tuning fits", "finetune", compared=False),
     "prefill": KindOfFigure("Prefill throughput", "inference"),
     "decode": KindOfFigure("Decode throughput", "inference"),
     "generate": KindOfFigure("Output throughput, prompts included", "inference"),
     "serving": KindOfFigure("Output throughput under load", "serving"),
-    "ttft": KindOfFigure("Time to first token of loads, median", "loads", compared=False),
-    "ttft_p99": KindOfFigure("Time to first token of loads, 99th percentile", "loads", compared=False),
-    "tpot": KindOfFigure("Time per output token of loads, median", "loads", compared=False),
-    "tpot_p99": KindOfFigure("Time per output token of loads, 99th percentile", "loads", compared=False),
-    "inference_memory": KindOfFigure("Peak memory of inference", "inference"),
+    "ttft": KindOfFigure("Time to first token of loads, median", "loads", widest=LATENCY),
+    "ttft_p99": KindOfFigure("Time to first token of loads, 99th percentile", "loads", widest=LATENCY),
+    "tpot": KindOfFigure("Time per output token of loads, median", "loads", widest=LATENCY),
+    "tpot_p99": KindOfFigure("Time per output token of loads, 99th percentile", "loads", widest=LATENCY),
+    "inference_memory": KindOfFigure("Peak memory of inference", "inference", widest=MEMORY),
     "encoder_time": KindOfFigure("Step time of encoders with a head of a task", "encoders"),
     "vision": KindOfFigure("Throughput of networks over images", "vision"),
-    "vision_memory": KindOfFigure("Peak memory of networks over images", "vision"),
+    "vision_memory": KindOfFigure("Peak memory of networks over images", "vision", widest=MEMORY),
 }
 KINDS: tuple[Kind, ...] = tuple(DESCRIBED)
 COMPARED_KINDS: tuple[Kind, ...] = tuple(kind for kind, figure in DESCRIBED.items() if figure.compared)
