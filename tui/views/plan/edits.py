@@ -328,28 +328,29 @@ class PlanPins:
         self._session.say(f"{column.mode} is now the plan: u undoes that")
 
     def rename(self) -> None:
-        """Ask for another name of the chosen column, which is pinned."""
+        """Ask for another name of the chosen column; of the newest pin where another kind of column is chosen."""
         document, column = self._chosen()
         if document is None or column is None:
             return
-        if not column.is_pinned:
+        if not (column.is_pinned or document.pins()):
             self._session.say("only pinned columns can be renamed: P pins, c chooses", "warn")
             return
+        old = column.mode if column.is_pinned else list(document.pins())[-1]
 
         def accept(text: str) -> str:
             new = text.strip()
             comparison = self._store.comparison
-            if new != column.mode and comparison is not None and comparison.column(new) is not None:
+            if new != old and comparison is not None and comparison.column(new) is not None:
                 return "another column has that name"
             try:
-                after = document.renamed(column.mode, new)
+                after = document.renamed(old, new)
             except CapacityError as error:
                 return f"{error.title} ({error.hint})" if error.hint else error.title
             self._store.choose(new)
             self._session.change_to(after, PINS_KEY)
             return ""
 
-        self._ask("Name of the column", column.mode, accept)
+        self._ask("Name of the column", old, accept)
 
     def _chosen(self) -> tuple[Document | None, Column | None]:
         """Return the plan and the chosen column; say why there are none."""
