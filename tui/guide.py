@@ -22,8 +22,8 @@ class _Step(NamedTuple):
 _STEPS = (
     _Step(
         frozenset(("value.more", "value.less", "value.much_more", "value.much_less", "value.type")),
-        "↓ to a field, + or - steps it: the lines above say at once what that changes (? all keys, esc ends this)",
-        "↓ to a field, + steps it (esc ends this)",
+        "j moves to a field, + or - steps it: the lines above say at once what changes (? all keys, esc ends this)",
+        "j to a field, + steps it (esc ends this)",
     ),
     _Step(
         frozenset(("advice.apply", "advice.take")),

@@ -226,7 +226,7 @@ def _predicted(answer: Answer, day: date | None) -> Iterator[str]:
         width = max((len(label) for label, _, _ in rows), default=0)
         yield f"  {section.title}"
         for label, value, spread in rows:
-            yield f"    {label:<{width}}  {' '.join(part for part in (value, f'({spread})' if spread else '') if part)}"
+            yield f"    {label:<{width}}  {f'{value} ({spread})' if value and spread else value or spread}"
 
 
 def verdict_part(plan: Plan, estimate: Estimate) -> TextPart:

@@ -27,7 +27,7 @@ _GAUGE = 10
 _SHORTEST_GAUGE = 4
 _LEAST_PERCENT, _MOST_PERCENT, _TWICE = 0.5, 1000, 100
 """Differences below the first are not worth a number, from the second on nobody reads one."""
-_COUNTED = ("/s", " tok", " requests")
+_COUNTED = ("/s", " tok", " requests", " GPU-h", " device-h")
 """Units that labels name too."""
 _LEAST_COMPARED = 2
 """Columns that can be compared with one another."""

@@ -214,8 +214,9 @@ class FieldList(Panel):
     def _value(self, field: Field, room: int) -> list[Span]:
         if field.is_auto:
             chosen = self._chosen.get(field.key)
-            text = f" → {chosen.text}" if chosen else ""
-            return [Span("auto", "dim"), Span(clip(text, max(room - 4, 0)), "value")]
+            if chosen and cell_len(f"auto → {chosen.text}") > room:
+                return [Span("→ ", "dim"), Span(clip(chosen.text, max(room - 2, 0)), "value")]
+            return [Span("auto", "dim"), Span(f" → {chosen.text}" if chosen else "", "value")]
         if not field.text:
             chosen = self._chosen.get(field.key)
             return [Span(clip(f"= {chosen.text}" if chosen else "–", room), "dim")]

@@ -186,10 +186,10 @@ _LEAST_WIDTH = 6
 _WIDEST = 28
 
 _NOTHING = (
-    "No run of yours yet. A watched run appears here while it runs, and stays when it ends:",
-    "  capacity-tui monitor --plan PLAN -- torchrun train.py    runs a command beside its plan",
-    "  capacity-tui monitor --pid N, or --log FILE              watches a running process",
-    "  capacity-tui profile -- CMD                              measures what a command uses",
+    "No run of yours yet. A watched run appears here, and stays when it ends:",
+    "  capacity-tui monitor --plan PLAN -- torchrun train.py  beside its plan",
+    "  capacity-tui monitor --pid N, or --log FILE            a running process",
+    "  capacity-tui profile -- CMD                            what a command uses",
 )
 
 
