@@ -126,6 +126,7 @@ class Recommended:
         missed: what the others miss: memory, time or money.
         rejected: what cannot be, and why.
         complete: whether everything was tried.
+        listed: machines that there are to plan.
     """
 
     cheapest: tuple[Machines, ...]
@@ -135,6 +136,7 @@ class Recommended:
     missed: tuple[Rejected, ...]
     rejected: tuple[Rejected, ...]
     complete: bool
+    listed: int = 0
 
 
 @equation(
@@ -246,6 +248,7 @@ class _Finding:
             missed=self.options.missed,
             rejected=self.options.refused,
             complete=self.complete,
+            listed=len(self.among),
         )
 
     def _shown(self) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+
+from capacity_tui.tui.cli import output
 
 PROGRAM = [sys.executable, "-m", "capacity_tui.tui"]
 
@@ -24,6 +27,16 @@ def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
         (["--help"], ["numpy", "textual", "yaml", "pydantic", "rich"]),
         (["detect", "--profile-only"], ["numpy", "textual", "pydantic"]),
         (["plan", "gpt2_rtx_3060"], ["textual", "psutil", "pynvml", "jinja2", "tree_sitter"]),
+        (
+            ["plan", "gpt2_rtx_3060"],
+            [
+                "capacity_tui.engine.plan.imports.sources",
+                "capacity_tui.engine.plan.line.reading",
+                "capacity_tui.engine.models.networks.specs",
+                "capacity_tui.engine.estimate.serving.work",
+                "capacity_tui.engine.solve.scaling",
+            ],
+        ),
     ],
 )
 def test_a_command_loads_nothing_that_it_does_not_need(command: list[str], heavy: list[str]) -> None:
@@ -33,6 +46,28 @@ def test_a_command_loads_nothing_that_it_does_not_need(command: list[str], heavy
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, timeout=60)
     assert done.stderr.decode().splitlines()[-1] == "[]"
+
+
+def test_a_command_that_takes_its_time_says_in_a_file_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output, "PATIENCE", 0.0)
+    monkeypatch.setattr(output, "ELSEWHERE", 0.01)
+    told = threading.Event()
+
+    def half() -> str:
+        told.set()
+        return "5 of 10 done"
+
+    with output.progress("counting") as shown:
+        shown.show(half)
+        assert told.wait(10.0)
+    lines = capsys.readouterr().err.splitlines()
+    assert "0 s: 5 of 10 done" in lines
+    monkeypatch.setattr(output, "PATIENCE", 60.0)
+    with output.progress("counting"):
+        pass
+    assert not capsys.readouterr().err
 
 
 def test_closed_pipe_is_quiet() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,10 +28,11 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present import Part
 
 CLEAR = "\r\x1b[K"
-ON_TERMINAL, ELSEWHERE = 0.2, 10.0
-
-
 """Begins a line of a terminal anew."""
+PATIENCE = 1.0
+"""Seconds after which somebody wants to see that a command works."""
+ON_TERMINAL, ELSEWHERE = 0.2, 10.0
+"""Seconds between two states, where one line changes and where each is a line of a file."""
 _NO_LIMIT = 10_000
 _SHORT_TERMINAL = 24
 """Rows of the usual terminal; what is longer scrolls away before it is read."""
@@ -235,77 +234,58 @@ def fault_data(fault: CapacityError) -> dict[str, object]:
     return {**place_data(fault.place), "title": fault.title, "detail": fault.detail, "hint": fault.hint}
 
 
-"""Seconds between two states that are shown."""
-PATIENCE = 1.0
-"""Seconds after which somebody wants to see that a command works."""
-
-
 class Progress:
-    """Shows states of a command that takes its time.
+    """Shows what a command does, from its first second on: on a terminal in one line, in a file in one now and then.
 
     Args:
-        elsewhere: whether states are shown where nobody looks too, at longer intervals.
-
-    Attributes:
-        is_terminal: whether somebody looks at it.
+        what: what is done, for as long as no state is shown.
     """
 
-    def __init__(self, *, elsewhere: bool = True) -> None:
-        self.is_terminal = sys.stderr.isatty()
-        self._due = monotonic() + (0.0 if self.is_terminal else ELSEWHERE if elsewhere else math.inf)
+    def __init__(self, what: str) -> None:
+        self._state: Callable[[], str] = lambda: what
+        self._begun, self._over = monotonic(), Event()
+        self._is_terminal = sys.stderr.isatty()
+        self._showing = Thread(target=self._keep_showing, daemon=True)
+        self._showing.start()
 
-    def show(self, text: Callable[[], str]) -> None:
-        """Show a state, unless the last one was shown a moment ago.
+    def show(self, state: Callable[[], str]) -> None:
+        """Show a state from now on.
 
         Args:
-            text: returns it in words; not asked for otherwise.
+            state: returns it in words; asked now and then, in another thread.
         """
-        if monotonic() < self._due:
-            return
-        if self.is_terminal:
-            width = shutil.get_terminal_size().columns - 1
-            sys.stderr.write(f"{CLEAR}{printable(text())[:width]}")
-        else:
-            sys.stderr.write(f"{printable(text())}\n")
-        sys.stderr.flush()
-        self._due = monotonic() + (ON_TERMINAL if self.is_terminal else ELSEWHERE)
+        self._state = state
 
-    def clear(self) -> None:
-        """Take the line away."""
-        if self.is_terminal:
+    def end(self) -> None:
+        """Show nothing more, and take the line of a terminal away."""
+        self._over.set()
+        self._showing.join()
+        if self._is_terminal:
             sys.stderr.write(CLEAR)
             sys.stderr.flush()
 
+    def _keep_showing(self) -> None:
+        pause = PATIENCE
+        while not self._over.wait(pause):
+            line = printable(f"{monotonic() - self._begun:.0f} s: {self._state()}")
+            width = get_terminal_size().columns - 1
+            sys.stderr.write(f"{CLEAR}{line[:width]}" if self._is_terminal else f"{line}\n")
+            sys.stderr.flush()
+            pause = ON_TERMINAL if self._is_terminal else ELSEWHERE
+
 
 @contextmanager
-def progress(*, elsewhere: bool = True) -> Iterator[Progress]:
-    """Give progress that is cleared at the end, whatever that is."""
-    shown = Progress(elsewhere=elsewhere)
+def progress(what: str) -> Iterator[Progress]:
+    """Give what shows progress for as long as work goes on.
+
+    Args:
+        what: what is done, in words.
+    """
+    shown = Progress(what)
     try:
         yield shown
     finally:
-        shown.clear()
-
-
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show what is done, and for how long, on a terminal while work goes on that tells no states of its own."""
-    begun, over = monotonic(), Event()
-    with progress(elsewhere=False) as shown:
-
-        def tick() -> None:
-            while not over.wait(PATIENCE):
-                shown.show(lambda: f"{what} ... {monotonic() - begun:.0f} s")
-
-        ticking = Thread(target=tick, daemon=True)
-        if shown.is_terminal:
-            ticking.start()
-        try:
-            yield
-        finally:
-            over.set()
-            if shown.is_terminal:
-                ticking.join()
+        shown.end()
 
 
 @contextmanager

@@ -110,11 +110,13 @@ def candidates(
     catalog: Catalog,
     machine: Machine | None = None,
     callback: Callable[[str], None] = lambda _: None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> tuple[list[Candidate], list[Unfit]]:
     """Return the replicas to choose among, the least cost for each request at first, and hardware that holds none.
 
     Args:
         callback: gets what is at work, in words.
+        stopped: asked before each kind of hardware; those before are the candidates.
 
     Raises:
         CapacityError: the plan serves no requests, or names what nobody knows.
@@ -122,10 +124,13 @@ def candidates(
     plan = _loaded(question)
     result: list[Candidate] = []
     unfit: list[Unfit] = []
-    for name in _hardware(question, catalog):
+    names = tuple(_hardware(question, catalog))
+    for done, name in enumerate(names):
+        if stopped():
+            break
         reasons: list[str] = []
         before = len(result)
-        callback(f"planning replicas on {name}")
+        callback(f"planning replicas on {name}, {done} of {len(names)} done; ctrl-c stops")
         for devices, layout in _layouts(plan, name, catalog):
             values = {_DEVICES: devices, Key.HARDWARE_PER_NODE: None, Key.PARALLELISM_DP: 1, **layout}
             try:

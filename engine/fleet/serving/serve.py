@@ -122,7 +122,7 @@ def serve(
     question.check()
     facts, begun = catalog or load_catalog(), monotonic()
     tell = callback or (lambda _: None)
-    result, unfit = candidates(question, facts, machine, tell)
+    result, unfit = candidates(question, facts, machine, tell, stopped)
     fleets: list[tuple[Sized, Replica]] = []
     failing: list[Candidate] = []
     left_out: list[Candidate] = []
@@ -135,7 +135,10 @@ def serve(
             left_out.append(candidate)
             continue
         if known is None:
-            tell(f"simulating {candidate.devices} x {candidate.instance}, {len(fleets)} fleets keep the limits so far")
+            tell(
+                f"simulating {candidate.devices} x {candidate.instance}, {len(seen)} of at most {MOST_SIMULATED} done, "
+                f"{len(fleets)} fleets keep the limits so far; ctrl-c stops"
+            )
             replica = Replica(candidate, question)
             known = replica, sized(replica)
             seen.append(known)

@@ -59,7 +59,8 @@ def recommended_as_dict(recommended: Recommended) -> dict[str, object]:
 
 def recommended_so_far(recommended: Recommended) -> str:
     """Return how far the search is, and the cheapest machines so far, on one line."""
-    tried = f"{format_number(recommended.evaluated)} machines planned, ctrl-c stops"
+    planned, listed = format_number(recommended.evaluated), format_number(recommended.listed)
+    tried = f"{planned} of at most {listed} machines planned, ctrl-c stops"
     best = next(iter(recommended.cheapest), None)
     if best is None:
         return tried

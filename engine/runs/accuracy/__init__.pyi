@@ -27,5 +27,6 @@ from .scoring import AccuracyReport as AccuracyReport
 from .scoring import Prediction as Prediction
 from .scoring import Scores as Scores
 from .scoring import evaluate as evaluate
+from .scoring import scored_measurements as scored_measurements
 from .shared_runs import read_shared as read_shared
 from .shared_runs import shared_text as shared_text

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, cast
 
 from pydantic import ValidationError
@@ -49,9 +50,15 @@ _CLAIMED = "claimed_bytes"
 _SAMPLES = "samples_per_second"
 
 
-def accuracy_of(kinds: Sequence[Kind], catalog: Catalog) -> tuple[AccuracyReport, ...]:
-    """Return the reports of some kinds; a kind nothing could be predicted for has no overall scores."""
-    return tuple(evaluate(predictor(catalog), kind) for kind in kinds)
+def accuracy_of(
+    kinds: Sequence[Kind], predict: Predict, stopped: Callable[[], bool] = lambda: False
+) -> tuple[AccuracyReport, ...]:
+    """Return the reports of some kinds; a kind nothing could be predicted for has no overall scores.
+
+    Args:
+        stopped: whether nobody waits for more; the reports are on what was predicted by then.
+    """
+    return tuple(evaluate(predict, kind, stopped=stopped) for kind in kinds)
 
 
 def predictor(catalog: Catalog, machine: Machine | None = None) -> Predict:
@@ -205,7 +212,9 @@ class VerdictReport:
         return _with(self.failed, Verdict.FITS)
 
 
-def verdicts_of(reports: Iterable[AccuracyReport], predict: Predict) -> VerdictReport:
+def verdicts_of(
+    reports: Iterable[AccuracyReport], predict: Predict, stopped: Callable[[], bool] = lambda: False
+) -> VerdictReport:
     """Return the verdicts on all runs of some reports, each run once, and on those that ran out of memory."""
     ran: dict[tuple[str, str], Judgement] = {}
     for report in reports:
@@ -213,11 +222,11 @@ def verdicts_of(reports: Iterable[AccuracyReport], predict: Predict) -> VerdictR
             if pair.prediction.verdict is not None:
                 key = DESCRIBED[report.kind].file, pair.measurement.id
                 ran.setdefault(key, Judgement(pair.measurement, pair.prediction.verdict))
-    return VerdictReport(tuple(ran.values()), tuple(_failed(predict)))
+    return VerdictReport(tuple(ran.values()), tuple(_failed(predict, stopped)))
 
 
-def _failed(predict: Predict) -> Iterable[Judgement]:
-    for row in scored_measurements("finetune_fit"):
+def _failed(predict: Predict, stopped: Callable[[], bool]) -> Iterable[Judgement]:
+    for row in takewhile(lambda _: not stopped(), scored_measurements("finetune_fit")):
         try:
             verdict = predict(row).verdict
         except CapacityError:

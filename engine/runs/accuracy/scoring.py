@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -229,16 +230,21 @@ class AccuracyReport:
 
 
 def evaluate(
-    predict: Predict, kind: Kind = "train_time", measurements: Sequence[Measurement] | None = None
+    predict: Predict,
+    kind: Kind = "train_time",
+    measurements: Sequence[Measurement] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> AccuracyReport:
     """Predict the published measurements of a kind and score the predictions.
 
     Args:
         predict: called once a measurement with its plan; a CapacityError is reported, not raised.
         measurements: rows to use instead of the published ones of quality A and B.
+        stopped: whether nobody waits for more; asked before each, and the report is on those before.
     """
-    rows = tuple(scored_measurements(kind) if measurements is None else measurements)
-    pairs, refused = _predict_all(predict, rows)
+    wanted = tuple(scored_measurements(kind) if measurements is None else measurements)
+    pairs, refused = _predict_all(predict, takewhile(lambda _: not stopped(), wanted))
+    rows = wanted[: len(pairs) + len(refused)]
     known = _constant_rate(rows)
     unseen = leave_one_source_out(rows, fit_constant_rate, predict_constant_rate)
     return AccuracyReport(
@@ -259,7 +265,7 @@ def scored_measurements(kind: Kind) -> tuple[Measurement, ...]:
     return tuple(row for row in read_measurements(kind) if row.quality in SCORED_QUALITIES)
 
 
-def _predict_all(predict: Predict, rows: Sequence[Measurement]) -> tuple[tuple[Pair, ...], tuple[Refusal, ...]]:
+def _predict_all(predict: Predict, rows: Iterable[Measurement]) -> tuple[tuple[Pair, ...], tuple[Refusal, ...]]:
     pairs, refused = [], []
     for row in rows:
         try:

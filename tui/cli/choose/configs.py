@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.tui.cli.output import Output, output_options, tell, working
+from capacity_tui.tui.cli.output import Output, output_options, progress, tell
 from capacity_tui.tui.cli.plan_sources import (
     changed_plan,
     machine_for,
@@ -59,7 +59,7 @@ def configs(
     if phases:
         plan = edited(plan, {Key.DATA_PHASES: AUTO}).plan
     machine = look() if plan.hardware.name == "detected" else None
-    with working("filling the plan by three modes"):
+    with progress("filling the plan by three modes"):
         comparison = compare(plan, machine)
     chosen = [entry for entry in mode_plans(comparison) if mode in (None, entry.mode.id)]
     if folder is not None:
@@ -240,7 +240,7 @@ def sensitivity(
     source = source_of(name, flags)
     try:
         plan = changed_plan(source.plan(), settings)
-        with working("changing each field of the plan"):
+        with progress("changing each field of the plan"):
             result = sensitivity_of(plan, of, machine_for(plan))
     except CapacityError as error:
         raise source.placed(error) from None

@@ -12,7 +12,7 @@ import click
 from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.choose.search import DEVICES, names_of
 from capacity_tui.tui.cli.node_options import reaching_later
-from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell, working
+from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell
 from capacity_tui.tui.cli.plan_sources import GivenPlan, config_option, machine_for, plan_options, read_plan
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def recommend(
         names_of(hardware),
         tuple(int(str(count)) for count in parse_axis(f"{DEVICES}={devices}").values) if devices else (),
     )
-    with interrupted() as stopped, progress() as shown:
+    with interrupted() as stopped, progress("looking for machines") as shown:
 
         def tell(so_far: Recommended) -> None:
             shown.show(lambda: recommended_so_far(so_far))
@@ -104,7 +104,7 @@ def regions(
     from capacity_tui.engine.units import parse_quantity
 
     plan = given.plan
-    with working("comparing regions"):
+    with progress("comparing regions"):
         comparison = by_region(
             plan, parse_quantity(data, "B"), home, load_catalog(fleet_files=config), machine_for(plan)
         )
@@ -155,7 +155,7 @@ def schedule(
         return read_plan(str(sibling) if file != "-" and sibling.is_file() else name)
 
     try:
-        with working("scheduling the jobs"):
+        with progress("scheduling the jobs"):
             if is_folder:
                 entries = folder_entries(folder, lambda: _machines(choose, cluster))
             else:
@@ -246,7 +246,7 @@ def serve(
 
     plan = given.plan
     question = _question(plan, names_of(hardware), load, limits)
-    with interrupted() as stopped, progress() as shown:
+    with interrupted() as stopped, progress("looking for fleets") as shown:
 
         def tell(text: str) -> None:
             shown.show(lambda: text)

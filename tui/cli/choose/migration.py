@@ -175,7 +175,7 @@ def migrate(
     )
     question = question_of_job(job, catalog)
     question = replace(question, plan=changed_plan(question.plan, settings))
-    with interrupted() as stopped, progress() as shown:
+    with interrupted() as stopped, progress("comparing instances") as shown:
         migration = find(question, catalog, machine_for(question.plan), partial(_show, shown, ""), stopped)
     form = output.form or "table"
     if form == "table":
@@ -237,7 +237,7 @@ def promises(config: Path | None, output: Output) -> int:
 
     catalog = load_catalog(fleet_files=config)
     tell_problems(catalog.instances.problems)
-    with interrupted() as stopped, progress() as shown:
+    with interrupted() as stopped, progress("comparing instances") as shown:
         checked = list(check_promises(None, catalog, stopped, partial(_show, shown)))
     form = output.form or "table"
     if form == "table":
@@ -259,7 +259,7 @@ def _run(
 
     for problems in (catalog.workloads.problems, catalog.workload_sets.problems, catalog.instances.problems):
         tell_problems(problems)
-    with interrupted() as stopped, progress() as shown:
+    with interrupted() as stopped, progress("comparing instances") as shown:
         runs: list[WorkloadRun] = list(run_workloads(names, catalog, partial(_show, shown), stopped, instances))
     form = output.form or "table"
     if form == "table":

@@ -193,16 +193,15 @@ def _searched(question: Question, plan: Plan, address: str | None) -> SearchAnsw
     from capacity_tui.engine.solve.search import search as search_space
 
     machine = machine_for(plan)
-    with interrupted() as stopped, progress(elsewhere=False) as shown:
+    with interrupted() as stopped, progress("searching") as shown:
 
         def show(answer: SearchAnswer) -> None:
             shown.show(lambda: progress_text(answer))
 
-        callback = show if shown.is_terminal else None
         if address is None:
-            result = search_space(question, None, machine, callback, stopped)
+            result = search_space(question, None, machine, show, stopped)
         else:
-            shared = search_on_ray(address, question, machine, callback, stopped)
+            shared = search_on_ray(address, question, machine, show, stopped)
             result = shared.answer
     if address is not None:
         _tell_of_chunks(shared)
@@ -261,7 +260,7 @@ def need(
 
 def shown_while_solved(solve: Callable[[Callable[[Candidate], None], Callable[[], bool]], Needed]) -> Needed:
     """Return what solving a plan comes to; what is tried is shown, and Ctrl-C ends it with the best so far."""
-    with interrupted() as stopped, progress(elsewhere=False) as shown:
+    with interrupted() as stopped, progress("solving the plan") as shown:
         tried: list[Candidate] = []
 
         def show(candidate: Candidate) -> None:

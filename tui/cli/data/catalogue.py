@@ -20,7 +20,7 @@ from capacity_tui.tui.cli.listings import (
     write_listing,
     write_table,
 )
-from capacity_tui.tui.cli.output import Output, tell_problems
+from capacity_tui.tui.cli.output import Output, interrupted, progress, tell, tell_problems
 from capacity_tui.tui.cli.plan_sources import config_option
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Workload as WorkloadRow
     from capacity_tui.engine.models import KnownModel
     from capacity_tui.engine.schema import Knob
+    from capacity_tui.engine.solve import Rung
 
 
 @click.command()
@@ -92,7 +93,14 @@ def _write_ladder(hardware: str, output: Output) -> None:
 
     catalog = load_catalog()
     plan = changed_by_line(open_plan(), line_of_flags(PlanFlags(gpu=hardware), catalog=catalog), catalog)
-    rungs = tuple(ladder(plan, machine_for(plan), catalog))
+    rungs: list[Rung] = []
+    with interrupted() as stopped, progress(f"trying models on {hardware}") as shown:
+        for rung in ladder(plan, machine_for(plan), catalog):
+            rungs.append(rung)
+            shown.show(lambda: f"{rungs[-1].way}: {rungs[-1].model}; ctrl-c stops")
+            if stopped():
+                tell("stopped: other ways were not tried")
+                break
     rows = [(one.way, one.room, one.model, one.share, one.speed) for one in rungs]
     if output.is_data:
         output.data([dict(zip(_LADDER_HEADS, row, strict=True)) for row in rows])

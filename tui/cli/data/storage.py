@@ -176,12 +176,12 @@ def _fitted(source: str, question: FitQuestion) -> CorpusFit:
     from capacity_tui.engine.present.storage import progress_line as corpus_progress
     from capacity_tui.engine.storage import fit_corpus
 
-    with interrupted() as stopped, progress(elsewhere=False) as shown:
+    with interrupted() as stopped, progress("reading the text") as shown:
 
         def show(read: CorpusRead) -> None:
             shown.show(lambda: f"{corpus_progress(read)}; ctrl-c stops")
 
-        corpus = fit_corpus(source, question, show if shown.is_terminal else None, stopped)
+        corpus = fit_corpus(source, question, show, stopped)
     if not corpus.complete:
         tell("stopped: these are the counts of the part that was read")
     return corpus

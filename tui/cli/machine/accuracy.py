@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from capacity_tui.engine.runs.accuracy import COMPARED_KINDS
-from capacity_tui.tui.cli.output import Output, output_options, tell, working
+from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -64,12 +64,23 @@ def accuracy(
 
 def _of_published(kinds: Sequence[MeasurementKind]) -> tuple[Sequence[AccuracyReport], VerdictReport]:
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.runs.accuracy import accuracy_of, predictor, verdicts_of
+    from capacity_tui.engine.runs.accuracy import accuracy_of, predictor, scored_measurements, verdicts_of
 
-    catalog = load_catalog()
-    with working("estimating the published runs"):
-        reports = accuracy_of(kinds, catalog)
-        return reports, verdicts_of(reports, predictor(catalog))
+    predict, done = predictor(load_catalog()), 0
+    total = sum(len(scored_measurements(kind)) for kind in kinds)
+    with interrupted() as stopped, progress("estimating the published runs") as shown:
+
+        def counted(measurement: Measurement) -> Prediction:
+            nonlocal done
+            done += 1
+            shown.show(lambda: f"{min(done, total)} of {total} published runs estimated; ctrl-c stops")
+            return predict(measurement)
+
+        reports = accuracy_of(kinds, counted, stopped)
+        verdicts = verdicts_of(reports, predict, stopped)
+    if stopped():
+        tell(f"stopped: these are {done} of {total} published runs")
+    return reports, verdicts
 
 
 def _of_own_runs() -> tuple[Sequence[AccuracyReport], None]:

@@ -13,7 +13,7 @@ import click
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.schema import REPORT_FORMATS
 from capacity_tui.tui.cli.history_store import history_option, keep_estimates
-from capacity_tui.tui.cli.output import Output, output_options, tell, working
+from capacity_tui.tui.cli.output import Output, output_options, progress, tell
 from capacity_tui.tui.cli.plan_sources import (
     changed_plan,
     machine_for,
@@ -207,7 +207,7 @@ def _further(source: PlanSource | None, name: str) -> str:
 def _estimated(plan: Plan) -> Answer:
     from capacity_tui.engine.solve import answer
 
-    with working("estimating"):
+    with progress("estimating"):
         return answer(plan, machine_for(plan))
 
 

@@ -12,7 +12,7 @@ import click
 from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.cli import plan_sources
-from capacity_tui.tui.cli.output import Output, fault_data, output_options, place_data, say, tell, working
+from capacity_tui.tui.cli.output import Output, fault_data, output_options, place_data, progress, say, tell
 from capacity_tui.tui.cli.plan.plan import DOES_NOT_FIT
 from capacity_tui.tui.cli.plan_sources import imported_of, machine_for, plan_flags, source_of, sources_of
 
@@ -146,7 +146,7 @@ def audit(files: tuple[str, ...], flags: PlanFlags, ignored: bool, output: Outpu
     from capacity_tui.engine.solve import audit as audited
 
     imported = imported_of(files, flags)
-    with working("estimating"):
+    with progress("estimating"):
         report = audited(imported, machine_for(imported.plan))
     if output.form == "json":
         output.write(to_json(audit_as_dict(report)), files)
