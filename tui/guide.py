@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+ADVICE_APPLIED = "advice.applied"
+"""What `a` counts as where there was advice to apply."""
+
 
 class _Step(NamedTuple):
     """One key to try.
@@ -26,9 +29,9 @@ _STEPS = (
         "j to a field, + steps it (esc ends this)",
     ),
     _Step(
-        frozenset(("advice.apply", "advice.take")),
-        "a applies the best advice of panel 6; u undoes any edit",
-        "a applies the best advice, u undoes it",
+        frozenset((ADVICE_APPLIED, "edit.undo")),
+        "a applies the best advice of panel 6, where there is any; u undoes any edit",
+        "a applies the best advice, u undoes an edit",
     ),
     _Step(
         frozenset(("view.find",)),

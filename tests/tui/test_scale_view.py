@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from fake_engine import FakeEngine
+from fake_scaling import scaled_plans
 from flow import once, press, settle, shown
 from textual.pilot import Pilot
 
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
+from capacity_tui.tui.shown.scale import STRONG
 from capacity_tui.tui.terminal.text import to_ascii
+from capacity_tui.tui.views.scale.devices import Devices
 from capacity_tui.tui.views.scale.screen import ScaleScreen
 
 MakeApp = Callable[..., CapacityApp]
@@ -46,6 +52,20 @@ async def test_every_count_has_a_row_with_knee_and_verdict(make_app: MakeApp) ->
         assert "▇▇▇▇▇▇▇░" in knee
         assert "The knee is at 4. Communication dominates from 16 devices on." in shown(pilot, "remarks")
         assert "strong: the same batch for all" in pilot.app.screen.query_one("#devices").border_subtitle
+
+
+def test_of_counts_that_do_not_fit_the_first_and_the_last_are_shown() -> None:
+    is_open = threading.Event()
+    is_open.set()
+    *_, plan = scaled_plans(STRONG, 16, is_open)
+    unfit = (replace(row, verdict=Verdict.DOES_NOT_FIT) if row.devices < 16 else row for row in plan.rows)
+    panel = Devices()
+    panel.plan = replace(plan, rows=tuple(unfit))
+    assert [row.devices for row in panel.rows] == [1, 8, 16]
+    assert "2 more do not fit" in panel.edge()
+    panel.cursor = 1
+    assert panel.row is not None
+    assert panel.row.devices == 8
 
 
 async def test_taking_a_row_is_one_edit_that_undo_takes_back(make_app: MakeApp) -> None:

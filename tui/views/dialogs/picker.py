@@ -203,7 +203,8 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
 
 _TITLE = 28
 
-_COLUMNS = (("memory", 19), ("time", 14), ("cost", 10), ("price", 11), ("source", 13))
+_NAMES = "source"
+_COLUMNS = (("memory", 18), ("time", 14), ("cost", 11), ("price", 11), (_NAMES, 14))
 
 _LEAST_DETAIL = 8
 
@@ -356,7 +357,7 @@ class TriedPicker(Picker):
         )
 
     def _head(self, width: int) -> Line | None:
-        names = "".join(f"{name:<{size}}" for name, size in _columns_in(width))
+        names = "".join(_cell(name, name, size) for name, size in _columns_in(width))
         return line(Span(" " * (_TITLE + 4), "dim"), Span(names, "dim"))
 
     def _line(self, choice: Choice, index: int, width: int) -> Line:
@@ -374,7 +375,7 @@ class TriedPicker(Picker):
         else:
             for name, size in _columns_in(width):
                 text = getattr(tried, name) if tried else choice.price if name == "price" else ""
-                shown.append(Span(left(clip(text, size - 1), size), "value"))
+                shown.append(Span(_cell(text, name, size), "value"))
                 used += size
         room = max(width - used, 0)
         shown.append(Span(left(clip(detail, room), room) if room >= _LEAST_DETAIL else " " * room, "dim"))
@@ -390,6 +391,12 @@ def best_of(tried: Mapping[str, Tried]) -> dict[str, str]:
         if len(known) > 1:
             words.setdefault(min(known, key=lambda name: known[name]), []).append(word)
     return {name: " ".join(these) for name, these in words.items()}
+
+
+def _cell(text: str, name: str, size: int) -> str:
+    """Return a value of a column, and the gap behind it: numbers end below each other, names begin so."""
+    clipped = clip(text, size - GAP)
+    return left(clipped if name == _NAMES else f"{clipped:>{size - GAP}}", size)
 
 
 def _columns_in(width: int) -> tuple[tuple[str, int], ...]:

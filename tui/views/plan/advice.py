@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 
 from capacity_tui.tui.actions import Commands, bindings
+from capacity_tui.tui.guide import ADVICE_APPLIED
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, wrap
@@ -191,6 +192,7 @@ class Advising:
             self._session.say("no improvement found")
             return
         refusal = self._session.apply(advice.change)
+        self._session.guide.take(ADVICE_APPLIED)
         self._session.say(refusal or f"{advice.title}: u undoes it", "bad" if refusal else "good")
 
     def _follow(self) -> None:

@@ -134,11 +134,14 @@ class Curves(Panel):
     def _title(self, graph: RunGraph, width: int) -> Line:
         """Return name, newest value, and on which side of the prediction it lies."""
         mark = Span("✓ " if graph.is_inside else "! ", "good" if graph.is_inside else "warn")
-        text = f"{graph.verdict} {graph.predicted}" if graph.verdict else f"predicted {graph.predicted}"
         spans = [Span(f"{graph.title} ", "label"), Span(f"{graph.now}  ", "best")]
         if graph.verdict:
             spans.append(mark)
         if graph.predicted:
+            said = graph.verdict or "predicted"
+            wordings = (f"{said} {graph.predicted}", f"{said} {graph.predicted.partition(' (')[0]}", said.removesuffix(" of"))
+            room = width - sum(cell_len(span.text) for span in spans)
+            text = next((wording for wording in wordings if cell_len(wording) <= room), wordings[-1])
             spans.append(Span(text, "label" if graph.is_inside else "warn"))
         cut = fit(Line(tuple(spans)), width)
         return Line((*cut.spans, Span(" " * (width - cell_len(cut.plain)))))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
 
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.shown.scale import GROWTHS, WAITS
 from capacity_tui.tui.terminal.text import Line, Span, line
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 _MARKS = 4
 """Cells in front of the first column: cursor, verdict."""
 _BAR = 8
+_ENDS = 2
+"""Rows that are left of those that do not fit, one after another."""
 
 
 class Devices(HeadedPanel):
@@ -48,7 +52,11 @@ class Devices(HeadedPanel):
 
     @property
     def rows(self) -> tuple[ScaledRow, ...]:
-        """The rows that are shown: new ones, and old ones where none came yet."""
+        """The rows that are shown: new ones, and old ones where none came yet; of those that do not fit the ends."""
+        return tuple(row for rows in _runs(self._known) for row in _folded(rows))
+
+    @property
+    def _known(self) -> tuple[ScaledRow, ...]:
         if self.plan is None:
             return ()
         new = self.plan.rows
@@ -59,7 +67,8 @@ class Devices(HeadedPanel):
     def row(self) -> ScaledRow | None:
         """The row under the cursor, unless it is one of another plan."""
         new = () if self.plan is None or self.is_old else self.plan.rows
-        return new[self.cursor] if self.cursor < len(new) else None
+        shown = self.rows
+        return shown[self.cursor] if self.cursor < len(shown) and shown[self.cursor] in new else None
 
     def chosen(self) -> tuple[ScaledRow, ...]:
         """Return the row under the cursor."""
@@ -108,7 +117,9 @@ class Devices(HeadedPanel):
         if self.plan is None:
             return ""
         kept = f"{self.plan.growth}: {GROWTHS[self.plan.growth]}"
-        return kept if self.plan.is_complete else f"{kept}, still computing…"
+        folded = len(self._known) - len(self.rows)
+        hidden = f" · {folded} more do not fit" if folded else ""
+        return f"{kept}{hidden}{'' if self.plan.is_complete else ', still computing…'}"
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the rows out under their heads, in the columns that there is room for."""
@@ -144,3 +155,17 @@ class Devices(HeadedPanel):
             *(Span(cell.text, cell.role or tone if is_new else "dim") for cell in cells),
             selected=at_cursor,
         )
+
+
+def _runs(rows: tuple[ScaledRow, ...]) -> list[tuple[ScaledRow, ...]]:
+    """Return rows in groups that follow each other: those that do not fit, and all others."""
+    return [tuple(group) for _, group in groupby(rows, _is_unfit)]
+
+
+def _folded(rows: tuple[ScaledRow, ...]) -> tuple[ScaledRow, ...]:
+    """Return the first and the last of rows that do not fit, others as they are."""
+    return (rows[0], rows[-1]) if len(rows) > _ENDS and _is_unfit(rows[0]) else rows
+
+
+def _is_unfit(row: ScaledRow) -> bool:
+    return row.verdict is Verdict.DOES_NOT_FIT and not row.is_own

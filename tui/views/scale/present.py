@@ -107,7 +107,7 @@ class _Words:
         knee = remarks.knee
         rows = tuple(self._row(run, point, knee) for run, point in zip(runs, points, strict=True))
         failing = calendar_text(self._case.estimate)
-        lines = (*((failing,) if failing else ()), *remarks.lines)
+        lines = (*((f"{failing}.",) if failing else ()), *remarks.lines)
         return ScaledPlan(self.growth, tuple(self._columns()), rows, lines, is_complete)
 
     def _columns(self) -> Iterator[TableColumn]:
