@@ -68,9 +68,9 @@ def database_for(data_bytes: float, machines: int) -> Database:
     base = assumed("database_base_gb") * GIGA
     most = assumed("file_database_gb") * GIGA
     if machines == 1 and stored <= most:
-        return Database("file", stored, base, 0, "one machine writes, and a file holds as much")
+        return Database("file", stored, base, 0, "one machine writes, and a file is enough")
     memory = mean(server_memory_bytes(base, stored, assumed("database_working_share"), assumed("database_cache_share")))
-    reason = f"{machines} machines write at once" if machines > 1 else "more than a file is good for"
+    reason = f"{machines} machines write at once" if machines > 1 else "too much for a single file"
     return Database("server", stored, memory, int(assumed("database_cores")), reason)
 
 

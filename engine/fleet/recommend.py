@@ -142,7 +142,7 @@ class Recommended:
 @equation(
     "weighed = usd · (1 + seconds / deadline)",
     unit="USD",
-    source="this program's choice: to be done at once in place of at the deadline is worth as much as the job again",
+    source="this program's choice: finishing at once instead of at the deadline is worth as much as the job again",
     units={"usd": "USD"},
 )
 def weighed_usd(usd: Number, seconds: Number, deadline: Number) -> Number:

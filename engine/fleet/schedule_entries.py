@@ -42,7 +42,7 @@ class _Entry(BaseModel):
 class MachineEntry(_Entry):
     """Machines of one kind."""
 
-    instance: str = Field(description="id of an instance, or of a device that stands alone")
+    instance: str = Field(description="id of an instance, or of a device by itself")
     count: Annotated[PositiveInt, Field(le=MOST_MACHINES)] = 1
     devices: PositiveInt | None = Field(None, description="of one machine; by default those of the instance")
     taken: tuple[int, ...] = Field((), description="devices of each machine that others have; none by default")
@@ -172,7 +172,7 @@ def folder_entries(folder: Path, machines: Callable[[], Sequence[Plain]]) -> Ent
         machines: returns what there is, as entries of ``fleet``; not called where the queue file names machines.
 
     Raises:
-        CapacityError: the folder cannot be read, holds no plan, or nothing says which machines there are.
+        CapacityError: the folder cannot be read, holds no plan, or no machines given.
     """
     try:
         files = sorted(path.name for path in folder.iterdir() if path.suffix in _PLAN_SUFFIXES and path.is_file())
@@ -195,5 +195,5 @@ def folder_entries(folder: Path, machines: Callable[[], Sequence[Plain]]) -> Ent
         whole["fleet"] = list(machines())
     if not whole["fleet"]:
         hint = f"name a cluster that was kept, or write fleet: into {QUEUE_FILE}"
-        raise PlanError("nothing says which machines there are", str(folder), hint)
+        raise PlanError("no machines given", str(folder), hint)
     return Entries(Document(whole, document.file, document.lines), leaves_out=True)

@@ -82,7 +82,7 @@ def test_a_whole_plan_may_be_the_job(run):
     [
         (("--from", "P55", "--model", "small"), "P55"),
         (("--from", "P5", "--model", "smal"), "smal"),
-        (("--model", "small"), "where the job runs"),
+        (("--model", "small"), "current machine is not given"),
         (("--from", "P5", "--model", "small", "--precision", "fp17"), "fp17"),
         (("--from", "P5", "--model", "small", "--region", "us-eest-1"), "us-eest-1"),
         (("--from", "P5", "--model", "small", "--to", "nowhere"), "nowhere"),
@@ -118,7 +118,7 @@ def test_a_move_whose_price_nobody_knows_says_so(run, tmp_path: Path):
     (tmp_path / "gpu_instances.json").write_text(json.dumps({"gpu_instances": {"Mine": own}}))
     asked = ("--from", "Mine", "--task", "infer", "--model", "small", "--to", "G6e", "--config", str(tmp_path))
     told = run("fleet", "migrate", *asked)
-    assert "but what moving costs is not known:" in told.splitlines()[0]
+    assert "but the migration cost is not known:" in told.splitlines()[0]
 
 
 def test_kinds_of_jobs_go_by_the_names_of_workload_files(run):

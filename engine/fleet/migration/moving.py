@@ -74,12 +74,12 @@ def _changes(machine: Machine, now: Machine, catalog: Catalog) -> Iterator[tuple
 def _device_changes(before: Accelerator | None, after: Accelerator | None) -> Iterator[tuple[Degree, str]]:
     if before is None or after is None:
         if before is not after:
-            yield "high", "processors in place of accelerators, or the other way round"
+            yield "high", "CPUs instead of accelerators, or the other way round"
         return
     if (before.vendor, before.kind) != (after.vendor, after.kind):
         yield "high", f"another vendor: {before.vendor} to {after.vendor} ({after.name}), other kernels and libraries"
     elif before.generation != after.generation:
-        yield "medium", f"another generation: {before.generation} to {after.generation}, kernels are built anew"
+        yield "medium", f"another generation: {before.generation} to {after.generation}, kernels are rebuilt"
     if (before.host_link_gbs is None) != (after.host_link_gbs is None):
         yield "medium", f"a processor built in with the device ({after.name if after.host_link_gbs else before.name})"
 
@@ -137,7 +137,7 @@ def move_parts(
     if question.kind == SERVED and machine.instance != now.instance:
         both = assumed("double_running_hours")
         usd_both = None if rate is None else mean(month_usd(both, rate))
-        yield MovePart("double running", usd_both, both, f"{both:g} hours of old and new machines side by side")
+        yield MovePart("double running", usd_both, both, f"{both:g} hours of old and new machines in parallel")
 
 
 def _transfer(moved: float, machine: Machine, now: Machine, catalog: Catalog) -> MovePart:
@@ -149,7 +149,7 @@ def _transfer(moved: float, machine: Machine, now: Machine, catalog: Catalog) ->
     here, there = Place(now.provider, now.region), Place(machine.provider, machine.region)
     price = moving_price(moved / GIGA, here, there, catalog)
     if price is None:
-        return MovePart("transfer", None, hours, f"{leaves}; what it charges for that is not known")
+        return MovePart("transfer", None, hours, f"{leaves}; its egress price is not known")
     return MovePart("transfer", mean(price.usd), hours, f"{leaves} ({price.words})")
 
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from capacity_tui.engine.estimate import CostEstimate
     from capacity_tui.engine.fleet.migration.throughput import Reached
 
-NO_SPOT_FOR_SERVING = "people wait for answers: capacity that may be taken back is not for them"
+NO_SPOT_FOR_SERVING = "interactive serving does not run on spot capacity"
 PERFORMANCE, PERFORMANCE_PERCENT = "performance_ratio", "performance_percent"
 
 
 @equation(
     "ratio = work / current",
     unit="",
-    source="work a second of both machines as estimated: requests, tokens or samples",
+    source="estimated throughput of both machines: requests, tokens or samples",
     part=PERFORMANCE,
 )
 def performance_ratio(work: Number, current: Number) -> Number:
@@ -71,7 +71,7 @@ def month_usd(hours: Number, usd_per_hour: Number) -> Number:
 @equation(
     "hours = hours / ratio",
     unit="h",
-    source="the same work ends earlier on a faster machine",
+    source="the same work takes less time on a faster machine",
     part="hours_same_work",
 )
 def same_work_hours(hours: Number, ratio: Number) -> Number:
@@ -123,7 +123,7 @@ def saved_percent(saving: Number, current: Number) -> Number:
 @equation(
     "break_even = once / saving · hours",
     unit="h",
-    source="hours of running on the current machine whose saving pays for moving",
+    source="hours on the current machine whose saving pays for the migration",
     part="break_even_hours",
     units={"once": "USD", "saving": "USD"},
     origins={"saving": "saved_usd"},

@@ -220,7 +220,7 @@ def _hardware(job: JobWords, catalog: Catalog) -> dict[str, object]:
     """Return what a plan says of the machines where the job is; nothing where a plan says it already."""
     if job.instance is None:
         if not isinstance(job.model, Plan):
-            raise PlanError("nothing says where the job runs", hint="name its instance, or give a plan")
+            raise PlanError("the job's current machine is not given", hint="name its instance, or give a plan")
         return {} if job.devices is None else {Key.HARDWARE_DEVICES: job.devices}
     if job.instance == DETECTED:
         return {Key.HARDWARE_NAME: DETECTED, Key.HARDWARE_DEVICES: job.devices}

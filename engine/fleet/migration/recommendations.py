@@ -62,10 +62,10 @@ def first_machines(
     remedy = next((remedy for remedy in current.remedies if remedy.is_enough), None)
     if tuned is not None:
         detail = f"{tuned.instance} holds the job with other settings, without moving"
-        advice.append(Recommendation("reliability", tuned.instance, "Tune the machine you have", detail, tuned.set))
+        advice.append(Recommendation("reliability", tuned.instance, "Tune the current machine", detail, tuned.set))
     elif remedy is not None:
         detail = f"{current.instance} then holds the job, without moving"
-        title = f"Keep the machine you have, with {remedy.words}"
+        title = f"Keep the current machine, with {remedy.words}"
         advice.append(Recommendation("reliability", current.instance, title, detail, remedy.set))
     priced = [alternative for alternative in usable if np.isfinite(cost_of_work(alternative))]
     if priced:
@@ -75,7 +75,7 @@ def first_machines(
             for alternative in alternatives
             if alternative.fits and cost_of_work(alternative) < cost_of_work(best)
         ]
-        detail = f"of the machines that can be used its work costs least: {_work_paid(best)}"
+        detail = f"the lowest cost of the usable machines: {_work_paid(best)}"
         detail += _left_out(others, cost_of_work, _work_paid)
         advice.append(Recommendation("cost", best.instance, f"Move to {machines(best)}", detail, best.set))
     fast = [alternative for alternative in usable if _speed(alternative)]
@@ -84,7 +84,7 @@ def first_machines(
         others = [
             alternative for alternative in alternatives if alternative.fits and _speed(alternative) > _speed(best)
         ]
-        detail = f"of the machines that can be used it is the fastest: {_speed_words(best)}"
+        detail = f"the fastest of the usable machines: {_speed_words(best)}"
         detail += _left_out(others, lambda entry: -_speed(entry), _speed_words)
         advice.append(Recommendation("performance", best.instance, f"Move to {machines(best)}", detail, best.set))
     return tuple(advice)
@@ -141,7 +141,7 @@ def _of_settings(current: Alternative, alternatives: Sequence[Alternative]) -> I
     if gain < assumed("least_gain_percent"):
         return
     unused = own.devices - current.devices
-    title = f"Use all {own.devices} devices that are paid for" if unused > 0 else "Tune the machine you have"
+    title = f"Use all {own.devices} devices that are paid for" if unused > 0 else "Tune the current machine"
     detail = f"{current.instance} would do {percent(own.performance_percent)} more at the same price, without moving"
     yield Recommendation("performance", current.instance, title, detail, own.set)
 
@@ -149,8 +149,7 @@ def _of_settings(current: Alternative, alternatives: Sequence[Alternative]) -> I
 def _of_cost(current: Alternative, worth: Sequence[Alternative], why_not: Sequence[str]) -> Iterator[Recommendation]:
     """Yield the machine that saves most, and the one of the same provider that does."""
     if not worth:
-        best = NOTHING_BETTER if any(NOTHING_BETTER in why for why in why_not) else ""
-        yield _stay("cost", current, "; ".join(why_not), best)
+        yield _stay("cost", current, "; ".join(why_not))
         return
     near = next((alternative for alternative in worth if alternative.provider == current.provider), None)
     for best in dict.fromkeys((worth[0].instance, near.instance if near else worth[0].instance)):
@@ -169,12 +168,12 @@ def _saving(best: Alternative, current: Alternative) -> Recommendation:
 
 def _of_performance(current: Alternative, faster: Sequence[Alternative]) -> Recommendation:
     if not faster:
-        why = "nothing that was compared is surely faster, at a known price and an acceptable risk"
+        why = "no offer is surely faster at a known price and an acceptable risk"
         return _stay("performance", current, why)
     best = fastest(faster)
     paid = best.usd_same_work
     assert paid is not None and best.performance_ratio is not None  # noqa: S101 - chosen so
-    detail = f"{times(best.performance_ratio)} times the work a second; the same work costs {money(paid.value)}"
+    detail = f"{times(best.performance_ratio)} times the throughput; the same work costs {money(paid.value)}"
     return Recommendation("performance", best.instance, f"Move to {machines(best)}", detail, best.set)
 
 
@@ -183,13 +182,11 @@ def _of_reliability(
 ) -> Recommendation:
     """Return the safest machine: on demand, at a lower risk than now, of such the cheapest."""
     if current.is_spot and not question.allows_spot:
-        detail = "people wait for answers, and spot capacity may be taken back at any time"
-        return Recommendation(
-            "reliability", current.instance, "Pay for the service on demand", detail, {Key.PRICING_SPOT: False}
-        )
+        detail = "interactive serving does not run on spot capacity"
+        return Recommendation("reliability", current.instance, "Serve on demand", detail, {Key.PRICING_SPOT: False})
     risks = "; ".join(current.risk.reasons)
     if not current.risk.reasons:
-        return _stay("reliability", current, "no known risk to the job", "no concerns")
+        return _stay("reliability", current, "no known risk")
     if current.risk.level == DEGREES[0]:
         return _stay("reliability", current, f"low risk, though {risks}")
     safe = [
@@ -198,7 +195,7 @@ def _of_reliability(
         if alternative.fits and not alternative.is_spot and _degree(alternative) < _degree(current)
     ]
     if not safe:
-        return _stay("reliability", current, f"nothing that holds the job is at a lower risk, though {risks}")
+        return _stay("reliability", current, f"no machine that holds the job has a lower risk, though {risks}")
     best = min(safe, key=lambda entry: (_degree(entry), _paid(entry)))
     same_work = best.usd_same_work
     costs = f"the same work costs {money(same_work.value)}" if same_work is not None else "its price is not known"
@@ -206,9 +203,8 @@ def _of_reliability(
     return Recommendation("reliability", best.instance, f"Move to {machines(best)}", detail, best.set)
 
 
-def _stay(priority: Priority, current: Alternative, why: str, verdict: str = "") -> Recommendation:
-    title = f"Stay on {current.instance}{f': {verdict}' if verdict else ''}"
-    return Recommendation(priority, current.instance, title, why)
+def _stay(priority: Priority, current: Alternative, why: str) -> Recommendation:
+    return Recommendation(priority, current.instance, f"Stay on {current.instance}", why)
 
 
 def _work_paid(alternative: Alternative) -> str:

@@ -112,18 +112,18 @@ def is_worth_it(question: MigrationQuestion, alternative: Alternative, tuned: Al
 def _first_reasons(current: Alternative, tuned: Alternative | None, usable: Sequence[Alternative]) -> Iterator[str]:
     """Yield why a job that does not fit where it is goes elsewhere, or not."""
     if current.short_bytes:
-        yield f"the job does not fit where it is: {format_bytes(current.short_bytes)} are missing on a device"
+        yield f"the job does not fit on its current machine: each device is {format_bytes(current.short_bytes)} short"
     else:
-        yield f"the job {current.verdict.words} where it is: {current.reason}"
+        yield f"the job {current.verdict.words} on its current machine: {current.reason}"
     remedy = next(iter(current.remedies), None)
     if tuned is not None:
-        yield f"{tuned.instance} itself holds it with other settings"
+        yield f"{tuned.instance} holds it with other settings"
     elif remedy is not None and remedy.is_enough:
-        yield f"{current.instance} itself holds it with {remedy.words}"
+        yield f"{current.instance} holds it with {remedy.words}"
     if usable:
         yield f"{machines(usable[0])} holds it as it is"
     elif tuned is None:
-        yield "no instance that was compared holds it surely and at an acceptable risk"
+        yield "no instance surely holds it at an acceptable risk"
 
 
 def _moving(best: Alternative) -> Iterator[str]:
@@ -144,11 +144,11 @@ def _for_speed(current: Alternative, faster: Sequence[Alternative]) -> Iterator[
     """Yield the fastest machine of a job that is to run faster, whatever that saves."""
     if not faster:
         here = f"{current.count} x {current.instance}"
-        yield f"nothing that was compared is surely faster than {here} at an acceptable risk"
+        yield f"no offer is surely faster than {here} at an acceptable risk"
         return
     best = fastest(faster)
     assert best.performance_ratio is not None  # noqa: S101 - it is faster
-    yield f"{machines(best)} does {times(best.performance_ratio)} times the work a second"
+    yield f"{machines(best)} has {times(best.performance_ratio)} times the throughput"
     if best.usd_same_work is not None:
         saving = best.saving_percent
         saved = "" if saving is None else f", {abs(mean(saving.value)):.0f} % {_than_now(mean(saving.value))} than now"
@@ -165,7 +165,7 @@ def _staying(
 ) -> Iterator[str]:
     """Yield why no machine is worth moving to for what it saves."""
     if current.usd_same_work is None:
-        yield "what the current machine costs is not known, so that no saving can be: give it as pricing.usd_per_hour"
+        yield "the price of the current machine is not known, and so no saving: give it as pricing.usd_per_hour"
         return
     if tuned is not None and tuned.saving_percent is not None:
         own = mean(tuned.saving_percent.value)
@@ -178,7 +178,7 @@ def _staying(
     )
     saving = [other for other in others if other.saving_percent is not None and mean(other.saving_percent.value) > 0]
     if not saving:
-        yield f"nothing that holds the job does its work for less: {NOTHING_BETTER}"
+        yield f"no machine that holds the job is cheaper: {NOTHING_BETTER}"
         return
     best = saving[0]
     assert best.saving_percent is not None  # noqa: S101 - chosen so
@@ -191,12 +191,12 @@ def _staying(
     elif not is_usable(best, current):
         yield f"{text}, but may not hold the job: {best.reason}"
     elif mean(best.saving_percent.value) < assumed(WHAT_COUNTS):
-        yield f"{text}, less than the {assumed(WHAT_COUNTS):g} % from where on moving is worth it: {NOTHING_BETTER}"
+        yield f"{text}, less than the {assumed(WHAT_COUNTS):g} % that make moving worthwhile: {NOTHING_BETTER}"
     elif mean(best.saving_percent.low) <= 0:
-        yield f"{text}, but within the range of the estimate it may as well cost more"
+        yield f"{text}, but within the range of the estimate it may also cost more"
     elif best.move_usd is None:
         unknown = next((part for part in best.move if part.usd is None), None)
-        yield f"{text}, but what moving costs is not known{f': {unknown.detail}' if unknown else ''}"
+        yield f"{text}, but the migration cost is not known{f': {unknown.detail}' if unknown else ''}"
     else:
         soon = assumed("longest_break_even_months") * question.hours
         yield f"{text}, but moving costs {money(best.move_usd)}: more than {soon:.0f} hours of running save"
@@ -268,12 +268,12 @@ def _of_network(machine: Machine, row: Instance | None) -> Iterator[tuple[Degree
         if row is not None and row.network_link is None:
             yield (
                 "high",
-                f"{machine.count} instances exchange over the network of their hosts, without one of their own",
+                f"{machine.count} instances communicate over their hosts' network, without one of their own",
             )
         else:
-            yield "medium", "nodes have to exchange at the speed that their network promises"
+            yield "medium", "nodes must communicate at the speed that their network promises"
     if row is not None and row.device_share < 1.0:
-        yield "low", "a part of a device, beside other users"
+        yield "low", "a share of a device, beside other users"
 
 
 def _of_speed(alternative: Alternative) -> Iterator[tuple[Degree, str]]:
@@ -281,7 +281,7 @@ def _of_speed(alternative: Alternative) -> Iterator[tuple[Degree, str]]:
         yield "high", alternative.reason
     ratio = alternative.performance_ratio
     if ratio is not None and mean(ratio.low) > 0 and mean(ratio.high) / mean(ratio.low) >= assumed("wide_range"):
-        yield "medium", f"its speed is uncertain: {ends(ratio)} times the present one"
+        yield "medium", f"its speed is uncertain: {ends(ratio)} times the current one"
 
 
 def _of_price(alternative: Alternative, machine: Machine, row: Instance | None) -> Iterator[tuple[Degree, str]]:
@@ -291,7 +291,7 @@ def _of_price(alternative: Alternative, machine: Machine, row: Instance | None) 
         yield "medium", "no on-demand price is known: capacity comes in blocks, by contract or on spot"
     for quote in machine.cluster.price.rate_quotes:
         if not quote.verified:
-            yield "medium", "its price was recalled, not seen"
+            yield "medium", "its price is from memory, without a source"
         if quote.age.is_old:
             yield "low", f"its price is {quote.age.words}"
         if quote.remark:

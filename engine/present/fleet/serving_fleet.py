@@ -194,7 +194,7 @@ def _planned_text(planned: PlannedFleet) -> str:
 def _range_text(best: Sized) -> str:
     low, high = best.replicas.get("low"), best.replicas.get("high")
     if low is not None and high is not None:
-        return f"replicas: {low} to {high} with the range of the step times; the limits hold at the estimate itself"
+        return f"replicas: {low} to {high} with the range of the step times; the limits hold at the estimate"
     missing = "at the slow end of the step times not even a single request keeps the limits"
     return f"replicas: from {low}; {missing}"
 

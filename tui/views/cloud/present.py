@@ -258,9 +258,9 @@ def _inputs(offer: Alternative) -> Iterator[FormulaInput]:
     """Yield the figures, each with its range or where it is from."""
     paid = "spot" if offer.is_spot else "on demand or committed to"
     yield _money_input("usd_per_hour", "$/h", offer.usd_per_hour, offer.price_source or offer.absence)
-    yield _money_input("usd_month", "month", offer.usd_month, "all instances for the hours of the month")
+    yield _money_input("usd_month", "month", offer.usd_month, "all instances, for the month's hours")
     yield _spread("usd_month_spot", "month on spot", offer.usd_month_spot, offer.absence)
-    yield _spread("usd_same_work", "same work", offer.usd_same_work, f"paid {paid}")
+    yield _spread("usd_same_work", "equal-work cost", offer.usd_same_work, f"paid {paid}")
     yield _spread("saving_usd", "saving", offer.saving_usd, "on a month's work, compared with now")
     if offer.performance_percent is not None:
         speed = offer.performance_percent

@@ -139,7 +139,8 @@ class Curves(Panel):
             spans.append(mark)
         if graph.predicted:
             said = graph.verdict or "predicted"
-            wordings = (f"{said} {graph.predicted}", f"{said} {graph.predicted.partition(' (')[0]}", said.removesuffix(" of"))
+            value = graph.predicted.partition(" (")[0]
+            wordings = (f"{said} {graph.predicted}", f"{said} {value}", said.removesuffix(" of"))
             room = width - sum(cell_len(span.text) for span in spans)
             text = next((wording for wording in wordings if cell_len(wording) <= room), wordings[-1])
             spans.append(Span(text, "label" if graph.is_inside else "warn"))
