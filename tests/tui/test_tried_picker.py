@@ -17,7 +17,7 @@ from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import choices
 from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.shown.comparison import ORDERS, Tried
-from capacity_tui.tui.views.dialogs.picker import TriedPicker, best_of
+from capacity_tui.tui.views.dialogs.picker import TriedPicker, best_of, is_called
 from capacity_tui.tui.views.plan.field_list import sweep_lines
 from capacity_tui.tui.widgets.lines import Lines
 
@@ -44,6 +44,14 @@ async def test_every_row_says_what_the_plan_would_be(
         assert ("$2.00/h" in shown["l4"]) is (size[0] >= 120)  # dropped from the right
         assert all(len(line) <= size[0] for line in shown.values())
         await press(pilot, "escape")
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "is_meant"),
+    [("h200-sxm", "h200", True), ("gh200-96gb", "h200", False), ("aws-p5-48xlarge", "p5", True), ("l4", "", True)],
+)
+def test_a_row_is_meant_where_its_name_begins_as_typed(name: str, typed: str, is_meant: bool) -> None:
+    assert is_called(name, typed.split()) is is_meant
 
 
 async def test_rows_are_sorted_by_what_they_need(make_app: Callable[..., CapacityApp]) -> None:

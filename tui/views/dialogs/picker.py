@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -301,14 +301,16 @@ class TriedPicker(Picker):
         self.call_after_refresh(self._want)
 
     def _sort(self) -> None:
-        """Put what was tried into the wanted order, and leave the cursor on its row."""
+        """Put what was tried into the wanted order, those called as typed first; the cursor stays on its row."""
         if self._order == _LISTED:
             return
         here = self._matches[self._cursor].id if self._cursor and self._cursor < len(self._matches) else ""
         by = ORDERS[self._order]
-        known = [choice for choice in self._matches if choice.id in self._tried]
-        rest = [choice for choice in self._matches if choice.id not in self._tried]
-        self._matches = [*sorted(known, key=lambda choice: by(self._tried[choice.id])), *rest]
+        words = self.query_one(Entry).value.casefold().split()
+        known = {choice.id: by(self._tried[choice.id]) for choice in self._matches if choice.id in self._tried}
+        self._matches.sort(
+            key=lambda choice: (not is_called(choice.id, words), choice.id not in known, known.get(choice.id, ()))
+        )
         self._cursor = next((index for index, choice in enumerate(self._matches) if choice.id == here), 0)
 
     # In a thread
@@ -380,6 +382,12 @@ class TriedPicker(Picker):
         room = max(width - used, 0)
         shown.append(Span(left(clip(detail, room), room) if room >= _LEAST_DETAIL else " " * room, "dim"))
         return line(*shown, selected=index == self._cursor)
+
+
+def is_called(name: str, words: Sequence[str]) -> bool:
+    """Return whether parts of an id begin with what was typed: h200 means h200-sxm rather than gh200."""
+    parts = name.casefold().split("-")
+    return all(name.casefold().startswith(word) or any(part.startswith(word) for part in parts) for word in words)
 
 
 def best_of(tried: Mapping[str, Tried]) -> dict[str, str]:
