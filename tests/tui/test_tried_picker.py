@@ -16,8 +16,8 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import choices
 from capacity_tui.tui.plan_document import PlanDocument
-from capacity_tui.tui.shown.comparison import ORDERS, Tried
-from capacity_tui.tui.views.dialogs.picker import TriedPicker, best_of, is_called
+from capacity_tui.tui.shown.comparison import ORDERS, Tried, best_of, is_called
+from capacity_tui.tui.views.dialogs.picker import TriedPicker
 from capacity_tui.tui.views.plan.field_list import sweep_lines
 from capacity_tui.tui.widgets.lines import Lines
 

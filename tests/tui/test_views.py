@@ -39,7 +39,7 @@ async def test_every_view_has_the_two_head_lines_and_the_way_back(make_app: Make
             assert view(pilot) == name
             assert [in_line(pilot, line) for line in ("tabs", "answer", "note")] == [0, 1, 3]
             assert f"[{name.capitalize()}]" in shown(pilot, "tabs")
-            assert "llama-3-8b · train" in shown(pilot, "tabs")
+            assert "llama-3-8b · 8×detected" in shown(pilot, "tabs")
             assert "✓ fits" in shown(pilot, "answer")
             await press(pilot, "escape")
             assert view(pilot) == "plan"
@@ -130,7 +130,7 @@ async def test_the_note_has_its_line_whether_or_not_there_is_something_to_say(ma
         assert "✗ needs 270.0 GiB, a device has 80.0 GiB" in shown(pilot, "note")
         assert in_line(pilot, "plans") == before
         await press(pilot, "x")
-        assert "deltas count from" in shown(pilot, "note")
+        assert "baseline: balanced" in shown(pilot, "note")
         await press(pilot, "j")
         assert "✗ needs" in shown(pilot, "note")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
@@ -300,6 +300,31 @@ ORDERS: dict[str, Callable[[Tried], Key]] = {
     "price": lambda tried: (_suits(tried), _least(tried.usd), _least(tried.seconds)),
 }
 """By what a list can be sorted, the best first."""
+
+
+_BEST: Mapping[str, Callable[[Tried], float | None]] = {
+    "cheapest": lambda tried: tried.cost_usd if tried.cost_usd is not None else tried.usd,
+    "fastest": lambda tried: tried.seconds,
+    "safest": lambda tried: tried.share,
+}
+"""What is marked among the rows that fit: the least of a figure."""
+
+
+def best_of(tried: Mapping[str, Tried]) -> dict[str, str]:
+    """Return which choices are the cheapest, the fastest and the safest of those that fit, in words by their ids."""
+    fitting = {name: one for name, one in tried.items() if one.verdict is Verdict.FITS}
+    words: dict[str, list[str]] = {}
+    for word, value in _BEST.items():
+        known = {name: number for name, one in fitting.items() if (number := value(one)) is not None}
+        if len(known) > 1:
+            words.setdefault(min(known, key=lambda name: known[name]), []).append(word)
+    return {name: " ".join(these) for name, these in words.items()}
+
+
+def is_called(name: str, words: Sequence[str]) -> bool:
+    """Return whether parts of an id begin with what was typed: h200 means h200-sxm rather than gh200."""
+    parts = name.casefold().split("-")
+    return all(name.casefold().startswith(word) or any(part.startswith(word) for part in parts) for word in words)
 
 
 def time_against(tried: Tried, start: Tried | None) -> str:

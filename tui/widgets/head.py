@@ -132,6 +132,22 @@ def worded(verdict: Verdict, words: str = "") -> Span:
     return Span(f"{verdict.sign} {words or verdict.words}", verdict.tone)
 
 
+def _shortened(name: str, room: int) -> str:
+    """Return the name of a plan in so many cells: model and hardware stay, what is between them and the price go."""
+    parts = name.split(_BETWEEN)
+    if cell_len(name) <= room or room < _SHORTEST_NAME or len(parts) < _PARTS:
+        return clip(name, room)
+    model, hardware = parts[0], parts[-1]
+    if cell_len(f"{model}{_BETWEEN}{hardware}") <= room:
+        return f"{model}{_BETWEEN}{hardware}"
+    hardware = clip(hardware.partition(" $")[0], max(room // 2, room - cell_len(model) - cell_len(_BETWEEN)))
+    return clip(model, room - cell_len(hardware) - cell_len(_BETWEEN)) + _BETWEEN + hardware
+
+
+_BETWEEN, _PARTS = " · ", 3
+"""Between model, task and hardware in the name of a plan."""
+
+
 class Tabs(Bar):
     """The views, and at the right the plan that all of them are about.
 
@@ -161,7 +177,7 @@ class Tabs(Bar):
             room = width - cell_len(Line(tabs).plain) - cell_len(badge) - _GAP
             if room >= (cell_len(name) if badge != badges[-1] else least):
                 break
-        title = Span(clip(name, max(room, 0)), "best")
+        title = Span(_shortened(name, max(room, 0)), "best")
         return spread(Line(tabs), line(title, " ", Span(badge, "badge")), width)
 
     def _tabs(self, side: str) -> tuple[Span, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,10 +17,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.comparison import ORDERS, Tried
+from capacity_tui.tui.shown.comparison import ORDERS, Tried, best_of, is_called
 from capacity_tui.tui.shown.results import Choice
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line
 from capacity_tui.tui.widgets.head import mark_of
@@ -208,13 +207,6 @@ _COLUMNS = (("memory", 18), ("time", 14), ("cost", 11), ("price", 11), (_NAMES, 
 
 _LEAST_DETAIL = 8
 
-_BEST: Mapping[str, Callable[[Tried], float | None]] = {
-    "cheapest": lambda tried: tried.cost_usd if tried.cost_usd is not None else tried.usd,
-    "fastest": lambda tried: tried.seconds,
-    "safest": lambda tried: tried.share,
-}
-"""What is marked among the rows that fit: the least of a figure."""
-
 _LISTED = "as listed"
 
 _AT_ONCE = 4
@@ -382,23 +374,6 @@ class TriedPicker(Picker):
         room = max(width - used, 0)
         shown.append(Span(left(clip(detail, room), room) if room >= _LEAST_DETAIL else " " * room, "dim"))
         return line(*shown, selected=index == self._cursor)
-
-
-def is_called(name: str, words: Sequence[str]) -> bool:
-    """Return whether parts of an id begin with what was typed: h200 means h200-sxm rather than gh200."""
-    parts = name.casefold().split("-")
-    return all(name.casefold().startswith(word) or any(part.startswith(word) for part in parts) for word in words)
-
-
-def best_of(tried: Mapping[str, Tried]) -> dict[str, str]:
-    """Return which choices are the cheapest, the fastest and the safest of those that fit, in words by their ids."""
-    fitting = {name: one for name, one in tried.items() if one.verdict is Verdict.FITS}
-    words: dict[str, list[str]] = {}
-    for word, value in _BEST.items():
-        known = {name: number for name, one in fitting.items() if (number := value(one)) is not None}
-        if len(known) > 1:
-            words.setdefault(min(known, key=lambda name: known[name]), []).append(word)
-    return {name: " ".join(these) for name, these in words.items()}
 
 
 def _cell(text: str, name: str, size: int) -> str:
