@@ -74,7 +74,7 @@ def test_every_command_that_takes_a_plan_takes_the_flags(command: str, capsys: p
         (["plan", "--model", "llama-3.1-8b", "--task", "lorra"], "did you mean lora?"),
         (["plan", "--model", "llama-3.1-8b", "--gpu", "8xh10O"], "no hardware is called"),
         (["plan", "--model", "llama-3.1-8b", "--seq", "long"], "training.seq_len"),
-        (["plan", "llama-3.1-8b train wibble"], "'wibble' is not a known model, device or option"),
+        (["plan", "llama-3.1-8b train wibble"], "'wibble' is not a model, device or option"),
         (["validate", "llama-3.1-8b train tp 3 8xh100"], "parallelism: tp x pp"),
     ],
 )

@@ -217,7 +217,7 @@ async def test_nothing_found_says_what_excluded_most(make_app: MakeApp) -> None:
     async with make_app().run_test(size=USUAL) as pilot:
         await find(pilot, "tab", "l", "l", "enter")
         await type_text(pilot, "1")
-        assert "nothing found: 12 times cost.usd <= $1.00; r shows why" in shown(pilot, "found")
+        assert "nothing found: 12 excluded, cost.usd <= $1.00; r shows why" in shown(pilot, "found")
         await press(pilot, "tab", "enter", "P", "s", "x")
         assert pilot.app.session.store.edits == 0
 

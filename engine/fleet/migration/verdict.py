@@ -114,7 +114,7 @@ def _first_reasons(current: Alternative, tuned: Alternative | None, usable: Sequ
     if current.short_bytes:
         yield f"the job does not fit on its current machine: each device is {format_bytes(current.short_bytes)} short"
     else:
-        yield f"the job {current.verdict.words} on its current machine: {current.reason}"
+        yield f"on its current machine: {current.verdict.words}, {current.reason}"
     remedy = next(iter(current.remedies), None)
     if tuned is not None:
         yield f"{tuned.instance} holds it with other settings"

@@ -351,7 +351,7 @@ def unknown_words(words: Mapping[str, str], catalog: Catalog) -> PlanError:
         to = f" to {_quoted(text)}" if len(words) > 1 else ""
         hints += [f"nearest{to}: {', '.join(near)}"] if near else []
     shown = [_quoted(text) for text in words]
-    are = "is not a known model, device or option" if len(shown) == 1 else "are not known models, devices or options"
+    are = "is not a model, device or option" if len(shown) == 1 else "are not models, devices or options"
     names = f"{', '.join(shown[:-1])} and {shown[-1]}" if shown[1:] else shown[0]
     example = shlex.quote(printable(next(iter(words))[:_LONGEST]))
     hints.append(f"see `capacity-tui models --filter {example}` or `capacity-tui hardware`, or write key=value")

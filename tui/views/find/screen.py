@@ -194,7 +194,7 @@ def rule_lines(results: Results | None, width: int) -> list[Line]:
 def why_nothing(results: Results) -> str:
     """Return why there are no rows: what excluded most."""
     most = next(iter((*results.missed, *results.excluded)), None)
-    why = f": {format_number(most.count)} times {most.rule}" if most else ""
+    why = f": {format_number(most.count)} excluded, {most.rule}" if most else ""
     return f"nothing found{why}; r shows why"
 
 

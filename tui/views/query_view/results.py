@@ -13,7 +13,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.shown.results import ResultRow, TableColumn
-from capacity_tui.tui.terminal.text import Line, Span, line
+from capacity_tui.tui.terminal.text import Line, Span, line, wrap
 from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.lines import GAP, fitted, joined, narrowed, widest
 from capacity_tui.tui.widgets.panel import HeadedPanel
@@ -148,7 +148,7 @@ class ResultTable(HeadedPanel):
         results = self.results
         if results is None or not self._shown:
             nothing = f"no row matches {self.filter!r}" if results and results.rows else self.message
-            return [line(Span(f" {nothing}", "dim"))], None
+            return [line(Span(f" {row}", "dim")) for row in wrap(nothing, width - 2)], None
         self._widths = self._wide_enough(results)
         columns = results.columns
         # Names give way to numbers before a column is left out.
