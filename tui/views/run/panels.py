@@ -138,9 +138,9 @@ class Curves(Panel):
         if graph.verdict:
             spans.append(mark)
         if graph.predicted:
-            said = graph.verdict or "predicted"
+            side = graph.verdict or "predicted"
             value = graph.predicted.partition(" (")[0]
-            wordings = (f"{said} {graph.predicted}", f"{said} {value}", said.removesuffix(" of"))
+            wordings = (f"{side} {graph.predicted}", f"{side} {value}", side.removesuffix(" of"))
             room = width - sum(cell_len(span.text) for span in spans)
             text = next((wording for wording in wordings if cell_len(wording) <= room), wordings[-1])
             spans.append(Span(text, "label" if graph.is_inside else "warn"))
