@@ -32,6 +32,7 @@ class NodeHost:
         disk_free_bytes: room on it; None where unknown.
         network: bytes a second that the node's own network carries; None where unknown.
         download: bytes a second that were measured from the internet; None where nobody did.
+        core_speed: of one core, that of a server of 2024 being 1, where it was measured.
     """
 
     cores: float | None = None
@@ -39,6 +40,7 @@ class NodeHost:
     disk_free_bytes: float | None = None
     network: float | None = None
     download: float | None = None
+    core_speed: float = 1.0
 
 
 UNKNOWN_HOST = NodeHost()
@@ -55,13 +57,14 @@ def instance_host(row: Instance) -> NodeHost:
 def machine_host(machine: Machine, devices: int) -> NodeHost:
     """Return what this machine has besides its devices."""
     disk = roomiest_disk(machine)
-    cores = _usable_cores(machine)
+    cores, benchmarked = _usable_cores(machine), machine.benchmarked
     return NodeHost(
         cores=None if cores is None else cores / devices,
         disk_kind="" if disk is None else str(disk.kind.value or ""),
         disk_free_bytes=None if disk is None else float(disk.free_bytes.value or 0),
         network=network_bandwidth(machine),
-        download=None if machine.benchmarked is None else machine.benchmarked.download.value,
+        download=None if benchmarked is None else benchmarked.download.value,
+        core_speed=1.0 if benchmarked is None else benchmarked.core_speed.value or 1.0,
     )
 
 

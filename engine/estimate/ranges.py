@@ -164,7 +164,7 @@ class Ranges:
         of_figure = [(phase, time) for phase, time in every if phase.name == name]
         amounts = time_amounts(of_figure or every, work.units_per_sample, row.hidden)
         if work.served is not None and work.served.loaded is not None:
-            amounts["saturation"] = _saturation(work.served.loaded)
+            amounts.update(_load_amounts(work.served.loaded, figure))
         networks, usual = work.evidence.networks, row.spreads.get(EXCHANGES)
         if networks is None or not usual or EXCHANGES not in amounts:
             return amounts
@@ -174,10 +174,26 @@ class Ranges:
         return {**amounts, EXCHANGES: amounts[EXCHANGES] - (1.0 - left) * measured}
 
 
-def _saturation(loaded: Loaded) -> Number:
-    """Return how much comes of what can be answered; 0 where the next request comes when one is answered."""
+def _load_amounts(loaded: Loaded, figure: FigureName) -> dict[str, Number]:
+    """Return what a load makes unsure, by name of its spread: how much comes of what can be answered, how it starts."""
     share = np.minimum(loaded.arriving, loaded.largest_rate) / loaded.largest_rate
-    return where(np.isfinite(loaded.arriving), share, 0.0)
+    is_first = figure.startswith("ttft")
+    high, mean = (
+        (loaded.first_token_percentile, loaded.first_token)
+        if is_first
+        else (loaded.token_seconds_percentile, loaded.token_seconds)
+    )
+    return {
+        "saturation": where(np.isfinite(loaded.arriving), share, 0.0),
+        "start": _logarithm_over(loaded.together, loaded.first_token) * float(is_first),
+        "tail": _logarithm_over(high, mean) * float(figure.endswith("-tail")),
+    }
+
+
+def _logarithm_over(larger: Number, smaller: Number) -> Number:
+    """Return the logarithm of one time over another; 0 where the other is as long or without end."""
+    ends = np.isfinite(smaller)
+    return np.log(np.maximum(where(ends, larger, 1.0) / where(ends, smaller, 1.0), 1.0))
 
 
 def slower_before(current: Range, oldest_rate: float) -> Range:

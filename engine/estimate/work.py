@@ -252,6 +252,7 @@ class Loaded:
         token_seconds: seconds between two output tokens of a sequence.
         token_seconds_percentile: the same at that percentile.
         request: seconds from a request's arrival to its last token.
+        together: mean seconds to the first token were all that are at once sent at one moment; 0 where they arrive.
     """
 
     reading: Number
@@ -264,6 +265,7 @@ class Loaded:
     token_seconds: Number
     token_seconds_percentile: Number
     request: Number
+    together: Number = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -314,6 +314,7 @@ class MeasuredFacts:
         random_reads: reads of a page a second, one after the other.
         loopback_seconds: one byte there and back through TCP on this machine.
         download: bytes a second from the web address that was given.
+        core_speed: of one core in the work of a server's process, that of a server of 2024 being 1.
         held_share: rate after seconds of full load on all threads, as a share of the rate at its beginning.
         stored_patterns: patterns stored a second in an embedded database, one after the other.
         found_patterns: patterns found in it by name a second, one after the other.
@@ -327,6 +328,7 @@ class MeasuredFacts:
     random_reads: Fact[float]
     loopback_seconds: Fact[float]
     download: Fact[float]
+    core_speed: Fact[float]
     held_share: Fact[float]
     stored_patterns: Fact[float]
     found_patterns: Fact[float]

@@ -140,6 +140,7 @@ def _measured_rows(measured_facts: MeasuredFacts) -> list[Row]:
     return [
         (f"{_MEASURED}fp32", measured_facts.fp32_flops, flops),
         ("  fp64", measured_facts.fp64_flops, flops),
+        ("  core", measured_facts.core_speed, lambda share: f"{share:.2f} of a server's"),
         ("  memory bandwidth", measured_facts.memory_bandwidth, format_bandwidth),
         ("  disk read", measured_facts.disk_read, format_bandwidth),
         ("  disk write", measured_facts.disk_write, format_bandwidth),

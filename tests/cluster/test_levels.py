@@ -190,3 +190,17 @@ def test_answers_show_the_levels() -> None:
     assert [(level["name"], level["devices"]) for level in levels] == [("node", 8), ("rack", 64), ("fabric", 1024)]
     assert levels[2]["oversubscription"] == 2
     assert levels[2]["bandwidth"] == levels[1]["bandwidth"] / 2
+
+
+@pytest.mark.parametrize(
+    ("name", "pair", "more"), [("rtx-a6000", 56.25, 31.5), ("rtx-4090", 6.3, 6.3), ("h100-sxm-80gb", 450, 450)]
+)
+def test_bridges_join_pairs_and_cards_without_peer_access_meet_in_host_memory(
+    name: str, pair: float, more: float
+) -> None:
+    def link(devices: int, **spec: float) -> float:
+        section = HardwareSection(name=name, devices=devices, per_node=devices, spec=spec)
+        return float(resolve_cluster(section, PricingSection(), load_catalog()).device.link_bandwidth) / 1e9
+
+    assert (link(2), link(4)) == (pytest.approx(pair, rel=0.01), pytest.approx(more, rel=0.01))
+    assert link(4, link_gbs=25) == 25

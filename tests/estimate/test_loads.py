@@ -201,3 +201,16 @@ def test_passes_without_a_captured_graph_wait_for_launches() -> None:
         assert late >= launches > seconds(decode, 4096.0)
     assert launch_seconds(0.0, 5e-6, np.array([0.0, 1.0])).tolist() == [0.0, 5e-6]
     assert launch_seconds(9e-6, 5e-6, 1.0) == 9e-6
+
+
+def test_a_high_percentile_is_less_sure_than_the_median_and_a_batch_surer_than_a_load() -> None:
+    def widths(percentile: float) -> tuple[float, float]:
+        speed = speed_of(request_rate=2, percentile=percentile)
+        first, token = speed.time_to_first_token_percentile_seconds, speed.time_per_output_token_percentile_seconds
+        assert first is not None
+        assert token is not None
+        return float(first.high / first.low), float(token.high / token.low)
+
+    batch = speed_of(batch=8).time_to_first_token_seconds
+    assert widths(99)[0] > widths(50)[0] > float(batch.high / batch.low)
+    assert widths(99)[1] > widths(50)[1]

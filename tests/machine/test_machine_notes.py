@@ -190,3 +190,10 @@ def test_full_disks_are_told(job):
     full = tuple(replace(disk, free_bytes=detected(1 << 20, "test")) for disk in machine.disks)
     _, warnings = job_notes(replace(machine, disks=full), found, load_catalog())
     assert {"disk_full", "disk_space"} <= set(told(warnings))
+
+
+def test_requests_wait_for_the_core_that_was_measured(laptop):
+    from capacity_tui.engine.cluster.levels import machine_host
+
+    assert machine_host(laptop, 1).core_speed == 1.0
+    assert machine_host(with_measured(laptop, core_speed=0.5), 1).core_speed == 0.5

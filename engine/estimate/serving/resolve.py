@@ -126,7 +126,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         ),
         runtime=on_host(
             runtime(engine, catalog, inference.gpu_memory_utilization, inference.max_num_batched_tokens),
-            plan.hardware.host_speed,
+            plan.hardware.host_speed or cluster.host.core_speed,
         ),
         body=in_layers,
         head=in_head,

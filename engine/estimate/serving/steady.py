@@ -146,6 +146,7 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
         token_seconds=token,
         token_seconds_percentile=where(is_high, np.maximum(slowly, token), slowly),
         request=request_seconds(host, waiting.room + waiting.turn, seconds),
+        together=0.0 if traffic.arrives else host + run.users * _other_prompt(run, met) / 2.0,
     )
     if any_true(np.isfinite(run.requests)):
         started = waiting.room + waiting.turn + waiting.started

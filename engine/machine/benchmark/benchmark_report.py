@@ -262,6 +262,7 @@ FIGURES = {
     "random_reads": "disk.random_read",
     "loopback_seconds": "network.loopback",
     "download": "network.download",
+    "core_speed": "cpu.core",
     "held_share": "cpu.held",
     "stored_patterns": "database.store",
     "found_patterns": "database.find",

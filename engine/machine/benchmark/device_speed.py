@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.machine.benchmark.benchmark_report import (
     FEWEST_SAMPLES,
     Conditions,
@@ -30,6 +32,8 @@ SMALLER = 1024  # for machines where one product of the size above takes long
 
 SLOW_CORES = 4
 
+SCHEDULE = 1.0 / counted("server-core-schedules")
+
 LOAD_SECONDS = 8.0  # heat of a laptop's processor shows within seconds; a tower's takes minutes, which nobody waits for
 
 
@@ -44,7 +48,18 @@ def measure_processor(conditions: Conditions) -> Iterator[Measurement]:
         flop_rates = rates(lambda a=left, b=right, c=target: np.matmul(a, b, out=c), 2.0 * size**3, conditions)  # type: ignore[misc]
         how = f"{size}×{size}, NumPy's BLAS"
         yield Measurement(f"cpu.gemm.{name}", f"CPU matrix product, {name}", "FLOP/s", flop_rates, how)
+    how = "schedules of requests made, written as JSON and read, over what a core of a server of 2024 does"
+    yield Measurement("cpu.core", "CPU core at a server's work", "share", rates(_schedule, SCHEDULE, conditions), how)
     yield _held_rate(size, conditions)
+
+
+def _schedule() -> object:
+    """Do what the process of an inference server does between passes: lists of requests, and their texts."""
+    queue = [{"id": number, "tokens": list(range(16)), "left": number % 7} for number in range(64)]
+    for _ in range(4):
+        for request in queue:
+            request["tokens"] = [*cast("list[int]", request["tokens"]), request["id"]]
+    return json.loads(json.dumps(queue))
 
 
 def _held_rate(size: int, conditions: Conditions) -> Measurement:
