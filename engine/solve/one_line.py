@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 _MODEL, _HARDWARE, _OF_HARDWARE = Key.MODEL_NAME, Key.HARDWARE_NAME, "hardware."
 
+_WEIGHTS, _FEWEST_BITS = Key.INFERENCE_WEIGHTS, "4bit"
+
 _TOKENS, _EPOCHS = Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS
 
 
@@ -103,11 +105,18 @@ def plan_of_line(
         engine, where = guess
         plan = edited(plan, {Key.INFERENCE_ENGINE: engine}, facts).plan
         assumed.append(Assumption(Key.INFERENCE_ENGINE, engine, f"engine: {engine}, usual for {where}"))
+    if line.asked is not None and line.asked.solve == _MODEL and line.task == INFER and not line.has(_WEIGHTS):
+        weights = vocabulary().format_of(_FEWEST_BITS, plan.inference.engine)
+        plan = edited(plan, {_WEIGHTS: weights}, facts).plan
+        assumed.append(
+            Assumption(_WEIGHTS, weights, f"weights in {weights}, as the largest are run (or give q8 or bf16)")
+        )
     if not line.has(_MODEL):
         largest = largest_model(plan, usual_models(facts), machine, facts)
         name = largest.comfortable or largest.edge or largest.smallest
         plan = edited(plan, {_MODEL: name}, facts).plan
-        assumed.append(Assumption(_MODEL, name, _why_largest(largest)))
+        if line.asked is None or line.asked.solve != _MODEL:
+            assumed.append(Assumption(_MODEL, name, _why_largest(largest)))
     assumed += _settings_of_the_model(line, plan)
     return LinePlan(plan, tuple(assumed), line.remarks, line.readings, line.asked)
 

@@ -181,6 +181,9 @@ def _is_bare(word: Word) -> bool:
     return word.text[:1].isdigit() and _MODEL not in word.meaning.values and _HARDWARE not in word.meaning.values
 
 
+SERVED = {"nf4": "awq-4"}
+"""Formats that adapters are trained on, and what of as many bits is served in their place."""
+
 TRAIN, FINETUNE, INFER, FIT = "train", "finetune", "infer", "fit"
 
 UNSAID = frozenset({"running", "output"})
@@ -235,34 +238,26 @@ class Vocabulary:
         of_serving: words that are of serving wherever nothing is trained.
         remarks: words that the plan cannot follow, and what to do about them.
         refused: words that no plan can follow, and what to say instead.
-        counts: numbers in words.
-        phrases: values that words set, by what is done.
+        counts, phrases: numbers in words; values that words set, by what is done.
         datasets: field and size of data sets, by name.
         slices, core_slices: rows of hardware rented in slices of so many chips, or cores, by the name of a slice.
-        machines: makers of devices, by words for machines of theirs.
-        prefixes: what names of machines begin with in catalogues, by what clouds write.
-        ram: words behind a size of host memory.
-        scales: suffixes of numbers, by word.
-        time_units: units of times, by word.
-        durations: units of what takes hours or longer, by word.
-        negations: words that rule out what stands behind them.
-        ruled_out: what that sets, by what is done and by word.
+        machines: makers of devices, by their machines.
+        prefixes, ram: beginnings of machines' names by what clouds write; words behind a size of host memory.
+        scales, time_units, durations: suffixes of numbers and units of times and of longer times, by word.
+        negations, ruled_out: words that rule out what stands behind them; what that sets, by what is done.
         queries: words that ask for what no plan says, by what they ask for.
         asked: fields, by the words that ask and by what they ask for.
-        within: words before a time that is not to be passed.
-        deadlines: words that are such a time.
+        within, deadlines: words before a time that is not to be passed, and words that are one.
         nodes: machines of so many devices, by the word before the name of these.
         methods: which weights are trained, by word.
         objectives: of fine-tuning, by word.
         here: names of this machine.
         amounts: what numbers count, by word.
-        fields: fields of a plan by label and key.
-        values: fields that take a name, by what is done.
+        fields, values: fields of a plan by label and key; fields that take a name, by what is done.
         formats: number formats by their bits.
         bits: formats of weights by the engine that serves them and by their bits.
-        fewest_tokens: of a job; what is shorter is a sequence.
-        models: ids of models that are meant by a part of a name, the first ones before the others.
-        hardware: likewise.
+        fewest_tokens: of a job; shorter is a sequence.
+        models, hardware: ids that are meant by a part of a name, the first ones before the others.
         makers, usual: of hardware, in the order of lists; values where a line says nothing, by what is done.
         engines: what serves language models where a line names none, by family of weights and by maker of devices.
         examples: lines to begin with, and what they show.
@@ -316,6 +311,11 @@ class Vocabulary:
     def phrase(self, word: str, task: str) -> Mapping[str, object] | None:
         """Return what a word or two set in a task; None where they set nothing."""
         return self.phrases.get(TRAIN if task == FINETUNE else task, {}).get(key_of(word))
+
+    def format_of(self, bits: str, engine: str) -> str:
+        """Return the format of weights that has so many bits in an engine."""
+        name = self.formats[bits]
+        return self.bits.get(engine, {}).get(bits, SERVED.get(name, name))
 
     def values_of(self, task: str) -> tuple[str, ...]:
         """Return the fields whose values may stand alone."""

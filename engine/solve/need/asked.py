@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.solve.candidate import Candidate
+from capacity_tui.engine.solve.ladder import usual_models
 from capacity_tui.engine.solve.need.names import HARDWARE
 from capacity_tui.engine.solve.need.need import Needed, need
 from capacity_tui.engine.solve.search.question import INSTANCES, TRAINED, Question, parse_goal, parse_limit
@@ -34,7 +36,7 @@ def answer_asked(
     Raises:
         CapacityError: as ``need``.
     """
-    question = asked_question(plan, asked)
+    question = asked_question(plan, asked, catalog or load_catalog())
     needed = need(question, asked.solve, machine, catalog, callback, stopped)
     if needed.best is None and needed.complete and question.devices:
         more = replace(question, devices=_MANY)
@@ -42,8 +44,8 @@ def answer_asked(
     return needed
 
 
-def asked_question(plan: Plan, asked: Asked) -> Question:
-    """Return the question that a line asks of its plan.
+def asked_question(plan: Plan, asked: Asked, catalog: Catalog) -> Question:
+    """Return the question that a line asks of its plan; models are those that people know.
 
     Raises:
         CapacityError: a limit makes no sense in this plan.
@@ -54,6 +56,7 @@ def asked_question(plan: Plan, asked: Asked) -> Question:
         plan,
         hardware=(INSTANCES,) if is_open else (),
         devices=_FEW if is_open and plan.hardware.devices is None else (),
+        models=tuple(usual_models(catalog)) if asked.solve == Key.MODEL_NAME else (),
         limits=tuple(parse_limit(text, task) for text in asked.limits),
         goal=parse_goal(asked.goal, task) if asked.goal else None,
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
@@ -293,7 +294,7 @@ def _own_limits(plan: Plan) -> Mapping[str, str]:
 
 def parts_asked(asked: Asked, plan: Plan) -> Mapping[str, str]:
     """Return the parts of the question that a line asks of its plan, whose own limits are kept as they are."""
-    question = asked_question(plan, asked)
+    question = asked_question(plan, asked, load_catalog())
     goals = GOALS["infer" if plan.task == "infer" else "train"]
     goal = next((name for name, word in goals.items() if word == asked.goal), "")
     parts = {"solve": asked.solve, "ttft": "", "tpot": "", "limits": NONE}
