@@ -150,6 +150,15 @@ class LargestModel:
     smallest: str
 
 
+def usual_models(catalog: Catalog) -> list[str]:
+    """Return the usual language models, the largest first."""
+    from capacity_tui.engine.plan.line import vocabulary  # noqa: PLC0415 - the words of lines are loaded for them alone
+
+    known = (catalog.architectures[name] for name in vocabulary().models if name in catalog.architectures)
+    rows = [row for row in known if row.kind == "decoder" and row.params_total and not row.experts]
+    return [row.id for row in sorted(rows, key=lambda row: -(row.params_total or 0))]
+
+
 def largest_model(plan: Plan, names: Sequence[str], machine: Machine | None, catalog: Catalog) -> LargestModel:
     """Return the largest models that a plan can have.
 

@@ -12,7 +12,7 @@ from capacity_tui.engine.estimate import Estimate, figure
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.solve.answers import fitting_models, open_plan, proposal
+from capacity_tui.engine.solve.answers import fitting_models, open_plan, proposal, usual_models
 from capacity_tui.engine.solve.candidate import MEMORY
 from capacity_tui.engine.units import PERCENT
 
@@ -84,12 +84,3 @@ def ladder(plan: Plan, machine: Machine | None = None, catalog: Catalog | None =
                 name, filled = fitting
                 is_comfortable = fitting is comfortable
                 yield Rung(way["name"], is_comfortable, name, filled.estimate, {**values, Key.MODEL_NAME: name})
-
-
-def usual_models(catalog: Catalog) -> list[str]:
-    """Return the usual language models, the largest first."""
-    from capacity_tui.engine.plan.line import vocabulary  # noqa: PLC0415 - the words of lines are loaded for them alone
-
-    known = (catalog.architectures[name] for name in vocabulary().models if name in catalog.architectures)
-    rows = [row for row in known if row.kind == "decoder" and row.params_total and not row.experts]
-    return [row.id for row in sorted(rows, key=lambda row: -(row.params_total or 0))]

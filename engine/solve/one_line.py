@@ -27,8 +27,7 @@ from capacity_tui.engine.plan.line import (
 )
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
-from capacity_tui.engine.solve.answers import LargestModel, largest_model, open_plan
-from capacity_tui.engine.solve.ladder import usual_models
+from capacity_tui.engine.solve.answers import LargestModel, largest_model, open_plan, usual_models
 from capacity_tui.engine.solve.modes.fallbacks import is_written, touched_fields
 from capacity_tui.engine.solve.modes.modes import with_placeholders
 from capacity_tui.engine.units import format_count

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.solve.answers import usual_models
 from capacity_tui.engine.solve.candidate import Candidate
-from capacity_tui.engine.solve.ladder import usual_models
 from capacity_tui.engine.solve.need.names import HARDWARE
 from capacity_tui.engine.solve.need.need import Needed, need
 from capacity_tui.engine.solve.search.question import INSTANCES, TRAINED, Question, parse_goal, parse_limit
