@@ -216,7 +216,16 @@ _SMALL = {"chunk": 4, "levels": 2, "kept": 1000}
 def _history(folder: Path, chance: Random) -> Path:
     path = folder / "history.sqlite"
     step = "computation.step_seconds"
-    runs = (RunRecord("run", {"model": {"name": "gpt2"}}, actual={step: 0.1 * run}) for run in range(1, 30))
+    runs = (
+        RunRecord(
+            "run",
+            {"model": {"name": "gpt2"}},
+            actual={step: 0.1 * run},
+            started=f"2026-01-{run:02}T00:00:00.000Z",
+            id=f"{run:010x}",
+        )
+        for run in range(1, 30)
+    )
     History(path).keep(*runs)
     data = bytearray(path.read_bytes())
     for _ in range(chance.choice((1, 20, 300))):

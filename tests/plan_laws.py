@@ -13,7 +13,7 @@ from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import dump_plan, plan_from_text
 from capacity_tui.engine.present import result_as_dict, to_json
 from capacity_tui.engine.solve.modes import fill
-from capacity_tui.engine.verdict import Verdict
+from capacity_tui.engine.verdict import Holds, Verdict
 
 # Share by which sums may differ that are added up in another order.
 ROUNDING = 1e-9
@@ -93,7 +93,11 @@ def _money(plan: Plan, estimate: Estimate) -> Iterator[str]:
 
 
 def _verdict(estimate: Estimate) -> Iterator[str]:
-    held = [each.holds.value for each in estimate.constraints]
+    # A batch that the cache holds a part of is answered in waves, which makes a plan tight at most.
+    held = [
+        "likely" if each.holds is Holds.NO and each.broken_as is Verdict.TIGHT else each.holds.value
+        for each in estimate.constraints
+    ]
     expected = None if not held else "no" not in held
     if estimate.verdict is not Verdict.UNKNOWN and estimate.fits is not expected:
         yield f"fits is {estimate.fits}, constraints hold {held}"

@@ -151,7 +151,7 @@ def _mixes(run: ServingRun) -> Number:
 def _lengths(run: ServingRun, like: Floats) -> Floats:
     """Return passes of answers at some deviations: their logit below the longest is normal; far from it, lognormal."""
     shares, deviations = _along(WEIGHTS, like), _along(SCATTER, like)
-    mean, wanted = run.output + 0.0 * like, run.output_spread + 0.0 * like
+    mean, wanted = np.maximum(run.output + 0.0 * like, LEAST), run.output_spread + 0.0 * like
     longest = np.clip(run.traffic.longest_output + 0.0 * like, mean * (1.0 + LEAST), mean * ENDLESS)
     width = np.sqrt(np.log(1.0 + wanted**2))
     middle = np.log(mean / (longest - mean))

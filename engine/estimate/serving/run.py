@@ -277,8 +277,10 @@ class ServingRun:
 
     @property
     def prompt_spread(self) -> Number:
-        """Standard deviation of a prompt's tokens over their mean."""
-        return self.traffic.prompt_deviation / self.prompt
+        """Standard deviation of a prompt's tokens that are read over their mean."""
+        if not any_true(self.traffic.cached > 0):
+            return self.traffic.prompt_deviation / self.prompt
+        return self.traffic.prompt_deviation * (1.0 - self.traffic.cached) / self.fresh
 
     @property
     def output_spread(self) -> Number:

@@ -12,6 +12,7 @@ from capacity_tui.engine.estimate.derivation import equation, unrecorded
 from capacity_tui.engine.estimate.ranges import FEW
 from capacity_tui.engine.estimate.serving.finite import Steady, finite_load
 from capacity_tui.engine.estimate.serving.memory import room_in_cache
+from capacity_tui.engine.estimate.serving.operators import decode_pass
 from capacity_tui.engine.estimate.serving.queueing import (
     LEAST,
     closed_rate,
@@ -103,17 +104,17 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
     if any_true(slots < full.running):
         full = round_of(run, slots)
     largest = round_rate(slots, full.seconds)
-    met = round_of(run, _met(run, slots, tried))
+    met, scatter = round_of(run, _met(run, slots, tried)), _prompt_scatter(run)
     if traffic.arrives:
         rate = np.minimum(run.rate, largest)
-        waiting = _arriving(run, met, slots, largest)
+        waiting = _arriving(run, met, slots, largest, scatter)
         seconds = np.minimum(met.seconds + waiting.longer, np.maximum(slots / rate, met.seconds))
         running = np.clip(rate * seconds, 1.0, slots)
         crowd = np.minimum(met.running + np.sqrt(LASTING * running), slots)
         crowded = round_of(run, crowd)
     else:
         # What the host is at with requests leaves fewer of them running, as do fewer users than replicas.
-        waiting = _returning(run, met)
+        waiting = _returning(run, met, scatter)
         running, seconds, crowded = met.running, met.seconds + waiting.longer, met
         rate = largest = closed_rate(run.users, running, host + waiting.turn, seconds)
         waiting = replace(waiting, room=closed_wait(run.users, rate, host + waiting.turn, seconds))
@@ -125,13 +126,14 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
     slow = skewed_percentile(
         host + (room if traffic.arrives else waiting.room),
         waiting.turn + waiting.started,
-        np.sqrt(
-            (_longer_prompt(run, met) * run.prompt_spread) ** 2 + waiting.turn_scatter**2 + waiting.others_scatter**2
-        ),
+        np.sqrt(scatter**2 + waiting.turn_scatter**2 + waiting.others_scatter**2),
         traffic.deviations,
     )
     slowly = skewed_percentile.for_part(Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS)(
-        0.0, token, _token_scatter(run, met, crowded, rate, token * tokens, waiting) / tokens, traffic.deviations
+        0.0,
+        token,
+        _token_scatter(run, met, crowded, rate, token * tokens, waiting, scatter) / tokens,
+        traffic.deviations,
     )
     # What most requests keep to is no less than the mean that is given alongside.
     is_high = np.less_equal(traffic.beyond, FEW)
@@ -168,7 +170,7 @@ def _ending(
         goes_on,
         reading=now.running * now.work,
         running=running,
-        waiting=rate * (seen.request + host) - running,
+        waiting=np.maximum(rate * (seen.request + host) - running, 0.0),
         arriving=run.layout.dp * rate,
         first_token=followed_seconds.for_part(Figure.TIME_TO_FIRST_TOKEN_SECONDS)(host, seen.first),
         first_token_percentile=followed_seconds.for_part(Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS)(
@@ -193,7 +195,11 @@ def _turn(run: ServingRun, met: Round) -> Number:
         return 0.0
     mixed = mean_pass(met.reading, met.runs, met.step, met.steps)
     seconds = where(run.runtime.mixes_prefill > 0, mixed, where(met.tokens > 0, met.step, met.reading))
-    return where(_in_lockstep(run, met.running), 0.0, pass_wait((met.running - 1.0) / met.running, seconds))
+    return where(
+        _in_lockstep(run, met.running),
+        0.0,
+        pass_wait((met.running - 1.0) / met.running, seconds / _side_by_side(run, met)),
+    )
 
 
 def _room_in_pass(run: ServingRun) -> Number:
@@ -201,20 +207,36 @@ def _room_in_pass(run: ServingRun) -> Number:
     return where(run.runtime.chunk_tokens > 0, run.runtime.chunk_tokens, np.inf) / run.fresh
 
 
+def _side_by_side(run: ServingRun, met: Round) -> Number:
+    """Return how many passes are at work at once, one on each stage."""
+    return np.minimum(run.layout.pp, np.maximum(met.running, 1.0))
+
+
 def _other_prompt(run: ServingRun, met: Round) -> Number:
     """Return the seconds that a prompt adds to a pass that reads others: the first ones may hide behind weights."""
-    together = np.clip(np.maximum(met.running, FEWEST), 1.0, np.maximum(_room_in_pass(run), 1.0))
-    phase = reading_phase(run, together * run.fresh, None, together, 1.0)
+    groups = _side_by_side(run, met)
+    together = np.clip(np.maximum(met.running, FEWEST), 1.0, np.maximum(_room_in_pass(run) * groups, 1.0))
+    phase = reading_phase(run, together * run.fresh / groups, None, together / groups, groups)
     return np.maximum(met.prompt, phase_time(phase).seconds / together)
 
 
-def _longer_prompt(run: ServingRun, met: Round) -> Number:
-    """Return the seconds that another prompt's length adds to a pass: none where weights take longer to read."""
+def _read_together(run: ServingRun, met: Round, prompts: Number) -> Number:
+    """Return the seconds of passes that read so many prompts beside the answers that are given in them."""
+    groups = _side_by_side(run, met)
+    riding = where(met.runs > 0, (met.tokens - met.steps) / met.runs, 0.0) * met.running / groups
+    answers = decode_pass(run, riding, run.guessing.tokens) if any_true(riding > 0) else None
+    reading = reading_phase(run, prompts * run.fresh / groups, answers, riding + prompts / groups, groups)
+    return phase_time(reading).seconds
+
+
+def _prompt_scatter(run: ServingRun) -> Number:
+    """Return the standard deviation of a prompt's seconds: hardly any where weights take longer to read."""
     if not any_true(run.prompt_spread > 0):
-        return met.prompt
-    one, two = (reading_phase(run, factor * run.fresh, None, 1.0, 1.0) for factor in (1.0, 2.0))
-    longer = np.maximum(phase_time(two).seconds - phase_time(one).seconds, 0.0)
-    return np.minimum(met.prompt, longer)
+        return 0.0
+    usual, longer = (
+        reading_phase(run, factor * run.fresh, None, 1.0, 1.0) for factor in (1.0, 1.0 + run.prompt_spread)
+    )
+    return np.maximum(phase_time(longer).seconds - phase_time(usual).seconds, 0.0)
 
 
 def _in_lockstep(run: ServingRun, running: Number) -> Flags:
@@ -229,9 +251,9 @@ def _is_long(run: ServingRun, met: Round) -> Flags:
     return np.asarray((met.passes > 1.0) | (room < FEWEST))
 
 
-def _arriving(run: ServingRun, met: Round, slots: Number, largest: Number) -> Waiting:
+def _arriving(run: ServingRun, met: Round, slots: Number, largest: Number, scatter: Number) -> Waiting:
     """Return the waits of requests that come of themselves: for room, for a pass, for the prompts before them."""
-    rate, spread = np.minimum(run.rate, largest), run.prompt_spread
+    rate, spread = np.minimum(run.rate, largest), scatter / np.maximum(met.prompt, LEAST)
     room = slot_wait(run.rate, largest, slots, run.output_spread)
     mean = mean_pass(met.reading, met.runs, met.step, met.steps)
     passes = met.reading, met.runs, met.step, met.steps
@@ -241,25 +263,30 @@ def _arriving(run: ServingRun, met: Round, slots: Number, largest: Number) -> Wa
         answers, pass_at_random(*passes, rate, met.prompt, spread, rate * mean, LEAST_FREE), met.reading + 0.0 * mean
     )
     busy = 1.0 - np.exp(-rate * met.seconds)
+    # The next pass begins as soon as the first stage is free.
+    groups = _side_by_side(run, met)
+    seconds, step = seconds / groups, met.step / groups
     # Prompts that fill a pass wait until those before them are read, others for the pass at work.
     is_long, occupied = _is_long(run, met), np.clip(rate * met.work, LEAST, 1.0)
     other = where(answers, _other_prompt(run, met), 0.0)
-    turn = pass_wait(where(is_long, busy * (1.0 - occupied), busy), where(is_long, met.step, seconds))
-    others = where(is_long, reading_wait(rate, met.work, spread), shared_pass_wait(busy, rate * seconds, other))
+    turn = pass_wait(where(is_long, busy * (1.0 - occupied), busy), where(is_long, step, seconds))
+    others = where(
+        is_long, reading_wait(rate, met.work, scatter / met.work), shared_pass_wait(busy, rate * seconds, other)
+    )
     started = started_seconds(met.own + others, met.seconds, met.answering)
     others = np.maximum(started - met.own, 0.0)
     # A wait in a queue is none, or exponential; prompts in a pass are counted.
     queue_scatter = others * np.sqrt(2.0 / occupied - 1.0)
-    count_scatter = other * np.sqrt(busy * rate * seconds * (1.0 + spread**2))
+    count_scatter = np.sqrt(busy * rate * seconds * (other**2 + scatter**2))
     turn_scatter = np.sqrt(np.maximum(busy * seconds**2 / UNIFORM - turn**2, 0.0))
-    scatter = where(is_long, queue_scatter, count_scatter)
+    others_scatter = where(is_long, queue_scatter, count_scatter)
     longer, longer_scatter = (
-        where(answers, following_prompts(wait, rate, met.prompt, LEAST_FREE), 0.0) for wait in (others, scatter)
+        where(answers, following_prompts(wait, rate, met.prompt, LEAST_FREE), 0.0) for wait in (others, others_scatter)
     )
-    return Waiting(room, turn, others, started, longer, turn_scatter, scatter, longer_scatter)
+    return Waiting(room, turn, others, started, longer, turn_scatter, others_scatter, longer_scatter)
 
 
-def _returning(run: ServingRun, met: Round) -> Waiting:
+def _returning(run: ServingRun, met: Round, scatter: Number) -> Waiting:
     """Return the waits of requests each of which follows an answer, without that for room: for a pass, for prompts."""
     turn = _turn(run, met)
     share, other = (met.running - 1.0) / met.running, _other_prompt(run, met)
@@ -269,35 +296,35 @@ def _returning(run: ServingRun, met: Round) -> Waiting:
     is_long = _is_long(run, met) & (run.runtime.mixes_prefill > 0)
     others = where(is_long, np.maximum(ahead, 0.0) * met.reading, shared)
     # Answers of one length whose prompts are read in one pass stay together.
-    in_pass = np.clip(_room_in_pass(run), 1.0, met.running)
-    grouped = np.maximum(shared, shared_pass_wait(1.0, in_pass - 1.0, other))
-    others = where(run.output_spread > 0, others, grouped)
+    in_pass = np.clip(_room_in_pass(run) * _side_by_side(run, met), 1.0, met.running)
+    grouped = _read_together(run, met, in_pass) - _read_together(run, met, 1.0)
+    others = where(run.output_spread > 0, others, np.maximum(shared, grouped))
     started = started_seconds(met.own + others, met.seconds, met.answering)
     locked = _in_lockstep(run, met.running)
-    others = where(locked, lockstep_wait(met.running, other, _room_in_pass(run)), np.maximum(started - met.own, 0.0))
+    room = _room_in_pass(run) * _side_by_side(run, met)
+    others = where(locked, lockstep_wait(met.running, other, room), np.maximum(started - met.own, 0.0))
     # Answers begin when the prompts of all are read.
     started = where(locked, other + others, started)
     longer = where(locked, np.maximum(started + met.answering - met.seconds, 0.0), 0.0)
-    scatter = where(is_long, others, other * np.sqrt(share * ending * (1.0 + run.prompt_spread**2)))
+    scatter = where(is_long, others, np.sqrt(share * ending * (other**2 + scatter**2)))
     # One pass after another: those read first and last are twice as far apart as the mean waits.
-    scatter = where(locked, others / np.sqrt(UNIFORM) * (_room_in_pass(run) < met.running), scatter)
+    scatter = where(locked, others / np.sqrt(UNIFORM) * (room < met.running), scatter)
     return Waiting(0.0, turn, others, started, longer, turn / np.sqrt(UNIFORM), scatter, 0.0)
 
 
 def _token_scatter(
-    run: ServingRun, met: Round, crowded: Round, rate: Number, answer: Number, waiting: Waiting
+    run: ServingRun, met: Round, crowded: Round, rate: Number, answer: Number, waiting: Waiting, scatter: Number
 ) -> Number:
     """Return the standard deviation of an answer's seconds: of prompts read meanwhile, and of requests beside it."""
-    spread = 1.0 + run.prompt_spread**2
     share = np.minimum(rate * met.prompt, 1.0 - ROUNDING) if run.traffic.arrives else 0.0
     others = 1.0 if run.traffic.arrives else (met.running - 1.0) / met.running
     # Prompts that come while others delay an answer delay it further.
-    prompts = met.prompt**2 * spread * others * rate * answer / (1.0 - share) ** 2
+    prompts = (met.prompt**2 + scatter**2) * others * rate * answer / (1.0 - share) ** 2
     crowding = np.maximum(crowded.answering - met.answering, 0.0)
     # Short answers scatter more: the mean of one over a length.
     counted = np.maximum(prompts, 0.0) * (1.0 + run.output_spread**2)
-    scatter: Number = np.sqrt(counted + crowding**2 + waiting.longer_scatter**2)
-    return scatter
+    whole: Number = np.sqrt(counted + crowding**2 + waiting.longer_scatter**2)
+    return whole
 
 
 def _met(run: ServingRun, slots: Number, tried: Round) -> Number:

@@ -15,6 +15,7 @@ from capacity_tui.engine.files import lock_file
 from capacity_tui.engine.runs.history.records import RunRecord, as_data, of_data
 from capacity_tui.engine.runs.history.sqlite_file import (
     DamagedError,
+    check_whole,
     database_errors,
     moved_aside,
     opened,
@@ -24,10 +25,8 @@ from capacity_tui.engine.runs.history.sqlite_file import (
 )
 from capacity_tui.engine.runs.history.stores import ESTIMATES_KEPT, WantedRuns
 
-_INSERT = (
-    "INSERT OR IGNORE INTO runs (id, kind, started, device, model, hardware, fingerprint, measured, data) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
+_COLUMNS = "id, kind, started, device, model, hardware, fingerprint, measured, data"
+_INSERT = f"INSERT OR IGNORE INTO runs ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
 _NEWEST_ESTIMATE = (
     "SELECT data FROM runs WHERE kind = 'estimate' AND fingerprint = ? ORDER BY started DESC, rowid DESC LIMIT 1"
 )
@@ -50,10 +49,14 @@ class SqliteStore:
         self._most_estimates = most_estimates
 
     def add(self, records: Sequence[RunRecord]) -> None:
-        """Store entries, all of them or none; see ``Store``."""
+        """Store entries, all of them or none; see ``Store``.
+
+        A damaged file is mended first: entries that are put into damaged pages can be lost with them.
+        """
 
         def stored() -> None:
             with opened(self._path) as connection, _transaction(connection):
+                _check(connection)
                 for record in records:
                     _insert(connection, record)
                 _thin(connection, self._most_estimates)
@@ -187,13 +190,22 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
+def _check(connection: sqlite3.Connection) -> None:
+    """Look at the pages, and for every column.
+
+    Raises:
+        DamagedError: something is damaged.
+    """
+    check_whole(connection)
+    connection.execute(f"SELECT {_COLUMNS} FROM runs LIMIT 0")  # noqa: S608
+
+
 def _is_damaged(path: Path) -> bool:
     try:
         with opened_to_read(path) as connection:
             if connection is None:
                 return False
-            if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-                return True
+            _check(connection)
             for (data,) in connection.execute("SELECT data FROM runs"):
                 _record(data)
     except DamagedError:
