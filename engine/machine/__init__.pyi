@@ -42,6 +42,7 @@ from .measured_constants import constants_file as constants_file
 from .measured_constants import possible as possible
 from .measured_constants import read_constants as read_constants
 from .probing import Host as Host
+from .probing import end_group as end_group
 from .recording import RECORDING_SCRIPT as RECORDING_SCRIPT
 from .recording import recorded_host as recorded_host
 from .sample import Counters as Counters

@@ -84,10 +84,18 @@ def _read(stream: IO[bytes], words: tuple[str, ...], end: float, seconds: float)
                 raise subprocess.SubprocessError(f"{words[0]} prints more than {MOST_BYTES >> 20} MiB")
 
 
+def end_group(process: subprocess.Popen[bytes], *, gently: bool = False) -> None:
+    """Tell a process and all that it started to end, or kill them; it alone where systems know no groups."""
+    with suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGTERM if gently else signal.SIGKILL)
+        else:
+            process.kill()
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill a command with all that it started."""
-    with suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
+    end_group(process)
     with suppress(subprocess.TimeoutExpired):
         process.wait(KILLED_SECONDS)
 

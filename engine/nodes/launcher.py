@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -18,6 +16,7 @@ from typing import Protocol
 from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import LauncherError, Place
 from capacity_tui.engine.files import reading_error
+from capacity_tui.engine.machine import end_group
 from capacity_tui.engine.record import dataclass
 
 NODE_SECONDS = 60.0
@@ -156,9 +155,8 @@ def _failure(exit_code: int, errors: str) -> str:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End a process with all that it started: by SIGTERM first, so that it ends what runs on the node."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(OSError):
-            os.killpg(process.pid, number)
+    for gently in (True, False):
+        end_group(process, gently=gently)
         with suppress(subprocess.TimeoutExpired):
             process.communicate(timeout=_ENDING_SECONDS)
             return

@@ -181,6 +181,7 @@ def test_a_job_that_is_to_run_faster_is_answered_about_speed():
     assert found.current.usd_same_work is None and found.verdict == "move"
     best = by_name(found, "aws-p6-b200-48xlarge")
     assert best.performance_ratio.low > 1.0 and "times the throughput" in found.reasons[0]
+    assert found.goes_to is not None and found.goes_to.instance in found.reasons[0]
     about_cost = migrate(replace(question, instances=("P6", "P5"), goal="cost"), catalog)
     assert about_cost.verdict == "stay"
 

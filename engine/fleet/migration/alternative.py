@@ -173,6 +173,7 @@ class Migration(ShownInNotebooks):
         verdict: whether to stay or to move.
         reasons: why.
         recommendations: what to do, by priority.
+        goes_to: where the verdict moves the job; None where it stays.
         complete: whether every instance was looked at.
         share_done: share of them that were.
         seconds: how long it took.
@@ -183,6 +184,7 @@ class Migration(ShownInNotebooks):
     verdict: Verdict = "stay"
     reasons: tuple[str, ...] = ()
     recommendations: tuple[Recommendation, ...] = ()
+    goes_to: Alternative | None = None
     complete: bool = False
     share_done: float = 0.0
     seconds: float = 0.0

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.fleet.database import assumed
-from capacity_tui.engine.fleet.migration.alternative import Alternative, Degree, Level, Migration
+from capacity_tui.engine.fleet.migration.alternative import Alternative, Degree, Level, Migration, Recommendation
 from capacity_tui.engine.fleet.migration.moving import level_of, replica_devices, spans_nodes
 from capacity_tui.engine.fleet.migration.question import (
     MOST_HOURS,
@@ -51,16 +51,27 @@ def judged(question: MigrationQuestion, current: Alternative, alternatives: Sequ
         advice = first_machines(current, tuned, ordered, usable)
         stays = tuned is not None or any(remedy.is_enough for remedy in current.remedies[:1])
         reasons = tuple(_first_reasons(current, tuned, usable))
-        return Migration(current, ordered, "move" if usable and not stays else "stay", reasons, advice)
+        return _migration(current, ordered, reasons, advice, usable[0] if usable and not stays else None)
     worth = tuple(alternative for alternative in usable if is_worth_it(question, alternative, tuned))
     why_not = tuple(_staying(question, current, tuned, ordered))
     faster = surely_faster(current, usable)
     advice = recommendations(question, current, ordered, worth, faster, why_not)
     if question.goal == "performance":
-        return Migration(current, ordered, "move" if faster else "stay", tuple(_for_speed(current, faster)), advice)
+        reasons = tuple(_for_speed(current, faster))
+        return _migration(current, ordered, reasons, advice, fastest(faster) if faster else None)
     if worth:
-        return Migration(current, ordered, "move", tuple(_moving(worth[0])), advice)
-    return Migration(current, ordered, "stay", why_not, advice)
+        return _migration(current, ordered, tuple(_moving(worth[0])), advice, worth[0])
+    return _migration(current, ordered, why_not, advice, None)
+
+
+def _migration(
+    current: Alternative,
+    ordered: tuple[Alternative, ...],
+    reasons: tuple[str, ...],
+    advice: tuple[Recommendation, ...],
+    goes_to: Alternative | None,
+) -> Migration:
+    return Migration(current, ordered, "stay" if goes_to is None else "move", reasons, advice, goes_to)
 
 
 def is_same_machine(alternative: Alternative, current: Alternative) -> bool:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from threading import Timer
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from capacity_tui.engine.errors import LauncherError
+from capacity_tui.engine.machine import end_group
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bytes
 
@@ -90,7 +88,7 @@ class Kubectl:
             process = subprocess.Popen(  # noqa: S603 - kubectl itself
                 command, stdin=given, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
             )
-            timer = Timer(self.seconds, _kill, (process,))
+            timer = Timer(self.seconds, end_group, (process,))
             timer.start()
             output = b""
             try:
@@ -99,7 +97,7 @@ class Kubectl:
             finally:
                 timer.cancel()
                 if len(output) > _MOST_BYTES:
-                    _kill(process)
+                    end_group(process)
                 code = process.wait()
                 if process.stdout is not None:
                     process.stdout.close()
@@ -162,18 +160,12 @@ class LineStream:
 
     def end(self) -> None:
         """End the process; whoever reads its lines comes to their end."""
-        _kill(self._process)
+        end_group(self._process)
 
 
 def _check_installed() -> None:
     if shutil.which("kubectl") is None:
         raise KubectlError("kubectl is not installed here", hint="run this where kubectl reaches the cluster")
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End kubectl with what it started, such as a plug-in that logs in."""
-    with suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _refusal(complaint: str, words: tuple[str, ...]) -> KubectlError:

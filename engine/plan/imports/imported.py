@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
@@ -230,7 +230,8 @@ def _hardware(settings: Settings, readings: Sequence[Reading], catalog: Catalog)
     if device is not None:
         match = named_hardware(_spaced(str(device.value)), catalog)
         if match is not None:
-            settings.chosen[_HARDWARE] = replace(device, field=_HARDWARE, value=match.values[_HARDWARE])
+            hardware = replace(device, field=_HARDWARE, value=match.values[_HARDWARE])
+            settings.chosen[_HARDWARE] = _cluster_of(settings, str(hardware.value), catalog) or hardware
             return
     if settings.value("on_cpu"):
         settings.chosen[_HARDWARE] = replace(settings.chosen["on_cpu"], field=_HARDWARE, value=DETECTED)
@@ -244,6 +245,16 @@ def _hardware(settings: Settings, readings: Sequence[Reading], catalog: Catalog)
     example = "h100-sxm" if count and count > 1 else "8xh100-sxm"
     hint = f"add --gpu, such as --gpu {example}" + (" (detected: this machine)")
     raise PlanError("no hardware is named", _files(readings), hint)
+
+
+def _cluster_of(settings: Settings, device: str, catalog: Catalog) -> ImportedSetting | None:
+    """Return the cluster of a device after which a folder of measurements of its network is named."""
+    folder = settings.chosen.get("cluster_folder")
+    names = PurePath(str(folder.value)).parts if folder is not None else ()
+    for row in filter(None, (catalog.clusters.get(name.casefold()) for name in names)):
+        if folder is not None and any(group.name == device for group in row.groups):
+            return replace(folder, field=_HARDWARE, value=row.id)
+    return None
 
 
 def _spaced(name: str) -> str:

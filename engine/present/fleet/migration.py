@@ -180,17 +180,10 @@ def migration_parts(migration: Migration, most: int | None = None) -> Iterator[P
 
 
 def _moving(migration: Migration) -> Iterator[Part]:
-    """Yield what moving to the best machine takes, and what speaks against it."""
-    best = next(iter(migration.alternatives), None)
-    if best is None or not best.fits or migration.verdict == "stay":
+    """Yield what moving to where the verdict says takes, and what speaks against it."""
+    best = migration.goes_to
+    if best is None:
         return
-    chosen = next(
-        (recommendation for recommendation in migration.recommendations if recommendation.priority == "cost"), None
-    )
-    if chosen is not None:
-        best = next(
-            (alternative for alternative in migration.alternatives if alternative.instance == chosen.instance), best
-        )
     yield TextPart(f"Moving to {best.count} x {best.instance}", "strong")
     rows = [(part.name, _money(part.usd), f"{part.hours:.1f} h", part.detail) for part in best.move]
     yield table_part(("part", "once", "time", "derivation"), rows, (1, 2))

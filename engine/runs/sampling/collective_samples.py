@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from capacity_tui.engine.errors import HardwareError
+from capacity_tui.engine.machine import end_group
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.sampling.kernel_samples import Progress
 from capacity_tui.engine.runs.sampling.rank import RANK_MODULE, Task
@@ -180,13 +179,11 @@ def _end(ranks: list[subprocess.Popen[bytes]]) -> None:
     """End every process that still runs, with all it started."""
     for rank in ranks:
         if rank.poll() is None:
-            with suppress(ProcessLookupError):
-                os.killpg(rank.pid, signal.SIGTERM)
+            end_group(rank, gently=True)
     deadline = time.monotonic() + _GRACE_SECONDS
     for rank in ranks:
         try:
             rank.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            with suppress(ProcessLookupError):
-                os.killpg(rank.pid, signal.SIGKILL)
+            end_group(rank)
             rank.wait()

@@ -11,3 +11,4 @@ from .machine_notes import predicted_bottleneck as predicted_bottleneck
 from .machine_notes import run_space as run_space
 from .machine_notes import space_text as space_text
 from .remedies import remedies as remedies
+from .warnings import dear_spot as dear_spot

@@ -14,6 +14,7 @@ from capacity_tui.engine.estimate import (
     LOSS,
     NETWORK,
     OVERTRAINING,
+    Estimate,
     Note,
     ResolvedPlan,
     job_seconds,
@@ -111,15 +112,21 @@ def _mixed(case: EstimatedPlan) -> Iterator[Note]:
 
 def _spot(case: EstimatedPlan) -> Iterator[Note]:
     """Say why a plan on spot capacity has no price, and where spot capacity costs more than on demand."""
-    cost = case.estimate.cost
-    if not case.resolved.cluster.price.is_spot and cost.usd is not None and cost.usd_spot is not None:
-        demand, spot = (largest(usd) for usd in (cost.usd, cost.usd_spot))
-        if spot > demand:
-            detail = f"{format_money(spot)} with its interruptions, {format_money(demand)} on demand: stay on demand."
-            yield Note("spot_is_dearer", "Spot capacity would cost more", detail)
+    yield from dear_spot(case.estimate)
     if case.resolved.cluster.price.is_spot and (why := case.estimate.cost.why_no_spot):
         detail = f"{why[0].upper()}{why[1:]}: no price is known. Fewer nodes are interrupted less often."
         yield Note("hopeless_on_spot", "Spot capacity is interrupted too often for this job", detail)
+
+
+def dear_spot(estimate: Estimate) -> Iterator[Note]:
+    """Say where spot capacity, interruptions included, costs a job more than on demand."""
+    cost = estimate.cost
+    if cost.usd is None or cost.usd_spot is None:
+        return
+    demand, spot = largest(cost.usd), largest(cost.usd_spot)
+    if spot > demand:
+        detail = f"{format_money(spot)} with its interruptions, {format_money(demand)} on demand: stay on demand."
+        yield Note("spot_is_dearer", "Spot capacity would cost more", detail)
 
 
 def _ignored(case: EstimatedPlan) -> Iterator[Note]:

@@ -130,8 +130,9 @@ def _mode_lines(entry: ModePlan) -> list[str]:
 
 def _warning_lines(entry: ModePlan) -> list[str]:
     from capacity_tui.engine.present import note_text
+    from capacity_tui.engine.solve.advice import dear_spot
 
-    return [note_text(note) for note in entry.annotated_estimate.warnings]
+    return [note_text(note) for note in (*entry.annotated_estimate.warnings, *dear_spot(entry.estimate))]
 
 
 def _comment(entry: ModePlan, machine: Machine | None) -> str:
