@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_CONCURRENCY)
 _USUAL = "the default"
 _MEMORY = "hardware.spec.memory_mib"
-_NO_LENGTH = "nothing says how long the job is: without it it has no time and no cost (give 50M, or training.tokens=)"
+_NO_LENGTH = "the length of the job is not given: it has no time and no cost (give 50M, or training.tokens=)"
 
 
 MIXTURE = "mixture"
@@ -264,7 +264,7 @@ def _unsaid(resolved: ResolvedPlan, reasons: Mapping[str, str]) -> Iterator[Assu
     plan = resolved.plan
     device = resolved.cluster.device
     if device.memory_bytes is None:
-        why = f"nothing tells the memory of {device.name} (say 16GiB ram, or {_MEMORY}=16384)"
+        why = f"the memory of {device.name} is not known (give 16GiB ram, or {_MEMORY}=16384)"
         yield Assumption(_MEMORY, None, why, (Figure.MEMORY_UTILIZATION_PERCENT,))
     if plan.task in TRAINED and resolved.family.kind != "classical" and job_steps(plan) is None:
         yield Assumption(Key.TRAINING_TOKENS, None, _NO_LENGTH)

@@ -203,7 +203,7 @@ def read_run(folder: Path) -> LiveRun:
             None if code is None else int(code),
         )
     except (OSError, ValueError, TypeError, KeyError) as error:
-        hint = "capacity-tui history list shows what is past"
+        hint = "capacity-tui history list shows past runs"
         raise StorageError("the folder holds no run", str(error), hint, Place(str(folder))) from error
 
 

@@ -96,8 +96,8 @@ class MetricsServer:
             raise MissingPartError("serving metrics needs prometheus-client", str(error), hint) from error
         secret = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
         if not address.is_loopback and not secret:
-            hint = f"set {TOKEN_VARIABLE} to a token that readers show, or serve at {LOOPBACK}"
-            raise CapacityError(f"anybody could read metrics at {address.host}", hint=hint)
+            hint = f"set {TOKEN_VARIABLE} to a token that readers send, or serve at {LOOPBACK}"
+            raise CapacityError(f"anyone could read metrics at {address.host}", hint=hint)
         self._gauges: tuple[Gauge, ...] = ()
         registry = CollectorRegistry()
         registry.register(self)

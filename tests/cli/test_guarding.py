@@ -89,7 +89,7 @@ def test_a_dry_run_says_what_would_be_started_and_starts_nothing(plan, tmp_path,
     [
         (["plan.yaml"], 2, "a command behind --"),
         (["plan.yaml", "--", "echo", "{training.micro}"], 2, "{training.micro_batch} is a placeholder"),
-        (["--attach", "nothing"], 2, "no run that is not over"),
+        (["--attach", "nothing"], 2, "no unfinished run"),
     ],
 )
 def test_what_cannot_be_guarded_says_why(arguments, code, said, capsys):

@@ -100,7 +100,7 @@ def test_nothing_but_metrics_is_served(serve):
 
 def test_others_can_read_only_with_a_token(serve, monkeypatch):
     monkeypatch.delenv(metrics_export.TOKEN_VARIABLE, raising=False)
-    with pytest.raises(CapacityError, match="anybody could read"):
+    with pytest.raises(CapacityError, match="anyone could read"):
         MetricsServer(serving_address("0.0.0.0:0"))
     assert serving_address("9100").is_loopback
     assert serving_address("[::1]:9100").is_loopback

@@ -225,7 +225,7 @@ def test_damaged_bytes_cost_the_rows_that_they_are_in(file, count, seed):
     assert {entry.id for entry in found} <= {entry.id for entry in entries}
     if len(found) < 200:
         (note,) = history.notes
-        assert f"{len(found)} entries of it were taken over" in note
+        assert f"{len(found)} of its entries were recovered" in note
     assert {entry.id for entry in History(file).find()} == {entry.id for entry in found}
 
 
@@ -245,4 +245,4 @@ def test_a_row_that_holds_no_entry_costs_no_other(file, value):
         connection.execute("UPDATE runs SET data = ? WHERE rowid = 1", (value,))
     history = History(file)
     assert len(history.find()) == 1
-    assert "1 entries of it were taken over" in history.notes[0]
+    assert "1 of its entries were recovered" in history.notes[0]

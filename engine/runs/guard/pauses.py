@@ -72,9 +72,7 @@ def heat_action(
         return PauseAction("pause", "heat", f"GPU {hottest} is at {now}, the plan allows {format_temperature(limit)}")
     # The driver's newest reasons may be outdated.
     still_warm = not _hottest(temperatures) <= _cool(limit)
-    return (
-        PauseAction("pause", "heat", "the driver holds clocks down for heat") if is_throttled and still_warm else None
-    )
+    return PauseAction("pause", "heat", "the driver throttles for heat") if is_throttled and still_warm else None
 
 
 def _heat_while_paused(temperatures: Numbers, limit: float, paused_seconds: float) -> PauseAction | None:
@@ -83,8 +81,8 @@ def _heat_while_paused(temperatures: Numbers, limit: float, paused_seconds: floa
         return PauseAction("resume", "heat", f"cooled to {format_temperature(hottest)}")
     longest = named_numbers(NUMBERS)["longest_pause_seconds"].value
     if paused_seconds >= longest:
-        still = "nothing tells how hot it is" if math.isnan(hottest) else f"still {format_temperature(hottest)}"
-        return PauseAction("resume", "heat", f"{still} after {format_seconds(paused_seconds)}: look at air and fans")
+        still = "no temperature sensor" if math.isnan(hottest) else f"still {format_temperature(hottest)}"
+        return PauseAction("resume", "heat", f"{still} after {format_seconds(paused_seconds)}: check airflow and fans")
     return None
 
 
@@ -182,12 +180,12 @@ def battery_action(plan: BatteryPlan, supply: Supply, steps: int, is_paused: boo
         is_paused: whether it is halted for the battery.
     """
     if is_paused:
-        return PauseAction("resume", "battery", "there is power again") if supply.on_mains else None
+        return PauseAction("resume", "battery", "mains power is back") if supply.on_mains else None
     if supply.on_mains is not False:
         return None
     if supply.charge is not None and supply.charge < plan.pause_below:
         charge, least = format_percent(supply.charge), format_percent(plan.pause_below)
-        return PauseAction("pause", "battery", f"{charge} of charge is left, the plan halts below {least}")
+        return PauseAction("pause", "battery", f"{charge} of charge left, the plan halts below {least}")
     if plan.most_steps is not None and steps >= plan.most_steps:
         return PauseAction("pause", "battery", f"{steps} steps on battery, as many as were to be made")
     return None

@@ -115,7 +115,7 @@ def _unknown(key: str, location: Place) -> PlanError:
     near = nearest(key, [*all_fields(), *RUN_KEYS])
     advice = f"{{{near[0]}}} is a placeholder" if near else "placeholders are keys of plans"
     return PlanError(
-        "no field of plans is called so", hint=f"{advice}; {{{{{key}}}}} stands for the text itself", place=location
+        "no field of plans has that name", hint=f"{advice}; {{{{{key}}}}} stands for the text itself", place=location
     )
 
 

@@ -202,7 +202,7 @@ def smaller_batch(
         {Key.TRAINING_MICRO_BATCH: after},
         {Key.TRAINING_MICRO_BATCH: before},
         Answer(trial.filled.resolved, trial.estimate),
-        f"Micro-batch {before} to {after}: the trainer stopped behind a checkpoint, as memory was getting short",
+        f"Micro-batch {before} to {after}: the trainer stopped after a checkpoint, as memory was running short",
     )
 
 

@@ -274,7 +274,7 @@ def new_order(
     """
     if checkpoints is None and any(f"{{{CHECKPOINT}}}" in word for word in words):
         raise GuardError(
-            f"the command has {{{CHECKPOINT}}}", "where checkpoints are is not said", "add --checkpoints DIR"
+            f"the command has {{{CHECKPOINT}}}", "the checkpoint folder is not given", "add --checkpoints DIR"
         )
     work = Path.cwd()
     log_path = str(work / log) if log and "://" not in log else log
@@ -329,8 +329,8 @@ def _run_of(name: str) -> LiveRun:
     if len(matches) == 1:
         return matches[0]
     listed = ", ".join(run.id for run in known[:5])
-    title = "several runs are called so" if matches else "no run that is not over is called so"
-    raise GuardError(title, name, f"there are: {listed}" if listed else "history list shows what is past")
+    title = "several runs have that name" if matches else "no unfinished run has that name"
+    raise GuardError(title, name, f"there are: {listed}" if listed else "history list shows past runs")
 
 
 def _lock_run(folder: Path) -> None:
@@ -344,6 +344,6 @@ def _lock_run(folder: Path) -> None:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         lock_file(handle, waits=False)
     except BlockingIOError:
-        raise GuardError("the run is guarded already", folder.name, "look at it: capacity-tui monitor") from None
+        raise GuardError("the run is guarded already", folder.name, "watch it: capacity-tui monitor") from None
     except OSError as error:
         raise storage_error(error, path, "cannot be locked") from None

@@ -94,7 +94,7 @@ class SqliteStore:
         try:
             return action()
         except DamagedError as error:
-            raise StorageError("the history is damaged again and again", str(error), "check the disk") from error
+            raise StorageError("the history keeps being damaged", str(error), "check the disk") from error
 
     def _start_new_file(self) -> None:
         with _exclusive(self._path):
@@ -106,7 +106,7 @@ class SqliteStore:
             with opened(self._path) as connection, _transaction(connection):
                 for record in rescued:
                     _insert(connection, record)
-        outcome = f"{len(rescued)} entries of it were taken over" if rescued else "a new one was begun"
+        outcome = f"{len(rescued)} of its entries were recovered" if rescued else "a new one was started"
         self.notes.append(f"the history was damaged: kept as {aside}, {outcome}")
 
 

@@ -214,7 +214,7 @@ def _opened(path: Path) -> Iterator[int]:
                 return
         finally:
             os.close(handle)
-    raise StorageError("is always taken by another program", hint="try again", place=Place(str(path)))
+    raise StorageError("is locked by another program", hint="try again", place=Place(str(path)))
 
 
 def _is_still(path: Path, handle: int) -> bool:

@@ -327,9 +327,9 @@ def parse_user_expression(text: str) -> UserExpression:
     try:
         expression = pattern(text)
     except ValueError as error:
-        raise ExpressionError("an expression cannot be used", str(error), f"write {_FORMS}") from None
+        raise ExpressionError("the expression cannot be used", str(error), f"write {_FORMS}") from None
     if not expression.groupindex:
-        raise ExpressionError("an expression names no figure", text[:80], f"write {_FORMS}")
+        raise ExpressionError("the expression names no figure", text[:80], f"write {_FORMS}")
     for name in expression.groupindex:
         _known(name)
     return UserExpression(expression)

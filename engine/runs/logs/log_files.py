@@ -53,7 +53,7 @@ class FollowedFile:
             return b""
         try:
             if self._began_again(file):
-                self._start_over(f"{self.path.name} was written anew, and is read from its start")
+                self._start_over(f"{self.path.name} was rewritten, and is read from its start")
             data = self._read_on(file)
             if not data and self._replaced():
                 self.close()
@@ -130,7 +130,7 @@ def opened_file(path: Path) -> tuple[BinaryIO, os.stat_result]:
     status = os.fstat(opened.fileno())
     if not stat.S_ISREG(status.st_mode):
         opened.close()
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
     return opened, status
 
 

@@ -278,7 +278,7 @@ def _records(document: object) -> Sequence[dict[str, object]]:
 def _why(error: Exception) -> str:
     if isinstance(error, urllib.error.URLError):
         return str(error.reason)
-    return (error.strerror or str(error)) if isinstance(error, OSError) else "it is no whole document"
+    return (error.strerror or str(error)) if isinstance(error, OSError) else "it is not a whole document"
 
 
 # A share is the same for all engines of a page, whereas what they count adds up.

@@ -220,7 +220,7 @@ def _clock_reasons(alarms: Iterable[Alarm]) -> Iterator[Reason]:
     for alarm in alarms:
         if alarm.kind == "throttling":
             code = "heat" if alarm.detail.startswith("for heat") else "power"
-            yield Reason(code, f"clocks of {alarm.where} are held down {alarm.detail}")
+            yield Reason(code, f"clocks of {alarm.where} are throttled {alarm.detail}")
 
 
 def _input_reasons(curve: RunCurve, limits: Mapping[str, float]) -> Iterator[Reason]:
@@ -242,7 +242,7 @@ def _waiting_reasons(samples: RunSamples, answer: Answer, limits: Mapping[str, f
     if busy <= limits["idle"]:
         waiting = f"devices compute {format_percent(busy)} of the time"
         if crowded:
-            yield Reason("input", f"{waiting} while the run uses {cpu:.1f} of {cores} cores: its processor holds it up")
+            yield Reason("input", f"{waiting} while the run uses {cpu:.1f} of {cores} cores: the CPU is the bottleneck")
         else:
             yield Reason("input", f"{waiting}, the run uses {cpu:.1f} of {cores} cores: it waits for data or launches")
     power = _middle(samples.of_gpus("power_watts"))
@@ -265,7 +265,7 @@ def _sharing_reasons(samples: RunSamples, answer: Answer, limits: Mapping[str, f
             continue
         used_elsewhere = used_bytes - run_memory.value
         if run_memory.value and used_elsewhere > limits["others"] * total:
-            yield Reason("shared", f"others hold {format_bytes(used_elsewhere)} of GPU {gpu.index}")
+            yield Reason("shared", f"others use {format_bytes(used_elsewhere)} of GPU {gpu.index}")
     if answer.resolved.cluster.device.kind == "cpu":
         share = others_share(samples)
         if share > limits["others"]:
