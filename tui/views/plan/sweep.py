@@ -132,9 +132,9 @@ _LADDER = f"Largest models here: {Verdict.FITS.sign} with room to spare, {Verdic
 
 
 def _rung_text(rung: SizedModel) -> str:
-    """Return model, share of the memory and speed in columns, what can be missed last."""
+    """Return model, share of the memory and speed in columns; the sign says whether there is room to spare."""
     sign = (Verdict.FITS if rung.is_comfortable else Verdict.TIGHT).sign
-    return f"{sign} {rung.model:<22} {rung.share:>5} {rung.speed:>13}  {rung.room}"
+    return f"{sign} {rung.model:<22} {rung.share:>5} {rung.speed:>13}"
 
 
 _NUMBERS = (Kind.INTEGER, Kind.POWER_OF_TWO, Kind.NUMBER)
