@@ -1,8 +1,8 @@
 """Takes the pictures of the documentation from the running program.
 
 Each picture is a plan on hardware that is named in it, so that it does not depend on the machine it is taken on.
-Run it with ``python screenshots/make.py``; it writes SVG and PNG files beside itself, a picture of each view
-among them, and the report of the same plan as a page.
+Run it with ``python screenshots/make.py``, or with the names of pictures for those only; it writes SVG and PNG files
+beside itself, a picture of each view among them, and the report of the same plan as a page.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ import asyncio
 import html
 import os
 import re
+import sys
 import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import cairosvg
 from textual.pilot import Pilot
+from textual.worker import WorkerCancelled
 
 from capacity_tui.tui.actions import VIEWS
 
@@ -31,6 +35,12 @@ training:
   tokens: 2.0e9
 parallelism: {zero: auto}
 hardware: {name: h100-sxm-80gb, devices: 8}
+"""
+SERVED = """
+model: {name: llama-3.3-70b}
+task: infer
+inference: {engine: vllm, batch: 64, ttft_seconds: 1}
+hardware: {name: h100-sxm-80gb, devices: 4}
 """
 TEXT = re.compile(r'<text(?P<before>[^>]*? )x="(?P<x>[\d.]+)"(?P<after>[^>]*textLength[^>]*)>(?P<content>[^<]*)</text>')
 BRAILLE = re.compile("[\u2801-\u28ff]")
@@ -49,6 +59,7 @@ class Picture:
     keys: tuple[str, ...] = ()
     seconds: float = 0
     ascii_only: bool = False
+    plan: str = PLAN
 
 
 PICTURES = (
@@ -60,6 +71,10 @@ PICTURES = (
     Picture("map", keys=("3", "b", "2", "number_sign")),
     Picture("start", keys=("i",)),
     Picture("pick-hardware", keys=("H", "h", "2", "0", "0")),
+    Picture("ladder", keys=("2", "M")),
+    Picture("export", keys=("E",)),
+    Picture("charts", keys=("space", "s", "v")),
+    Picture("missed-limit", plan=SERVED),
     Picture("palette", keys=("ctrl+p", "q", "w", "e", "n")),
     Picture("help", keys=("question_mark",)),
     Picture("light", theme="light"),
@@ -78,7 +93,8 @@ async def settle(pilot: Pilot[None]) -> None:
     for _ in range(4):
         waiting = [worker for worker in pilot.app.workers if worker.group != "live"]
         if waiting:
-            await pilot.app.workers.wait_for_complete(waiting)
+            with suppress(WorkerCancelled):  # a newer question took its place
+                await pilot.app.workers.wait_for_complete(waiting)
         await pilot.pause(0.2)
 
 
@@ -88,7 +104,7 @@ async def take(picture: Picture) -> None:
     from capacity_tui.tui.settings import Settings
 
     settings = Settings(theme=picture.theme, glyphs="braille", hint=False, live_seconds=0.5)
-    app = CapacityApp(source=PLAN, settings=settings, ascii_only=picture.ascii_only)
+    app = CapacityApp(source=picture.plan, settings=settings, ascii_only=picture.ascii_only)
     async with app.run_test(size=picture.size) as pilot:
         await settle(pilot)
         await pilot.press(*picture.keys)
@@ -124,17 +140,17 @@ def write_report() -> None:
     run_command(["plan", str(plan), "-o", str(FOLDER / "report.html")])
 
 
-def main() -> None:
-    """Take all pictures with settings of their own."""
+def main(names: Sequence[str]) -> None:
+    """Take the pictures of some names, or all, with settings of their own."""
     with tempfile.TemporaryDirectory() as folder:
         for name in ("CONFIG", "DATA", "STATE"):
             os.environ[f"CAPACITY_TUI_{name}"] = str(Path(folder) / name)
         os.environ["CAPACITY_TUI_HISTORY"] = "off"
         os.environ["PATH"] = str(Path(folder) / "no-programs")  # no batch system and no driver of this machine
         write_report()
-        for picture in PICTURES:
+        for picture in (one for one in PICTURES if not names or one.name in names):
             asyncio.run(take(picture))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
