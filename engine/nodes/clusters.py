@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -159,7 +160,7 @@ def detect_cluster(
 
     Args:
         name: what plans are to call the cluster.
-        seconds: how long each node has.
+        seconds: how long each node has, or each question to an API server.
         progress: gets how many nodes have answered, of how many.
         cancelled: when set, nodes that have not answered are given up.
 
@@ -167,7 +168,7 @@ def detect_cluster(
         CapacityError: the nodes are unknown, or none of them answers.
     """
     if isinstance(launcher, Kubernetes):
-        return launcher.inventory(name)
+        return Kubernetes(replace(launcher.kubectl, seconds=seconds)).inventory(name)
     names = launcher.nodes()
     holders = _holders(launcher)
     facts_by_node: dict[str, NodeFacts] = {}

@@ -16,8 +16,8 @@ from capacity_tui.engine.units import format_bytes
 MEMORY, NETWORK, DEVICES = "memory", "network", "devices"
 """Traits that distinguish kinds of nodes."""
 
-PARTITIONED = "partitioned"
-"""Trait of nodes whose drivers can cut devices into parts."""
+PARTITIONED, WHOLE = "partitioned", "no"
+"""Trait of nodes whose drivers can cut devices into parts, and what it is of those whose devices are not."""
 
 _RDMA = ("infiniband", "roce")
 
@@ -108,7 +108,7 @@ def facts_of(node: str, machine: Machine, errors: Mapping[int, int], holders: tu
         "driver": _common_text(device.driver for device in devices),
         "runtime": _common_text(device.runtime for device in devices),
         "power limit": _common_text(device.power_limit_watts.map(lambda watts: f"{watts:.0f} W") for device in devices),
-        PARTITIONED: _common_text(device.mig_enabled.map(lambda on: "yes" if on else "no") for device in devices),
+        PARTITIONED: _common_text(device.mig_enabled.map(lambda on: "yes" if on else WHOLE) for device in devices),
         "kernel": _text(machine.platform.release),
     }
     return NodeFacts(

@@ -1,4 +1,4 @@
-"""A ``kubectl`` that answers from files as the documentation of Kubernetes 1.34, JobSet 0.10 and Kueue 0.14 has it.
+"""A ``kubectl`` that answers from files, as one that was tried with Kubernetes 1.36, JobSet 0.11 and Kueue 0.13 does.
 
 Its folder is beside it: ``KIND.json`` holds the objects of a kind, ``log-POD`` what a pod printed; ``asked`` gets every
 command. What has no file is a kind that the cluster does not know.

@@ -1,4 +1,9 @@
-"""Jobs of plans on Kubernetes, through a kubectl of recorded answers: rehearsed, created, followed, ended."""
+"""Jobs of plans on Kubernetes, through a kubectl that answers from files: rehearsed, created, followed, ended.
+
+How jobs go was recorded on 2026-11-27 from kube-apiserver, kube-controller-manager and kube-scheduler 1.36.2 with Kueue
+0.13.1 and JobSet 0.11.0, on nodes without a kubelet: what it says of pods was patched. ``job`` waits for its quota and
+is evicted, ``preempt`` loses its quota as its queue is drained, ``jobset`` loses one of two pods to an eviction.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +27,12 @@ from capacity_tui.engine.present.frameworks.launchers import newest_checkpoint, 
 from capacity_tui.engine.solve import answer, plan_of_line
 from capacity_tui.tui.cli import main
 from tests.nodes import fake_kubectl
-from tests.nodes.test_kubernetes import node
+from tests.nodes.test_kubernetes import node, recording
 
 JOBS, JOB_SETS = "jobs.batch", "jobsets.jobset.x-k8s.io"
+KINDS = (JOBS, JOB_SETS, "workloads.kueue.x-k8s.io")
+TIME = "computation.estimated_train_time_seconds"
+LIVES: dict[str, list[dict[str, Any]]] = json.loads(recording("kubernetes_jobs.json"))
 MADE = {"app.kubernetes.io/managed-by": "capacity-tui"}
 TRAIN = ("--", "python", "train.py", "--resume", "{run.checkpoint}", "--batch", "{training.micro_batch}")
 
@@ -84,20 +92,6 @@ def submitted(capsys: pytest.CaptureFixture[str], plan: str, *words: str, code: 
     assert main(asked) == code
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
-
-
-def pod(number: int, phase: str, job: str = "run", **status: Any) -> dict[str, Any]:
-    state = {"Running": "running", "Pending": "waiting"}.get(phase, "terminated")
-    moment = {"startedAt": f"2026-01-01T0{number}:00:00Z", "finishedAt": f"2026-01-01T0{number}:30:00Z", "exitCode": 0}
-    return {
-        "metadata": {
-            "name": f"{job}-{number}",
-            "labels": {**MADE, "batch.kubernetes.io/job-name": job},
-            "creationTimestamp": f"2026-01-01T0{number}:00:00Z",
-        },
-        "spec": {"nodeName": "a", "containers": [{"resources": {"limits": {"nvidia.com/gpu": "8"}}}]},
-        "status": {"phase": phase, "containerStatuses": [{"state": {state: moment}}], **status},
-    }
 
 
 def test_a_rehearsal_shows_the_manifest_and_creates_nothing(
@@ -160,63 +154,91 @@ def test_why_no_queue_takes_a_job_is_told(
     assert "forbidden" in why_not(plans[8])[0]
 
 
-def test_a_job_is_followed_over_an_eviction_with_all_that_it_prints(
+@pytest.mark.parametrize(
+    ("life", "states"),
+    [
+        (
+            "job",
+            [
+                ("PENDING", 1, "waits for the quota of team: couldn't assign flavors to pod set main: insufficient"),
+                ("RUNNING", 1, ""),
+                ("PREEMPTED", 1, "EvictionByEvictionAPI"),
+                ("PENDING", 2, ""),
+                ("RUNNING", 2, ""),
+                ("COMPLETED", 2, ""),
+            ],
+        ),
+        (
+            "preempt",
+            [("RUNNING", 1, ""), ("PENDING", 2, "waits for the quota of team: ClusterQueue"), ("RUNNING", 2, "")],
+        ),
+        (
+            "jobset",
+            [("RUNNING", 1, ""), ("PREEMPTED", 1, "EvictionByEvictionAPI"), ("RUNNING", 2, ""), ("COMPLETED", 2, "")],
+        ),
+    ],
+)
+def test_a_job_is_followed_over_what_takes_its_nodes_away(
+    cluster: Cluster, life: str, states: list[tuple[str, int, str]]
+) -> None:
+    moments = LIVES[life]
+
+    def happen() -> Iterator[None]:
+        for moment in moments:
+            for kind in (*KINDS, "pods"):
+                cluster.set(kind, *moment[kind])
+            yield
+
+    events = happen()
+    next(events)
+    found = []
+    for state, _ in zip(follow_job(queue_of(Kubernetes()), "run", lambda: False, 0.0), moments, strict=False):
+        found.append(state)
+        next(events, None)
+    assert [(each.state, each.turns) for each in found] == [state[:2] for state in states]
+    assert all(each.reason.startswith(reason) for each, (_, _, reason) in zip(found, states, strict=True))
+    assert {each.on_nodes for each in found if each.state == "RUNNING"} <= {"a", "b", "a,b"}
+    assert found[-1].misses_turns, "the pods of the first turn are gone"
+
+
+def test_what_the_pods_of_a_job_print_is_told_with_what_a_broken_connection_kept_back(
     cluster: Cluster, plans: dict[int, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = submitted(capsys, plans[8], "--submit", "--name", "run", *TRAIN[:3])["job"]
-    assert job == "run"
     with pytest.raises(QueueError, match="there already"):
         queue_of(Kubernetes()).submit((cluster.folder / "given").read_text())
-    gone = pod(
-        1, "Failed", conditions=[{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}]
-    )
-    refused = {
-        "type": "PodScheduled",
-        "status": "False",
-        "message": "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",
-    }
-    (cluster.folder / "log-run-1").write_text(
+    (made,) = cluster.get(JOBS)
+    runs, _, _, again, complete = LIVES["job"][1:]
+    first, second = (moment["pods"][0]["metadata"]["name"] for moment in (runs, again))
+    (cluster.folder / f"log-{first}").write_text(
         "2026-01-01T00:00:01.5Z one\n2026-01-01T00:00:01.50001Z two\nBREAK\n2026-01-01T00:00:01.6Z three\n"
     )
-    (cluster.folder / "log-run-2").write_text("2026-01-01T02:00:01Z four\n")
-    moments: list[list[dict[str, Any]]] = [
-        [pod(1, "Pending", conditions=[refused])],
-        [pod(1, "Running")],
-        [gone],
-        [gone, pod(2, "Running")],
-        [gone, pod(2, "Succeeded")],
-    ]
-
-    def happen() -> Iterator[None]:
-        for number, pods in enumerate(moments):
-            cluster.set("pods", *pods)
-            if number == len(moments) - 1:
-                (made,) = cluster.get(JOBS)
-                end = {"conditions": [{"type": "Complete", "status": "True"}], "completionTime": "2026-01-01T02:30:00Z"}
-                cluster.set(JOBS, {**made, "status": end})
-            yield
-
-    events, lines = happen(), list[str]()
-    next(events)
-    states = []
-    for state in follow_job(queue_of(Kubernetes()), job, lambda: False, 0.0, lines.append):
-        states.append((state.state, state.turns, state.reason))
-        next(events, None)
-    assert [each[:2] for each in states] == [
-        ("PENDING", 1),
-        ("RUNNING", 1),
-        ("PREEMPTED", 1),
-        ("RUNNING", 2),
-        ("COMPLETED", 2),
-    ]
-    assert (states[0][2], states[2][2]) == (refused["message"], "EvictionByEvictionAPI")
+    (cluster.folder / f"log-{second}").write_text("2026-01-01T02:00:01Z four\n")
+    lines: list[str] = []
+    follows = follow_job(queue_of(Kubernetes()), job, lambda: False, 0.0, lines.append)
+    for moment in (runs, again, complete):
+        cluster.set("pods", *moment["pods"])
+        cluster.set(JOBS, *({**each, "metadata": made["metadata"]} for each in moment[JOBS]))
+        state = next(follows)
+    assert list(follows) == []
     assert lines == ["one", "two", "three", "four"]
-    listed = list_jobs(queue_of(Kubernetes()))
-    ((kept, entry),) = listed.newly_ended
-    assert entry.actual["computation.estimated_train_time_seconds"] == 2 * 1800
-    assert kept.job == "run"
-    assert main(["cluster", "jobs", "--kubernetes", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["jobs"][0]["gpus"] is None, "what the server does not say is not known"
+    assert state.is_over
+
+
+def test_the_time_of_a_job_is_measured_where_no_turn_is_forgotten(
+    cluster: Cluster, plans: dict[int, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    submitted(capsys, plans[8], "--submit", "--name", "run", *TRAIN[:3])
+    (made,) = cluster.get(JOBS)
+    (complete,), (pod,) = LIVES["job"][-1][JOBS], LIVES["job"][-1]["pods"]
+    complete["metadata"]["uid"] = made["metadata"]["uid"]
+    cluster.set("pods", pod)
+    for start, figures in ((complete["status"]["startTime"], {}), (pod["metadata"]["creationTimestamp"], {TIME: 5.0})):
+        cluster.set(JOBS, {**complete, "status": {**complete["status"], "startTime": start}})
+        listed = list_jobs(queue_of(Kubernetes()))
+        assert bool(listed.notes) is not bool(figures)
+        ((kept, entry),) = listed.newly_ended
+        assert (kept.job, entry.actual) == ("run", figures)
 
 
 def test_only_what_was_submitted_from_here_is_ended(

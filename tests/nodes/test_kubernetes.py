@@ -1,4 +1,8 @@
-"""A cluster of Kubernetes is what its API server tells kubectl, here a script with recorded answers."""
+"""A cluster of Kubernetes is what its API server tells kubectl, here a script that answers from files.
+
+``kubernetes_cluster.json`` was recorded on 2026-11-27 from kube-apiserver 1.36.2 with Kueue 0.13.1; its nodes were made
+by hand, with the labels that GPU feature discovery writes. Labels and conditions that are not read are left out.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,11 @@ from capacity_tui.tui.cli import main
 
 PRODUCT = "NVIDIA-H100-80GB-HBM3"
 FakeKubectl = Callable[[str], None]
+
+
+def recording(name: str) -> str:
+    """Return a recorded answer of API servers."""
+    return (Path(__file__).parent / "recordings" / name).read_text()
 
 
 def node(name: str, gpus: int = 8, ready: str = "True", **changes: Any) -> dict[str, Any]:
@@ -101,63 +110,54 @@ def test_cordons_taints_missing_devices_and_parts_are_told(kubectl: FakeKubectl,
     assert cut.devices == 8
 
 
-def test_what_pods_have_and_what_queues_may_have_are_told(
+def test_a_recorded_cluster_is_told_with_what_pods_have_and_what_queues_may_have(
     kubectl: FakeKubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str], own_folders: Path
 ) -> None:
-    def asks(**resources: str) -> dict[str, Any]:
-        return {
-            "resources": {"limits": {f"nvidia.com/{key.replace('_', '-')}": value for key, value in resources.items()}}
-        }
-
-    quotas = [{"name": "nvidia.com/gpu", "nominalQuota": 8}, {"name": "cpu", "nominalQuota": "64"}]
-    used = [{"name": "nvidia.com/gpu", "total": "6"}]
-    sliced = node(
-        "sliced", 56, capacity={"nvidia.com/gpu": "56"}, labels={"nvidia.com/gpu.product": f"{PRODUCT}-MIG-1g.10gb"}
-    )
-    mixed = {"nvidia.com/mig-1g.10gb": "7"}
-    answers: dict[str, list[dict[str, Any]]] = {
-        "nodes": [node("a"), node("b"), node("cut", 7, allocatable=mixed), sliced],
-        "pods": [
-            {
-                "spec": {
-                    "nodeName": "a",
-                    "containers": [asks(gpu="2"), asks(gpu="1")],
-                    "initContainers": [asks(gpu="4")],
-                }
-            },
-            {"spec": {"nodeName": "a", "containers": [{}]}},
-            {"spec": {"nodeName": "cut", "containers": [asks(mig_1g_10gb="3")]}},
-            {"spec": {"nodeName": "sliced", "containers": [asks(gpu="5")]}},
-            {"spec": {"containers": [asks(gpu="8")]}},
-        ],
-        "localqueues.kueue.x-k8s.io": [
-            {"metadata": {"name": "q", "namespace": "team"}, "spec": {"clusterQueue": "all"}}
-        ],
-        "clusterqueues.kueue.x-k8s.io": [
-            {
-                "metadata": {"name": "all"},
-                "spec": {
-                    "cohort": "lab",
-                    "stopPolicy": "Hold",
-                    "resourceGroups": [{"flavors": [{"name": "h100", "resources": quotas}]}],
-                },
-                "status": {"flavorsReservation": [{"name": "h100", "resources": used}], "pendingWorkloads": 3},
-            }
-        ],
-    }
-    answers["pods"][2]["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/mig-1g.10gb": "3"}
-    for kind, items in answers.items():
+    for kind, items in json.loads(recording("kubernetes_cluster.json")).items():
         (tmp_path / f"{kind}.json").write_text(json.dumps({"items": items}))
     kubectl(f'while [ "${{1#--}}" != "$1" ]; do shift; done; cat {tmp_path}/$2.json')
     found = detect_cluster(Kubernetes(), "mine")
-    assert {facts.node: facts.used for facts in found.nodes} == {"a": 4, "b": 0, "cut": 0, "sliced": None}
-    assert [facts.used_slices for facts in found.nodes] == [{}, {}, {"1g.10gb": 3}, {"1g.10gb": 5}]
-    assert found.nodes[3].traits["partitioned"] == "56 x 1g.10gb"
-    (queue,) = found.queues
-    assert (queue.quota, queue.borrows, queue.used, queue.pending, queue.why_held) == (8, None, 6, 3, "stopped: Hold")
+    used = {"a": 4, "b": 8, "cut": 0, "drained": 0, "l4": 0, "odd": 0, "sliced": None}
+    assert {facts.node: facts.used for facts in found.nodes} == used
+    assert {facts.node: facts.used_slices for facts in found.nodes if facts.used_slices} == {
+        "cut": {"1g.10gb": 3},
+        "sliced": {"1g.10gb": 5},
+    }
+    assert [facts.node for facts in found.nodes if not facts.takes_jobs] == ["drained", "odd"]
+    assert {facts.node: facts.devices for facts in found.nodes if facts.devices != 8} == {
+        "l4": 4,
+        "odd": 7,
+        "sliced": 0,
+    }
+    odd = {node: list(map(str, what)) for kind in found.kinds for node, what in kind.odd.items()}
+    assert odd["cut"] == ["partitioned 7 x 1g.10gb, others no"]
+    assert "a" not in odd, "it is as most are"
+    cold, team = found.queues
+    assert (cold.quota, cold.why_held) == (4, "stopped: Hold")
+    assert (team.quota, team.used, team.pending, team.why_held) == (8, 8, 1, "")
+    assert team.borrows == 0, "it may borrow 8, but nobody in its cohort lends any"
     assert main(["cluster", "detect", "--kubernetes", "--dry-run"]) == 0
     shown = capsys.readouterr().out
-    assert all(words in shown for words in ("used: 4 of", "used: cut: 3 x 1g.10gb", "no limit"))
+    assert all(words in shown for words in ("used: 12 of", "used: cut: 3 x 1g.10gb", "no answer: lost"))
+
+
+def test_what_a_queue_may_borrow_is_what_others_of_its_cohort_lend(kubectl: FakeKubectl, tmp_path: Path) -> None:
+    def queue(name: str, **quota: int) -> dict[str, Any]:
+        groups = [{"flavors": [{"name": "h100", "resources": [{"name": "nvidia.com/gpu", **quota}]}]}]
+        return {"metadata": {"name": name}, "spec": {"cohortName": "lab", "resourceGroups": groups}}
+
+    answers = {
+        "nodes": [node("a")],
+        "pods": [],
+        "localqueues.kueue.x-k8s.io": [{"metadata": {"name": "q"}, "spec": {"clusterQueue": "own"}}],
+        "clusterqueues.kueue.x-k8s.io": [queue("own", nominalQuota=8), queue("other", nominalQuota=16, lendingLimit=4)],
+        "cohorts.kueue.x-k8s.io": [],
+    }
+    kubectl(f'while [ "${{1#--}}" != "$1" ]; do shift; done; cat {tmp_path}/$2.json')
+    for cohorts, borrows in ([], 4), ([{"metadata": {"name": "lab"}}], None):
+        for kind, items in {**answers, "cohorts.kueue.x-k8s.io": cohorts}.items():
+            (tmp_path / f"{kind}.json").write_text(json.dumps({"items": items}))
+        assert detect_cluster(Kubernetes(), "mine").queues[0].borrows == borrows
 
 
 def test_what_may_not_be_read_leaves_the_rest(kubectl: FakeKubectl, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def answered(line: str) -> Answer:
     return answer(fill(plan_of_line(read_line(line)).plan, "balanced").plan, None, CATALOG)
 
 
+@cache
 def files_of(line: str, target: str, wishes: Wishes | None = None) -> Mapping[str, str]:
     return export_files(target, answered(line), CATALOG, *([] if wishes is None else [wishes]))
 
@@ -102,7 +103,9 @@ def test_clouds_are_asked_for_the_devices_of_a_node_and_spot_capacity_recovers()
     line = "qwen2.5-7b 16xh200 4k 1B pricing.spot=true"
     sky, run = (yaml.safe_load(files_of(line, target)[f"{target}.yaml"]) for target in ("skypilot", "dstack"))
     assert (sky["resources"]["accelerators"], sky["num_nodes"]) == ("H200:8", 2)
-    assert sky["resources"]["any_of"][0] == {"use_spot": True}
+    assert sky["resources"]["any_of"] == [
+        {"accelerators": f"{device}:8", "use_spot": spot} for device in ("H200", "B200") for spot in (True, False)
+    ], "what holds the plan, no slower and no dearer"
     assert "$SKYPILOT_NODE_RANK" in sky["run"]
     assert run["resources"]["gpu"] == {"name": "H200", "memory": "140GB", "count": 8}
     assert (run["nodes"], run["spot_policy"]) == (2, "spot")
@@ -128,7 +131,8 @@ def test_tasks_of_others_are_imported_with_what_their_shells_run(tmp_path: Path)
     sky, run = tmp_path / "sky.yaml", tmp_path / "run.yaml"
     train = "sft.py --model_name_or_path meta-llama/Llama-3.1-8B --per_device_train_batch_size 2 --bf16 --max_steps 9"
     sky.write_text(
-        "resources: {accelerators: {A100-80GB: 8}, use_spot: true}\nnum_nodes: 2\nrun: |\n"
+        "resources: {any_of: [{accelerators: {A100-80GB: 8}, use_spot: true}, {accelerators: H100:8}]}\n"
+        "num_nodes: 2\nrun: |\n"
         f"  torchrun --nnodes=$SKYPILOT_NUM_NODES --nproc-per-node=$SKYPILOT_NUM_GPUS_PER_NODE {train}\n"
     )
     run.write_text(
@@ -140,6 +144,12 @@ def test_tasks_of_others_are_imported_with_what_their_shells_run(tmp_path: Path)
     assert trained.pricing.spot
     assert trained.training.micro_batch == 2
     assert (served.task, served.hardware.devices, served.parallelism.tp) == ("infer", 4, 4)
+
+
+def test_texts_that_other_readers_of_yaml_take_for_numbers_are_quoted() -> None:
+    wishes = Wishes(("python", "train.py", "--lr", "1e-4", "--seed", "0o17", "--name", "v1"))
+    text = files_of(LINES[0], "kubernetes", wishes)["trainjob.yaml"]
+    assert all(f"- {word}\n" in text for word in ("'1e-4'", "'0o17'", "v1"))
 
 
 def test_what_a_target_cannot_run_is_refused_with_what_can() -> None:

@@ -6,14 +6,21 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
-from threading import Event, Thread
 
 from pydantic import BaseModel, Field
 
 from capacity_tui.engine.errors import PlanError, QueueError
 from capacity_tui.engine.nodes.jobs.job_request import time_of
+from capacity_tui.engine.nodes.jobs.pod_output import PodOutput
 from capacity_tui.engine.nodes.jobs.queues import QueuedJob
-from capacity_tui.engine.nodes.kubernetes import Container, Kubectl, KubectlError, LineStream, devices_of
+from capacity_tui.engine.nodes.kubernetes import (
+    Admission,
+    Container,
+    Kubectl,
+    KubectlError,
+    admissions,
+    devices_of,
+)
 
 MADE = "app.kubernetes.io/managed-by=capacity-tui"
 """Label of what the exports write."""
@@ -25,6 +32,9 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _DISRUPTED = "DisruptionTarget"
 _FAILURES = {"DeadlineExceeded": "TIMEOUT"}
 _LONGEST_REASON = 160
+_ADMITTED = Admission("", 0)
+_CREATION_SECONDS = 30.0
+"""In which a job that may begin has its first pod; controllers take one or two."""
 
 
 class _Condition(BaseModel):
@@ -187,7 +197,15 @@ class KubernetesQueue:
         workloads = [job for kind in _KINDS for job in self._workloads(kind, *selection)]
         chosen = [job for job in workloads if not names or job.metadata.name in names]
         chosen.sort(key=lambda job: job.metadata.created, reverse=True)
-        return tuple(_queued(job, _own(pods, job.metadata.name)) for job in chosen), ()
+        waits = any(QUEUE in job.metadata.labels for job in chosen)
+        admitted = admissions(self._kubectl) if waits else {}
+        queued = tuple(
+            _queued(job, _own(pods, job.metadata.name), admitted.get(job.metadata.uid, _ADMITTED)) for job in chosen
+        )
+        forgotten = [job.id for job in queued if job.misses_turns]
+        return queued, (
+            f"{', '.join(forgotten)}: turns before the last are forgotten, with their time",
+        ) if forgotten else ()
 
     def job_now(self, job: str) -> QueuedJob | None:
         """Return a job that was written here."""
@@ -232,13 +250,16 @@ def _own(pods: Sequence[_Pod], name: str) -> list[_Pod]:
     return sorted(own, key=lambda pod: (pod.metadata.created, pod.metadata.name))
 
 
-def _queued(job: _Workload, pods: Sequence[_Pod]) -> QueuedJob:
+def _queued(job: _Workload, pods: Sequence[_Pod], admission: Admission) -> QueuedJob:
     inner = job.spec.replicated[0].template.spec if job.spec.replicated else job.spec
     first = [pod for pod in pods if pod.metadata.annotations.get(_INDEX, "0") == "0"]
     active = [pod for pod in pods if pod.is_active and not pod.metadata.deleted]
     last = first[-1] if first else None
-    state, reason = _state(job, active, last)
+    leaving = next((pod for pod in pods if pod.is_active and pod.metadata.deleted and pod.disruption), None)
+    state, reason = _state(job, active, leaving or last, admission)
     done = None if last is None else last.main.get("terminated")
+    restarts = max(job.status.restarts, admission.evictions)
+    forgotten = max(_forgotten(job, first), restarts + 1 - len(first))
     per_node = sum(map(devices_of, inner.template.spec.containers))
     end = job.status.end or (done.end if done and state not in ("RUNNING", "PENDING") else "")
     return QueuedJob(
@@ -251,18 +272,26 @@ def _queued(job: _Workload, pods: Sequence[_Pod]) -> QueuedJob:
         seconds=sum(map(_seconds, first)),
         limit_seconds=inner.limit,
         submitted=_local(job.metadata.created),
-        start=_local(job.status.start),
+        start=None if state == "PENDING" else _local(job.status.start),
         end=_local(end),
         reason=reason[:_LONGEST_REASON],
         gpus=per_node * inner.parallelism or None,
-        turns=max(1, len(first), job.status.restarts + 1),
+        turns=max(1, restarts + 1, len(first) + forgotten),
         exit_code=None if done is None or state in ("RUNNING", "PENDING") else done.code,
         uid=job.metadata.uid,
+        misses_turns=bool(first) and forgotten > 0,
         printed_by=last.metadata.name if last and last.main.keys() & {"running", "terminated"} else "",
     )
 
 
-def _state(job: _Workload, active: Sequence[_Pod], last: _Pod | None) -> tuple[str, str]:
+def _forgotten(job: _Workload, first: Sequence[_Pod]) -> int:
+    """Return at least how many turns are not known any more: a pod that is evicted is deleted."""
+    began = _moment(job.status.start)
+    oldest = _moment(first[0].metadata.created) if first else None
+    return 0 if began is None or oldest is None else int((oldest - began).total_seconds() > _CREATION_SECONDS)
+
+
+def _state(job: _Workload, active: Sequence[_Pod], last: _Pod | None, admission: Admission) -> tuple[str, str]:
     """Return the state of a job in Slurm's words, and why it waits or failed."""
     ended = [condition for condition in job.status.conditions if condition.status == "True"]
     if any(condition.type in ("Complete", "Completed") for condition in ended):
@@ -271,17 +300,19 @@ def _state(job: _Workload, active: Sequence[_Pod], last: _Pod | None) -> tuple[s
         return _FAILURES.get(failed.reason, "FAILED"), failed.message or failed.reason
     if job.metadata.deleted:
         return "COMPLETING", "it was told to end"
-    if active and all("running" in pod.main for pod in active):
+    is_left = last is not None and bool(last.metadata.deleted)
+    if active and not is_left and all("running" in pod.main for pod in active):
         return "RUNNING", ""
-    if not active and last is not None and last.disruption and not job.spec.suspend:
+    if (is_left or not active) and last is not None and last.disruption and not job.spec.suspend:
         return "PREEMPTED", last.disruption
-    return "PENDING", _why_waiting(job, active)
+    return "PENDING", _why_waiting(job, active, admission)
 
 
-def _why_waiting(job: _Workload, active: Sequence[_Pod]) -> str:
+def _why_waiting(job: _Workload, active: Sequence[_Pod], admission: Admission) -> str:
     queue = job.metadata.labels.get(QUEUE)
     if job.spec.suspend:
-        return f"waits for the quota of {queue}" if queue else "suspended"
+        why = f": {admission.why_waiting}" if admission.why_waiting else ""
+        return f"waits for the quota of {queue}{why}" if queue else "suspended"
     return next(filter(None, map(_why_pod_waits, active)), "" if active else "no pod yet")
 
 
@@ -315,82 +346,3 @@ def _moment(text: str) -> datetime | None:
 def _local(text: str) -> str | None:
     moment = _moment(text)
     return None if moment is None else time_of(moment.astimezone().replace(tzinfo=None).isoformat())
-
-
-_RECONNECT_SECONDS = 1.0
-_LAST_WORDS_SECONDS = 10.0
-_DIGITS = 9
-
-
-class PodOutput:
-    """Writes what the first pod of a job prints, then the next one, and goes on where a connection broke."""
-
-    def __init__(self, kubectl: Kubectl, write: Callable[[str], None]) -> None:
-        self._kubectl, self._write = kubectl, write
-        self._pod = ""
-        self._reader: _PodReader | None = None
-
-    def __enter__(self) -> Callable[[QueuedJob], None]:
-        """Return what is told of the job at every poll."""
-        return self._look
-
-    def __exit__(self, *_: object) -> None:
-        """End the connection."""
-        if self._reader is not None:
-            self._reader.stop()
-
-    def _look(self, job: QueuedJob) -> None:
-        if self._reader is not None and (job.printed_by != self._pod or job.is_over):
-            self._reader.finish()
-            self._reader = None
-        if job.printed_by and job.printed_by != self._pod:
-            self._pod = job.printed_by
-            self._reader = _PodReader(self._kubectl, self._pod, self._write)
-            if job.is_over:
-                self._reader.finish()
-
-
-class _PodReader:
-    """Reads the output of one pod in a thread."""
-
-    def __init__(self, kubectl: Kubectl, pod: str, write: Callable[[str], None]) -> None:
-        self._kubectl, self._pod, self._write = kubectl, pod, write
-        self._is_over, self._is_stopped = Event(), Event()
-        self._stream: LineStream | None = None
-        self._thread = Thread(target=self._read, name=f"output of {pod}", daemon=True)
-        self._thread.start()
-
-    def finish(self) -> None:
-        """Wait for the last lines of a pod that is over."""
-        self._is_over.set()
-        self._thread.join(_LAST_WORDS_SECONDS)
-        self.stop()
-
-    def stop(self) -> None:
-        """Read no more."""
-        self._is_stopped.set()
-        self._is_over.set()
-        if self._stream is not None:
-            self._stream.end()
-        self._thread.join(_RECONNECT_SECONDS)
-
-    def _read(self) -> None:
-        last = ""
-        while not self._is_stopped.is_set():
-            is_final = self._is_over.is_set()
-            since = (f"--since-time={last}",) if last else ()
-            self._stream = self._kubectl.stream("logs", "--follow", "--timestamps", *since, f"pod/{self._pod}")
-            for line in self._stream:
-                stamp, _, text = line.partition(" ")
-                if _comparable(stamp) > _comparable(last):
-                    self._write(text)
-                    last = stamp
-            if is_final:
-                return
-            self._is_over.wait(_RECONNECT_SECONDS)
-
-
-def _comparable(stamp: str) -> str:
-    """Return a time in RFC 3339 with all digits of a second, so that later ones are larger."""
-    whole, _, rest = stamp.removesuffix("Z").partition(".")
-    return f"{whole}.{rest:0<{_DIGITS}}" if whole else ""

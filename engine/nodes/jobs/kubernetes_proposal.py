@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError, PlanError, QueueError
 from capacity_tui.engine.estimate import Answer
-from capacity_tui.engine.nodes.inventory import DeviceQueue, Inventory
+from capacity_tui.engine.nodes.inventory import PARTITIONED, WHOLE, DeviceQueue, Inventory, NodeFacts
 from capacity_tui.engine.nodes.jobs.job_request import JobRequest, Launch
 from capacity_tui.engine.nodes.jobs.partitions import PartitionCost, Prices, cost_on
 from capacity_tui.engine.nodes.jobs.proposal import JobProposal, JobSettings, Offer, remarks_of
@@ -121,7 +121,7 @@ def _reasons(queue: DeviceQueue, request: JobRequest, inventory: Inventory | Non
     known = [] if inventory is None else [node for node in inventory.nodes if node.device]
     if request.is_on_gpus and known:
         own = request.device.partition(" ")[0]
-        able = [node for node in known if node.device == own and node.devices >= request.per_node]
+        able = [node for node in _with_devices(known, own) if node.devices >= request.per_node]
         if len(able) < request.nodes:
             others = sorted({node.device for node in known if node.device != own})
             instead = f"; there are {', '.join(others)}" if others and not able else ""
@@ -148,9 +148,14 @@ def _rehearsed(kubectl: Kubectl, script: str) -> tuple[str, str]:
     return "", ""
 
 
+def _with_devices(nodes: Sequence[NodeFacts], device: str) -> list[NodeFacts]:
+    """Return the nodes that have a device, whole."""
+    return [node for node in nodes if node.device == device and node.traits.get(PARTITIONED, WHOLE) == WHOLE]
+
+
 def _free(request: JobRequest, inventory: Inventory) -> list[str]:
     """Return what of the nodes that a job takes is free now."""
     own = request.device.partition(" ")[0]
-    able = [node for node in inventory.nodes if node.device == own and node.used is not None]
+    able = [node for node in _with_devices(inventory.nodes, own) if node.takes_jobs and node.used is not None]
     free = sum(node.devices - (node.used or 0) >= request.per_node for node in able)
     return [f"{free} nodes are free for it now, {request.nodes} needed"] if able else []

@@ -30,6 +30,7 @@ class QueuedJob:
         energy_joules: over all turns; None where nothing measures that.
         exit_code: of it; None while it runs.
         uid: what tells it from another of the same name; empty where names are never used again.
+        misses_turns: whether the queue has forgotten some of its turns, and their time.
         printed_by: what prints its output now, such as a pod; empty where that is not read.
     """
 
@@ -50,6 +51,7 @@ class QueuedJob:
     energy_joules: float | None = None
     exit_code: int | None = None
     uid: str = ""
+    misses_turns: bool = False
     printed_by: str = ""
 
     @property

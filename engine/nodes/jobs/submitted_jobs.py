@@ -96,8 +96,8 @@ class SubmittedJob:
         return replace(self.entry, kind="run", actual=self.actual(job), details=details)
 
     def actual(self, job: QueuedJob) -> dict[str, float]:
-        """Return what was measured, by result key; nothing of a job that did not come to its end."""
-        if job.state != _DONE:
+        """Return what was measured, by result key; nothing of a job that did not end, or is known in part."""
+        if job.state != _DONE or job.misses_turns:
             return {}
         figures: dict[str, float] = {TRAIN_TIME: job.seconds}
         if job.energy_joules is not None:

@@ -1,6 +1,8 @@
 from .kubectl import Kubectl as Kubectl
 from .kubectl import KubectlError as KubectlError
 from .kubectl import LineStream as LineStream
+from .kueue import Admission as Admission
+from .kueue import admissions as admissions
 from .kueue import device_queues as device_queues
 from .nodes import Kubernetes as Kubernetes
 from .resources import Container as Container

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from pydantic import BaseModel, Field
 
 from capacity_tui.engine.nodes.inventory import DeviceQueue
 from capacity_tui.engine.nodes.kubernetes.kubectl import Kubectl, KubectlError, Model
 from capacity_tui.engine.nodes.kubernetes.resources import amount, is_device
+from capacity_tui.engine.record import dataclass
 
 _GROUP = "kueue.x-k8s.io"
 
 
+class _Owner(BaseModel):
+    uid: str
+
+
 class _Metadata(BaseModel):
     name: str
+    owners: tuple[_Owner, ...] = Field(default=(), alias="ownerReferences")
 
 
 class _Quota(BaseModel):
     name: str
     nominal: str | int = Field(default=0, alias="nominalQuota")
     borrowed_at_most: str | int | None = Field(default=None, alias="borrowingLimit")
+    lent_at_most: str | int | None = Field(default=None, alias="lendingLimit")
+
+    @property
+    def lent(self) -> int:
+        """What others of the cohort may have of it."""
+        return int(amount(self.nominal if self.lent_at_most is None else self.lent_at_most))
 
 
 class _Flavor(BaseModel):
@@ -37,6 +49,11 @@ class _Spec(BaseModel):
     cohort: str = ""
     cohort_name: str = Field(default="", alias="cohortName")
     stop: str = Field(default="None", alias="stopPolicy")
+
+    @property
+    def lender(self) -> str:
+        """The cohort that it borrows of; empty without one."""
+        return self.cohort_name or self.cohort
 
 
 class _Usage(BaseModel):
@@ -64,6 +81,14 @@ class _ClusterQueues(BaseModel):
     items: tuple[_ClusterQueue, ...]
 
 
+class _Cohort(BaseModel):
+    metadata: _Metadata
+
+
+class _Cohorts(BaseModel):
+    items: tuple[_Cohort, ...]
+
+
 class _LocalSpec(BaseModel):
     queue: str = Field(alias="clusterQueue")
     stop: str = Field(default="None", alias="stopPolicy")
@@ -82,6 +107,71 @@ class _LocalQueues(BaseModel):
     items: tuple[_LocalQueue, ...]
 
 
+class _Condition(BaseModel):
+    type: str
+    status: str = ""
+    message: str = ""
+
+
+class _Eviction(BaseModel):
+    count: int = 0
+
+
+class _Scheduling(BaseModel):
+    evictions: tuple[_Eviction, ...] = ()
+
+
+class _WorkloadStatus(BaseModel):
+    conditions: tuple[_Condition, ...] = ()
+    scheduling: _Scheduling = Field(default_factory=_Scheduling, alias="schedulingStats")
+
+
+class _Workload(BaseModel):
+    metadata: _Metadata
+    status: _WorkloadStatus = Field(default_factory=_WorkloadStatus)
+
+
+class _Workloads(BaseModel):
+    items: tuple[_Workload, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """How a job stands with its queue.
+
+    Attributes:
+        why_waiting: why it has no quota; empty where it has.
+        evictions: how often its quota was taken away again.
+    """
+
+    why_waiting: str
+    evictions: int
+
+
+def admissions(kubectl: Kubectl) -> Mapping[str, Admission]:
+    """Return how jobs of the namespace stand with their queues, by unique ids, as far as that can be read.
+
+    Raises:
+        KubectlError: kubectl is not there.
+    """
+    workloads = _read(kubectl, _Workloads, [], f"workloads.{_GROUP}")
+    return (
+        {owner.uid: _admission(workload) for workload in workloads.items for owner in workload.metadata.owners}
+        if workloads
+        else {}
+    )
+
+
+def _admission(workload: _Workload) -> Admission:
+    lacks = (
+        condition
+        for condition in workload.status.conditions
+        if condition.type == "QuotaReserved" and condition.status == "False"
+    )
+    evictions = sum(eviction.count for eviction in workload.status.scheduling.evictions)
+    return Admission(next((condition.message for condition in lacks), ""), evictions)
+
+
 def device_queues(kubectl: Kubectl, *, everywhere: bool = True) -> tuple[tuple[DeviceQueue, ...], tuple[str, ...]]:
     """Return the local queues of Kueue with the quotas behind them, and what of that could not be read.
 
@@ -98,7 +188,9 @@ def device_queues(kubectl: Kubectl, *, everywhere: bool = True) -> tuple[tuple[D
         return (), tuple(notes)
     shared = _read(kubectl, _ClusterQueues, notes, f"clusterqueues.{_GROUP}")
     behind = {queue.metadata.name: queue for queue in shared.items} if shared is not None else {}
-    return tuple(_queue(queue, behind) for queue in local.items), tuple(notes)
+    cohorts = _read(kubectl, _Cohorts, [], f"cohorts.{_GROUP}")
+    nested = {cohort.metadata.name for cohort in cohorts.items} if cohorts is not None else set()
+    return tuple(_queue(queue, behind, nested) for queue in local.items), tuple(notes)
 
 
 def _read(kubectl: Kubectl, model: type[Model], notes: list[str], *words: str) -> Model | None:
@@ -111,7 +203,7 @@ def _read(kubectl: Kubectl, model: type[Model], notes: list[str], *words: str) -
         return None
 
 
-def _queue(local: _LocalQueue, behind: Mapping[str, _ClusterQueue]) -> DeviceQueue:
+def _queue(local: _LocalQueue, behind: Mapping[str, _ClusterQueue], nested: Collection[str]) -> DeviceQueue:
     name, namespace = local.metadata.name, local.metadata.namespace
     shared = behind.get(local.spec.queue)
     stop = local.spec.stop if local.spec.stop != "None" or shared is None else shared.spec.stop
@@ -119,9 +211,12 @@ def _queue(local: _LocalQueue, behind: Mapping[str, _ClusterQueue]) -> DeviceQue
     if shared is None:
         return DeviceQueue(name=name, namespace=namespace, shared=local.spec.queue, why_held=held)
     quotas = list(_quotas(shared.spec.groups))
-    cohort = shared.spec.cohort_name or shared.spec.cohort
+    cohort = shared.spec.lender
     limits = [quota.borrowed_at_most for quota in quotas]
     most = None if None in limits else sum(int(amount(limit)) for limit in limits if limit is not None)
+    if cohort not in nested:  # a cohort with an object of its own has quotas of its own, or those of cohorts above it
+        lent = _lent(cohort, [queue for queue in behind.values() if queue is not shared])
+        most = lent if most is None else min(most, lent)
     return DeviceQueue(
         name=name,
         namespace=namespace,
@@ -138,6 +233,12 @@ def _queue(local: _LocalQueue, behind: Mapping[str, _ClusterQueue]) -> DeviceQue
         pending=shared.status.pending,
         why_held=held,
     )
+
+
+def _lent(cohort: str, others: Sequence[_ClusterQueue]) -> int:
+    """Return what the other queues of a cohort lend."""
+    own = (queue for queue in others if queue.spec.lender == cohort)
+    return sum(quota.lent for queue in own for quota in _quotas(queue.spec.groups))
 
 
 def _quotas(groups: Sequence[_ResourceGroup]) -> Iterator[_Quota]:

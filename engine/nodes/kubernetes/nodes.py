@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.machine import match_accelerator
-from capacity_tui.engine.nodes.inventory import DEVICES, MEMORY, PARTITIONED, Inventory, NodeFacts
+from capacity_tui.engine.nodes.inventory import DEVICES, MEMORY, PARTITIONED, WHOLE, Inventory, NodeFacts
 from capacity_tui.engine.nodes.kubernetes.kubectl import Kubectl
 from capacity_tui.engine.nodes.kubernetes.kueue import device_queues
 from capacity_tui.engine.nodes.kubernetes.resources import (
@@ -29,6 +29,9 @@ from capacity_tui.engine.units import format_bytes
 
 _MIB = 2**20
 _SLICED = "-MIG-"
+_CONDITIONS = "node.kubernetes.io/"
+_PREFERRED = "PreferNoSchedule"
+"""Effect of a taint that keeps nothing out."""
 
 
 class _Taint(BaseModel):
@@ -187,7 +190,8 @@ def _facts(node: _Node, used: Mapping[str, int] | None) -> NodeFacts:
     device, device_name = _device(product, int(memory_mib) * _MIB if memory_mib.isdecimal() and not parts else None)
     counted = _label(labels, "count")
     known = int(counted) if counted.isdecimal() and not is_sliced else 0
-    devices = max(there, known) if there or parts or product else 0
+    expected = max(there, known) if there or parts or product else 0
+    devices = expected if parts else usable
     memory = int(amount(capacity.get("memory", "0")))
     traits = {
         DEVICES: f"{devices} x {device_name}" if devices else "",
@@ -195,7 +199,8 @@ def _facts(node: _Node, used: Mapping[str, int] | None) -> NodeFacts:
         MEMORY: format_bytes(memory) if memory else "",
         "driver": _label(labels, "driver"),
         "runtime": _label(labels, "runtime"),
-        PARTITIONED: ", ".join(f"{count} x {key}" for key, count in sorted(parts.items())),
+        PARTITIONED: ", ".join(f"{count} x {key}" for key, count in sorted(parts.items()))
+        or (WHOLE if devices else ""),
     }
     return NodeFacts(
         node=node.metadata.name,
@@ -203,12 +208,12 @@ def _facts(node: _Node, used: Mapping[str, int] | None) -> NodeFacts:
         device_name=device_name,
         devices=devices,
         used=taken,
-        takes_jobs=not node.spec.unschedulable,
+        takes_jobs=not node.spec.unschedulable and all(taint.effect == _PREFERRED for taint in _taints(node)),
         used_slices={key: count for key, count in taken_parts.items() if count},
         memory_bytes=memory,
         processor_name=_label(labels, "machine"),
         traits={trait: value for trait, value in traits.items() if value},
-        troubles=tuple(_troubles(node, there, usable)),
+        troubles=tuple(_troubles(node, expected, devices)),
         holders=tuple(labels[key] for key in names().holders if key in labels),
     )
 
@@ -218,20 +223,26 @@ def _label(labels: Mapping[str, str], kind: str) -> str:
     return next((labels[key] for key in names().labels[kind] if labels.get(key)), "")
 
 
-def _troubles(node: _Node, there: int, usable: int) -> Iterator[str]:
+def _taints(node: _Node) -> Iterator[_Taint]:
+    """Yield the taints of a node that what is written here does not tolerate, but for those of its conditions."""
+    for taint in node.spec.taints:
+        if taint.key not in names().devices and not taint.key.startswith(_CONDITIONS):
+            yield taint
+
+
+def _troubles(node: _Node, expected: int, devices: int) -> Iterator[str]:
     if node.spec.unschedulable:
         yield "cordoned: it takes no new containers"
     for condition in node.status.conditions:
         if condition.type != "Ready" and condition.status == "True":
             yield f"{condition.type}: {condition.reason}" if condition.reason else condition.type
     tainted = defaultdict(list)
-    for taint in node.spec.taints:
-        if taint.key not in names().devices and not taint.key.startswith("node.kubernetes.io/"):
-            tainted[taint.effect].append(taint.key)
+    for taint in _taints(node):
+        tainted[taint.effect].append(taint.key)
     for effect, keys in tainted.items():
         yield f"tainted {effect}: {', '.join(keys)}"
-    if usable < there:
-        yield f"{usable} of {there} devices can be had"
+    if devices < expected:
+        yield f"{devices} of {expected} devices can be had"
 
 
 def _device(product: str, memory_bytes: int | None) -> tuple[str, str]:

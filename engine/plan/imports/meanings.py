@@ -294,7 +294,7 @@ def duration(value: Plain) -> object:
     return {names[match[2]]: int(number) if number.is_integer() else number}
 
 
-def accelerators(value: Plain) -> object:
+def accelerators(value: Plain) -> dict[str, object]:
     """Return the devices of a node as clouds write them: ``H100:8``, ``80GB:2``, by name, or of several the first."""
     if isinstance(value, dict) and "name" in value:
         value = ":".join(str(part) for part in (_first(value["name"]), value.get("count", 1)))
@@ -304,6 +304,17 @@ def accelerators(value: Plain) -> object:
     if not names:
         raise UnreadError("a device and its number, such as H100:8")
     return {Key.HARDWARE_NAME: names[0], "per_process": int(counts[0].partition("..")[0]) if counts else 1}
+
+
+def any_of(value: Plain) -> object:
+    """Return what the first of several sets of resources asks for, which are as good."""
+    first = _first(value)
+    if not isinstance(first, dict):
+        raise UnreadError("a list of resources, such as [{accelerators: H100:8}, {accelerators: H200:8}]")
+    asked = accelerators(first["accelerators"]) if first.get("accelerators") else {}
+    if first.get("use_spot") is True:
+        asked[Key.PRICING_SPOT] = True
+    return asked
 
 
 def _first(value: Plain) -> Plain:
@@ -343,6 +354,7 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "duration": duration,
         "gpt2_vocabulary": gpt2_vocabulary,
         "accelerators": accelerators,
+        "any_of": any_of,
     }
 )
 """By the name that tables use; each returns a value, values by field, or None for nothing."""

@@ -148,6 +148,9 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
 
 
 _Dumper.add_representer(str, _represent_text)
+# Numbers of YAML 1.2 that are texts in YAML 1.1, such as 1e-4: a text of theirs is quoted, for readers of either.
+_NUMBER = re.compile(r"(?:[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|0o[0-7]+)$")
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:float", _NUMBER, list("-+.0123456789"))
 
 
 def yaml_lines(data: Mapping[str, object]) -> str:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
+from itertools import product
 
 from capacity_tui.engine.catalog import Catalog, counted, named_release
 from capacity_tui.engine.estimate import Answer, figure
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, yaml_lines
-from capacity_tui.engine.present.frameworks.job import Job, layout_remarks
+from capacity_tui.engine.present.frameworks.exports import exported
+from capacity_tui.engine.present.frameworks.job import Job
 from capacity_tui.engine.present.frameworks.launchers import (
-    DEFAULT_COMMAND,
     PORT,
     newest_checkpoint,
     resuming,
     script_words,
 )
-from capacity_tui.engine.present.frameworks.serving import SERVERS, TENSORRT_OPTIONS, tensorrt_options
+from capacity_tui.engine.present.frameworks.serving import SERVERS
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard import CHECKPOINT
 from capacity_tui.engine.uncertainty import Interval
@@ -83,6 +83,7 @@ class Container:
         lines: commands of dstack.
         script: that of SkyPilot.
         variable: whether the command asks for the checkpoint in MODEL.
+        alternatives: other devices that run the same files, as clouds call them.
     """
 
     job: Job
@@ -95,6 +96,7 @@ class Container:
     weights_gib: float
     model_gib: float
     seconds: int | None
+    alternatives: tuple[str, ...] = ()
 
     @property
     def trains(self) -> bool:
@@ -263,6 +265,15 @@ class Container:
         return None if self.gpus is None else f"{self.gpu}:{self.gpus}"
 
     @property
+    def choices(self) -> list[dict[str, object]] | None:
+        """What SkyPilot may take as well: other devices, and capacity on demand where no spot capacity is left."""
+        devices = (self.gpu, *self.alternatives) if self.alternatives else ()
+        accelerators = [{"accelerators": f"{device}:{self.gpus}"} for device in devices] or [{}]
+        capacity = [{"use_spot": True}, {"use_spot": False}] if self.spot else [{}]
+        choices: list[dict[str, object]] = [{**one, **other} for one, other in product(accelerators, capacity)]
+        return choices if len(choices) > 1 else None
+
+    @property
     def variable(self) -> bool:
         """Whether the command asks for the checkpoint in MODEL."""
         return not self.trains and not self.job.on_hub
@@ -352,41 +363,3 @@ def object_name(text: str) -> str:
     """Return a text as Kubernetes names objects: lower case letters, digits and dashes, a letter first."""
     name = re.sub(r"[^a-z0-9]+", "-", text.casefold()).lstrip("-0123456789")[:LONGEST_NAME].strip("-")
     return name or "job"
-
-
-def kubernetes_files(heading: Sequence[str], container: Container) -> Iterator[tuple[str, str]]:
-    """Yield the manifests of a plan: a job and a TrainJob of what trains, a deployment or a group of what serves."""
-    several = container.nodes > 1
-    if container.trains:
-        yield "job.yaml", _manifests(heading, container, "kubernetes_jobset" if several else "kubernetes_job")
-        yield "trainjob.yaml", _manifests(heading, container, "kubernetes_trainjob")
-    elif several:
-        yield "leaderworkerset.yaml", _manifests(heading, container, "kubernetes_leaderworkerset", _SERVICE)
-    else:
-        yield "deployment.yaml", _manifests(heading, container, "kubernetes_deployment", _SERVICE)
-
-
-_SERVICE = "kubernetes_service"
-
-
-def one_file(block: str, name: str, heading: Sequence[str], container: Container) -> Iterator[tuple[str, str]]:
-    """Yield the one file of an orchestrator, by the rows of a block."""
-    yield name, as_yaml(heading, _remarks(container), exported(block, container.job, container=container))
-    if container.software == "tensorrt-llm" and not container.trains:
-        yield TENSORRT_OPTIONS, tensorrt_options(container.job)
-
-
-def _manifests(heading: Sequence[str], container: Container, *blocks: str) -> str:
-    first, *others = (exported(block, container.job, container=container) for block in blocks)
-    text = as_yaml(heading, _remarks(container), first)
-    return "---\n".join((text, *(yaml_lines(other) for other in others)))
-
-
-def _remarks(container: Container) -> list[str]:
-    remarks = list(layout_remarks(container.job))
-    if container.trains:
-        given = container.wishes.words
-        remarks += [] if given else [f"no command behind --: {' '.join(DEFAULT_COMMAND)} stands for your training"]
-    else:
-        remarks += SERVERS[container.software].remarks(container.job)
-    return remarks

@@ -8,23 +8,25 @@ from types import MappingProxyType
 
 from capacity_tui.engine.catalog import Catalog, named_release, nearest
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate import Answer, figure
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.estimate import Answer, Estimate, figure
+from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.imports import kept_plan
 from capacity_tui.engine.present.frameworks import trainer
-from capacity_tui.engine.present.frameworks.exports import script
-from capacity_tui.engine.present.frameworks.job import Job, job_of
-from capacity_tui.engine.present.frameworks.launchers import LAUNCHERS, launch_command
+from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, known_values, script, yaml_lines
+from capacity_tui.engine.present.frameworks.job import Job, job_of, layout_remarks
+from capacity_tui.engine.present.frameworks.launchers import DEFAULT_COMMAND, LAUNCHERS, launch_command
 from capacity_tui.engine.present.frameworks.orchestrators import (
     SPANS_NODES,
+    Container,
     Wishes,
     container_of,
-    kubernetes_files,
-    one_file,
 )
-from capacity_tui.engine.present.frameworks.serving import SERVERS, serving_files
+from capacity_tui.engine.present.frameworks.serving import SERVERS, TENSORRT_OPTIONS, serving_files, tensorrt_options
 from capacity_tui.engine.present.summary import headline
 from capacity_tui.engine.runs.guard import CHECKPOINT, filled_words, values_of
+from capacity_tui.engine.solve import EstimatedPlan
+from capacity_tui.engine.units import HOUR_SECONDS
 
 ORCHESTRATORS: Mapping[str, str] = MappingProxyType(
     {"kubernetes": "Kubernetes", "skypilot": "SkyPilot", "dstack": "dstack", "compose": "Docker Compose"}
@@ -87,9 +89,11 @@ def _files(
         words = filled_words(wishes.words, {**values, CHECKPOINT: f"{{{CHECKPOINT}}}"})
         container = container_of(answer, job, catalog, replace(wishes, words=words))
         if target == "kubernetes":
-            yield from kubernetes_files(heading, container)
+            yield from _kubernetes_files(heading, container)
         else:
-            yield from one_file(target, f"{target}.yaml", heading, container)
+            if target == "skypilot":
+                container = replace(container, alternatives=tuple(_alternatives(answer, container, catalog)))
+            yield from _one_file(target, f"{target}.yaml", heading, container)
     elif target in LAUNCHERS:
         body = launch_command(target, job, filled_words(wishes.words, values))
         yield f"{target}.sh", script([*heading, f"Written for {LAUNCHERS[target]}."], [], body)
@@ -99,6 +103,77 @@ def _files(
             yield trainer.DEEPSPEED_FILE, trainer.deepspeed_config(job)
     else:
         yield from serving_files(target, job)
+
+
+def _kubernetes_files(heading: Sequence[str], container: Container) -> Iterator[tuple[str, str]]:
+    """Yield the manifests of a plan: a job and a TrainJob of what trains, a deployment or a group of what serves."""
+    several = container.nodes > 1
+    if container.trains:
+        yield "job.yaml", _manifests(heading, container, "kubernetes_jobset" if several else "kubernetes_job")
+        yield "trainjob.yaml", _manifests(heading, container, "kubernetes_trainjob")
+    elif several:
+        yield "leaderworkerset.yaml", _manifests(heading, container, "kubernetes_leaderworkerset", _SERVICE)
+    else:
+        yield "deployment.yaml", _manifests(heading, container, "kubernetes_deployment", _SERVICE)
+
+
+_SERVICE = "kubernetes_service"
+
+
+def _one_file(block: str, name: str, heading: Sequence[str], container: Container) -> Iterator[tuple[str, str]]:
+    """Yield the one file of an orchestrator, by the rows of a block."""
+    yield name, as_yaml(heading, _remarks(container), exported(block, container.job, container=container))
+    if container.software == "tensorrt-llm" and not container.trains:
+        yield TENSORRT_OPTIONS, tensorrt_options(container.job)
+
+
+def _manifests(heading: Sequence[str], container: Container, *blocks: str) -> str:
+    first, *others = (exported(block, container.job, container=container) for block in blocks)
+    text = as_yaml(heading, _remarks(container), first)
+    return "---\n".join((text, *(yaml_lines(other) for other in others)))
+
+
+def _remarks(container: Container) -> list[str]:
+    remarks = list(layout_remarks(container.job))
+    if container.trains:
+        given = container.wishes.words
+        remarks += [] if given else [f"no command behind --: {' '.join(DEFAULT_COMMAND)} stands for your training"]
+    else:
+        remarks += SERVERS[container.software].remarks(container.job)
+    if container.alternatives:
+        devices = ", ".join(container.alternatives)
+        remarks.append(f"{devices}: as good where there is no {container.gpu}, no slower and no dearer by known prices")
+    return remarks
+
+
+def _alternatives(answer: Answer, container: Container, catalog: Catalog) -> Iterator[str]:
+    """Yield devices, as clouds call them, that hold the plan as surely in its layout, no slower and for no more money.
+
+    A cloud takes the cheapest hour of several: of slower devices that would be a job that costs more.
+    """
+    own, seen = answer.estimate, {container.gpu}
+    case = EstimatedPlan(answer.plan, answer.resolved, own, catalog)
+    most_seconds, most_dollars = _step(own)
+    for device in known_values("cloud_names", "accelerator") if container.gpus and most_dollars else ():
+        word, row = replace(container, device=str(device)).gpu, catalog.accelerators.get(str(device))
+        if row is None or row.vendor != container.vendor or word in seen:
+            continue
+        tried = case.evaluate({Key.HARDWARE_NAME: device})
+        job = None if tried.filled is None else job_of(tried.filled.resolved, catalog)
+        if job is None or (job.nodes, job.per_node) != (container.nodes, container.per_node):
+            continue
+        seconds, dollars = _step(tried.estimate)
+        is_as_sure = tried.estimate.verdict.gravity <= own.verdict.gravity
+        if is_as_sure and seconds <= most_seconds and dollars is not None and dollars <= (most_dollars or 0.0):
+            seen.add(word)
+            yield word
+
+
+def _step(estimate: Estimate) -> tuple[float, float | None]:
+    """Return what a step or batch takes: seconds, and dollars where prices are known."""
+    seconds = mean(estimate.computation.step_seconds.value)
+    hourly = figure(estimate, Figure.COST_USD_PER_HOUR).number
+    return seconds, None if hourly is None else seconds * hourly / HOUR_SECONDS
 
 
 def _why_not(target: str, job: Job) -> str:
