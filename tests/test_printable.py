@@ -90,7 +90,7 @@ def test_json_with_odd_characters_stays_the_same_data(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text(yaml.safe_dump({"model": {"config": config.name}, "hardware": {"name": "h100-sxm-80gb"}}))
     for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
-        output = CliRunner().invoke(group, ["plan", str(path), "--format", form]).output
+        output = CliRunner().invoke(group, ["plan", str(path), "--format", form]).stdout
         assert not obeyed(output)
         assert Path(read(output)["plan"]["model"]["config"]).name == config.name
 
