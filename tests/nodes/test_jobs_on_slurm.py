@@ -155,3 +155,18 @@ def test_a_job_that_ends_before_its_time_or_is_preempted_goes_on_from_its_checkp
     of_job = [run for run in kept if run["details"].get("job", {}).get("id") == job]
     assert len(of_job) == 1, "the history has it once, however often jobs are listed"
     assert of_job[0]["actual"]["computation.estimated_train_time_seconds"] == told["seconds"]
+
+
+def test_jobs_that_were_submitted_from_here_are_ended_and_no_others(
+    slurm: SlurmCluster, work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("--partition", "gpu", "--no-guard", "--launcher", "command", "--submit", "--", "sleep", "600")
+    own = str(said(capsys, "cluster", "submit", PLAN, *asked)["job"])
+    other = slurm.run("sbatch", "--parsable", "-o", "/dev/null", "-p", "cpu", "--wrap", "sleep 600").strip()
+    slurm.wait_for("both jobs", lambda: set(slurm.run("squeue", "-h", "-t", "R", "-o", "%A").split()) == {own, other})
+    with pytest.raises(Exception, match="was not submitted from here"):
+        run_command(["cluster", "stop", "--slurm", other])
+    assert run_command(["cluster", "stop", "--slurm", own]) in (None, 0)
+    slurm.wait_for("its end", lambda: slurm.run("squeue", "-h", "-o", "%A").split() == [other])
+    with pytest.raises(Exception, match=r"not known|over already"):
+        run_command(["cluster", "stop", "--slurm", own])
