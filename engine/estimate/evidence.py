@@ -67,6 +67,9 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         "emulated": float(
             device.conversion_share(str(resolved.plan.training.precision)) < 1.0 and resolved.plan.task != "infer"
         ),
+        "encoder": float(
+            resolved.shape is not None and resolved.shape.kind == "encoder" and resolved.plan.task != "infer"
+        ),
         MIXTURE: 0.0 if resolved.shape is None else present(resolved.shape.experts),
     }
     if unnamed:

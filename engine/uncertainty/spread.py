@@ -26,6 +26,7 @@ _WORDS = {
     "outside": "memory outside the allocator",
     "offloaded": "states in host memory",
     "mixture": "experts",
+    "encoder": "an encoder with a task's head",
     "emulated": "16 bits without units",
     "own_runs": "runs of your own",
 }
