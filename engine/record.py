@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from inspect import get_annotations
 from operator import attrgetter
-from types import SimpleNamespace
+from types import MemberDescriptorType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _generate_init_later(record: Any, fields: Mapping[str, Field], frozen: bool,
         # The generated one also says what is wrong with what was given.
         if count > _FEW or len(given) != len(values) + len(named) or not _fill(self, made, given):
             if record.__init__ is __init__:
-                record.__init__ = _init(fields, frozen, kw_only, has_more)
+                record.__init__ = _init(record, fields, frozen, kw_only, has_more)
             record.__init__(self, *values, **named)
         elif has_more:
             self.__post_init__()  # type: ignore[attr-defined]
@@ -106,7 +106,7 @@ def _fill(self: object, fields: Mapping[str, Field], given: dict[str, object]) -
     return not given
 
 
-def _init(fields: Mapping[str, Field], frozen: bool, kw_only: bool, has_more: bool) -> Any:
+def _init(record: Any, fields: Mapping[str, Field], frozen: bool, kw_only: bool, has_more: bool) -> Any:
     """Return a generated ``__init__``; ``has_more`` says that ``__post_init__`` follows."""
     known: dict[str, Any] = {"set_field": object.__setattr__, "missing": dataclasses.MISSING}
     parameters, lines = ["self", *(["*"] if kw_only else [])], []
@@ -123,7 +123,15 @@ def _init(fields: Mapping[str, Field], frozen: bool, kw_only: bool, has_more: bo
             parameters.append(f"{name}=default_{name}")
         else:
             parameters.append(name)
-        lines.append(f"set_field(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+        slot = getattr(record, name, None)
+        if not frozen:
+            lines.append(f"self.{name} = {value}")
+        elif isinstance(slot, MemberDescriptorType):
+            # A third less time than by its name.
+            known[f"set_{name}"] = slot.__set__
+            lines.append(f"set_{name}(self, {value})")
+        else:
+            lines.append(f"set_field(self, {name!r}, {value})")
     lines.append("self.__post_init__()" if has_more else "pass")
     exec(f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines), known)  # noqa: S102 - names of fields alone
     return known["__init__"]

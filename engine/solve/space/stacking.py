@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
-from typing import Generic, TypeAlias, TypeVar, cast
+from functools import cache
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.space.axes import Axis, Grid, Values
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Run = TypeVar("Run")
 
@@ -41,8 +45,8 @@ def alike(one: object, other: object) -> bool:
         return True
     if type(one) is not type(other):
         return False
-    if is_dataclass(one):
-        return all(alike(getattr(one, entry.name), getattr(other, entry.name)) for entry in fields(one))
+    if names := _names(type(one)):
+        return all(alike(getattr(one, name), getattr(other, name)) for name in names)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
     return bool(one == other)
@@ -50,29 +54,39 @@ def alike(one: object, other: object) -> bool:
 
 def _stacked(values: Sequence[object], shape: tuple[int, ...]) -> object:
     first = values[0]
-    if all(value is first for value in values):
+    for value in values:
+        if value is not first:
+            break
+    else:
         return first
-    if any(type(value) is not type(first) for value in values) and not all(map(_is_number, values)):
+    is_numeric = all(map(_is_number, values))
+    if not is_numeric and len({*map(type, values)}) > 1:
         raise UnlikeError
-    if is_dataclass(first) and not isinstance(first, type):
-        entries = {entry.name: [getattr(value, entry.name) for value in values] for entry in fields(first)}
-        changed = {
-            name: together
-            for name, entry_values in entries.items()
-            if (together := _stacked(entry_values, shape)) is not getattr(first, name)
-        }
-        return replace(first, **changed) if changed else first
+    if names := _names(type(first)):
+        changed = {}
+        for name in names:
+            before = getattr(first, name)
+            together = _stacked([getattr(value, name) for value in values], shape)
+            if together is not before:
+                changed[name] = together
+        return replace(cast("DataclassInstance", first), **changed) if changed else first
     if isinstance(first, Mapping):
         maps = cast("Sequence[Mapping[str, object]]", values)
         if any(mapping.keys() != first.keys() for mapping in maps):
             raise UnlikeError
         return {key: _stacked([mapping[key] for mapping in maps], shape) for key in first}
-    if all(map(_is_number, values)):
+    if is_numeric:
         numbers = [float(cast("float", value)) for value in values]
         return first if len(set(numbers)) == 1 else np.array(numbers).reshape(shape)
     if any(value != first for value in values):
         raise UnlikeError
     return first
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    """Return the fields of records of a kind; of anything else none."""
+    return tuple(entry.name for entry in fields(kind)) if is_dataclass(kind) else ()
 
 
 def select(record: Run, place: tuple[int, ...], shape: tuple[int, ...]) -> Run:
