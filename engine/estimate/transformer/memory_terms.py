@@ -284,9 +284,9 @@ class StageMemory:
         held = (bytes_ + self.streamed.get(phase, 0.0) for phase, bytes_ in self.timeline.items())
         return largest(held) - self.peak
 
-    @cached_property
+    @property
     def parts(self) -> Mapping[str, Number]:
-        """Bytes by part in the fullest phase."""
+        """Bytes by part in the fullest phase; not kept, since it holds the stage, and its arrays would outlive use."""
         return OnDemand(next(iter(self.phases.values())), self._in_fullest_phase)
 
     def _in_fullest_phase(self, part: str) -> Number:
@@ -315,15 +315,15 @@ class TrainingMemory:
         """Bytes in the fullest phase of the fullest stage."""
         return largest(stage.peak for stage in self.stages.values())
 
-    @cached_property
+    @property
     def parts(self) -> Mapping[str, Number]:
-        """Bytes by part in the fullest phase of the fullest stage."""
+        """Bytes by part in the fullest phase of the fullest stage; not kept, as those of a stage are not."""
         names = self.stages[FIRST].parts
         return OnDemand(names, lambda part: self._on_fullest(lambda stage: stage.parts[part]))
 
-    @cached_property
+    @property
     def timeline(self) -> Mapping[str, Number]:
-        """Bytes by moment on the fullest stage."""
+        """Bytes by moment on the fullest stage; not kept, as its parts are not."""
         return OnDemand(PHASES_AT, lambda moment: largest(map(self._at, PHASES_AT[moment])))
 
     @cached_property

@@ -18,7 +18,7 @@ from capacity_tui.engine.solve.space.axes import Floats, Grid, Values
 from capacity_tui.engine.uncertainty import Interval
 
 # Combinations evaluated at once: enough that an array's own cost is small, few enough for some hundred megabytes.
-BLOCK = 2**18
+BLOCK = 2**17
 
 
 class Block:
