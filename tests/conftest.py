@@ -53,6 +53,14 @@ def _short_load() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_progress() -> Iterator[None]:
+    """Say nothing of progress, which depends on how fast the machine is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("capacity_tui.tui.cli.output.PATIENCE", 3600.0)
+        yield
+
+
 @pytest.fixture(scope="session")
 def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve MongoDB's protocol on this machine, over WiredTiger, MongoDB's own storage engine.
