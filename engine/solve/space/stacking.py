@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -45,7 +44,7 @@ def alike(one: object, other: object) -> bool:
         return True
     if type(one) is not type(other):
         return False
-    if names := _names(type(one)):
+    if names := _names(one):
         return all(alike(getattr(one, name), getattr(other, name)) for name in names)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
@@ -62,7 +61,7 @@ def _stacked(values: Sequence[object], shape: tuple[int, ...]) -> object:
     is_numeric = all(map(_is_number, values))
     if not is_numeric and len({*map(type, values)}) > 1:
         raise UnlikeError
-    if names := _names(type(first)):
+    if names := _names(first):
         changed = {}
         for name in names:
             before = getattr(first, name)
@@ -83,10 +82,15 @@ def _stacked(values: Sequence[object], shape: tuple[int, ...]) -> object:
     return first
 
 
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    """Return the fields of records of a kind; of anything else none."""
-    return tuple(entry.name for entry in fields(kind)) if is_dataclass(kind) else ()
+_NAMES: dict[type, tuple[str, ...]] = {}
+
+
+def _names(value: object) -> tuple[str, ...]:
+    """Return the fields of a record, looked up once a kind; of anything else none."""
+    kind = type(value)
+    if kind not in _NAMES:
+        _NAMES[kind] = tuple(entry.name for entry in fields(kind)) if is_dataclass(kind) else ()
+    return _NAMES[kind]
 
 
 def select(record: Run, place: tuple[int, ...], shape: tuple[int, ...]) -> Run:
