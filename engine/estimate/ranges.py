@@ -191,9 +191,9 @@ def _load_amounts(loaded: Loaded, figure: FigureName) -> dict[str, Number]:
 
 
 def _logarithm_over(larger: Number, smaller: Number) -> Number:
-    """Return the logarithm of one time over another; 0 where the other is as long or without end."""
-    ends = np.isfinite(smaller)
-    return np.log(np.maximum(where(ends, larger, 1.0) / where(ends, smaller, 1.0), 1.0))
+    """Return the logarithm of one time over another; 0 where the other is as long, nothing or without end."""
+    compares = np.isfinite(smaller) & (np.asarray(smaller) > 0)
+    return np.log(np.maximum(where(compares, larger, 1.0) / where(compares, smaller, 1.0), 1.0))
 
 
 def slower_before(current: Range, oldest_rate: float) -> Range:

@@ -93,7 +93,7 @@ def test_one_node_has_nothing_to_cross_and_one_device_no_placement() -> None:
     assert on_fabric(tp=8, pp=1, devices=8).crossing is None
     alone = on_fabric(tp=1, pp=1, devices=1)
     assert alone.placement is None
-    assert "not divided" in str(tuple(placement_parts(alone)))
+    assert "not split" in str(tuple(placement_parts(alone)))
 
 
 def test_experts_lie_across_the_other_dimensions() -> None:

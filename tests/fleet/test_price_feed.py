@@ -189,7 +189,7 @@ def test_prices_are_listed_by_instance_and_by_device(own: Path, capsys: pytest.C
     said = capsys.readouterr()
     assert all(text in said.out for text in ("$55.04*", "$6.88*", "$32.25*?", "2026-07-20 old"))
     assert "* seen over 90 days ago" in said.err
-    assert "? recalled" in said.err
+    assert "? from memory" in said.err
     assert main(("fleet", "prices", "--filter", "p5.48xlarge", "--format", "csv", "--region", "europe")) == 0
     lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {line["region"] for line in lines} == {"eu-north-1", "eu-west-2"}

@@ -208,7 +208,7 @@ def test_a_load_has_to_be_served_without_any_limit():
         ("training.seqlen", "did you mean"),
         ("inference.batch", "does not apply"),
         ("training.adapter.rank", "does not apply"),
-        ("report.format", "is no number"),
+        ("report.format", "is not a number"),
         ("training.micro_batch", "is solved for"),
     ],
 )

@@ -45,7 +45,7 @@ _ROWS = (
     Metric(Figure.MEMORY_RESERVED_BYTES, "peak memory", "B", lambda e: e.memory.reserved_bytes, LESS, "memory",
            has_ends=True, block="memory", panel="all", difference="all", topic="memory", words=("memory",),
            help="The highest memory use on the fullest device, including the driver's own and the allocator's "
-                "reserve. It is what nvidia-smi or its like shows, and decides whether the plan fits."),
+                "reserve. It is what the driver's own tool shows, and decides whether the plan fits."),
     Metric(Figure.MEMORY_UTILIZATION_PERCENT, "memory utilization", "%", utilization, LESS, "utilization", "memory",
            block="memory", panel="all", column="memory", rank=2, words=("memory",),
            help="Peak memory as a share of the device's memory. Well below 100 % there is room for larger batches; "

@@ -23,7 +23,7 @@ from capacity_tui.engine.errors import CatalogError, Place, PlanError, UnitError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
-from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, SERVED, TRAIN, Amount, Meaning, vocabulary
+from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Amount, Meaning, vocabulary
 from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length
@@ -218,7 +218,7 @@ def named_value(word: str, task: str, method: str, catalog: Catalog) -> Meaning 
         return field_value(of_task, word, task) if _otherwise(software, of_task, catalog) else None
     name = words.formats.get(key_of(word), word)
     if task == INFER and name in words.formats.values() and name != word:
-        name = SERVED.get(name, name)
+        name = words.served.get(name, name)
     paths = [path for path in words.values_of(task) if path != Key.TRAINING_QUANTIZATION or method == "qlora"]
     for find in (_exactly, _otherwise):
         for path in paths:

@@ -181,9 +181,6 @@ def _is_bare(word: Word) -> bool:
     return word.text[:1].isdigit() and _MODEL not in word.meaning.values and _HARDWARE not in word.meaning.values
 
 
-SERVED = {"nf4": "awq-4"}
-"""Formats that adapters are trained on, and what of as many bits is served in their place."""
-
 TRAIN, FINETUNE, INFER, FIT = "train", "finetune", "infer", "fit"
 
 UNSAID = frozenset({"running", "output"})
@@ -255,7 +252,7 @@ class Vocabulary:
         amounts: what numbers count, by word.
         fields, values: fields of a plan by label and key; fields that take a name, by what is done.
         formats: number formats by their bits.
-        bits: formats of weights by the engine that serves them and by their bits.
+        bits, served: formats of weights by engine and bits; what is served in place of those that are trained on.
         fewest_tokens: of a job; shorter is a sequence.
         models, hardware: ids that are meant by a part of a name, the first ones before the others.
         makers, usual: of hardware, in the order of lists; values where a line says nothing, by what is done.
@@ -295,6 +292,7 @@ class Vocabulary:
     values: Mapping[str, tuple[str, ...]]
     formats: Mapping[str, str]
     bits: Mapping[str, Mapping[str, str]]
+    served: Mapping[str, str]
     fewest_tokens: float
     models: tuple[str, ...]
     hardware: tuple[str, ...]
@@ -315,7 +313,7 @@ class Vocabulary:
     def format_of(self, bits: str, engine: str) -> str:
         """Return the format of weights that has so many bits in an engine."""
         name = self.formats[bits]
-        return self.bits.get(engine, {}).get(bits, SERVED.get(name, name))
+        return self.bits.get(engine, {}).get(bits, self.served.get(name, name))
 
     def values_of(self, task: str) -> tuple[str, ...]:
         """Return the fields whose values may stand alone."""
@@ -363,6 +361,7 @@ def vocabulary() -> Vocabulary:
         values={task: tuple(paths) for task, paths in rows["values"].items()},
         formats=rows["formats"],
         bits=rows["bits"],
+        served=rows["served"],
         fewest_tokens=float(rows["fewest_tokens"]),
         models=tuple(rows["models"]),
         hardware=tuple(map(str, rows["hardware"])),

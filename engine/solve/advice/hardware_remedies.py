@@ -202,8 +202,9 @@ def _smallest(case: EstimatedPlan, rows: Iterable[Accelerator]) -> Candidate | N
     for times in TIMES if can_grow(case) else TIMES[:1]:
         least = max(needed / times, 0.0 if times == 1 else largest(present.memory_bytes or 0.0) + 1.0)
         larger = [row for row in known if row.memory_bytes >= least]
-        roomiest = max(larger, key=lambda row: row.memory_bytes, default=None)
-        if roomiest is not None and case.evaluate(_instead(case, roomiest, times)).fits:
+        # One maker's roomiest device may lack the plan's software.
+        roomiest = {row.vendor: row for row in sorted(larger, key=lambda row: row.memory_bytes)}.values()
+        if any(case.evaluate(_instead(case, row, times)).fits for row in roomiest):
             tried = case.feasible(_instead(case, row, times) for row in larger)
             return next((candidate for candidate in tried if candidate.fits), None)
     return None
