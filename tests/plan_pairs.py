@@ -16,7 +16,10 @@ Changed = Callable[[Plan], dict[str, object]]
 # A figure that gets better by less than this share is taken for equal: tiles, buckets and rounds of requests are whole.
 TOLERANCE = 0.03
 
-# What every stage of ZeRO spreads; buffers that gather it for a layer may take more than that saves.
+# What every stage of ZeRO spreads. The whole memory is no law: what a stage spreads is gathered into buffers that are
+# counted in elements, not in shares of the model (DeepSpeed's allgather_bucket_size, stage3_prefetch_bucket_size and
+# stage3_max_live_parameters), which can be more than the stage saves where tensor and pipeline parallel left a device
+# little, or where adapters train little.
 SPREAD = (Figure.MEMORY_WEIGHTS, Figure.MEMORY_GRADIENTS, Figure.MEMORY_OPTIMIZER)
 STEP, MEMORY = Figure.STEP_SECONDS, Figure.MEMORY_RESERVED_BYTES
 TTFT, REQUEST = Figure.TIME_TO_FIRST_TOKEN_SECONDS, "computation.infer.latency_seconds"

@@ -318,23 +318,20 @@ class _Stepped:
         """Return what the requests saw."""
         run, others = self.run, np.maximum(self.whole - self.requests, 0.0)
         times, done, joined, busy = self.drained()
-        begin, middle, first = self.over("begin"), self.over("middle"), self.over("first")
-        order = self.over("joined") - begin / 2.0
-        ends = self.over("start")[:, np.newaxis] + self.lengths[np.newaxis]
+        begin, middle, first = map(self.over, ("begin", "middle", "first"))
+        order, ends = self.over("joined") - begin / 2.0, self.over("start")[:, np.newaxis] + self.lengths[np.newaxis]
         answer = np.maximum(_read_off(ends, done, times) - middle[:, np.newaxis], 0.0)
-        tokens = np.maximum(self.lengths, LEAST) * run.accepted
+        given, tokens = self.lengths * run.accepted, np.maximum(self.lengths * run.accepted, 1.0)
         meanwhile = np.maximum(_read_off(ends, done, joined) - order[:, np.newaxis], 0.0)
-        scatter = (
-            self.over("prompt_seconds")[:, np.newaxis] * np.sqrt(meanwhile * (1.0 + run.prompt_spread**2)) / tokens
-        )
+        counted = np.sqrt(meanwhile * (1.0 + run.prompt_spread**2)) / tokens
+        scatter = self.over("prompt_seconds")[:, np.newaxis] * counted
         # Those beyond what comes to rest see the steady state; where more come than are answered, they wait.
         resting = np.argmin(np.abs(order - RESTING * self.requests), axis=0)
         number = _along(np.arange(STEPS), others)
         behind = others * np.maximum(1.0 / self.largest - 1.0 / self.rate, 0.0)
         first = first + (number > resting) * behind
-        late = where(
-            self.steady.first < np.inf, self.steady.first, np.take_along_axis(first, resting[np.newaxis], 0)[0]
-        )
+        at_rest = np.take_along_axis(first, resting[np.newaxis], 0)[0]
+        late = where(self.steady.first < np.inf, self.steady.first, at_rest)
         parts = late + _along((np.arange(len(SCATTER)) + 0.5) / len(SCATTER), others) * behind
         of_step = self.over("scatter")
         rest = np.take_along_axis(of_step, resting[np.newaxis], 0), others[np.newaxis] / len(SCATTER)
@@ -342,16 +339,19 @@ class _Stepped:
         values, shares = (np.concatenate(both) for both in zip(*by_step, strict=True))
         of_lengths = (begin + (number == resting) * others)[:, np.newaxis] * _along(WEIGHTS, others)
         is_steady = (number == resting) & (others > self.requests) & (self.steady.first < np.inf)
-        answer = np.where(is_steady[:, np.newaxis], self.steady.token * tokens, answer)
-        token = answer / tokens
-        per_token = _scattered(*(part.reshape(-1, *others.shape) for part in (token, scatter, of_lengths)))
+        answer = np.where(is_steady[:, np.newaxis], self.steady.token * given, answer)
+        # Answers of one token have none after it; where all are, the next would take as long as where load goes on.
+        more = (given > 0).any(axis=0)
+        token = np.where(more, answer / tokens, self.steady.token)
+        of_tokens = of_lengths * np.where(more, given > 0, 1.0)
+        per_token = _scattered(*(part.reshape(-1, *others.shape) for part in (token, scatter, of_tokens)))
         percentile, seconds = 1.0 - run.traffic.beyond, times[-1] + others / np.minimum(self.rate, self.largest)
         mean_first, mean_answer = _mean(values, shares, others.ndim), _mean(answer, of_lengths, others.ndim)
         waiting = (self.over("waiting") * self.steps[0].time).sum(axis=0)
         return Finite(
             first=mean_first,
             first_percentile=_percentile(values, shares, percentile),
-            token=_mean(token, of_lengths, others.ndim),
+            token=_mean(token, of_tokens, others.ndim),
             token_percentile=_percentile(*per_token, percentile),
             request=mean_first + mean_answer,
             seconds=seconds,

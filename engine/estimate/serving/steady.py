@@ -166,6 +166,12 @@ def _ending(
     # As many are in flight as come in the time of a request (Little 1961); steps of time tell which of them run.
     running = rate * seen.request * seen.running / (seen.running + seen.waiting)
     now = round_of(run, np.maximum(running, 1.0))
+    # What most requests keep to is no less than the mean that is given alongside.
+    is_high = run.traffic.beyond <= FEW
+    first, token = (
+        where(is_high, np.maximum(high, mean), high)
+        for high, mean in ((seen.first_percentile, seen.first), (seen.token_percentile, seen.token))
+    )
     loaded = replace(
         goes_on,
         reading=now.running * now.work,
@@ -173,13 +179,9 @@ def _ending(
         waiting=np.maximum(rate * (seen.request + host) - running, 0.0),
         arriving=run.layout.dp * rate,
         first_token=followed_seconds.for_part(Figure.TIME_TO_FIRST_TOKEN_SECONDS)(host, seen.first),
-        first_token_percentile=followed_seconds.for_part(Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS)(
-            host, seen.first_percentile
-        ),
+        first_token_percentile=followed_seconds.for_part(Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS)(host, first),
         token_seconds=followed_seconds.for_part(Figure.TIME_PER_OUTPUT_TOKEN_SECONDS)(0.0, seen.token),
-        token_seconds_percentile=followed_seconds.for_part(Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS)(
-            0.0, seen.token_percentile
-        ),
+        token_seconds_percentile=followed_seconds.for_part(Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS)(0.0, token),
         request=followed_seconds.for_part(Figure.REQUEST_SECONDS)(host, seen.request),
     )
     return replace(run, batch=now.running), (*now.phases, *_idle(rate, now)), loaded
