@@ -32,7 +32,7 @@ DEVICES = [
     ("rx_7900_xt", 1, "Radeon RX 7900 XT", "rx-7900-xt", 21458059264 / MIB, "bf16", {}),
     ("radeon_780m", 1, "Phoenix3", None, None, None, {}),
     ("dgx_spark", 1, "NVIDIA GB10", "gb10-dgx-spark", 127600748 / 1024, "fp4", {}),
-    ("titan_v_and_ada", 2, "NVIDIA TITAN V", None, None, "fp16", {}),
+    ("titan_v_and_ada", 2, "NVIDIA TITAN V", "titan-v", None, "fp16", {}),
     ("a100_mig", 1, "NVIDIA A100-SXM4-80GB", "a100-sxm-80gb", 81920, None, {}),
     ("tpu_v6e_8", 2, None, "tpu-v6e", None, None, {}),
     ("tpu_v6e_8", 2, "TPU v6e", "tpu-v6e", None, "bf16", {"environment": {"TPU_ACCELERATOR_TYPE": "v6e-8"}}),

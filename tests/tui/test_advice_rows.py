@@ -84,7 +84,7 @@ async def test_a_plan_that_nothing_improves_says_so(make_app: MakeApp) -> None:
         await settle(pilot)
         await press(pilot, "6", "enter", "a", "a")
         assert "no improvement found" in shown(pilot, "advice")
-        assert "nothing found" in shown(pilot, "note")
+        assert "no improvement found" in shown(pilot, "note")
 
 
 def test_an_effect_says_its_unit_once() -> None:

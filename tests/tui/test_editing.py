@@ -57,7 +57,7 @@ async def test_keys_typed_ahead_of_an_opening_input_do_nothing_else(make_app: Ma
         await settle(pilot)
         await press(pilot, "/", *"squq", "enter")
         assert pilot.app.is_running
-        assert "nothing called squq" in shown(pilot, "note")
+        assert "no match for squq" in shown(pilot, "note")
 
 
 async def test_find_walks_through_matches(make_app: MakeApp) -> None:

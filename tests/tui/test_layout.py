@@ -92,7 +92,7 @@ async def test_page_keys_in_the_palette_make_no_mistake_at_any_size(make_app: Ma
         await pilot.resize_terminal(20, 5)
         await press(pilot, "pagedown", "pageup", "escape")
         await settle(pilot)
-        assert "mistake" not in shown(pilot, "note")
+        assert "internal error" not in shown(pilot, "note")
 
 
 async def test_a_click_on_the_frame_of_a_panel_moves_nothing(make_app: MakeApp) -> None:
@@ -107,7 +107,7 @@ async def test_a_click_on_the_frame_of_a_panel_moves_nothing(make_app: MakeApp) 
                 panel.post_message(events.Click(panel, 2, row_above, 0, 0, 1, False, False, False))
             await pilot.pause()
             assert panel.cursor == before
-        assert "mistake" not in shown(pilot, "note")
+        assert "internal error" not in shown(pilot, "note")
 
 
 async def test_folded_panels_show_their_summaries_in_ascii_too(make_app: MakeApp) -> None:

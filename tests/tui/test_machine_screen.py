@@ -80,7 +80,7 @@ async def test_benchmarks_show_progress_and_end_in_the_report_and_the_estimates(
         await pilot.press("B")
         engine.measuring.set()
         await settle(pilot)
-        assert "measured: 2 figures kept" in shown(pilot, "measuring")
+        assert "measured: 2 figures saved" in shown(pilot, "measuring")
         assert "measured: CPU matrix product" in report(pilot)
         assert engine.compared == compared + 1
         await press(pilot, "escape")
@@ -96,10 +96,10 @@ async def test_escape_stops_the_benchmarks_and_keeps_what_is_complete(make_app: 
         await until(pilot, "1 of 2")
         await press(pilot, "escape")
         assert isinstance(pilot.app.screen, MachineScreen)
-        assert "stopped: 1 figure kept" in shown(pilot, "measuring")
+        assert "stopped: 1 figure saved" in shown(pilot, "measuring")
         engine.measuring.set()
         await press(pilot, "B")
-        assert "measured: 2 figures kept" in shown(pilot, "measuring")
+        assert "measured: 2 figures saved" in shown(pilot, "measuring")
 
 
 async def test_headings_can_be_jumped_to_and_bars_say_how_full_the_machine_is(make_app: MakeApp) -> None:
@@ -157,7 +157,7 @@ async def test_results_that_cannot_be_kept_are_told(make_app: MakeApp, engine: F
             assert text in shown(pilot, "measuring")
             engine.unexpected = None
             await press(pilot, "B")
-            assert "2 figures kept" in shown(pilot, "measuring")
+            assert "2 figures saved" in shown(pilot, "measuring")
 
 
 async def test_edits_can_be_undone_after_measuring(make_app: MakeApp) -> None:
@@ -181,4 +181,4 @@ async def test_palette_measures_only_where_the_machine_is_shown(make_app: MakeAp
         commands = {command.title: command for command in pilot.app.get_system_commands(pilot.app.screen)}
         commands["Measure this machine"].callback()
         await settle(pilot)
-        assert "2 figures kept" in shown(pilot, "measuring")
+        assert "2 figures saved" in shown(pilot, "measuring")

@@ -56,7 +56,7 @@ async def test_screen_goes_on_after_a_mistake_anywhere(
         await press(pilot, "escape")
         if app.session.last_failure is not None:
             await press(pilot, "!")
-            assert "mistake" in app.screen.query_one("TextLines").lines[0].plain
+            assert "internal error" in app.screen.query_one("TextLines").lines[0].plain
             await press(pilot, "escape")
             assert "ZeroDivisionError: a mistake" in (own_folders / "state" / "mistakes.txt").read_text()
         assert app.session.last_failure is not None or "catalogue" in place

@@ -137,7 +137,7 @@ async def test_a_name_of_no_plan_is_refused(real_engine: CapacityEngine) -> None
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         assert app.session.last_failure is not None
-        assert "no file, example or saved plan" in app.session.last_failure.title
+        assert "no such file, example or saved plan" in app.session.last_failure.title
 
 
 async def test_recent_plans_stand_first_and_are_begun_with_two_keys(

@@ -130,7 +130,7 @@ async def test_whoever_types_already_is_told_and_keeps_the_keys(make_app: MakeAp
 
 
 @pytest.mark.parametrize(
-    ("keys", "stays"), [(("enter",), True), ((*"later", "enter"), True), ((*"throw", "enter"), False)]
+    ("keys", "stays"), [(("enter",), True), ((*"later", "enter"), True), ((*"discard", "enter"), False)]
 )
 async def test_what_was_left_behind_is_offered_at_the_start(
     make_app: MakeApp, own_folders: Path, keys: tuple[str, ...], stays: bool

@@ -34,7 +34,6 @@ FEW = 4.0
 AT_REST, RESTING = 4.0, 0.7
 # Rounds in which a distribution below the longest answer is found that has the mean and the spread that were said.
 ROUNDS = 6
-ENDLESS = 1e6  # longest answer over the mean where none is said
 # Deviations at which scatter is looked at, and the share of the requests that each stands for.
 SCATTER = np.linspace(-2.4, 2.4, 9)
 WEIGHTS = np.exp(-(SCATTER**2) / 2.0) / np.exp(-(SCATTER**2) / 2.0).sum()
@@ -152,7 +151,7 @@ def _lengths(run: ServingRun, like: Floats) -> Floats:
     """Return passes of answers at some deviations: their logit below the longest is normal; far from it, lognormal."""
     shares, deviations = _along(WEIGHTS, like), _along(SCATTER, like)
     mean, wanted = np.maximum(run.output + 0.0 * like, LEAST), run.output_spread + 0.0 * like
-    longest = np.clip(run.traffic.longest_output + 0.0 * like, mean * (1.0 + LEAST), mean * ENDLESS)
+    longest = np.clip(run.traffic.longest_output + 0.0 * like, mean * (1.0 + LEAST), mean / LEAST)
     width = np.sqrt(np.log(1.0 + wanted**2))
     middle = np.log(mean / (longest - mean))
     for _ in range(ROUNDS):
