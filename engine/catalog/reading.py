@@ -186,7 +186,7 @@ class _Reader:
             key = self._key(event, path)
             key_path = (*path, key)
             if key in mapping:
-                detail = f"{key!r} first stands on line {self._lines[key_path]}"
+                detail = f"{key!r} is first on line {self._lines[key_path]}"
                 raise self._refusal(event, "key given twice", detail, key_path, "remove one")
             self._lines[key_path] = _line_of(event)
             mapping[key] = None

@@ -296,5 +296,5 @@ def _devices(gpu: Accelerator) -> Iterator[UsableDevice]:
         # Slices are cut so that arithmetic and memory go together: what is unknown of one follows the other.
         share, provenance = entry.compute_share or by_memory or 1.0, Provenance("detected", source)
         if entry.compute_share is None:
-            provenance = Provenance("assumed", f"{share:.0%} of the device: the slice tells only its memory")
+            provenance = Provenance("assumed", f"{share:.0%} of the device: the slice reports only its memory")
         yield UsableDevice(slice_, share, by_memory or share, False, provenance)

@@ -261,7 +261,7 @@ def _refuse_misfits(inner: Level, rows: Sequence[LevelRow]) -> None:
             conflict = f"the hardware itself has a level called {row.name}, of {devices_inside} devices"
             raise PlanError(conflict, hint="leave it out, or give this level another name", place=location)
         if row.name in names:
-            raise PlanError(f"two levels are called {row.name}", hint="give each a name of its own", place=location)
+            raise PlanError(f"two levels are called {row.name}", hint="give each its own name", place=location)
         names.add(row.name)
         last = index == len(rows) - 1
         if row.devices is None:

@@ -107,7 +107,7 @@ def _remarks(used: Quote | None, pricing: PricingSection) -> Iterable[str]:
 
 def _no_network(used: Quote, nodes: int, catalog: Catalog) -> Iterable[str]:
     if nodes > 1 and catalog.instances[used.instance].network_link is None:
-        yield f"{used.provider} {used.name} tells of no network between nodes: {nodes} of them may not be had like this"
+        yield f"{used.provider} {used.name} lists no network between nodes: {nodes} may not be available"
 
 
 def price_ends(cluster: Cluster, pricing: PricingSection, catalog: Catalog) -> tuple[float, float] | None:

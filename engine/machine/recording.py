@@ -88,7 +88,7 @@ def recorded_host(text: str) -> Host:
         HardwareError: the text is no recording, or holds impossible facts.
     """
     if len(text) > MOST_BYTES:
-        raise HardwareError("the recording is too long", hint=f"a machine tells less than {MOST_BYTES >> 20} MiB")
+        raise HardwareError("the recording is too long", hint=f"a machine reports less than {MOST_BYTES >> 20} MiB")
     files, answers, links = recorded_parts(text)
     if not files and not answers:
         raise HardwareError("nothing was recorded", hint="it begins with lines such as `=== /proc/cpuinfo`")

@@ -84,7 +84,7 @@ def cluster_hardware(inventory: Inventory, catalog: Catalog) -> ClusterHardware:
         row["levels"] = levels
         if unplaced := [node.node for node in whole_nodes if not node.holders]:
             left_out.append(
-                f"the place of {folded_names(unplaced)}: nobody tells it, it is taken to be like that of others"
+                f"the place of {folded_names(unplaced)}: no node reports it; assumed to be like that of others"
             )
     if hosts:
         row["host_memory_gib"] = round(min(hosts) / _GIB, 1)

@@ -184,7 +184,7 @@ def connect(address: str, runtime_env: Mapping[str, object] | None = None) -> An
             ray.init(address=address, runtime_env=dict(runtime_env or {}), **quiet)
     except (ConnectionError, TimeoutError, RuntimeError, ValueError, OSError) as error:
         words = " ".join(str(error).split())[:200] or type(error).__name__
-        hint = "`ray status` tells whether one runs there; versions of Ray and Python must be those of the cluster"
+        hint = "`ray status` shows whether one runs there; versions of Ray and Python must be those of the cluster"
         raise LauncherError(f"no Ray cluster answers at {address}", words, hint) from error
     return ray
 

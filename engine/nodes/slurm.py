@@ -146,7 +146,7 @@ def slurm_text(*words: str, standard_input: str = "") -> str:
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         complaint = lines[-1].removeprefix(f"{words[0]}: ")[:200]
-        raise LauncherError(f"{words[0]}: {complaint}", hint="`scontrol ping` tells whether the controller runs")
+        raise LauncherError(f"{words[0]}: {complaint}", hint="`scontrol ping` shows whether the controller runs")
     return done.stdout
 
 
@@ -164,7 +164,7 @@ def slurm_answer(*words: str, standard_input: str = "") -> subprocess.CompletedP
             words, input=standard_input, capture_output=True, text=True, timeout=_CONTROLLER_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        hint = "ask whoever runs the cluster, or try again"
+        hint = "ask the cluster's administrator, or try again"
         raise LauncherError(f"{words[0]}: no answer within {_CONTROLLER_SECONDS:g} s", hint=hint) from None
 
 

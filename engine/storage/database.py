@@ -109,7 +109,7 @@ class Database(Protocol):
         """Return what it takes once all is written out."""
 
 
-HOW = "acknowledged as the URI says, by the first server where it says nothing"
+HOW = "acknowledged as the URI sets it, else by the first server"
 
 _PREFIX = "capacity_tui_bench_"
 

@@ -191,7 +191,7 @@ def _check(question: BenchQuestion) -> None:
         raise CapacityError("a pattern needs words", f"{question.chunk} were given", "give at least 1")
     if question.backend == "mongodb" and not question.uri:
         hint = "name one, such as --uri mongodb://localhost:27017"
-        raise CapacityError("MongoDB is measured where a URI says", hint=hint)
+        raise CapacityError("MongoDB is measured where a URI is given", hint=hint)
 
 
 def _opened(question: BenchQuestion) -> AbstractContextManager[Database]:

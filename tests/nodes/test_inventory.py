@@ -80,7 +80,7 @@ def test_nodes_of_no_rack_and_of_partitioned_devices_are_told_and_the_rest_is_pl
     assert found.row["levels"] == [{"name": "rack", "devices": 32}, {"name": "fabric"}]
     assert found.left_out == (
         "g05: its devices are partitioned, those of others are whole",
-        "the place of g03: nobody tells it, it is taken to be like that of others",
+        "the place of g03: no node reports it; assumed to be like that of others",
     )
 
 

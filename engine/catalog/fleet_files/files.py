@@ -54,7 +54,7 @@ def fleet_files_at(path: Path) -> list[Path]:
         return [path]
     guide_files = fleet_files_below(path)
     if not guide_files:
-        title = "none of the files is there" if path.is_dir() else "no such file or folder"
+        title = "none of the files exists" if path.is_dir() else "no such file or folder"
         raise CatalogError(title, hint=f"name a folder with {', '.join(words()['names'])}", place=Place(str(path)))
     return guide_files
 

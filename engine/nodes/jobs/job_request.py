@@ -119,7 +119,7 @@ def request_of(
         raise PlanError(
             "the plan does not fit, so its job would run out of memory",
             answer.estimate.reason,
-            hint="`capacity-tui plan` says what would make it fit; --force submits it all the same",
+            hint="`capacity-tui plan` shows what would make it fit; --force submits it anyway",
         )
     devices, in_node = round(mean(cluster.devices)), round(mean(cluster.per_node))
     per_node = min(devices, plan.hardware.per_node or in_node or devices)

@@ -178,12 +178,12 @@ class KubernetesQueue:
         except KubectlError as error:
             if error.reason == "AlreadyExists":
                 hint = "give it another with --name, or end that one: `cluster stop`"
-                raise QueueError("a job of this name is there already", error.title, hint) from error
+                raise QueueError("a job of this name exists already", error.title, hint) from error
             raise
         try:
             workload = _Workload.model_validate_json(made)
         except ValueError as error:
-            hint = "`kubectl get jobs,pods` tells whether there is one now"
+            hint = "`kubectl get jobs,pods` shows whether there is one now"
             raise QueueError("kubectl does not say what it created", made[:200], hint) from error
         return workload.metadata.name, workload.metadata.uid
 
@@ -299,7 +299,7 @@ def _state(job: _Workload, active: Sequence[_Pod], last: _Pod | None, admission:
     if failed := _true(ended, "Failed"):
         return _FAILURES.get(failed.reason, "FAILED"), failed.message or failed.reason
     if job.metadata.deleted:
-        return "COMPLETING", "it was told to end"
+        return "COMPLETING", "it was asked to stop"
     is_left = last is not None and bool(last.metadata.deleted)
     if active and not is_left and all("running" in pod.main for pod in active):
         return "RUNNING", ""

@@ -140,7 +140,7 @@ def _rehearsed(kubectl: Kubectl, script: str) -> tuple[str, str]:
                 "",
             )
         if error.reason == "AlreadyExists":
-            return "a job of this name is there already: give it another with --name", ""
+            return "a job of this name exists already: give it another with --name", ""
         if not any(word in error.title.casefold() for word in _NO_REHEARSAL):
             return error.title, ""
         kubectl.text(*words, "--dry-run=client", standard_input=script)

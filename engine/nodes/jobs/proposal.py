@@ -125,17 +125,17 @@ def remarks_of(
     if not launch.is_given:
         remarks.append(f"no command behind --: the script runs {' '.join(launch.words)}")
     if request.limit_seconds is None:
-        remarks.append("the plan gives no length, so no time is asked for: training.tokens, or --time")
+        remarks.append("the plan gives no length, so no time limit is requested: training.tokens, or --time")
     if not request.resumes:
         remarks.append(without_checkpoints)
     if turns > 1:
         remarks.append(
-            f"it runs in {turns} turns: before each ends it is told to save, and goes on from its checkpoint"
+            f"it runs in {turns} turns: before each ends it is signalled to save, and continues from its checkpoint"
         )
     if launch.left_out:
         remarks.append(f"left out of the command, since only a guard knows it: {', '.join(launch.left_out)}")
     if not launch.is_guarded:
-        remarks.append("no guard stands around it: what the plan's recovery says is not done")
+        remarks.append("no guard runs around it: the plan's recovery is not applied")
     return remarks
 
 

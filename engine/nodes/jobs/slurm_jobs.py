@@ -145,7 +145,7 @@ def _running(request: JobRequest, launch: Launch) -> Iterator[str]:
         ]
     )
     step = f"bash -c {shlex.quote(_STEP)} srun --kill-on-bad-exit=1 {launch.torchrun(request, meeting)}"
-    yield "# USR1 comes before the time ends: what runs is told to save and to end."
+    yield "# USR1 arrives before the time ends: the run is signalled to save and stop."
     yield "ending="
     yield "trap 'ending=yes; kill -TERM \"$run\" 2>/dev/null' USR1"
     yield f"{launch.guarded(step)} &"
@@ -350,7 +350,7 @@ class SlurmQueue:
         """Submit a batch script; a number is used once."""
         job = slurm_text("sbatch", "--parsable", standard_input=script).strip().partition(";")[0]
         if not job.isdigit():
-            raise QueueError("sbatch tells no number of the job", job)
+            raise QueueError("sbatch returned no job id", job)
         return job, ""
 
     def jobs(

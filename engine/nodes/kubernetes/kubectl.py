@@ -23,7 +23,7 @@ _MOST_BYTES = 256 * 2**20
 _MIB = 2**20
 _PREFIX = re.compile(r"^(?:error|Error from server(?: \((?P<reason>\w+)\))?): ")
 _NOT_REACHED = ("Unable to connect to the server", "The connection to the server")
-_REACHED_HINT = "`kubectl version` tells whether the server answers"
+_REACHED_HINT = "`kubectl version` shows whether the server answers"
 _NO_SUCH_KIND = ("doesn't have a resource type", "no matches for kind", "could not find the requested resource")
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -173,7 +173,7 @@ def _refusal(complaint: str, words: tuple[str, ...]) -> KubectlError:
     match = _PREFIX.match(complaint)
     title = complaint[match.end() :] if match else complaint
     allowed = " ".join(word for word in words[:2] if not word.startswith("-"))
-    hint = f"`kubectl auth can-i {allowed}` tells what you may do"
+    hint = f"`kubectl auth can-i {allowed}` shows what you may do"
     error = KubectlError(f"kubectl: {title[:300]}", hint=_REACHED_HINT if title.startswith(_NOT_REACHED) else hint)
     error.reason = (match["reason"] or "") if match else ""
     return error

@@ -139,7 +139,7 @@ class Kubernetes:
         ready = [node for node in nodes if node.metadata.name not in silent]
         if not ready:
             reason = next(iter(silent.values()), "there are none")
-            raise LauncherError("no node is ready", f"{len(nodes)} known; {reason}", "`kubectl get nodes` tells more")
+            raise LauncherError("no node is ready", f"{len(nodes)} known; {reason}", "`kubectl get nodes` shows more")
         used, notes = self._used()
         queues, queue_notes = device_queues(self.kubectl)
         return Inventory(
@@ -242,7 +242,7 @@ def _troubles(node: _Node, expected: int, devices: int) -> Iterator[str]:
     for effect, keys in tainted.items():
         yield f"tainted {effect}: {', '.join(keys)}"
     if devices < expected:
-        yield f"{devices} of {expected} devices can be had"
+        yield f"{devices} of {expected} devices are available"
 
 
 def _device(product: str, memory_bytes: int | None) -> tuple[str, str]:

@@ -52,7 +52,7 @@ def hardware_remedies(case: EstimatedPlan) -> Iterator[Remedy]:
 
 
 def can_grow(case: EstimatedPlan) -> bool:
-    """Whether other numbers of devices can be had: not of a detected machine, nor of processors."""
+    """Whether other numbers of devices are available: not of a detected machine, nor of processors."""
     return case.plan.hardware.name != "detected" and case.resolved.cluster.device.kind != "cpu"
 
 
