@@ -166,6 +166,26 @@ def test_an_encoder_waits_for_whole_passes() -> None:
     assert busy["time_to_first_token_seconds"] > 2 / busy["largest_requests_per_second"]
 
 
+@pytest.mark.parametrize("pp", [1, 2, 6])
+def test_no_load_is_answered_sooner_than_a_prompt_alone(pp: int) -> None:
+    """Stages that work side by side answer more, but each prompt goes through all of them."""
+
+    def first_token(rate: float) -> float:
+        document = {
+            "task": "infer",
+            "model": {"name": "qwen2.5-72b"},
+            "hardware": {"name": "a10g", "devices": 4 * pp},
+            "parallelism": {"tp": 4, "pp": pp},
+            "inference": {"engine": "vllm", "prompt_tokens": 2048, "output_tokens": 64, "request_rate": rate},
+        }
+        speed = estimate_plan(Plan.model_validate(document), None, load_catalog()).estimate.computation.infer
+        assert speed is not None and speed.time_to_first_token_seconds is not None
+        return float(speed.time_to_first_token_seconds.value)
+
+    alone = first_token(1e-4)
+    assert all(first_token(rate) >= alone * (1.0 - RIPPLE) for rate in (0.05, 0.2, 0.4))
+
+
 def test_where_no_steady_state_exists_figures_say_why() -> None:
     estimate = estimate_of("vllm", "llama-3.1-8b", (512, 128), request_rate=1000)
     for name in ("time_to_first_token_seconds", "request_seconds", "waiting_requests"):

@@ -184,7 +184,7 @@ def test_what_can_be_read_of_a_damaged_file_is_taken_over(file):
     file.write_bytes(content)
     found = store.find(WantedRuns())
     assert 50 <= len(found) < 60
-    assert "taken over" in store.notes[0]
+    assert "were recovered" in store.notes[0]
     store.add([run()])
     assert len(store.notes) == 1
 

@@ -63,7 +63,7 @@ def test_what_is_no_regular_file_is_neither_waited_for_nor_read(tmp_path, reader
     make(tmp_path / name)
     log = open_log(str(tmp_path / name), reader)
     assert log.poll() == log.poll(last=True) == []
-    assert "no regular file" in log.notices[0]
+    assert "not a regular file" in log.notices[0]
     log.close()
 
 

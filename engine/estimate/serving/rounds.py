@@ -35,6 +35,7 @@ class Round:
         step: one pass for answers.
         tokens: passes in which an answer is given.
         steps: of these, those for answers alone.
+        groups: passes at work at once, one on each stage.
     """
 
     running: Number
@@ -46,6 +47,7 @@ class Round:
     step: Number
     tokens: Number
     steps: Number
+    groups: Number
 
     @property
     def work(self) -> Number:
@@ -65,7 +67,9 @@ class Round:
     @property
     def own(self) -> Number:
         """Seconds of the passes that read a prompt, were there no other."""
-        return self.prompt + self.alongside * np.maximum(self.passes, 1.0)
+        # Passes side by side answer more, but each prompt goes through every stage.
+        passes = self.passes * self.groups
+        return np.maximum(self.reading - self.alongside, 0.0) * passes + self.alongside * np.maximum(passes, 1.0)
 
     @property
     def runs(self) -> Number:
@@ -122,4 +126,5 @@ def round_of(run: ServingRun, running: Number) -> Round:
     alone = next((phase.runs for phase in phases if phase.name == "decode"), 0.0)
     passes = phases[0].runs / running
     answering = run.decode_steps * step
-    return Round(running, phases, seconds, answering, times["prefill"], passes, step, run.decode_steps, alone)
+    groups = np.minimum(run.layout.pp, np.maximum(running, 1.0))
+    return Round(running, phases, seconds, answering, times["prefill"], passes, step, run.decode_steps, alone, groups)

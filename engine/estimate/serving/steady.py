@@ -200,7 +200,7 @@ def _turn(run: ServingRun, met: Round) -> Number:
     return where(
         _in_lockstep(run, met.running),
         0.0,
-        pass_wait((met.running - 1.0) / met.running, seconds / _side_by_side(run, met)),
+        pass_wait((met.running - 1.0) / met.running, seconds / met.groups),
     )
 
 
@@ -209,14 +209,9 @@ def _room_in_pass(run: ServingRun) -> Number:
     return where(run.runtime.chunk_tokens > 0, run.runtime.chunk_tokens, np.inf) / run.fresh
 
 
-def _side_by_side(run: ServingRun, met: Round) -> Number:
-    """Return how many passes are at work at once, one on each stage."""
-    return np.minimum(run.layout.pp, np.maximum(met.running, 1.0))
-
-
 def _other_prompt(run: ServingRun, met: Round) -> Number:
     """Return the seconds that a prompt adds to a pass that reads others: the first ones may hide behind weights."""
-    groups = _side_by_side(run, met)
+    groups = met.groups
     together = np.clip(np.maximum(met.running, FEWEST), 1.0, np.maximum(_room_in_pass(run) * groups, 1.0))
     phase = reading_phase(run, together * run.fresh / groups, None, together / groups, groups)
     return np.maximum(met.prompt, phase_time(phase).seconds / together)
@@ -224,7 +219,7 @@ def _other_prompt(run: ServingRun, met: Round) -> Number:
 
 def _read_together(run: ServingRun, met: Round, prompts: Number) -> Number:
     """Return the seconds of passes that read so many prompts beside the answers that are given in them."""
-    groups = _side_by_side(run, met)
+    groups = met.groups
     riding = where(met.runs > 0, (met.tokens - met.steps) / met.runs, 0.0) * met.running / groups
     answers = decode_pass(run, riding, run.guessing.tokens) if any_true(riding > 0) else None
     reading = reading_phase(run, prompts * run.fresh / groups, answers, riding + prompts / groups, groups)
@@ -266,7 +261,7 @@ def _arriving(run: ServingRun, met: Round, slots: Number, largest: Number, scatt
     )
     busy = 1.0 - np.exp(-rate * met.seconds)
     # The next pass begins as soon as the first stage is free.
-    groups = _side_by_side(run, met)
+    groups = met.groups
     seconds, step = seconds / groups, met.step / groups
     # Prompts that fill a pass wait until those before them are read, others for the pass at work.
     is_long, occupied = _is_long(run, met), np.clip(rate * met.work, LEAST, 1.0)
@@ -298,12 +293,12 @@ def _returning(run: ServingRun, met: Round, scatter: Number) -> Waiting:
     is_long = _is_long(run, met) & (run.runtime.mixes_prefill > 0)
     others = where(is_long, np.maximum(ahead, 0.0) * met.reading, shared)
     # Answers of one length whose prompts are read in one pass stay together.
-    in_pass = np.clip(_room_in_pass(run) * _side_by_side(run, met), 1.0, met.running)
+    in_pass = np.clip(_room_in_pass(run) * met.groups, 1.0, met.running)
     grouped = _read_together(run, met, in_pass) - _read_together(run, met, 1.0)
     others = where(run.output_spread > 0, others, np.maximum(shared, grouped))
     started = started_seconds(met.own + others, met.seconds, met.answering)
     locked = _in_lockstep(run, met.running)
-    room = _room_in_pass(run) * _side_by_side(run, met)
+    room = _room_in_pass(run) * met.groups
     others = where(locked, lockstep_wait(met.running, other, room), np.maximum(started - met.own, 0.0))
     # Answers begin when the prompts of all are read.
     started = where(locked, other + others, started)
