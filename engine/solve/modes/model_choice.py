@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Architecture, Catalog
@@ -26,6 +26,9 @@ ROUNDING = 1.02
 SMALLER = 0.95
 # Bytes of weights, gradients and states of one trained parameter at the least: 16-bit everything, 8-bit Adam.
 LEAST_BYTES_PER_PARAMETER = 6.0
+# Operations of a token for each parameter: forwards and backwards; adapters need no gradients of frozen weights.
+FLOPS_PER_PARAMETER, LEAST_FLOPS_PER_PARAMETER = 6.0, 4.0
+FINETUNED = "finetune"
 # Sums of a search and of an estimate may differ in their last digits.
 MARGIN = 1.0 + 1e-6
 
@@ -36,11 +39,12 @@ def choose_model(
     """Return the plan with a model in place of ``auto``, filled and estimated, and why that model was chosen."""
     lower, upper = mode.training_hours_range
     hours = upper or OPEN_HOURS * (lower or 1.0)
-    settled_models: list[Settled] = []
-    for row in _candidates(mode, cluster, catalog, hours):
+    rows = _candidates(mode, cluster, catalog)
+    for row in rows:
+        if not _may_end(row, plan, mode, cluster, hours):
+            continue
         candidate = settle(_named(plan, row.id))
-        settled_models.append(candidate)
-        # What takes too long by its steps alone needs no estimate, unless it turns out to be the smallest that fits.
+        # What takes too long by its steps alone needs no estimate.
         if candidate.least_seconds > hours * HOUR * MARGIN:
             continue
         seconds = job_seconds(candidate.filled)
@@ -52,11 +56,8 @@ def choose_model(
             size = format_count(float(row.params_total or 0))
             time = format_seconds(seconds)
             return candidate.filled, f"largest model that trains within the mode's {hours:g} h: {size}, {time}"
-    by_size = sorted(settled_models, key=lambda settled: settled.parameters)
-    smallest = next(
-        (candidate.filled for candidate in by_size if candidate.filled.estimate.verdict is not Verdict.DOES_NOT_FIT),
-        None,
-    )
+    tried = (settle(_named(plan, row.id)).filled for row in reversed(rows))
+    smallest = next((filled for filled in tried if filled.estimate.verdict is not Verdict.DOES_NOT_FIT), None)
     by_count = _by_count(plan, mode, hours, settle)
     if by_count is not None and (smallest is None or _size(by_count[0]) * ROUNDING < _size(smallest)):
         return by_count
@@ -139,22 +140,27 @@ def _sized(catalog: Catalog) -> list[Architecture]:
     return sorted(rows, key=lambda row: -(row.params_total or 0))
 
 
-def _candidates(mode: Mode, cluster: Cluster, catalog: Catalog, hours: float) -> Iterator[Architecture]:
-    """Yield models of the mode's range, largest first, that could fit and end in time at all."""
+def _candidates(mode: Mode, cluster: Cluster, catalog: Catalog) -> list[Architecture]:
+    """Return the models of the mode's range that could fit at all, largest first; the smallest known without any."""
     low, high = mode.parameters_range
-    yielded = False
     memory = cluster.device.memory_bytes
-    room = None if memory is None else float(memory * cluster.devices)
+    room = math.inf if memory is None else float(memory * cluster.devices)
+
+    def could_fit(row: Architecture) -> bool:
+        size = float(row.params_total or 0)
+        is_inside = (low or 0.0) / ROUNDING <= size <= (high or math.inf) * ROUNDING
+        return is_inside and size * LEAST_BYTES_PER_PARAMETER <= room
+
+    sized = _sized(catalog)
+    return [row for row in sized if could_fit(row)] or sized[-1:]
+
+
+def _may_end(row: Architecture, plan: Plan, mode: Mode, cluster: Cluster, hours: float) -> bool:
+    """Whether the operations of a training end in time at the peak of the devices."""
+    training = plan.training
+    if any(length is not None for length in (training.steps, training.samples)):
+        return True
+    size, active = float(row.params_total or 0), float(row.params_active or row.params_total or 0)
+    tokens = training.tokens if isinstance(training.tokens, int | float) else size * mode.tokens_per_parameter
     flops = float(cluster.devices) * max(cluster.device.peaks.values()) * hours * HOUR
-    for row in _sized(catalog):
-        size, active = float(row.params_total or 0), float(row.params_active or row.params_total or 0)
-        if not (low or 0.0) / ROUNDING <= size <= (high or float("inf")) * ROUNDING:
-            continue
-        if room is not None and size * LEAST_BYTES_PER_PARAMETER > room:
-            continue
-        if 6.0 * active * size * mode.tokens_per_parameter > flops and size > 2.0 * (low or 0.0):
-            continue
-        yielded = True
-        yield row
-    if not yielded:
-        yield _sized(catalog)[-1]
+    return (LEAST_FLOPS_PER_PARAMETER if plan.task == FINETUNED else FLOPS_PER_PARAMETER) * active * tokens <= flops
