@@ -205,7 +205,7 @@ def test_what_the_pods_of_a_job_print_is_told_with_what_a_broken_connection_kept
     cluster: Cluster, plans: dict[int, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = submitted(capsys, plans[8], "--submit", "--name", "run", *TRAIN[:3])["job"]
-    with pytest.raises(QueueError, match="there already"):
+    with pytest.raises(QueueError, match="exists already"):
         queue_of(Kubernetes()).submit((cluster.folder / "given").read_text())
     (made,) = cluster.get(JOBS)
     runs, _, _, again, complete = LIVES["job"][1:]
