@@ -378,3 +378,9 @@ def test_unknown_words_can_be_left_out_and_that_is_said() -> None:
     line = read_line("serve llama-3.1-8b wibble h100").without_unknown()
     assert line.faults == ()
     assert any("wibble" in remark for remark in plan_of_line(line).remarks)
+
+
+@pytest.mark.parametrize("word", ["tp 0", "tp=auto", "hardware.devices=auto", "pp=x"])
+def test_a_degree_that_is_no_count_is_left_to_the_plan(word: str) -> None:
+    line = read_line(f"lora llama-3.1-8b 8xh100 micro batch 2 accumulation 8 {word}")
+    assert line.values["training.micro_batch"] == 2

@@ -138,15 +138,20 @@ class CountedWords(NamedWords):
         is_plural = after.isalpha() and after.endswith("s") and len(after) > _LONGEST_OTHER
         return is_plural and self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
 
+    def _count_of(self, path: str, otherwise: float = 1) -> int:
+        """Return the number that the line has for a field; another where it has none, or one that is no count."""
+        text = str(self._values.get(path, otherwise))
+        return max(int(text), 1) if text.isdigit() else max(int(otherwise), 1)
+
     def _devices_of_layout(self) -> None:
         """Take as many devices as the degrees of the line make up, where it does not say how many there are."""
-        sizes = [int(str(self._values.get(path, 1))) for path in _DEGREES if str(self._values.get(path, 1)).isdigit()]
+        devices = math.prod(map(self._count_of, _DEGREES))
         is_device = self._values.get(hardware.NAME) in self._catalog.accelerators
-        if hardware.DEVICES in self._values or not is_device or math.prod(sizes) < 2:
+        if hardware.DEVICES in self._values or not is_device or devices < 2:
             return
-        self._values[hardware.DEVICES] = math.prod(sizes)
-        why = f"{math.prod(sizes)} devices, as the degrees of the line make up"
-        self._assumed.append(Assumption(hardware.DEVICES, math.prod(sizes), why))
+        self._values[hardware.DEVICES] = devices
+        why = f"{devices} devices, as the degrees of the line make up"
+        self._assumed.append(Assumption(hardware.DEVICES, devices, why))
 
     def _accumulate(self) -> None:
         """Make the batch of a step of what each device takes, how often, and how many devices there are.
@@ -162,11 +167,8 @@ class CountedWords(NamedWords):
             return
         row_id = self._catalog.instances.find_id(str(self._values.get(hardware.NAME, "")))
         sold = 1 if row_id is None else self._catalog.instances[row_id].sold_devices
-        devices = int(str(self._values.get(hardware.DEVICES, sold)))
-        split = math.prod(int(str(self._values.get(path, 1))) for path in _DEGREES_OF_MODEL)
-        batch = micro_batch * self._accumulation * max(devices // split, 1)
+        replicas = max(self._count_of(hardware.DEVICES, sold) // math.prod(map(self._count_of, _DEGREES_OF_MODEL)), 1)
+        batch = micro_batch * self._accumulation * replicas
         self._values |= {Key.TRAINING_MICRO_BATCH: micro_batch, Key.TRAINING_GLOBAL_BATCH: batch}
-        why = (
-            f"{batch} a step: {micro_batch} of each of {max(devices // split, 1)} replicas, {self._accumulation} times"
-        )
+        why = f"{batch} a step: {micro_batch} of each of {replicas} replicas, {self._accumulation} times"
         self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))

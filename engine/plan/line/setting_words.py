@@ -23,6 +23,7 @@ from capacity_tui.engine.errors import CatalogError, Place, PlanError, UnitError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
+from capacity_tui.engine.plan.line.tokens import PERCENTILE
 from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Amount, Meaning, vocabulary
 from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema import Knob
@@ -35,8 +36,6 @@ _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmb
 _TIME = re.compile(r"\d+(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
 
 _GLUED = re.compile(r"([a-z_\-]{2,})[<:]?=?(\d\S*)", re.IGNORECASE)
-
-_PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 
 _FEWEST_IN_ORDER = 4
 
@@ -68,7 +67,7 @@ def is_time(word: str) -> bool:
 
 def percentile(word: str) -> Meaning | None:
     """Return the share of requests that latencies are of, as ``p95`` says it; None for another word."""
-    match = _PERCENTILE.fullmatch(word)
+    match = PERCENTILE.fullmatch(word)
     return None if match is None else Meaning(f"percentile {match[1]}", {Key.INFERENCE_PERCENTILE: float(match[1])})
 
 

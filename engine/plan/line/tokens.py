@@ -49,7 +49,7 @@ _MONEY = re.compile(
 _OF_TIME = re.compile(r"(?:/|per)(h|hr|hour|mo|month)", re.IGNORECASE)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE)
 _HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
-_PERCENTILE = re.compile(r"p\d\d(?:\.\d+)?", re.IGNORECASE)
+PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
 
 _DEVICE, _HOURS = ("gpu", "device", "accelerator"), ("hours", "hour", "hrs")
@@ -107,7 +107,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens.append(token)
     elif (mixture := _mixture(before.text, token.text)) is not None:
         tokens[-1] = Token(mixture, before.start, token.end, token.ends)
-    elif _PERCENTILE.fullmatch(token.text) and _is_latency(before.text):
+    elif PERCENTILE.fullmatch(token.text) and _is_latency(before.text):
         tokens[-1:] = [token, before]  # ttft p95 < 300ms
     elif joined is not None:
         tokens[-1] = Token(joined, before.start, token.end, token.ends)

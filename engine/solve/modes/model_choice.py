@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.catalog.rows import Mode
@@ -40,10 +41,11 @@ def choose_model(
     lower, upper = mode.training_hours_range
     hours = upper or OPEN_HOURS * (lower or 1.0)
     rows = _candidates(mode, cluster, catalog)
+    settled = cache(lambda name: settle(_named(plan, name)))
     for row in rows:
         if not _may_end(row, plan, mode, cluster, hours):
             continue
-        candidate = settle(_named(plan, row.id))
+        candidate = settled(row.id)
         # What takes too long by its steps alone needs no estimate.
         if candidate.least_seconds > hours * HOUR * MARGIN:
             continue
@@ -56,7 +58,7 @@ def choose_model(
             size = format_count(float(row.params_total or 0))
             time = format_seconds(seconds)
             return candidate.filled, f"largest model that trains within the mode's {hours:g} h: {size}, {time}"
-    tried = (settle(_named(plan, row.id)).filled for row in reversed(rows))
+    tried = (settled(row.id).filled for row in reversed(rows))
     smallest = next((filled for filled in tried if filled.estimate.verdict is not Verdict.DOES_NOT_FIT), None)
     by_count = _by_count(plan, mode, hours, settle)
     if by_count is not None and (smallest is None or _size(by_count[0]) * ROUNDING < _size(smallest)):
