@@ -147,6 +147,13 @@ def test_the_front_is_that_of_all_plans(paths: tuple[str, ...]) -> None:
     assert sorted(map(tuple, np.round(front, 6).tolist())) == sorted(map(tuple, np.round(wanted, 6).tolist()))
 
 
+def test_the_rest_of_the_front_stands_in_the_order_of_the_goal_too() -> None:
+    found = searched(tuple(VALUES)[:2], goal=Goal(TIME), pareto=(MEMORY, TIME), top=1)
+    times = [result.figures[TIME].value for result in found.top]
+    assert len(times) > 2
+    assert times == sorted(times)
+
+
 points = st.lists(st.lists(st.integers(0, 6), min_size=3, max_size=3), min_size=1, max_size=40)
 
 

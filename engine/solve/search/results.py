@@ -61,7 +61,7 @@ class Answer(ShownInNotebooks):
         fitting: those of them that memory holds as estimated and that keep every limit at the far end of its range.
         rejected: what excluded the others, most first.
         missed: what the valid ones that are not fitting miss: memory, or a limit; each counted under the first.
-        top: the best, the very best first; behind them those of the front that are not among them.
+        top: the best, the very best first; behind them, in the same order, those of the front that are not among them.
         pareto: positions in ``top`` of configurations that nothing dominates in the compared figures.
         compared: result keys of those figures.
         goal: result key of the figure the best are chosen by.

@@ -258,8 +258,8 @@ class TopK:
     def _front_changes(self) -> Iterator[Values]:
         owners = [] if self.front is None else self.front.owners
         step = max(1.0, len(owners) / MOST_OF_FRONT)
-        for number in range(min(len(owners), MOST_OF_FRONT)):
-            yield owners[int(number * step)].change
+        spread = [owners[int(number * step)] for number in range(min(len(owners), MOST_OF_FRONT))]
+        yield from (row.change for row in sorted(spread, key=lambda row: row.order))
 
     def _compared(self, rows: list[SearchResult]) -> tuple[str, ...]:
         """Return the figures that tell which of two configurations dominates."""
