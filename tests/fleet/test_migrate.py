@@ -161,6 +161,22 @@ def test_where_the_job_does_not_fit_its_own_machine_is_mended_first():
     assert found.current.usd_same_work is None and all(each.saving_percent is None for each in found.alternatives)
 
 
+def test_where_no_saving_is_known_the_cheapest_comes_first():
+    plan = plan_from_data(
+        {
+            "task": "finetune",
+            "model": {"name": "llama-2-7b"},
+            "training": {"method": "lora", "seq_len": 2048, "tokens": 1e7},
+            "hardware": {"name": "h800-sxm-80gb", "devices": 8},
+        }
+    )
+    found = migrate(MigrationQuestion(plan, "finetune", instances=(P5, "aws-g6-48xlarge", "aws-p4d-24xlarge")))
+    fitting = [each for each in found.alternatives if each.fits]
+    assert found.current.usd_month is None and all(each.saving_usd is None for each in fitting)
+    costs = [each.figures["cost.usd"].value for each in fitting]
+    assert len(costs) > 2 and costs == sorted(costs)
+
+
 def test_what_is_left_out_for_its_risk_is_said_beside_what_costs_more():
     words = JobWords("P5", "large", "train", devices=2, hours=500, spot=True, instances=("P5", "P6", "P4d", "P5e"))
     found = migrate(question_of_job(words, load_catalog()))

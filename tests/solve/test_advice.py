@@ -106,6 +106,15 @@ def test_recommendations_are_few_worthwhile_and_fit(name: str) -> None:
         assert changed.cost.usd_per_million_tokens < before * (1 - LEAST_EFFECT) * 1.001
 
 
+def test_shorter_sequences_are_advised_only_where_a_limit_is_missed() -> None:
+    sizes = {"seq_len": 8192, "tokens": 1e9, "micro_batch": 1, "global_batch": 64}
+    parts = {"task": "train", "model": {"name": "llama-3.2-1b"}, "training": sizes}
+    fits = answer(plan_of(**parts, hardware={"name": "h100-sxm-80gb", "devices": 8})).estimate
+    lacks = answer(plan_of(**parts, hardware={"name": "rtx-4090", "devices": 1})).estimate
+    assert fits.verdict.holds and "sequence_length" not in codes(fits.recommendations)
+    assert not lacks.verdict.holds and "sequence_length" in codes(lacks.recommendations)
+
+
 def test_strongest_comes_first() -> None:
     found = answer(plan_from_text(example_text("moe_30b_64_h100"), "moe"))
     prices = [note.saves["cost.usd"] for note in found.estimate.recommendations if note.saves]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _GAP = 2
 _SHORTEST_NAME = 14
 """Cells that the plan's name has before views stand for themselves by less than their names."""
-_TWICE = 2.0
+_TWICE, _MANY_TIMES = 2.0, 100
 """From this ratio on a difference is given as a factor."""
 
 
@@ -346,7 +346,14 @@ class NoteLine(Bar):
 def _difference(before: Row, after: Row, in_full: bool) -> str:
     """Return what became of a figure: both values and by how much they differ, or its name and the difference."""
     share = after.share_above(before)
-    ratio = "" if share is None else f"×{1 + share:.1f}" if 1 + share >= _TWICE else f"{100 * share:+.0f} %"
+    ratio = "" if share is None else _ratio_text(1 + share)
     if in_full:
         return f"{before.text} → {after.text}{f' ({ratio})' if ratio else ''}"
     return f"{after.brief or after.label} {ratio or after.text}"
+
+
+def _ratio_text(ratio: float) -> str:
+    """Return how often a figure stands against what it was: in percent, from twice on as a factor, which has an end."""
+    if ratio < _TWICE:
+        return f"{100 * (ratio - 1):+.0f} %"
+    return f"×{ratio:.1f}" if ratio < _MANY_TIMES else f"≥×{_MANY_TIMES}"

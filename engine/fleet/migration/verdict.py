@@ -223,7 +223,7 @@ def _order(alternative: Alternative) -> tuple[bool, bool, float, float]:
     return (
         not alternative.fits,
         saving is None,
-        0.0 if saving is None else -mean(saving.value),
+        cost_of_work(alternative) if saving is None else -mean(saving.value),
         alternative.short_bytes,
     )
 

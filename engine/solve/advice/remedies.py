@@ -183,7 +183,7 @@ def _layouts(case: EstimatedPlan) -> Iterator[Remedy]:
 
 def _sequence(case: EstimatedPlan) -> Iterator[Remedy]:
     length = int(case.plan.training.seq_len)
-    if case.plan.task == "train" and length >= 2048:
+    if case.violations and case.plan.task == "train" and length >= 2048:
         change: dict[str, object] = {Key.TRAINING_SEQ_LEN: length // 2}
         yield Remedy("sequence_length", f"Train on sequences of {length // 2} tokens", change, OTHER_DATA)
 

@@ -97,7 +97,7 @@ def results_of(
         share=migration.share_done,
         front=frozenset(place for place, offer in enumerate(offers) if offer.instance in advised),
         remarks=(verdict, *texts),
-        order="saving",
+        order="saving" if any(offer.saving_usd is not None for offer in offers) else "cost",
         source=source,
     )
 
