@@ -55,6 +55,11 @@ def test_more_requests_at_once_are_never_answered_more_slowly_in_all(one: int, o
     assert requests(concurrency=many) >= requests(concurrency=few) * (1 - 1e-9)
 
 
+def test_none_is_said_to_wait_where_all_but_a_part_of_one_run() -> None:
+    assert 0 < speed_of(concurrency=64).waiting_requests < 1
+    assert not estimate_of(concurrency=64).warnings
+
+
 def test_beyond_what_the_cache_holds_requests_wait_and_the_rate_stays() -> None:
     full, fuller = estimate_of(concurrency=2000), estimate_of(concurrency=4000)
     speeds = [each.computation.infer for each in (full, fuller)]

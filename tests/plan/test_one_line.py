@@ -350,11 +350,13 @@ def test_a_limit_that_no_question_keeps_is_told() -> None:
     assert any("time<=72h" in remark for remark in made.remarks)
 
 
-def test_users_send_a_request_a_minute_and_requests_at_once_are_a_batch() -> None:
+def test_users_send_a_request_a_minute_and_requests_at_once_follow_each_other() -> None:
     users = plan_of_line(read_line("serve llama-3.1-8b h100 200 users"))
     assert users.plan.inference.arrival_rate == pytest.approx(200 / 60)
     assert any("every 60 s" in entry.why for entry in users.assumptions)
-    assert plan_of_line(read_line("serve llama-3.1-8b h100 64 concurrent requests")).plan.inference.batch == 64
+    for words in ("64 concurrent requests", "concurrency 64", "64 requests at once"):
+        assert plan_of_line(read_line(f"serve llama-3.1-8b h100 {words}")).plan.inference.concurrency == 64
+    assert plan_of_line(read_line("serve llama-3.1-8b h100 64 sequences at once")).plan.inference.batch == 64
 
 
 @pytest.mark.parametrize(

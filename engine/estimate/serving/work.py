@@ -122,7 +122,7 @@ def _overloaded(run: ServingRun, loaded: Loaded) -> tuple[Note, ...]:
     if not ends and arriving > 0 and np.any(run.traffic.rate >= loaded.largest_rate):
         detail = f"{arriving:,.3g} requests/s arrive, {answered:,.3g} are served: the queue grows without bound"
         return (Note("saturated", "more requests arrive than can be answered", detail),)
-    if not ends and arriving == 0 and np.any(run.batch < run.users):
+    if not ends and arriving == 0 and np.any(run.layout.dp * (run.users - run.batch) >= 1.0):
         held, sent = float(np.min(run.layout.dp * run.batch)), float(np.max(run.layout.dp * run.users))
         detail = f"{format_number(held)} of {format_number(sent)} requests run: the others wait for their turn"
         return (Note("requests_wait", "fewer requests run than are sent at once", detail),)
