@@ -169,7 +169,8 @@ class Migration(ShownInNotebooks):
 
     Attributes:
         current: the job where it is.
-        alternatives: the job elsewhere, the largest saving first, or where none is known the cheapest; what does not fit last.
+        alternatives: the job elsewhere, the largest saving first, or the cheapest where none is known; what does not
+            fit last.
         verdict: whether to stay or to move.
         reasons: why.
         recommendations: what to do, by priority.
