@@ -49,6 +49,12 @@ class ArchitectureTable(Table[Architecture]):
             self._rows |= {row.id: row for row in [self._by_count(row_id)] if row}
         return super().__getitem__(row_id)
 
+    @cached_property
+    def decoders(self) -> tuple[Architecture, ...]:
+        """Language models of known size, the largest first."""
+        rows = (row for row in self.values() if row.kind == "decoder" and row.params_total)
+        return tuple(sorted(rows, key=lambda row: -(row.params_total or 0)))
+
     def find_id(self, name: str) -> str | None:
         """Return the id that a name stands for; None where there is none."""
         row_id = super().find_id(name)

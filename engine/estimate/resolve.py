@@ -19,7 +19,7 @@ from capacity_tui.engine.estimate.transformer.adapters import base_format
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec
-from capacity_tui.engine.models.transformer import TransformerShape, shape_from_spec
+from capacity_tui.engine.models.transformer import TransformerShape, shape_from_spec, shape_of
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import (
     BATCH_FOR_ALL,
@@ -204,6 +204,8 @@ def _shape(plan: Plan, family: Family, catalog: Catalog) -> TransformerShape:
         return shape_from_huggingface(plan.model.config)
     bare = family.id in ("transformer_decoder", "transformer_encoder")
     row = None if bare else catalog.architectures[family.id]
+    if row is not None and not plan.model.spec:
+        return shape_of(row)
     return shape_from_spec(row, plan.model.spec, family.id if bare else "transformer_decoder")
 
 

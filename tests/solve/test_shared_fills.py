@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from unittest import mock
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan import Plan, with_values
 from capacity_tui.engine.solve.modes import ModeName, ModePlan, compare, fill, model_choice
 from capacity_tui.engine.solve.modes.modes import MODES
+from capacity_tui.engine.solve.modes.training_settings import Search
 from capacity_tui.engine.solve.space.training import TrainingSpace
 
 AUTO = "auto"
@@ -87,3 +90,33 @@ def test_modes_that_take_the_batch_of_the_balanced_one_look_at_its_space() -> No
         compare(plan)
     # One block of the space, and one along the micro-batch that the extreme mode makes as large as memory lets it.
     assert evaluated.call_count == 2
+
+
+@pytest.mark.parametrize("precision", [AUTO, "fp32"])
+def test_few_models_are_settled_before_the_one_that_ends_in_time(precision: str) -> None:
+    plan = Plan.model_validate(
+        {
+            "model": {"name": AUTO},
+            "hardware": {"name": "h100-sxm-80gb", "devices": 64},
+            "training": {"tokens": AUTO, "micro_batch": AUTO, "precision": precision, "seq_len": 1024},
+        }
+    )
+    with mock.patch.object(Search, "settings", autospec=True, side_effect=Search.settings) as settled:
+        compared = compare(plan)
+    assert compared.extreme.reasons[Key.MODEL_NAME].startswith("largest model that trains within")
+    assert settled.call_count <= 12
+
+
+def test_a_job_cut_to_the_hours_of_a_mode_has_the_settings_that_it_has_when_it_is_given() -> None:
+    plan = Plan.model_validate(
+        {
+            "model": {"name": AUTO},
+            "hardware": {"name": "t4"},
+            "training": {"tokens": AUTO, "micro_batch": AUTO, "checkpointing": AUTO, "seq_len": 1024},
+        }
+    )
+    cut = compare(plan).extreme
+    given = {Key.MODEL_NAME: cut.plan.model.name, Key.TRAINING_TOKENS: cut.plan.training.tokens}
+    assert "as many as end within" in cut.reasons[Key.TRAINING_TOKENS]
+    again = fill(with_values(plan, given), "extreme")
+    assert (again.plan, again.estimate.cost) == (cut.plan, cut.estimate.cost)

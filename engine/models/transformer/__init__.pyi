@@ -1,5 +1,6 @@
 from .architecture import read_overrides as read_overrides
 from .architecture import shape_from_spec as shape_from_spec
+from .architecture import shape_of as shape_of
 from .attention import Matrix as Matrix
 from .attention import multi_head_weights as multi_head_weights
 from .counts import ParameterCounts as ParameterCounts
@@ -16,6 +17,7 @@ from .counts import forward_flops_per_token as forward_flops_per_token
 from .counts import layer_matrices as layer_matrices
 from .counts import matmul_per_token as matmul_per_token
 from .counts import mean_context as mean_context
+from .counts import output_weights as output_weights
 from .counts import prompt_flops as prompt_flops
 from .latent_attention import ATTENTION_PARTS as ATTENTION_PARTS
 from .latent_attention import Latent as Latent

@@ -98,6 +98,17 @@ def shape_from_spec(
     return resolve_shape(_without_stale(base, changes) | changes | vision, Place(field=Key.MODEL_SPEC))
 
 
+def shape_of(row: Architecture) -> TransformerShape:
+    """Return the shape of a catalogue architecture, worked out once."""
+    known = _SHAPES.get(row.id)
+    if known is None or known[0] is not row:
+        known = _SHAPES[row.id] = row, shape_from_spec(row, {})
+    return known[1]
+
+
+_SHAPES: dict[str, tuple[Architecture, TransformerShape]] = {}
+
+
 def read_overrides(overrides: Mapping[str, object]) -> dict[str, Any]:
     """Check the names and values of ``model.spec`` and return them under the shape's own names."""
     changes: dict[str, Any] = {}

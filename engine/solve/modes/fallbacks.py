@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
+from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from capacity_tui.engine.catalog import Catalog, parse_shipped
 from capacity_tui.engine.estimate import Note
@@ -67,14 +69,19 @@ def named_change(change: Mapping[str, object], optimizer: str, catalog: Catalog)
 
 
 def _every(task: str, optimizer: str, seq_len: int, catalog: Catalog) -> Iterator[Fallback]:
-    rows = parse_shipped(files("capacity_tui.profiles") / "remedies.yaml")["fallbacks"]
-    for row in rows:
+    for row in _rows():
         change = named_change(row.get("change", {}), optimizer, catalog)
         if row.get("task", task) == task and change is not None:
             yield Fallback(row["words"], tuple(row.get("opens", ())), change, row.get("same_result", False))
     while seq_len // 2 >= SHORTEST:
         seq_len //= 2
         yield Fallback(f"sequences of {seq_len} tokens", sets={Key.TRAINING_SEQ_LEN: seq_len})
+
+
+@cache
+def _rows() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = parse_shipped(files("capacity_tui.profiles") / "remedies.yaml")["fallbacks"]
+    return rows
 
 
 def is_written(plan: Plan, path: str) -> bool:

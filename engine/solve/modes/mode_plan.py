@@ -24,7 +24,7 @@ from capacity_tui.engine.estimate import (
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import count_parameters
 from capacity_tui.engine.numeric import Number, largest
-from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan import Plan, with_values
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes.run_sections import (
@@ -287,6 +287,13 @@ class Settled:
     def least_seconds(self) -> float:
         """What the whole job takes at the least; 0 where nothing is known before it is estimated."""
         return (job_steps(self.resolved.plan) or 0.0) * (self.step_seconds or 0.0)
+
+    def with_tokens(self, tokens: float, why: str) -> Settled:
+        """Return the same settings for a job of some tokens: its length decides none of them."""
+        plan = with_values(self.resolved.plan, {Key.TRAINING_TOKENS: tokens})
+        others = {path: reason for path, reason in self.reasons.items() if path != Key.TRAINING_TOKENS}
+        reasons = {**others, Key.TRAINING_TOKENS: why}
+        return replace(self, resolved=replace(self.resolved, plan=plan), reasons=reasons)
 
     @cached_property
     def filled(self) -> ModePlan:

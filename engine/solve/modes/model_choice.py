@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TypeAlias
 
 from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.cluster import Cluster
+from capacity_tui.engine.estimate import ResolvedPlan
+from capacity_tui.engine.estimate.transformer import transformer_run
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.models.transformer import count_parameters, matmul_per_token, output_weights, shape_of
 from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import Plan, with_values
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.mode_plan import ModePlan, Settled
+from capacity_tui.engine.solve.modes.training_settings import chosen_precision
 from capacity_tui.engine.units import format_count, format_seconds
 from capacity_tui.engine.verdict import Verdict
 
@@ -27,23 +31,33 @@ ROUNDING = 1.02
 SMALLER = 0.95
 # Bytes of weights, gradients and states of one trained parameter at the least: 16-bit everything, 8-bit Adam.
 LEAST_BYTES_PER_PARAMETER = 6.0
-# Operations of a token for each parameter: forwards and backwards; adapters need no gradients of frozen weights.
-FLOPS_PER_PARAMETER, LEAST_FLOPS_PER_PARAMETER = 6.0, 4.0
+# Passes of a token through each weight: forwards, and backwards for inputs and weights; frozen ones need no gradients.
+PASSES, LEAST_PASSES = 3.0, 2.0
 FINETUNED = "finetune"
 # Sums of a search and of an estimate may differ in their last digits.
 MARGIN = 1.0 + 1e-6
 
+Resolve: TypeAlias = Callable[[Plan], ResolvedPlan]
+Settle: TypeAlias = Callable[[Plan, ResolvedPlan], Settled]
+
 
 def choose_model(
-    plan: Plan, mode: Mode, cluster: Cluster, catalog: Catalog, settle: Callable[[Plan], Settled]
+    plan: Plan, mode: Mode, cluster: Cluster, catalog: Catalog, resolve: Resolve, settle: Settle
 ) -> tuple[ModePlan, str]:
-    """Return the plan with a model in place of ``auto``, filled and estimated, and why that model was chosen."""
+    """Return the plan with a model in place of ``auto``, filled and estimated, and why that model was chosen.
+
+    Args:
+        resolve: returns a plan that names its model with placeholders where it is open.
+        settle: returns what the mode makes of such a plan.
+    """
     lower, upper = mode.training_hours_range
     hours = upper or OPEN_HOURS * (lower or 1.0)
     rows = _candidates(mode, cluster, catalog)
-    settled = cache(lambda name: settle(_named(plan, name)))
+    named = cache(lambda name: resolve(with_values(plan, {Key.MODEL_NAME: name})))
+    settled = cache(lambda name: settle(with_values(plan, {Key.MODEL_NAME: name}), named(name)))
+    fastest = cache(lambda: _fastest_products(named(rows[-1].id), plan, catalog))
     for row in rows:
-        if not _may_end(row, plan, mode, cluster, hours):
+        if not _may_end(row, plan, mode, cluster, hours, fastest):
             continue
         candidate = settled(row.id)
         # What takes too long by its steps alone needs no estimate.
@@ -58,20 +72,31 @@ def choose_model(
             size = format_count(float(row.params_total or 0))
             time = format_seconds(seconds)
             return candidate.filled, f"largest model that trains within the mode's {hours:g} h: {size}, {time}"
-    tried = (settled(row.id).filled for row in reversed(rows))
-    smallest = next((filled for filled in tried if filled.estimate.verdict is not Verdict.DOES_NOT_FIT), None)
-    by_count = _by_count(plan, mode, hours, settle)
-    if by_count is not None and (smallest is None or _size(by_count[0]) * ROUNDING < _size(smallest)):
-        return by_count
+    least = mode.parameters_range[0]
+    counted = cache(lambda: _by_count(least, plan, mode, hours, settled) if least else None)
+
+    def counted_below(known: float) -> tuple[ModePlan, str] | None:
+        """Return the model by count alone where it is smaller than a known one; none is smaller than the least."""
+        if not least or _size(named(_count_name(least))) * ROUNDING >= known:
+            return None
+        model = counted()
+        return model if model is not None and _size(model[0].resolved) * ROUNDING < known else None
+
+    if (smaller := counted_below(_size(named(rows[-1].id)))) is not None:
+        return smaller
+    tried = (settled(row.id) for row in reversed(rows))
+    smallest = next((one for one in tried if one.filled.estimate.verdict is not Verdict.DOES_NOT_FIT), None)
+    if (smaller := counted_below(math.inf if smallest is None else _size(smallest.resolved))) is not None:
+        return smaller
     if smallest is None:
-        chosen = settle(_named(plan, smallest_model(catalog))).filled
+        chosen = settled(smallest_model(catalog)).filled
         return chosen, "nothing in the mode's range fits; this is the smallest model in the catalogue"
-    return _shortened(plan, smallest, hours, settle)
+    return _shortened(plan, smallest, hours)
 
 
 def smallest_model(catalog: Catalog) -> str:
     """Return the id of the smallest language model of the catalogue."""
-    return min(_sized(catalog), key=lambda entry: entry.params_total or 0).id
+    return catalog.architectures.decoders[-1].id
 
 
 def job_seconds(filled: ModePlan) -> float | None:
@@ -80,46 +105,41 @@ def job_seconds(filled: ModePlan) -> float | None:
     return None if computation.steps is None else float(computation.steps * computation.step_seconds.value)
 
 
-def _shortened(plan: Plan, smallest: ModePlan, hours: float, settle: Callable[[Plan], Settled]) -> tuple[ModePlan, str]:
+def _shortened(plan: Plan, smallest: Settled, hours: float) -> tuple[ModePlan, str]:
     """Return the smallest model with as many tokens as the mode's hours allow."""
-    seconds = job_seconds(smallest)
-    tokens = smallest.plan.training.tokens
+    seconds, tokens = job_seconds(smallest.filled), smallest.resolved.plan.training.tokens
     if seconds is None or not isinstance(tokens, float) or plan.training.tokens != AUTO:
-        return smallest, "smallest model of the mode's range"
+        return smallest.filled, "smallest model of the mode's range"
     cut = _rounded_down(tokens * hours * HOUR / seconds)
     why = f"smallest of the mode's models; all its tokens would take {format_seconds(seconds)}, cut to {hours:g} h"
-    named = _named(plan, str(smallest.plan.model.name))
-    filled = settle(with_values(named, {Key.TRAINING_TOKENS: cut})).filled
-    return replace(filled, reasons={**filled.reasons, Key.TRAINING_TOKENS: f"as many as end within {hours:g} h"}), why
+    return smallest.with_tokens(cut, f"as many as end within {hours:g} h").filled, why
 
 
-def _by_count(plan: Plan, mode: Mode, hours: float, settle: Callable[[Plan], Settled]) -> tuple[ModePlan, str] | None:
+def _by_count(
+    least: float, plan: Plan, mode: Mode, hours: float, settled: Callable[[str], Settled]
+) -> tuple[ModePlan, str] | None:
     """Return the largest decoder of usual proportions that ends in time, or the mode's smallest with fewer tokens.
 
-    None where the mode has no smallest, or where not even that fits. Time grows as the square of the size, since tokens
-    grow with it.
+    None where not even that fits. Time grows as the square of the size, since tokens grow with it.
     """
-    least = mode.parameters_range[0]
-    if not least:
-        return None
-    smallest = settle(_named(plan, _count_name(least)))
+    smallest = settled(_count_name(least))
     seconds = job_seconds(smallest.filled)
     if smallest.filled.estimate.verdict is Verdict.DOES_NOT_FIT or seconds is None:
         return None
     size = _rounded_down(least * math.sqrt(hours * HOUR / seconds))
     size = min(size, mode.parameters_range[1] or size)
     while size > least:
-        larger = settle(_named(plan, _count_name(size))).filled
+        larger = settled(_count_name(size)).filled
         taken = job_seconds(larger)
         if larger.estimate.verdict is not Verdict.DOES_NOT_FIT and taken is not None and taken <= hours * HOUR:
             why = f"no known model of the mode ends within {hours:g} h; largest decoder of usual proportions that does"
             return larger, f"{why}: {format_seconds(taken)}"
         size = _rounded_down(size * SMALLER)
-    return _shortened(plan, smallest.filled, hours, settle)
+    return _shortened(plan, smallest, hours)
 
 
-def _size(filled: ModePlan) -> float:
-    return largest(filled.estimate.model.parameters)
+def _size(resolved: ResolvedPlan) -> float:
+    return math.inf if resolved.shape is None else largest(count_parameters(resolved.shape).total)
 
 
 def _count_name(parameters: float) -> str:
@@ -133,16 +153,7 @@ def _rounded_down(value: float) -> float:
     return math.floor(value / digit) * digit
 
 
-def _named(plan: Plan, name: str) -> Plan:
-    return with_values(plan, {Key.MODEL_NAME: name})
-
-
-def _sized(catalog: Catalog) -> list[Architecture]:
-    rows = (row for row in catalog.architectures.values() if row.kind == "decoder" and row.params_total)
-    return sorted(rows, key=lambda row: -(row.params_total or 0))
-
-
-def _candidates(mode: Mode, cluster: Cluster, catalog: Catalog) -> list[Architecture]:
+def _candidates(mode: Mode, cluster: Cluster, catalog: Catalog) -> Sequence[Architecture]:
     """Return the models of the mode's range that could fit at all, largest first; the smallest known without any."""
     low, high = mode.parameters_range
     memory = cluster.device.memory_bytes
@@ -153,16 +164,45 @@ def _candidates(mode: Mode, cluster: Cluster, catalog: Catalog) -> list[Architec
         is_inside = (low or 0.0) / ROUNDING <= size <= (high or math.inf) * ROUNDING
         return is_inside and size * LEAST_BYTES_PER_PARAMETER <= room
 
-    sized = _sized(catalog)
+    sized = catalog.architectures.decoders
     return [row for row in sized if could_fit(row)] or sized[-1:]
 
 
-def _may_end(row: Architecture, plan: Plan, mode: Mode, cluster: Cluster, hours: float) -> bool:
-    """Whether the operations of a training end in time at the peak of the devices."""
+def _may_end(
+    row: Architecture, plan: Plan, mode: Mode, cluster: Cluster, hours: float, fastest: Callable[[], float]
+) -> bool:
+    """Whether the operations of a training end in time, at the peak of the devices and at what their products sustain.
+
+    Args:
+        fastest: returns FLOP/s of a device that no product exceeds.
+    """
     training = plan.training
     if any(length is not None for length in (training.steps, training.samples)):
         return True
     size, active = float(row.params_total or 0), float(row.params_active or row.params_total or 0)
-    tokens = training.tokens if isinstance(training.tokens, int | float) else size * mode.tokens_per_parameter
-    flops = float(cluster.devices) * max(cluster.device.peaks.values()) * hours * HOUR
-    return (LEAST_FLOPS_PER_PARAMETER if plan.task == FINETUNED else FLOPS_PER_PARAMETER) * active * tokens <= flops
+    given = float(training.tokens) if isinstance(training.tokens, int | float) else None
+    seconds = float(cluster.devices) * hours * HOUR
+    passes = LEAST_PASSES if plan.task == FINETUNED else PASSES
+    if (
+        2.0 * passes * active * (given or size * mode.tokens_per_parameter)
+        > max(cluster.device.peaks.values()) * seconds
+    ):
+        return False
+    shape = shape_of(row)
+    head = 0.0 if training.predicted_tokens is None else output_weights(shape)
+    tokens = given or count_parameters(shape).total * mode.tokens_per_parameter
+    flops = 2.0 * passes * (matmul_per_token(shape) - head) * tokens
+    return largest(flops) <= fastest() * seconds * MARGIN
+
+
+def _fastest_products(resolved: ResolvedPlan, plan: Plan, catalog: Catalog) -> float:
+    """Return FLOP/s of a device that no product of a training exceeds; infinity where sizes of them were measured."""
+    device, precision, shape = resolved.cluster.device, plan.training.precision, resolved.shape
+    if device.efficiency.curves or shape is None:
+        return math.inf
+    if precision == AUTO:
+        precision, _ = chosen_precision(device, catalog)
+    settled = with_values(resolved.plan, {Key.TRAINING_PRECISION: precision})
+    kernels = transformer_run(settled, shape, resolved.cluster, catalog).kernels
+    rates = (kernels.peak * kernels.gemm_reach, kernels.attention_peak * kernels.attention_reach)
+    return max(map(largest, rates)) * largest(device.efficiency.sustained)

@@ -183,10 +183,13 @@ class Filler:
         """Choose the model first, then fill the rest."""
         cluster = resolve_cluster(plan.hardware, plan.pricing, self.catalog, self.machine)
 
-        def settled(named: Plan) -> Settled:
-            return self._settled(named, mode_name, self.resolved(named, cluster=cluster))
+        def resolved(named: Plan) -> ResolvedPlan:
+            return self.resolved(named, cluster=cluster)
 
-        chosen, reason = choose_model(plan, self.catalog.modes[mode_name], cluster, self.catalog, settled)
+        def settled(named: Plan, placed: ResolvedPlan) -> Settled:
+            return self._settled(named, mode_name, placed)
+
+        chosen, reason = choose_model(plan, self.catalog.modes[mode_name], cluster, self.catalog, resolved, settled)
         return replace(chosen, reasons={Key.MODEL_NAME: reason, **chosen.reasons})
 
     def _mode(self, mode_name: ModeName, resolved: ResolvedPlan) -> Mode:

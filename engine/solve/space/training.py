@@ -114,7 +114,7 @@ class TrainingSpace:
         if self.batch is None or Key.TRAINING_GLOBAL_BATCH in values:
             return values
         one = Grid(tuple(Axis(path, (value,)) for path, value in values.items()))
-        return {**values, Key.TRAINING_GLOBAL_BATCH: round(largest(self.run(one).data.global_batch))}
+        return {**values, Key.TRAINING_GLOBAL_BATCH: round(largest(self.global_batch(one)))}
 
     def reused(self, other: Space, blocks: tuple[Block, ...]) -> tuple[Block, ...] | None:
         """Return the blocks of another space as far as they hold this one's combinations; None where they do not.
