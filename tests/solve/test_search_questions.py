@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.solve import plan_of_line
 from capacity_tui.engine.solve.search import (
     Question,
     hardware_ids,
@@ -97,9 +99,18 @@ def test_any_text_is_a_question_or_refused(text: str) -> None:
             assert "\n" not in error.one_line()
 
 
+def test_of_a_load_that_all_serve_the_cheapest_or_the_soonest_is_the_best() -> None:
+    plan = plan_of_line(read_line("serve llama-3.1-8b vllm h100 2 req/s")).plan
+    rented = search(Question(plan, hardware=("h100-sxm-80gb", "l40s", "a100-sxm-80gb"), devices=(1, 2)))
+    assert rented.goal == "cost.usd_per_million_tokens" and rented.top[0].set["hardware.devices"] == 1
+    assert search(Question(plan)).goal == "computation.infer.time_to_first_token_seconds"
+
+
 def test_makers_clouds_and_models_stand_for_all_of_theirs() -> None:
     catalog = load_catalog()
-    assert set(hardware_ids(["any"], catalog)) == set(catalog.accelerators)
+    announced = {name for name, row in catalog.accelerators.items() if row.is_announced}
+    assert announced and set(hardware_ids(["any"], catalog)) == set(catalog.accelerators) - announced
+    assert hardware_ids(list(announced), catalog) == tuple(announced)
     assert {catalog.accelerators[name].vendor for name in hardware_ids(["amd"], catalog)} == {"AMD"}
     rented = hardware_ids(["lambda"], catalog)
     assert rented and all(catalog.instances[name].provider == "Lambda" for name in rented)

@@ -225,7 +225,7 @@ def _with_words(name: str | None, flags: PlanFlags, hardware: object) -> PlanSou
         first = str(hardware[0]).partition(",")[0] if isinstance(hardware, tuple) and hardware else ""
         if first not in ("", "any") and not line.has(Key.HARDWARE_NAME):
             line = line.changed_by(line_of_flags(PlanFlags(gpu=first), line.task))
-        return _of_line(line, name)
+        return _of_line(line, name, tries_hardware=bool(first))
     source = _of_file(name)
     if not flags.is_given:
         return source
@@ -245,13 +245,15 @@ def _of_file(name: str) -> PlanSource:
     return source
 
 
-def _of_line(line: OneLine, name: str) -> PlanSource:
-    """Return the plan that a line says; what was assumed is reported."""
+def _of_line(line: OneLine, name: str, *, tries_hardware: bool = False) -> PlanSource:
+    """Return the plan that a line says; what was assumed is reported, hardware only where a command tries no other."""
     from capacity_tui.engine.machine import detect
     from capacity_tui.engine.plan.files import PlanSource
     from capacity_tui.engine.solve import plan_of_line
 
     made = plan_of_line(line, None if line.has(Key.HARDWARE_NAME) else detect())
+    if tries_hardware:
+        made = replace(made, assumptions=tuple(one for one in made.assumptions if one.key != Key.HARDWARE_NAME))
     if made.assumed:
         tell(f"capacity-tui: assumed: {'; '.join(made.assumed)}")
     return PlanSource.of_plan(made.plan, name, assumed=made.assumptions, not_understood=made.remarks, asked=made.asked)

@@ -81,6 +81,11 @@ class Accelerator(Row):
         return accelerator_fields(fields)
 
     @property
+    def is_announced(self) -> bool:
+        """Whether nobody has one yet."""
+        return (self.released or "").startswith("announced")
+
+    @property
     def memory_bytes(self) -> int:
         """Memory the driver reports, in bytes."""
         return self.memory_mib * MIB

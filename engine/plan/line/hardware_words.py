@@ -206,11 +206,14 @@ def hardware_names(catalog: Catalog) -> Iterable[str]:
 
 
 def offered_accelerators(catalog: Catalog) -> list[Accelerator]:
-    """Return the accelerators as lists offer them: those with fast links first, by maker, the newest first."""
+    """Return the accelerators as lists offer them: those with fast links first, by maker, the newest first.
+
+    What is only announced comes last.
+    """
     makers = vocabulary().makers
 
-    def rank(row: Accelerator) -> tuple[bool, int]:
-        return row.link_gbs is None, makers.index(row.vendor) if row.vendor in makers else len(makers)
+    def rank(row: Accelerator) -> tuple[bool, bool, int]:
+        return row.is_announced, row.link_gbs is None, makers.index(row.vendor) if row.vendor in makers else len(makers)
 
     newest = sorted(catalog.accelerators.values(), key=lambda row: row.released or "", reverse=True)
     return sorted(newest, key=rank)

@@ -37,9 +37,6 @@ MOST_COST = 0.9
 TIMES = (1, 2, 4, 8)
 """As many times the plan's own number of devices are tried."""
 
-# What a row says of its release before the device can be had.
-_ANNOUNCED = "announced"
-
 _TITLE = "Smallest devices that hold it"
 
 
@@ -211,7 +208,7 @@ def _smallest(case: EstimatedPlan, rows: Iterable[Accelerator]) -> Candidate | N
 
 
 def _order(row: Accelerator) -> tuple[bool, int, float]:
-    return _ANNOUNCED in (row.released or ""), row.memory_bytes, row.tdp_w or np.inf
+    return row.is_announced, row.memory_bytes, row.tdp_w or np.inf
 
 
 def _instead(case: EstimatedPlan, row: Accelerator, times: int) -> Mapping[str, object]:

@@ -86,7 +86,8 @@ class Question:
         devices: numbers of devices to try; none for the plan's own.
         models: models to try, or ``any``; none for the plan's own.
         limits: what must hold of every answer.
-        goal: what the best has least or most of; where models vary and None is given, the largest model.
+        goal: what the best has least or most of; None for time, where models vary the largest model, and of a load that
+            arrives the least money, or on the plan's own hardware the least time to the first token.
         pareto: result keys of the figures whose front is wanted; none for no front.
         top: how many of the best.
         per_kind: how many of them at most with the same model, hardware and number of devices; None for any number.
@@ -269,6 +270,8 @@ INSTANCES = "instances"
 def hardware_ids(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
     """Return the hardware that names stand for: ids, a maker or cloud for all of its own, ``instances``, or ``any``.
 
+    What is only announced has to be named.
+
     Raises:
         CatalogError: nothing is called that; the hint tells the nearest.
     """
@@ -279,12 +282,12 @@ def _hardware(name: str, catalog: Catalog) -> Iterator[str]:
     from capacity_tui.engine.plan.line import offered_accelerators  # noqa: PLC0415 - no plan waits for what reads lines
 
     key = key_of(name)
+    offered = [row for row in offered_accelerators(catalog) if not row.is_announced]
     if key == ANY:
         # What can be rented first: a goal of money has its first answers at once.
-        rows = sorted(offered_accelerators(catalog), key=lambda row: not catalog.instances_with(row.id))
-        yield from (row.id for row in rows)
+        yield from (row.id for row in sorted(offered, key=lambda row: not catalog.instances_with(row.id)))
         return
-    made = [row.id for row in offered_accelerators(catalog) if key_of(row.vendor) == key]
+    made = [row.id for row in offered if key_of(row.vendor) == key]
     rented = [
         row.id
         for row in catalog.instances.values()

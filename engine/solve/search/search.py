@@ -74,9 +74,19 @@ def search(
 
 def goal_of(question: Question) -> Goal:
     """Return what a question aims at: where the length of the job is open, the figure that stands for its goal."""
-    goal = question.goal or (Goal(Figure.MODEL_PARAMETERS, "more") if question.models else TIME)
+    goal = question.goal or _usual_goal(question)
     figure = _of_length(question, goal.figure)
     return goal if figure == goal.figure else Goal(figure, better_of(figure))
+
+
+def _usual_goal(question: Question) -> Goal:
+    """Return what is aimed at where nobody says: of a load that arrives, which all that hold it serve, the money."""
+    if question.models:
+        return Goal(Figure.MODEL_PARAMETERS, "more")
+    if question.plan.task != "infer" or question.plan.inference.arrival_rate is None:
+        return TIME
+    varies = question.hardware or question.devices
+    return Goal(Figure.COST_USD_PER_MILLION_TOKENS if varies else Figure.TIME_TO_FIRST_TOKEN_SECONDS)
 
 
 def answerable(question: Question) -> Question:

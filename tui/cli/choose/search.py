@@ -60,7 +60,7 @@ _QUESTION_OPTIONS = (
         "--goal",
         metavar="FIGURE",
         help="What the best are chosen by:  time, usd, throughput, energy or a result key; "
-        "by default time, and the largest model where models vary.",
+        "by default time, the largest model where models vary, money where hardware varies for a rate of requests.",
     ),
 )
 
