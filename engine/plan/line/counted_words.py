@@ -1,110 +1,250 @@
-"""Words of a line beside numbers: what is counted, and fields with their values."""
+"""Numbers of a line and the words beside them: which words say what a number counts, and what that sets."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
+from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.named_words import NamedWords
-from capacity_tui.engine.plan.line.words import FINETUNE, TRAIN, Assumption, Meaning, vocabulary
+from capacity_tui.engine.plan.line.model_words import is_size
+from capacity_tui.engine.plan.line.task_words import TASK
+from capacity_tui.engine.plan.line.tokens import Token, split
+from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning, vocabulary
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 
-_BETWEEN = frozenset({"of", "is", "="})
+_BETWEEN = frozenset({"of", "is", "to", "="})
 """Words between a name and its number, as in ``sequence length of 4096``."""
-_WORDS_OF_A_FIELD = (4, 3, 2, 1)
+_MOST_WORDS = 4
+"""Words that one name of what is counted may have."""
 _LONGEST_OTHER = 4
 """Letters of words that end in s and are no plurals, as ``this`` and ``plus``."""
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
-_IN_TOKENS = frozenset({Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS, Key.TRAINING_SEQ_LEN})
 
 
-class CountedWords(NamedWords):
-    """A line whose numbers are being recognized with what they count."""
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number with the words that say what it counts.
 
-    def _number_first(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize a number with what it counts behind it."""
-        number, after = self._tokens[index].text, self._tokens[index + 1].text if self._is_free(index + 1) else ""
-        named = (count for count in _WORDS_OF_A_FIELD[:-1] if self._is_free(index + 1, count))
-        spans = ((count, settings.amount_of(self._span(index + 1, count))) for count in named)
-        more = next((count - 1 for count, amount in spans if amount is not None and amount.field(self._task)), 0)
-        after = self._span(index + 1, 1 + more) if more else after
-        amount = settings.amount_of(after)
-        parameter = settings.named_field(after, self._task, self._model)
-        is_parameter = parameter is not None and parameter[0].startswith(OWN_PARAMETERS)
-        is_counted = amount is not None and (
-            amount.is_behind
-            or settings.is_time(number)
-            or (bool(amount.behind) and not self._begins_another(index + 1 + more))
+    Attributes:
+        start, end: where they stand, the number among them, and a unit.
+        name: the words, without the unit.
+        amount: what they say.
+    """
+
+    start: int
+    end: int
+    name: str
+    amount: Amount
+
+
+class CountedWords:
+    """A line whose words are being recognized, and its numbers with what they count."""
+
+    def __init__(self, text: str, catalog: Catalog) -> None:
+        self._text = text
+        self._catalog = catalog
+        self._taken: dict[int, tuple[int, Meaning]] = {}
+        self._tokens = _with_digits(split(text), catalog)
+        self._values: dict[str, object] = {}
+        self._assumed: list[Assumption] = []
+        self._faults: list[PlanError] = []
+        self._unknown: dict[str, str] = {}
+        self._limits: dict[int, str] = {}
+        self._accumulation = 0
+        self._task = ""
+        """What is done; empty as long as words are only looked at for names."""
+        self._model: KnownModel | None = None
+
+    def _pass(self, recognize: Callable[[int], tuple[int, Meaning] | None]) -> None:
+        """Try what was not recognized so far."""
+        index = 0
+        while index < len(self._tokens):
+            match = None if index in self._taken else recognize(index)
+            if match is not None:
+                self._take(index, *match)
+            index += self._taken[index][0] if index in self._taken else 1
+
+    def _take(self, index: int, count: int, meaning: Meaning) -> None:
+        tasks = {self._values.get(TASK), meaning.values.get(TASK)} - {None}
+        if tasks == {TRAIN, FINETUNE} or (FIT in tasks and len(tasks) > 1):  # "train a LoRA", "does it fit"
+            self._values.pop(TASK)
+            task = FINETUNE if FIT not in tasks else next(iter(tasks - {FIT}))
+            meaning = replace(meaning, values={**meaning.values, TASK: task})
+        before = self._tokens[index - 1].text if index else ""
+        if meaning.values and meaning.fault is None and key_of(before) in vocabulary().negations:
+            text = f"{before} {self._span(index, count)}"
+            hint = "say what you want instead, or leave it out"
+            meaning = Meaning(fault=PlanError("a line says what is wanted, not what is not", repr(text)[:60], hint))
+        for path, value in meaning.values.items():
+            if path in self._values and self._values[path] != value and meaning.fault is None:
+                text = self._span(index, count)
+                detail = f"{text!r} and {self._values[path]}"
+                hint = vocabulary().twice.get(path, "keep one of them")
+                meaning = Meaning(fault=PlanError(f"{path} is given twice", detail, hint))
+        self._values.update(meaning.values)
+        if meaning.fault is not None and self._span(index, count) not in self._unknown:
+            self._faults.append(meaning.fault)
+        self._taken[index] = count, meaning
+
+    def _span(self, index: int, count: int) -> str:
+        return " ".join(token.text for token in self._tokens[index : index + count])
+
+    def _is_free(self, index: int, count: int = 1) -> bool:
+        """Whether so many words from here on were not recognized yet."""
+        inside = range(index, index + count)
+        return inside.stop <= len(self._tokens) and not any(
+            start < inside.stop and inside.start < start + length for start, (length, _) in self._taken.items()
         )
-        if not is_counted and not is_parameter:
+
+    def _is_number_at(self, index: int) -> bool:
+        return 0 <= index < len(self._tokens) and settings.is_number(self._tokens[index].text)
+
+    def _is_phrase(self, words: str) -> bool:
+        """Whether some words set a field, whatever the first of them alone stands for: ``full precision``."""
+        return " " in words and any(vocabulary().phrase(words, task) is not None for task in (TRAIN, INFER))
+
+    # Which words say what a number counts
+
+    def _count_of(self, index: int) -> Count | None:
+        """Return what the number at a place counts; None where no word says it.
+
+        Words that always stand behind a number go first, then the words before it that no number before them has, then
+        the words behind it, unless they begin what follows.
+        """
+        behind = next(self._names_behind(index), None)
+        before = next(self._names_before(index), None)
+        if behind is not None and behind.amount.is_behind:
+            is_unit = before is not None and before.end > index + 1  # input 1500 tokens
+            if not is_unit and not self._is_of_hardware(index, behind):
+                return behind
+        if before is not None or behind is None or behind.amount.is_behind:
+            return before
+        return None if self._begins_another(behind) or self._is_of_hardware(index, behind) else behind
+
+    def _is_counted(self, index: int) -> bool:
+        """Whether a word beside a number says what it counts."""
+        return self._is_number_at(index) and self._count_of(index) is not None
+
+    def _counted(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a number with the words beside it, whichever come first."""
+        numbers = (at for at in range(index, min(index + _MOST_WORDS + 2, len(self._tokens))) if self._is_amount(at))
+        number = next(numbers, None)
+        count = None if number is None or not self._is_free(number) else self._count_of(number)
+        if number is None or count is None or count.start != index or not self._is_free(index, count.end - index):
             return None
-        meaning = self._pair(after, number)
-        return None if meaning is None else (2 + more, meaning)
+        return count.end - index, self._pair(count.name, self._tokens[number].text, count.amount)
 
-    def _begins_another(self, index: int) -> bool:
-        """Whether a word that may stand on either side of a number belongs to the number behind it."""
-        if not self._is_number_at(index + 1) or not self._is_free(index + 1):
-            return False
-        after = self._amount_at(index + 2)
-        return after is None or not after.behind
+    def _is_amount(self, index: int) -> bool:
+        return self._is_number_at(index) or settings.is_time(self._tokens[index].text)
 
-    def _name_first(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize a field by one word or some, with its value behind it; a switch stands alone."""
-        for count in _WORDS_OF_A_FIELD:
-            if not self._is_free(index, count):
-                continue
-            name = self._span(index, count)
-            skipped = int(self._is_free(index + count) and key_of(self._tokens[index + count].text) in _BETWEEN)
-            behind = index + count + skipped
-            after = self._tokens[behind].text if self._is_free(behind) else ""
-            meaning = self._pair(name, after) if after and not self._is_of_next(name, behind) else None
-            if meaning is not None:
-                unit = int(self._is_free(behind + 1) and self._counts_tokens(name, behind + 1))
-                return count + skipped + 1 + unit, meaning
-            field = settings.named_field(name, self._task, self._model)
-            if field is not None and field[1].kind == "switch":
-                return count, Meaning(name, {field[0]: True})
-        return None
+    def _names_behind(self, index: int) -> Iterator[Count]:
+        """Yield what words behind a number say that it counts, the most words first, beside a unit those with it."""
+        first = index + 1
+        is_unit = self._unit_at(first) and not self._is_apart(first)
+        for at in (first + 1, first) if is_unit else (first,):
+            for words in range(_MOST_WORDS, 0, -1):
+                amount = None if self._is_apart(index) else self._amount_at(at, words, self._tokens[index].text)
+                is_behind = amount is not None and (amount.behind or settings.is_time(self._tokens[index].text))
+                if amount is None or not is_behind or (words == 1 and self._is_phrase(self._span(at, 2))):
+                    continue
+                count = Count(index, at + words, self._span(at, words), amount)
+                is_of_unit = amount.unit == self._unit_at(first) and amount.field(self._task or INFER) is not None
+                if at == first or (is_of_unit and not self._begins_another(count)):
+                    yield count
 
-    def _is_of_next(self, name: str, index: int) -> bool:
-        """Whether the number behind a name is counted by the word behind that, as in ``8k context 16 users``."""
-        amount, after = settings.amount_of(name), self._amount_at(index + 1)
-        if amount is None or after is None or self._counts_tokens(name, index + 1):
-            return False
-        return after.is_behind and self._is_number_at(index)
+    def _names_before(self, index: int) -> Iterator[Count]:
+        """Yield what words before a number say that it counts, unless the number before them has them."""
+        text = self._tokens[index].text
+        is_between = index > 0 and key_of(self._tokens[index - 1].text) in _BETWEEN
+        for end in (index, index - 1) if is_between else (index,):
+            for words in range(min(_MOST_WORDS, end), 0, -1):
+                start = end - words
+                amount = self._amount_at(start, words, text)
+                if amount is None or amount.behind == "only" or (amount.is_behind and end < index):
+                    continue
+                is_number = self._is_number_at(start - 1) and self._is_free(start - 1)
+                other = self._count_of(start - 1) if is_number else None
+                if other is None or other.end <= start:
+                    is_unit = amount.unit == self._unit_at(index + 1) and not settings.is_length_of_job(text)
+                    yield Count(start, index + 1 + int(bool(amount.unit) and is_unit), self._span(start, words), amount)
+                break
 
-    def _counts_tokens(self, name: str, index: int) -> bool:
-        """Whether a word is the unit of what a name counts, as the last of ``input 1500 tokens``."""
-        amount, unit = settings.amount_of(name), self._amount_at(index)
-        return (
-            amount is not None
-            and unit is not None
-            and unit.name == settings.TOKENS
-            and bool(set(amount.fields.values()) & _IN_TOKENS)
-        )
+    def _amount_at(self, index: int, words: int, number: str) -> Amount | None:
+        """Return what some words say that a number counts; billions are a size unless so many are counted."""
+        if index < 0 or not self._is_free(index, words):
+            return None
+        amount = settings.amount_named(self._span(index, words), self._task, self._model)
+        if words > 1 and self._task and amount is not None and amount.field(self._task) is None:
+            return None  # 2T tokens in 30 days
+        is_of_model = is_size(number) and number[-1] in "bB" and amount is not None and not amount.billions
+        return None if amount is None or is_of_model or not settings.is_amount(number, amount, self._task) else amount
 
-    def _pair(self, name: str, value: str) -> Meaning | None:
+    def _unit_at(self, index: int) -> str:
+        """Return the unit that a word is, as ``tokens``; empty for other words."""
+        amount = settings.amount_of(self._tokens[index].text) if index < len(self._tokens) else None
+        return amount.name if amount is not None and amount.name in vocabulary().units else ""
+
+    def _is_apart(self, index: int) -> bool:
+        """Whether a comma stands behind a word."""
+        after = self._tokens[index + 1].start if index + 1 < len(self._tokens) else len(self._text)
+        return any(mark in self._text[self._tokens[index].end : after] for mark in ",;")
+
+    def _begins_another(self, count: Count) -> bool:
+        """Whether words that may stand on either side of a number belong to the number behind them."""
+        is_number = self._is_number_at(count.end) and self._is_free(count.end) and not self._is_apart(count.end - 1)
+        return is_number and next(self._names_behind(count.end), None) is None
+
+    def _is_of_hardware(self, index: int, behind: Count) -> bool:
+        """Whether a number is a device's, and the words behind it name the next: ``4090 concurrent requests 16``."""
+        name = self._tokens[index].text
+        return self._is_number_at(behind.end) and hardware.named_hardware(name, self._catalog) is not None
+
+    # What they set
+
+    def _pair(self, name: str, value: str, amount: Amount | None = None) -> Meaning | None:
         """Return what a name and its value set; None where they do not belong together."""
-        amount = settings.amount_of(name)
-        if amount is not None and settings.is_amount(value, amount, self._task):
-            if amount.name == "nodes":
-                return self._nodes(value)
-            if amount.name == "accumulation" and value.isdigit() and self._task in (TRAIN, FINETUNE):
-                self._accumulation = int(value)
-                return Meaning(f"accumulation {value}")
-            if amount.name == settings.TOKENS and settings.is_sequence(value, self._task, self._values):
-                amount = vocabulary().amounts[settings.SEQUENCE]
-            return settings.counted(amount, value, self._task, self._model)
+        amount = amount or settings.amount_named(name, self._task, self._model)
+        if amount is None or not settings.is_amount(value, amount, self._task):
+            return self._value_of_field(name, value)
+        if amount.name == "nodes":
+            return self._nodes(value)
+        if amount.name == "accumulation" and value.isdigit() and self._task in (TRAIN, FINETUNE):
+            self._accumulation = int(value)
+            return Meaning(f"accumulation {value}")
+        if amount.fewer and settings.is_sequence(value, self._task, self._values):
+            amount = vocabulary().amounts[amount.fewer]
+        return settings.counted(amount, value, self._task, self._model)
+
+    def _value_of_field(self, name: str, value: str) -> Meaning | None:
+        """Return what a field and the name of its value set, as ``attention flash``."""
         field = settings.named_field(name, self._task, self._model)
-        if field is None or not self._takes(field[1].choices, value):
+        if field is None or key_of(value) not in {key_of(choice) for choice in (*field[1].choices, AUTO, "on", "off")}:
             return None
         return settings.field_value(field[0], value, self._task, knob=field[1])
+
+    def _field_first(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a field by one word or some, with the name of its value behind it; a switch stands alone."""
+        for words in range(_MOST_WORDS, 0, -1):
+            if not self._is_free(index, words):
+                continue
+            name = self._span(index, words)
+            skipped = int(self._is_free(index + words) and key_of(self._tokens[index + words].text) in _BETWEEN)
+            behind = index + words + skipped
+            meaning = self._value_of_field(name, self._tokens[behind].text) if self._is_free(behind) else None
+            if meaning is not None:
+                return words + skipped + 1, meaning
+            field = settings.named_field(name, self._task, self._model)
+            if field is not None and field[1].kind == "switch":
+                return words, Meaning(name, {field[0]: True})
+        return None
 
     def _nodes(self, number: str) -> Meaning:
         """Multiply the devices that were named, which are then those of one node."""
@@ -121,9 +261,6 @@ class CountedWords(NamedWords):
         counted: dict[str, object] = {hardware.DEVICES: devices, Key.HARDWARE_PER_NODE: size}
         return Meaning(f"{number} nodes of {size}, {devices} devices", counted, why)
 
-    def _takes(self, choices: tuple[str, ...], word: str) -> bool:
-        return settings.is_number(word) or key_of(word) in {key_of(choice) for choice in (*choices, AUTO, "on", "off")}
-
     def _part_of_data(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how much of a data set there is, as in ``52k alpaca``."""
         name = key_of(self._tokens[index + 1].text) if self._is_free(index + 1) else ""
@@ -138,14 +275,14 @@ class CountedWords(NamedWords):
         is_plural = after.isalpha() and after.endswith("s") and len(after) > _LONGEST_OTHER
         return is_plural and self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
 
-    def _count_of(self, path: str, otherwise: float = 1) -> int:
+    def _degree(self, path: str, otherwise: float = 1) -> int:
         """Return the number that the line has for a field; another where it has none, or one that is no count."""
         text = str(self._values.get(path, otherwise))
         return max(int(text), 1) if text.isdigit() else max(int(otherwise), 1)
 
     def _devices_of_layout(self) -> None:
         """Take as many devices as the degrees of the line make up, where it does not say how many there are."""
-        devices = math.prod(map(self._count_of, _DEGREES))
+        devices = math.prod(map(self._degree, _DEGREES))
         is_device = self._values.get(hardware.NAME) in self._catalog.accelerators
         if hardware.DEVICES in self._values or not is_device or devices < 2:
             return
@@ -167,8 +304,39 @@ class CountedWords(NamedWords):
             return
         row_id = self._catalog.instances.find_id(str(self._values.get(hardware.NAME, "")))
         sold = 1 if row_id is None else self._catalog.instances[row_id].sold_devices
-        replicas = max(self._count_of(hardware.DEVICES, sold) // math.prod(map(self._count_of, _DEGREES_OF_MODEL)), 1)
+        replicas = max(self._degree(hardware.DEVICES, sold) // math.prod(map(self._degree, _DEGREES_OF_MODEL)), 1)
         batch = micro_batch * self._accumulation * replicas
         self._values |= {Key.TRAINING_MICRO_BATCH: micro_batch, Key.TRAINING_GLOBAL_BATCH: batch}
         why = f"{batch} a step: {micro_batch} of each of {replicas} replicas, {self._accumulation} times"
         self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))
+
+
+_OF = frozenset({"of", "x", "×"})
+"""Words between a number in words and what it counts, as in ``a pair of 3090s``."""
+
+
+def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
+    """Return the words with numbers in words as digits, before hardware and before what they count."""
+    counts = vocabulary().counts
+    made: list[Token] = []
+    skipped = -1
+    for index, token in enumerate(tokens):
+        if index == skipped:
+            continue
+        count = counts.get(key_of(token.text))
+        at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
+        after = [later.text for later in tokens[at : at + 2]]
+        if count is None or not after:
+            made.append(token)
+            continue
+        amount = settings.amount_of(after[0])
+        is_hardware = any(hardware.named_hardware(" ".join(after[:words]), catalog) for words in (1, 2))
+        if not is_hardware and (amount is None or not amount.is_behind):
+            made.append(token)
+            continue
+        skipped = at - 1 if at > index + 1 else -1
+        if is_hardware and amount is None:
+            made.append(Token(f"{count}x", token.start, token.end))
+        else:
+            made.append(Token(str(count), token.start, token.end))
+    return made

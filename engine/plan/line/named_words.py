@@ -3,51 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, key_of
-from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import model_words as models
 from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.task_words import TASK, task_named
-from capacity_tui.engine.plan.line.tokens import Token, split
-from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning, vocabulary
+from capacity_tui.engine.plan.line.counted_words import CountedWords
+from capacity_tui.engine.plan.line.task_words import task_named
+from capacity_tui.engine.plan.line.tokens import Token
+from capacity_tui.engine.plan.line.words import INFER, Meaning, vocabulary
 
 _MOST_WORDS = 6
 """Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``."""
-_OF = frozenset({"of", "x", "×"})
-"""Words between a number in words and what it counts, as in ``a pair of 3090s``."""
-_LONG = frozenset({Key.TRAINING_TOKENS, Key.TRAINING_SAMPLES})
-"""What billions may count beside parameters."""
-_LAYOUT = "parallelism."
-_DATA = frozenset({"data", "dataset"})
 _PARAMETERS = "param"
 """What words begin with that say of a number that it is the parameters of a model."""
 
 
-class NamedWords:
+class NamedWords(CountedWords):
     """A line whose words are being recognized, and those of them that name model, hardware and task."""
 
     def __init__(self, text: str, catalog: Catalog) -> None:
-        self._text = text
-        self._catalog = catalog
-        self._taken: dict[int, tuple[int, Meaning]] = {}
+        super().__init__(text, catalog)
         self._mended: dict[str, str] = {}
-        self._tokens = _with_digits(split(text), catalog)
         self._mend_families()
         self._mend_amounts()
-        self._values: dict[str, object] = {}
-        self._assumed: list[Assumption] = []
-        self._faults: list[PlanError] = []
-        self._unknown: dict[str, str] = {}
-        self._limits: dict[int, str] = {}
-        self._accumulation = 0
-        self._task = TRAIN
-        self._model: KnownModel | None = None
 
     def _mend_families(self) -> None:
         """Read a slip in the name of a family of models before its version or size, as ``lama 3 8b``."""
@@ -68,46 +48,6 @@ class NamedWords:
             if meant is not None and task_named(token.text) is None and not self._thing(token.text, 1):
                 self._tokens[index] = Token(meant, token.start, token.end)
 
-    def _pass(self, recognize: Callable[[int], tuple[int, Meaning] | None]) -> None:
-        """Try what was not recognized so far."""
-        index = 0
-        while index < len(self._tokens):
-            match = None if index in self._taken else recognize(index)
-            if match is not None:
-                self._take(index, *match)
-            index += self._taken[index][0] if index in self._taken else 1
-
-    def _take(self, index: int, count: int, meaning: Meaning) -> None:
-        tasks = {self._values.get(TASK), meaning.values.get(TASK)} - {None}
-        if tasks == {TRAIN, FINETUNE} or (FIT in tasks and len(tasks) > 1):  # "train a LoRA", "does it fit"
-            self._values.pop(TASK)
-            task = FINETUNE if FIT not in tasks else next(iter(tasks - {FIT}))
-            meaning = replace(meaning, values={**meaning.values, TASK: task})
-        before = self._tokens[index - 1].text if index else ""
-        if meaning.values and meaning.fault is None and key_of(before) in vocabulary().negations:
-            text = f"{before} {self._span(index, count)}"
-            hint = "say what you want instead, or leave it out"
-            meaning = Meaning(fault=PlanError("a line says what is wanted, not what is not", repr(text)[:60], hint))
-        for path, value in meaning.values.items():
-            if path in self._values and self._values[path] != value and meaning.fault is None:
-                text = self._span(index, count)
-                detail = f"{text!r} and {self._values[path]}"
-                meaning = Meaning(fault=PlanError(f"{path} is given twice", detail, "keep one of them"))
-        self._values.update(meaning.values)
-        if meaning.fault is not None and self._span(index, count) not in self._unknown:
-            self._faults.append(meaning.fault)
-        self._taken[index] = count, meaning
-
-    def _span(self, index: int, count: int) -> str:
-        return " ".join(token.text for token in self._tokens[index : index + count])
-
-    def _is_free(self, index: int, count: int = 1) -> bool:
-        """Whether so many words from here on were not recognized yet."""
-        inside = range(index, index + count)
-        return inside.stop <= len(self._tokens) and not any(
-            start < inside.stop and inside.start < start + length for start, (length, _) in self._taken.items()
-        )
-
     # Names
 
     def _named(self, index: int) -> tuple[int, Meaning] | None:
@@ -118,7 +58,7 @@ class NamedWords:
         user_defined = hardware.named_hardware(token.text, self._catalog) if "(" in token.text else None
         if user_defined is not None:
             return 1, user_defined
-        if settings.is_number(token.text) and (self._is_counted(index) or self._is_degree(index)):
+        if settings.is_number(token.text) and self._is_counted(index):
             return None
         for count in range(min(_MOST_WORDS, len(self._tokens) - index), 0, -1):
             if not self._is_free(index, count) or any(token.ends for token in self._tokens[index : index + count - 1]):
@@ -130,10 +70,6 @@ class NamedWords:
             if meaning is not None:
                 return count, meaning
         return self._size_first(index)
-
-    def _is_phrase(self, words: str) -> bool:
-        """Whether some words set a field, whatever the first of them alone stands for: ``full precision``."""
-        return " " in words and any(vocabulary().phrase(words, task) is not None for task in (TRAIN, INFER))
 
     def _nodes_of(self, index: int, count: int) -> Meaning | None:
         """Return the machines that some words count, as ``4 dgx a100`` or ``dgx h100``: each has several devices."""
@@ -184,35 +120,6 @@ class NamedWords:
         """Whether a word is the exact name of a number format, framework, engine or optimizer."""
         return settings.is_exact_value(word, self._catalog) or key_of(word) in vocabulary().formats
 
-    def _is_counted(self, index: int) -> bool:
-        """Whether a word beside a number says what it counts; billions are no prompt."""
-        if models.is_size(self._tokens[index].text) and self._tokens[index].text[-1] in "bB":
-            adjacent = (self._amount_at(index + 1), self._amount_at(index - 1))
-            if not any(amount and set(amount.fields.values()) & _LONG for amount in adjacent):
-                return False
-        behind = self._amount_at(index + 1)
-        if self._is_number_at(index + 3) and settings.amount_of(self._span(index + 1, 2)) is not None:
-            behind = None  # two words name what the number behind them counts, as in ``4090 batch size 4``
-        if behind is not None and (behind.is_behind or (behind.behind and not self._is_number_at(index + 2))):
-            return True
-        before = self._amount_at(index - 1) or (settings.amount_of(self._span(index - 2, 2)) if index > 1 else None)
-        is_of_another = before is not None and before.is_behind and self._is_number_at(index - 2)
-        if before is not None and key_of(self._tokens[index - 1].text) in _DATA and self._tokens[index].text.isdigit():
-            after = self._span(index + 1, 1)
-            is_of_another |= bool(after) and hardware.named_hardware(after, self._catalog) is not None  # data 2 h100
-        return before is not None and not is_of_another
-
-    def _is_degree(self, index: int) -> bool:
-        """Whether the word before a number is a degree of the layout, as in ``tp 2 a6000``."""
-        fields = vocabulary().fields.get(key_of(self._tokens[index - 1].text), ()) if index else ()
-        return any(path.startswith(_LAYOUT) for path in fields)
-
-    def _amount_at(self, index: int) -> Amount | None:
-        return settings.amount_of(self._tokens[index].text) if 0 <= index < len(self._tokens) else None
-
-    def _is_number_at(self, index: int) -> bool:
-        return 0 <= index < len(self._tokens) and settings.is_number(self._tokens[index].text)
-
     def _sized(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a size, or a part of a model's name, where no model was named in full."""
         text = self._tokens[index].text
@@ -240,30 +147,3 @@ class NamedWords:
         parts = settings.glued(text)
         known = settings.amount_of(text) or (parts is not None and settings.amount_of(parts[0]))
         return bool(known or self._is_value(text) or hardware.figures_of(text) or vocabulary().fields.get(key_of(text)))
-
-
-def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
-    """Return the words with numbers in words as digits, before hardware and before what they count."""
-    counts = vocabulary().counts
-    made: list[Token] = []
-    skipped = -1
-    for index, token in enumerate(tokens):
-        if index == skipped:
-            continue
-        count = counts.get(key_of(token.text))
-        at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
-        after = [later.text for later in tokens[at : at + 2]]
-        if count is None or not after:
-            made.append(token)
-            continue
-        amount = settings.amount_of(after[0])
-        is_hardware = any(hardware.named_hardware(" ".join(after[:words]), catalog) for words in (1, 2))
-        if not is_hardware and (amount is None or not amount.is_behind):
-            made.append(token)
-            continue
-        skipped = at - 1 if at > index + 1 else -1
-        if is_hardware and amount is None:
-            made.append(Token(f"{count}x", token.start, token.end))
-        else:
-            made.append(Token(str(count), token.start, token.end))
-    return made

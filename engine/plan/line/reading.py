@@ -13,7 +13,6 @@ from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import model_words as models
 from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.counted_words import CountedWords
 from capacity_tui.engine.plan.line.hardware_words import (
     HARDWARE_NAME,
     MODEL_NAME,
@@ -21,6 +20,7 @@ from capacity_tui.engine.plan.line.hardware_words import (
     similar_names,
     unknown_words,
 )
+from capacity_tui.engine.plan.line.named_words import NamedWords
 from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, asks_for_nodes, limit_in
 from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, duration_of, image_of
@@ -58,7 +58,7 @@ def read_line(text: str, catalog: Catalog | None = None) -> OneLine:
     return _Line(text, catalog or load_catalog()).read()
 
 
-class _Line(CountedWords):
+class _Line(NamedWords):
     """A line while it is read: first the words that name model, hardware and task, then those that depend on them."""
 
     def read(self) -> OneLine:
@@ -145,12 +145,12 @@ class _Line(CountedWords):
         figure = hardware.figures_of(text)
         if figure is not None:
             return self._figure(index, figure)
-        if settings.is_number(text):
-            return self._number_first(index) or self._part_of_data(index)
+        counted = None if self._ruled_out(index) else self._counted(index)
+        if counted is not None or settings.is_number(text):
+            return counted or self._part_of_data(index)
         return (
             self._ruled_out(index)
-            or self._name_first(index)
-            or self._number_first(index)
+            or self._field_first(index)
             or self._value_of_some(index)
             or self._alone(text)
         )

@@ -50,6 +50,8 @@ _IN_SHORT_FROM = 10**5
 
 _TASK_WORDS = {"train": "training", "finetune": "fine-tuning", "infer": "serving", "fit": "fitting"}
 
+_LAYOUT = "parallelism."
+
 _FREE = ("hardware.spec.", "model.spec.")
 
 EXAMPLES = "such as batch 16, rank 64 or training.micro_batch=4"
@@ -104,6 +106,31 @@ def is_amount(word: str, amount: Amount, task: str) -> bool:
 def amount_of(word: str) -> Amount | None:
     """Return what a word says that numbers beside it count."""
     return vocabulary().amounts.get(key_of(word))
+
+
+def amount_named(words: str, task: str, model: KnownModel | None) -> Amount | None:
+    """Return what some words say that a number beside them counts: an amount, or a field by its name.
+
+    Args:
+        words: the words.
+        task: what is done; empty where that is not known yet, when only degrees are known by their fields.
+        model: the model, whose own parameters may stand on either side of a number.
+    """
+    amount = amount_of(words)
+    if amount is not None:
+        return amount
+    if not task:
+        path = next(filter(_is_degree, vocabulary().fields.get(key_of(words), ())), None)
+        return None if path is None else Amount(words, {TRAIN: path, INFER: path})
+    field = named_field(words, task, model)
+    if field is None or field[1].kind == "switch":
+        return None
+    behind = "either" if field[0].startswith(OWN_PARAMETERS) else ""
+    return Amount(_in_sentence(field[1].label), {TRAIN if task == FINETUNE else task: field[0]}, behind)
+
+
+def _is_degree(path: str) -> bool:
+    return path.startswith(_LAYOUT)
 
 
 def amount_meant(word: str) -> str | None:

@@ -194,14 +194,18 @@ class Amount:
     Attributes:
         name: for people, as ``sequence``.
         fields: the field it goes to, by what is done with the model.
-        behind: whether its words may stand behind the number: ``always``, ``either`` where they may begin what follows
-            as well, empty where they only stand before it.
+        behind: whether its words may stand behind the number: ``only`` there, ``always`` where they do wherever a
+            number is before them, ``either`` where they may begin what follows as well, empty where they only stand
+            before it.
         reciprocal: whether the field is one over the number, as a time is of a rate.
         per: what the number is divided by, as requests a day are for those a second.
         most: the most that it may count; more are of something else.
         beyond: what to write instead of more.
         tells: whether its words tell what is done with the model.
         hint: what to write instead, of what is told apart by another word.
+        unit: the amount whose words may stand between the number and these, or behind the number.
+        billions: whether so many may be counted; elsewhere a number of billions is the size of a model.
+        fewer: the amount that a number counts in a training which is too small to be this one.
     """
 
     name: str
@@ -213,11 +217,14 @@ class Amount:
     beyond: str = ""
     tells: bool = True
     hint: str = ""
+    unit: str = ""
+    billions: bool = False
+    fewer: str = ""
 
     @property
     def is_behind(self) -> bool:
         """Whether its words stand behind the number wherever a number is before them."""
-        return self.behind == "always"
+        return self.behind in ("always", "only")
 
     def field(self, task: str) -> str | None:
         """Return the field of a task; fine-tuning has those of training."""
@@ -249,7 +256,8 @@ class Vocabulary:
         methods: which weights are trained, by word.
         objectives: of fine-tuning, by word.
         here: names of this machine.
-        amounts: what numbers count, by word.
+        amounts, units: what numbers count, by word; those that are units of others.
+        twice: what to do where a field is given twice, by field.
         fields, values: fields of a plan by label and key; fields that take a name, by what is done.
         formats: number formats by their bits.
         bits, served: formats of weights by engine and bits; what is served in place of those that are trained on.
@@ -288,6 +296,8 @@ class Vocabulary:
     objectives: Mapping[str, str]
     here: frozenset[str]
     amounts: Mapping[str, Amount]
+    units: frozenset[str]
+    twice: Mapping[str, str]
     fields: Mapping[str, tuple[str, ...]]
     values: Mapping[str, tuple[str, ...]]
     formats: Mapping[str, str]
@@ -357,6 +367,8 @@ def vocabulary() -> Vocabulary:
             for name, row in rows["numbers"].items()
             for word in row["words"]
         },
+        units=frozenset(row.get("unit", "") for row in rows["numbers"].values()) - {""},
+        twice=rows["twice"],
         fields=_fields(rows["fields"]),
         values={task: tuple(paths) for task, paths in rows["values"].items()},
         formats=rows["formats"],

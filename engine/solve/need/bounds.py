@@ -117,7 +117,8 @@ class Bounds:
         """Return the bytes of a weight on the devices at the least; 0 where that is open."""
         if self.plan.task == "infer":
             model = ModelSection(name=str(change[NAME])) if NAME in change else self.plan.model
-            weights = self.plan.inference.weights or released_format(model, self.catalog)[0]
+            given = change.get(Key.INFERENCE_WEIGHTS, self.plan.inference.weights)
+            weights = str(given or released_format(model, self.catalog)[0])
             known = weights != AUTO and self.plan.inference.gpu_layers is None
             return self._quantized_bytes(weights) if known else 0.0
         if self.plan.parallelism.offload == "parameters":

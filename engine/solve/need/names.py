@@ -190,9 +190,14 @@ def besides(path: str, question: Question) -> tuple[Mapping[str, object], ...]:
 
 
 def usual_goal(path: str, plan: Plan) -> Goal:
-    """Return what decides between names that keep the limits where nobody says: size, price, or speed."""
+    """Return what decides between names that keep the limits where nobody says: size, price, or speed.
+
+    Of formats of weights it is size too: the more bits fit, the less is lost.
+    """
     if path in (NAME, PARAMETERS):
         return Goal(PARAMETERS, "more")
+    if path == Key.INFERENCE_WEIGHTS:
+        return Goal(MEMORY, "more")
     if path == HARDWARE and plan.task == "infer":
         return Goal(Figure.COST_USD_PER_HOUR)
     if path == HARDWARE:
