@@ -112,6 +112,12 @@ class CapacityEngine:
             tuple(fault.one_line() for fault in line.faults),
             tuple(Suggestion(entry.text, entry.kind, entry.line, entry.cursor) for entry in completed),
             line.unknown if len(line.faults) == 1 else (),
+            # The word under the cursor may still become one of those that complete it.
+            tuple(
+                (word.start, word.end)
+                for word in line.words
+                if word.meaning.fault is not None and not (completed and word.end == cursor)
+            ),
         )
 
     def is_line(self, name: str) -> bool:

@@ -326,6 +326,10 @@ def test_memory_that_nobody_knows_is_asked_for() -> None:
             ("cost.usd_per_hour<=2.778",),
             "cost.usd_per_hour",
         ),
+        ("72 hours on 16 a100, how many tokens can I train a 7B on", "training.tokens", ("time<=72h",), ""),
+        ("serve llama-2-13b for 100 users, 24GB cards, how many?", "hardware.devices", (), ""),
+        ("how big a model can I full fine-tune on 8x80GB", "model.name", (), ""),
+        ("16xh100 2 weeks: largest model I can train", "model.name", ("time<=14d",), ""),
         ("lora llama-3.1-8b 50M h100 overnight", "hardware.devices", ("time<=12h",), ""),
     ],
 )
@@ -362,7 +366,13 @@ def test_users_send_a_request_a_minute_and_requests_at_once_follow_each_other() 
 @pytest.mark.parametrize(
     ("line", "about"),
     [
-        ("finetune llama-3.1-8b without lora 4090", "without lora"),
+        ("finetune llama-3.1-8b without qlora 4090", "without qlora"),
+        ("llama-3.1-8b vs qwen3-8b on a 4090", "--compare"),
+        ("qwen3-8b 3090 or 4090", "--compare"),
+        ("qwen3-8b speculative decoding h100", "4 draft tokens"),
+        ("h100 mig 3g.40gb llama-3.1-8b", "gpu(40GiB"),
+        ("whisper large v3 on a t4", "voxtral-mini-3b"),
+        ("full fine-tune llama-3.1-8b 4bit h100", "qlora"),
         ("serve llama-3.1-8b h100 400 requests", "requests"),
         ("serve llama-3.1-8b h100 latency under 200ms", "ttft"),
         ("distill llama-3.1-70b to 8b on 8xh100", "8b"),
@@ -374,6 +384,31 @@ def test_users_send_a_request_a_minute_and_requests_at_once_follow_each_other() 
 def test_what_could_be_two_things_is_asked_back(line: str, about: str) -> None:
     told = " ".join(fault.one_line() for fault in read_line(line).faults)
     assert about in told
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        # Words that always stand behind a number, before one that another word counts.
+        ("serve qwen3-8b tp 8 max-num-seqs 16 l40s", {"parallelism.tp": "8", "inference.batch": 16}),
+        ("serve qwen3-8b h100 700 tok prompts, 150 tok completions", {"inference.prompt_tokens": 700}),
+        ("train gpt3-1.3b epochs 3 h100", {"training.epochs": 3}),
+        ("fit xgboost 1M x 2000", {"model.spec.n": 10**6, "model.spec.p": 2000}),
+        ("train lstm 2 layers hidden 512", {"model.spec.depth": 2, "model.spec.state": 512}),
+        ("serve qwen3-8b h100 eagle3, 4 draft tokens", {"inference.num_speculative_tokens": 4}),
+        ("lora llama-3.1-8b 4bit 4090", {"training.method": "qlora", "training.quantization": "nf4"}),
+        ("finetune llama-3.1-8b without lora 4090", {"training.method": "full"}),
+        ("finetune llama-3.1-8b on 100 000 samples", {"training.samples": 100_000}),
+        ("finetune llama-3.1-8b on 10.000 samples", {"training.samples": 10_000}),
+        ("train llama-3.1-8b 8 used single-gpu h100", {"hardware.devices": 8, "hardware.per_node": 1}),
+        ("train llama-3.1-8b 2x8xh100", {"hardware.devices": 16, "hardware.per_node": 8}),
+        ("what quant of llama-3.1-70b fits on 2x3090", {"inference.weights": "auto"}),
+    ],
+)
+def test_numbers_go_to_the_words_that_count_them(line: str, values: dict[str, object]) -> None:
+    found = read_line(line)
+    assert found.faults == ()
+    assert {path: str(found.values.get(path)) for path in values} == {path: str(value) for path, value in values.items()}
 
 
 def test_unknown_words_can_be_left_out_and_that_is_said() -> None:

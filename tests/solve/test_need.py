@@ -23,6 +23,7 @@ from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict
 
 FACTS = load_catalog()
+MOST = "memory.utilization_percent"
 TRAINED = plan_from_data(
     {
         "model": {"name": "llama-3.2-1b"},
@@ -184,6 +185,18 @@ def test_what_else_may_change_comes_with_the_answer():
     found = asked(SERVED, "hardware.name", "hourly<=10", hardware=("l4", "t4", "a10g"), devices=(1, 2, 4))
     assert set(found.best.change) == {"hardware.name", "hardware.devices"}
     assert found.best.number("cost.usd_per_hour") <= 10
+
+
+def test_the_format_of_most_bits_that_fits_is_found():
+    large = edited(SERVED, {"model.name": "llama-3.1-70b", "hardware.devices": 2, "inference.batch": 1}, FACTS).plan
+    found = asked(large, "inference.weights")
+    kept = [name for name in ("awq-4", "gptq-8", "q6_k") if holds(large, {"inference.weights": name}, "memory<=100%")]
+    sizes = {
+        name: far_end(fill(edited(large, {"inference.weights": name}, FACTS).plan, "balanced", catalog=FACTS).estimate, MOST)
+        for name in (*kept, found.value)
+    }
+    assert kept
+    assert sizes[found.value] == max(sizes.values())
 
 
 def test_no_answer_says_what_is_nearest_and_which_limit_binds():

@@ -97,6 +97,23 @@ async def test_what_is_typed_is_understood_while_it_is_typed(make_app: Callable[
         assert pilot.app.screen.query_one(Input).value == "x"
 
 
+async def test_words_that_mean_nothing_are_underlined_and_can_be_left_out(real_engine: CapacityEngine) -> None:
+    app = CapacityApp(engine=lambda: real_engine, settings=Settings(hint=False, start=True))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        said: list[str] = []
+        app.session.status.subscribe(app, lambda span: said.append(span.text))
+        entry = pilot.app.screen.query_one(Input)
+        entry.value = "serve llama-3.1-8b wibble on l4 "
+        await settle(pilot)
+        marked = [segment.text for segment in entry.render_line(0) if segment.style and segment.style.underline]
+        assert "".join(marked) == "wibble"
+        await press(pilot, "enter", "enter")
+        await settle(pilot)
+        assert app.session.store.document is not None
+        assert "not understood, and left out: wibble" in " ".join(said)
+
+
 async def test_escape_goes_to_the_plan_and_a_key_asks_again(make_app: Callable[..., CapacityApp]) -> None:
     app = make_app(settings={"start": True})
     async with app.run_test(size=(60, 20)) as pilot:

@@ -144,6 +144,7 @@ class Understood:
         faults: what was not understood, and what to do.
         suggestions: what the word under the cursor may become.
         unknown: words that mean nothing, where the line makes sense without them.
+        misread: where words begin and end that were not understood.
     """
 
     words: str
@@ -151,6 +152,7 @@ class Understood:
     faults: tuple[str, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
     unknown: tuple[str, ...] = ()
+    misread: tuple[tuple[int, int], ...] = ()
 
 
 """Rank of what is never left out for want of room."""

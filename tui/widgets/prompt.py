@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
+from rich.highlighter import Highlighter
+from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -128,3 +130,20 @@ class Entry(Guarded, Input):
         """Offer what was typed and left: the next letter replaces it, any other key keeps it."""
         self.value = text
         self.select_all()
+
+    def underline(self, places: Iterable[tuple[int, int]]) -> None:
+        """Underline what was not understood: where it begins and ends."""
+        self.highlighter = _Underlined(tuple(places))
+        self.refresh()
+
+
+class _Underlined(Highlighter):
+    """Underlines some places of a text."""
+
+    def __init__(self, places: tuple[tuple[int, int], ...]) -> None:
+        self._places = places
+
+    def highlight(self, text: Text) -> None:
+        """Underline them."""
+        for start, end in self._places:
+            text.stylize("underline", start, end)

@@ -5,11 +5,11 @@ from .hardware_words import offered_accelerators as offered_accelerators
 from .hardware_words import similar_names as similar_names
 from .reading import read_line as read_line
 from .tokens import PlanFlags as PlanFlags
+from .vocabulary import line_examples as line_examples
+from .vocabulary import vocabulary as vocabulary
 from .words import FINETUNE as FINETUNE
 from .words import FIT as FIT
 from .words import INFER as INFER
 from .words import TRAIN as TRAIN
 from .words import Asked as Asked
 from .words import OneLine as OneLine
-from .words import line_examples as line_examples
-from .words import vocabulary as vocabulary

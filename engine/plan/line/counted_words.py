@@ -15,7 +15,8 @@ from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.model_words import is_size
 from capacity_tui.engine.plan.line.task_words import TASK
 from capacity_tui.engine.plan.line.tokens import Token, split
-from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning, vocabulary
+from capacity_tui.engine.plan.line.vocabulary import Amount, vocabulary
+from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 
@@ -122,8 +123,9 @@ class CountedWords:
         behind = next(self._names_behind(index), None)
         before = next(self._names_before(index), None)
         if behind is not None and behind.amount.is_behind:
-            is_unit = before is not None and before.end > index + 1  # input 1500 tokens
-            if not is_unit and not self._is_of_hardware(index, behind):
+            # input 1500 tokens; tp 8 users 16
+            is_before = before is not None and (before.end > index + 1 or self._begins_another(behind))
+            if not is_before and not self._is_of_hardware(index, behind):
                 return behind
         if before is not None or behind is None or behind.amount.is_behind:
             return before
@@ -140,7 +142,8 @@ class CountedWords:
         count = None if number is None or not self._is_free(number) else self._count_of(number)
         if number is None or count is None or count.start != index or not self._is_free(index, count.end - index):
             return None
-        return count.end - index, self._pair(count.name, self._tokens[number].text, count.amount)
+        meaning = self._pair(count.name, self._tokens[number].text, count.amount)
+        return None if meaning is None else (count.end - index, meaning)
 
     def _is_amount(self, index: int) -> bool:
         return self._is_number_at(index) or settings.is_time(self._tokens[index].text)

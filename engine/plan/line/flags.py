@@ -14,17 +14,8 @@ from capacity_tui.engine.plan.line.hardware_words import hardware_names, named_h
 from capacity_tui.engine.plan.line.model_words import MODEL, model_names, named_model, sized_model
 from capacity_tui.engine.plan.line.setting_words import SEQUENCE, TOKENS, amount_of, counted, value_names
 from capacity_tui.engine.plan.line.tokens import PlanFlags, counted_start, split
-from capacity_tui.engine.plan.line.words import (
-    FINETUNE,
-    FIT,
-    INFER,
-    TRAIN,
-    UNSAID,
-    Meaning,
-    OneLine,
-    Word,
-    vocabulary,
-)
+from capacity_tui.engine.plan.line.vocabulary import UNSAID, vocabulary
+from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Meaning, OneLine, Word
 from capacity_tui.engine.record import dataclass
 
 

@@ -14,13 +14,14 @@ from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Row, Tab
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line import model_words as models
-from capacity_tui.engine.plan.line.words import Meaning, vocabulary
+from capacity_tui.engine.plan.line.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.words import Meaning
 from capacity_tui.engine.plan.plan import DETECTED
 from capacity_tui.engine.printable import printable
 
 NAME = Key.HARDWARE_NAME
 
-DEVICES = Key.HARDWARE_DEVICES
+DEVICES, PER_NODE = Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE
 
 MEMORY = "memory_mib"
 """Key of a device's memory in a spec; of a processor it is the main memory."""
@@ -33,6 +34,8 @@ _COUNTS = (
     re.compile(r"(?P<count>\d{1,7})\s*[x×*]\s*(?P<name>\S.*)", re.IGNORECASE),
     re.compile(r"(?P<name>[^\s].*?)\s*[x×*]\s*(?P<count>\d{1,7})", re.IGNORECASE),
 )
+
+_NODES = re.compile(r"(?P<nodes>\d{1,4})\s*[x×*]\s*(?P<count>\d{1,3})\s*[x×*\s]\s*(?P<name>[a-z].*)", re.IGNORECASE)
 
 _NEAR_A_NUMBER = re.compile(r"(?P<count>\d{1,3})\s+(?P<name>\d{4}(?!\d).*)")  # 2 4090; a larger number is a length
 
@@ -89,6 +92,11 @@ def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
         return _several(sold, int(chips["count"]), catalog)
     if chips is not None and (sold := vocabulary().core_slices.get(key_of(chips["name"]))) and int(chips["count"]) > 1:
         return _several(sold, int(chips["count"]) // 2, catalog)
+    nodes = _NODES.fullmatch(word)  # 2x8xh100
+    node = _several(nodes["name"], int(nodes["count"]), catalog) if nodes else None
+    if nodes and node is not None and isinstance(size := node.values.get(DEVICES), int):
+        devices = int(nodes["nodes"]) * size
+        return Meaning(f"{nodes['nodes']} x {node.words}", {**node.values, DEVICES: devices, PER_NODE: size})
     for pattern in (*_COUNTS, _GLUED, _NEAR_A_NUMBER):
         match = pattern.fullmatch(word)
         count = int(match["count"]) if match else 0

@@ -11,7 +11,8 @@ from capacity_tui.engine.catalog import Architecture, Catalog, count_in, format_
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import FAMILIES, find_known_model
 from capacity_tui.engine.plan.consequences import is_model_file
-from capacity_tui.engine.plan.line.words import Meaning, vocabulary
+from capacity_tui.engine.plan.line.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.words import Meaning
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import format_count
 
@@ -48,14 +49,16 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
     plain = _PATCH.sub(r"-\1", name.replace(":", "-"))
     row_id = None if count_in(name) else catalog.architectures.find_id(plain)
     if row_id is not None and row_id not in catalog.networks:
-        if not catalog.architectures.is_variant(name):
+        if not catalog.architectures.is_variant(name) and not format_in_name(name):
             return _model(row_id)
         why = f"{_shown(name)} has the shape of {row_id}"
         # A name that says how the weights are stored stays: the plan reads that from it.
-        return Meaning(f"model {_shown(name)}", {MODEL: name}, why) if format_in_name(name) else _model(row_id, why)
+        stored = plain if catalog.architectures.find_id(name) is None else name
+        return Meaning(f"model {_shown(name)}", {MODEL: stored}, why) if format_in_name(name) else _model(row_id, why)
     known = find_known_model(name, catalog) if key_of(name) in _other_names(catalog) else None
-    if known is not None:
-        return _model(known.id)
+    like = vocabulary().like.get(key_of(name)) if known is None else known.id
+    if like is not None:
+        return _model(like, "" if known else f"{_shown(name)}: {like} is the nearest of the catalogue")
     return Meaning(f"model {_shown(name)}", {MODEL: name}) if is_model_file(name, catalog) else None
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import model_words as models
@@ -12,10 +14,14 @@ from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.counted_words import CountedWords
 from capacity_tui.engine.plan.line.task_words import task_named
 from capacity_tui.engine.plan.line.tokens import Token
-from capacity_tui.engine.plan.line.words import INFER, Meaning, vocabulary
+from capacity_tui.engine.plan.line.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
+from capacity_tui.engine.units import parse_count
 
 _MOST_WORDS = 6
 """Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``."""
+_SAME_PARAMETERS = 0.15
+"""Share by which a size in a model's name, as ``671b``, may differ from its parameters."""
 _PARAMETERS = "param"
 """What words begin with that say of a number that it is the parameters of a model."""
 
@@ -53,13 +59,16 @@ class NamedWords(CountedWords):
     def _named(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize what names task, method, model or hardware, the longest name first."""
         token = self._tokens[index]
-        if "=" in token.text and "(" not in token.text:
+        ruled_out = self._ruled_out(index) or self._some_hardware(index)
+        if ruled_out is not None:
+            return ruled_out
+        is_asking = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
+        is_number = settings.is_number(token.text) and self._is_counted(index)
+        if is_asking or is_number or ("=" in token.text and "(" not in token.text):
             return None
         user_defined = hardware.named_hardware(token.text, self._catalog) if "(" in token.text else None
         if user_defined is not None:
             return 1, user_defined
-        if settings.is_number(token.text) and self._is_counted(index):
-            return None
         for count in range(min(_MOST_WORDS, len(self._tokens) - index), 0, -1):
             if not self._is_free(index, count) or any(token.ends for token in self._tokens[index : index + count - 1]):
                 continue
@@ -70,6 +79,31 @@ class NamedWords(CountedWords):
             if meaning is not None:
                 return count, meaning
         return self._size_first(index)
+
+    def _ruled_out(self, index: int) -> tuple[int, Meaning] | None:
+        """Return what is set by a word that another one rules out, as in ``no offload``."""
+        words = vocabulary()
+        if key_of(self._tokens[index].text) not in words.negations or not self._is_free(index, 2):
+            return None
+        key, task = key_of(self._tokens[index + 1].text), TRAIN if self._task == FINETUNE else self._task
+        values = words.ruled_out.get(task or "any", {}).get(key)
+        return None if values is None else (2, Meaning(self._span(index, 2) if values else "", values))
+
+    def _some_hardware(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a number of devices with words of their kind between, as ``2 used 3090s``."""
+        words, number = vocabulary(), self._tokens[index].text
+        first = at = index + 1
+        while at < len(self._tokens) and key_of(self._tokens[at].text) in words.adjectives:
+            at += 1
+        if at == first or not number.isdigit() or self._is_counted(index):
+            return None
+        for count in range(min(_MOST_WORDS, len(self._tokens) - at), 0, -1):
+            match = hardware.named_hardware(f"{number}x{self._span(at, count)}", self._catalog)
+            if match is not None and match.fault is None:
+                said = [words.phrase(self._tokens[place].text, TRAIN) or {} for place in range(first, at)]
+                values = {**match.values, **{path: value for some in said for path, value in some.items()}}
+                return at + count - index, replace(match, values=values)
+        return None
 
     def _nodes_of(self, index: int, count: int) -> Meaning | None:
         """Return the machines that some words count, as ``4 dgx a100`` or ``dgx h100``: each has several devices."""
@@ -147,3 +181,55 @@ class NamedWords(CountedWords):
         parts = settings.glued(text)
         known = settings.amount_of(text) or (parts is not None and settings.amount_of(parts[0]))
         return bool(known or self._is_value(text) or hardware.figures_of(text) or vocabulary().fields.get(key_of(text)))
+
+    def _figure(self, index: int, figure: dict[str, float]) -> tuple[int, Meaning]:
+        """Recognize a figure of the hardware, or the memory of its host."""
+        after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
+        is_ram = after in vocabulary().ram and hardware.MEMORY in figure
+        name = str(self._values.get(hardware.NAME, ""))
+        meaning = hardware.given_figure(self._tokens[index].text, figure, is_ram, name, self._catalog)
+        if hardware.NAME in meaning.values:
+            self._values.pop(hardware.NAME)  # the same device with another memory
+        return (2 if is_ram else 1), meaning
+
+    def _memory_behind(self, index: int) -> Meaning | None:
+        """Recognize the memory that a device is sold with behind its name, as in ``a100 80``."""
+        name, figure = self._values.get(hardware.NAME), hardware.figures_of(f"{self._tokens[index].text}gb")
+        ends = (start + count for start, (count, meaning) in self._taken.items() if hardware.NAME in meaning.values)
+        if figure is None or index not in ends:
+            return None
+        meaning = hardware.given_figure(self._tokens[index].text, figure, False, str(name), self._catalog)
+        if hardware.NAME in meaning.values:
+            self._values.pop(hardware.NAME)
+        return None if meaning.fault or hardware.SPEC in "".join(meaning.values) else meaning
+
+    def _own_figures(self) -> None:
+        """Make figures without a device's name a device of one's own."""
+        given = {
+            key.removeprefix(f"{hardware.SPEC}."): value
+            for key, value in self._values.items()
+            if key.startswith(f"{hardware.SPEC}.")
+        }
+        if hardware.NAME in self._values:
+            return
+        makers = ((token.text, vocabulary().machines.get(key_of(token.text))) for token in self._tokens)
+        word, maker = next(((word, maker) for word, maker in makers if maker), ("", ""))
+        if given.keys() - {"host_memory_gib"}:
+            meaning = hardware.custom_device(given, self._catalog, maker)
+            self._values = {key: value for key, value in self._values.items() if not key.startswith(hardware.SPEC)}
+            self._values.update(meaning.values)
+            self._assumed.append(Assumption(hardware.NAME, meaning.values[hardware.NAME], meaning.why))
+        elif maker:
+            self._faults.append(PlanError(f"which {word}?", hint="name its chip, or its memory, as 64gb"))
+
+    def _is_size_of_model(self, index: int) -> bool:
+        """Whether a word says once more how large the model is, as 671b behind deepseek r1."""
+        text = self._tokens[index].text
+        nearby = [meaning for start, (count, meaning) in self._taken.items() if index in (start - 1, start + count)]
+        if self._is_counted(index) or not any(models.MODEL in meaning.values for meaning in nearby):
+            return False
+        row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))
+        total = self._catalog.architectures[row_id].params_total if row_id is not None else None
+        if not total or text[-1:] not in "bBmMtT" or not settings.is_number(text):
+            return False
+        return abs(parse_count(text) / total - 1) < _SAME_PARAMETERS

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.line.tokens import Token, duration_of, sum_of
-from capacity_tui.engine.plan.line.words import INFER, Asked, vocabulary
+from capacity_tui.engine.plan.line.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.words import INFER, Asked
 from capacity_tui.engine.units import parse_count
 
 MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
-_SEQUENCE, _BATCH = "sequence", "batch"
-_OF_SERVING = {_SEQUENCE: Key.INFERENCE_PROMPT_TOKENS, _BATCH: Key.INFERENCE_BATCH}
-_OF_TRAINING = {_SEQUENCE: Key.TRAINING_SEQ_LEN, _BATCH: Key.TRAINING_MICRO_BATCH}
+_SEQUENCE, _BATCH, _LENGTH = "sequence", "batch", "length"
+_OF_SERVING = {_SEQUENCE: Key.INFERENCE_PROMPT_TOKENS, _BATCH: Key.INFERENCE_BATCH, _LENGTH: ""}
+_OF_TRAINING = {_SEQUENCE: Key.TRAINING_SEQ_LEN, _BATCH: Key.TRAINING_MICRO_BATCH, _LENGTH: Key.TRAINING_TOKENS}
 _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS)
 _FARTHEST = 4
 """Words between one that asks and what it asks for, as in ``how many A100 80GB cards``."""
@@ -24,6 +26,7 @@ _NEVER_ASKED = frozenset({"tokens", "tokens a second", "epochs", "steps", "sampl
 _NODES = frozenset({"nodes", "servers", "machines", "hosts"})
 _ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})
 """Words that say of a device behind them that it is one."""
+_IN_LETTERS = re.compile(r"[\d.]+[dw]", re.IGNORECASE)
 CHEAPEST = "cheapest"
 _COST = "cost"
 _MANY, _MOST, _WHICH, _FASTEST = "many", "most", "which", "fastest"
@@ -40,7 +43,8 @@ def limit_in(tokens: Sequence[Token], index: int) -> str | None:
         return f"time<={words.deadlines[key_of(text)]}"
     span = duration_of(text)
     near = (*tokens[max(index - 2, 0) : index], *tokens[index + 1 : index + 2])
-    is_limit = any(token.text.casefold() in words.within for token in near)
+    # 3d may be three dimensions, 2w watts; 72h and 3 days are times.
+    is_limit = _IN_LETTERS.fullmatch(text) is None or any(token.text.casefold() in words.within for token in near)
     return f"time<={span}" if span is not None and is_limit else None
 
 
@@ -65,7 +69,7 @@ def asked_of(
     goal = _cheapest(task) if kinds & {CHEAPEST, _COST} else _fastest(task) if _FASTEST in kinds else ""
     for kind, field, words in asks:
         solve = _solved(kind, field, values)
-        if solve:
+        if solve and (limits or solve != Key.TRAINING_TOKENS):
             return Asked(solve, limits, goal, words)
     if HARDWARE in values:
         is_one = any(key_of(tokens[index - 1].text) in _ARTICLES for index in hardware if index)
@@ -122,13 +126,13 @@ def _asks(tokens: Sequence[Token], hardware: Collection[int], task: str) -> Iter
                 continue
             behind = range(index + count, min(index + count + _FARTHEST, len(tokens)))
             nouns = {} if kind == _COST else asked.get(kind, asked["which"])
-            ends = next((at for at in behind if keys[at] in _ENDS or _is_of_another(keys[at])), behind.stop)
-            named = (
-                (at, DEVICES if kind == _MANY and at in hardware else nouns.get(keys[at]))
-                for at in range(behind.start, ends)
-            )
+            is_end = (at for at in behind if keys[at] in _ENDS or (_is_of_another(keys[at]) and keys[at] not in nouns))
+            places: Iterable[int] = range(behind.start, next(is_end, behind.stop))
+            if kind == _MANY and not behind:  # 24GB cards, how many?
+                places = range(index - 1, max(index - _FARTHEST, -1), -1)
+            named = ((at, DEVICES if kind == _MANY and at in hardware else nouns.get(keys[at])) for at in places)
             at, field = next(((at, field) for at, field in named if field), (index, ""))
-            words = " ".join(token.text for token in tokens[index : at + 1])
+            words = " ".join(token.text for token in tokens[min(index, at) : max(index + count, at + 1)])
             otherwise = HARDWARE if kind in (CHEAPEST, _FASTEST, _COST) else ""
             yield kind, fields.get(field, field or otherwise), words
             break

@@ -24,28 +24,17 @@ from capacity_tui.engine.plan.line.named_words import NamedWords
 from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, asks_for_nodes, limit_in
 from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, duration_of, image_of
-from capacity_tui.engine.plan.line.words import (
-    FINETUNE,
-    FIT,
-    INFER,
-    TRAIN,
-    Asked,
-    Assumption,
-    Meaning,
-    OneLine,
-    Word,
-    vocabulary,
-)
+from capacity_tui.engine.plan.line.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
 from capacity_tui.engine.schema import AUTO
-from capacity_tui.engine.units import parse_count
 
 _NOTHING = Meaning()
 _IMAGE_SIZE = "image_size"
+_SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
+_PACKED = "qlora"
 _DIGIT, _LENGTHS = re.compile(r"\d+"), re.compile(r"(\d+k?)/(\d+k?)", re.IGNORECASE)
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 _OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "optimaltokens"})
-_SAME_PARAMETERS = 0.15
-"""Share by which a size in a model's name, as ``671b``, may differ from its parameters."""
 
 
 def read_line(text: str, catalog: Catalog | None = None) -> OneLine:
@@ -145,25 +134,11 @@ class _Line(NamedWords):
         figure = hardware.figures_of(text)
         if figure is not None:
             return self._figure(index, figure)
-        counted = None if self._ruled_out(index) else self._counted(index)
+        ruled_out = self._ruled_out(index)
+        counted = ruled_out or self._counted(index) or self._shape(index)
         if counted is not None or settings.is_number(text):
             return counted or self._part_of_data(index)
-        return (
-            self._ruled_out(index)
-            or self._field_first(index)
-            or self._value_of_some(index)
-            or self._alone(text)
-        )
-
-    def _figure(self, index: int, figure: dict[str, float]) -> tuple[int, Meaning]:
-        """Recognize a figure of the hardware, or the memory of its host."""
-        after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
-        is_ram = after in vocabulary().ram and hardware.MEMORY in figure
-        name = str(self._values.get(hardware.NAME, ""))
-        meaning = hardware.given_figure(self._tokens[index].text, figure, is_ram, name, self._catalog)
-        if hardware.NAME in meaning.values:
-            self._values.pop(hardware.NAME)  # the same device with another memory
-        return (2 if is_ram else 1), meaning
+        return self._field_first(index) or self._value_of_some(index) or self._alone(text)
 
     def _limit(self, index: int, limit: str) -> Meaning:
         """Keep a limit on time or money, which is asked for rather than planned."""
@@ -172,15 +147,6 @@ class _Line(NamedWords):
             return Meaning(fault=PlanError("what does this limit?", self._tokens[index].text, hint))
         self._limits[index] = limit
         return Meaning(limit)
-
-    def _ruled_out(self, index: int) -> tuple[int, Meaning] | None:
-        """Return what is set by a word that another one rules out, as in ``no offload``."""
-        words = vocabulary()
-        if key_of(self._tokens[index].text) not in words.negations or not self._is_free(index, 2):
-            return None
-        key, task = key_of(self._tokens[index + 1].text), TRAIN if self._task == FINETUNE else self._task
-        values = words.ruled_out.get(task, {}).get(key)
-        return None if values is None else (2, Meaning(self._span(index, 2) if values else "", values))
 
     def _value_of_some(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a name or a phrase of some words, as ``paged adamw 8bit`` or ``flash attention``."""
@@ -191,6 +157,31 @@ class _Line(NamedWords):
                 if named is not None:
                     return count, named
         return None
+
+    def _shape(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize rows and features of the data that an algorithm is fitted to, as ``1M x 2000``."""
+        for words in (3, 1) if self._task == FIT else ():
+            match = _SHAPE.fullmatch(self._span(index, words)) if self._is_free(index, words) else None
+            if match is not None and all(map(settings.is_number, match.groups())):
+                named = zip(("rows", "features"), match.groups(), strict=True)
+                parts = [self._pair(name, number) for name, number in named]
+                values = {path: value for part in parts if part for path, value in part.values.items()}
+                return words, Meaning(f"{match[1]} rows, {match[2]} features", values)
+        return None
+
+    def _packed_base(self, text: str) -> Meaning | None:
+        """Take few bits of a base that adapters are trained on for QLoRA, as in ``lora 4bit``."""
+        if self._task != FINETUNE or self._values.get(METHOD) == _PACKED or key_of(text) not in vocabulary().formats:
+            return None
+        base = settings.named_value(text, FINETUNE, _PACKED, self._catalog)
+        if base is None or Key.TRAINING_QUANTIZATION not in base.values:
+            return None
+        if self._values.get(METHOD) == "full":
+            hint = "say qlora, or leave it out"
+            return Meaning(fault=PlanError("full fine-tuning trains weights of 16 bits or more", text, hint))
+        self._values.pop(METHOD, None)
+        why = f"{text}: adapters on packed weights are QLoRA"
+        return Meaning(base.words, {METHOD: _PACKED, **base.values}, why)
 
     def _phrase(self, words: str) -> Meaning | None:
         values = vocabulary().phrase(words, self._task)
@@ -204,7 +195,8 @@ class _Line(NamedWords):
         if key in words.counts:
             return 1, _NOTHING
         meaning = self._percentile(text) or self._image(text) or self._lengths(text)
-        meaning = meaning or self._phrase(text) or self._dataset(text) or self._same_format(key)
+        meaning = meaning or self._phrase(text) or self._packed_base(text)
+        meaning = meaning or self._dataset(text) or self._same_format(key)
         if meaning is None:
             meaning = settings.named_value(text, self._task, str(self._values.get(METHOD, "")), self._catalog)
         parts = settings.glued(text)
@@ -277,10 +269,9 @@ class _Line(NamedWords):
         """Take what nothing else recognized for a number of its usual meaning, or for the most similar name."""
         if not self._is_free(index):
             return None
-        text, words = self._tokens[index].text, vocabulary()
-        says_nothing = key_of(text) in words.fillers or key_of(text) in self._catalog.architectures.variants
-        if says_nothing or self._is_size_of_model(index) or settings.amount_of(text) is not None:
-            return 1, _NOTHING
+        text = self._tokens[index].text
+        if (nothing := self._nothing(index)) is not None:
+            return 1, nothing
         if settings.is_time(text) or duration_of(text) is not None:
             hint = "write ttft 500ms or tpot 50ms of a latency, within 24h of a job"
             return 1, Meaning(fault=PlanError("what does this time limit?", text, hint))
@@ -291,16 +282,17 @@ class _Line(NamedWords):
             return 1, self._memory_behind(index) or self._bare_number(index)
         return 1, _NOTHING if settings.is_near_filler(text) else self._similar(text)
 
-    def _memory_behind(self, index: int) -> Meaning | None:
-        """Recognize the memory that a device is sold with behind its name, as in ``a100 80``."""
-        name, figure = self._values.get(hardware.NAME), hardware.figures_of(f"{self._tokens[index].text}gb")
-        ends = (start + count for start, (count, meaning) in self._taken.items() if hardware.NAME in meaning.values)
-        if figure is None or index not in ends:
-            return None
-        meaning = hardware.given_figure(self._tokens[index].text, figure, False, str(name), self._catalog)
-        if hardware.NAME in meaning.values:
-            self._values.pop(hardware.NAME)
-        return None if meaning.fault or hardware.SPEC in "".join(meaning.values) else meaning
+    def _nothing(self, index: int) -> Meaning | None:
+        """Recognize a word that says nothing beside the others, or that needs a number to say something."""
+        text, words = self._tokens[index].text, vocabulary()
+        path, hint = words.needs.get(key_of(text), ("", ""))
+        if path and path not in self._values:
+            return Meaning(fault=PlanError(f"{text!r} needs a number", hint=hint))
+        field = settings.named_field(text, self._task, self._model)
+        is_said = bool(path) or (field is not None and field[0] in self._values)
+        is_known = key_of(text) in words.fillers or key_of(text) in self._catalog.architectures.variants
+        is_known |= self._is_size_of_model(index) or settings.amount_of(text) is not None
+        return _NOTHING if is_said or is_known else None
 
     def _bare_number(self, index: int) -> Meaning:
         """Return what a number without a word counts."""
@@ -317,18 +309,6 @@ class _Line(NamedWords):
             return Meaning(fault=PlanError("a second model, or tokens?", text, hint))
         return settings.bare_number(text, self._task, path in self._values)
 
-    def _is_size_of_model(self, index: int) -> bool:
-        """Whether a word says once more how large the model is, as 671b behind deepseek r1."""
-        text = self._tokens[index].text
-        nearby = [meaning for start, (count, meaning) in self._taken.items() if index in (start - 1, start + count)]
-        if self._is_counted(index) or not any(models.MODEL in meaning.values for meaning in nearby):
-            return False
-        row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))
-        total = self._catalog.architectures[row_id].params_total if row_id is not None else None
-        if not total or text[-1:] not in "bBmMtT" or not settings.is_number(text):
-            return False
-        return abs(parse_count(text) / total - 1) < _SAME_PARAMETERS
-
     def _similar(self, text: str) -> Meaning:
         """Return what the name most similar to a word stands for, or say that there is none."""
         counted = hardware.counted(text)
@@ -341,10 +321,12 @@ class _Line(NamedWords):
                 meaning = models.named_model(near, self._catalog)
                 if meaning is not None:
                     return Meaning(meaning.words, meaning.values, why)
-            if kind == TASK_NAME and METHOD not in self._values:
+            if kind == TASK_NAME:
                 meaning = task_named(near)
                 is_other = meaning is not None and meaning.values.get(TASK) != self._values.get(TASK)
-                if meaning is not None and (not is_other or self._assumed):
+                if meaning is not None and not is_other:
+                    return Meaning(meaning.words, meaning.values, why)
+                if meaning is not None and self._assumed:
                     self._values.pop(TASK, None)
                     self._assumed.clear()
                     self._task = str(meaning.values[TASK])
@@ -372,25 +354,6 @@ class _Line(NamedWords):
             self._values[Key.TRAINING_TOKENS] = round(ratio * parameters)
             why = f"{ratio:g} tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
             self._assumed.append(Assumption(Key.TRAINING_TOKENS, self._values[Key.TRAINING_TOKENS], why))
-
-    def _own_figures(self) -> None:
-        """Make figures without a device's name a device of one's own."""
-        given = {
-            key.removeprefix(f"{hardware.SPEC}."): value
-            for key, value in self._values.items()
-            if key.startswith(f"{hardware.SPEC}.")
-        }
-        if hardware.NAME in self._values:
-            return
-        makers = ((token.text, vocabulary().machines.get(key_of(token.text))) for token in self._tokens)
-        word, maker = next(((word, maker) for word, maker in makers if maker), ("", ""))
-        if given.keys() - {"host_memory_gib"}:
-            meaning = hardware.custom_device(given, self._catalog, maker)
-            self._values = {key: value for key, value in self._values.items() if not key.startswith(hardware.SPEC)}
-            self._values.update(meaning.values)
-            self._assumed.append(Assumption(hardware.NAME, meaning.values[hardware.NAME], meaning.why))
-        elif maker:
-            self._faults.append(PlanError(f"which {word}?", hint="name its chip, or its memory, as 64gb"))
 
     def _words(self) -> Iterator[Word]:
         for index, (count, meaning) in sorted(self._taken.items()):

@@ -24,7 +24,8 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.line.tokens import PERCENTILE
-from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Amount, Meaning, vocabulary
+from capacity_tui.engine.plan.line.vocabulary import Amount, vocabulary
+from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length
@@ -178,11 +179,13 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
 
 def named_field(word: str, task: str, model: KnownModel | None) -> tuple[str, Knob] | None:
     """Return the field that a word names by label or key; None where there is none in this task."""
+    others = vocabulary().fields.get(key_of(word), ())
     for name, knob in _parameters(model).items():
-        if key_of(word) in (key_of(name), key_of(knob.label)):
-            return f"{OWN_PARAMETERS}{name}", knob
-    path = vocabulary().field_of(word, task)
-    return (path, all_fields()[path].knob) if path is not None else None
+        path = f"{OWN_PARAMETERS}{name}"
+        if key_of(word) in (key_of(name), key_of(knob.label)) or path in others:
+            return path, knob
+    known = vocabulary().field_of(word, task)
+    return (known, all_fields()[known].knob) if known is not None and known in all_fields() else None
 
 
 def glued(word: str) -> tuple[str, str] | None:
@@ -275,7 +278,7 @@ def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
     if key in all_fields() or key.startswith(_FREE):
         return field_value(key, value, task)
     amount = amount_of(key)
-    if amount is not None and amount.field(task):
+    if amount is not None and amount.field(task) is not None:
         return counted(amount, value, task, model)
     named = named_field(key, task, model)
     if named is not None:

@@ -16,7 +16,8 @@ from capacity_tui.engine.plan.line.setting_words import (
     named_value,
     percentile,
 )
-from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Meaning, vocabulary
+from capacity_tui.engine.plan.line.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 
 TASK, METHOD = "task", Key.TRAINING_METHOD
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line.words import INFER, vocabulary
+from capacity_tui.engine.plan.line.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.words import INFER
 from capacity_tui.engine.record import dataclass
 
 LONGEST_LINE = 400
@@ -62,9 +63,13 @@ _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
 
 _MANY_BITS = re.compile(r"\d{1,2}-?bits", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"^(.*\d.*)['’]s$", re.IGNORECASE)
 _EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
 
-_GROUPED, _DECIMAL_COMMA = re.compile(r"\d{1,3}(?:,\d{3})+"), re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?:\.\d{3})*\.000")
+"""Thousands apart, as ``10,000`` and ``10.000``; ``5.125`` is no such number."""
+_THOUSANDS, _BEGUN = "000", re.compile(r"[1-9]\d{0,2}(?:000)*")
+_DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
 
 _SIGNS: Mapping[str, str] = {"<": "<", "<=": "<", "≤": "<", "=": "=", "under": "<", "below": "<"}
 
@@ -109,6 +114,8 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens[-1] = Token(mixture, before.start, token.end, token.ends)
     elif PERCENTILE.fullmatch(token.text) and _is_latency(before.text):
         tokens[-1:] = [token, before]  # ttft p95 < 300ms
+    elif token.text == _THOUSANDS and _BEGUN.fullmatch(before.text):
+        tokens[-1] = Token(f"{before.text}{_THOUSANDS}", before.start, token.end, token.ends)
     elif joined is not None:
         tokens[-1] = Token(joined, before.start, token.end, token.ends)
     elif before.text in _SIGNS and len(tokens) > 1 and (before.text in "<=≤" or _is_latency(tokens[-2].text)):
@@ -203,12 +210,13 @@ def _is_latency(word: str) -> bool:
 
 
 def _plain_number(word: str) -> str:
-    """Return a number as it is read everywhere: ``10,5M`` is 10.5M, ``10,000`` is 10000, ``24G`` is 24gb."""
+    """Return a word with its number as it is read everywhere: ``10,5M`` is 10.5M, ``10,000`` 10000, ``24G`` 24gb."""
+    word = _POSSESSIVE.sub(r"\1", word)
     size = _GIGABYTES.fullmatch(word)
     if size is not None:
         return f"{size[1]}gb"
     if _GROUPED.fullmatch(word):
-        return word.replace(",", "")
+        return word.replace(",", "").replace(".", "")
     if (latency := _OF_TOKEN.fullmatch(word)) is not None:
         return f"tpot<{latency[1]}"
     if _MANY_BITS.fullmatch(word):

@@ -130,6 +130,7 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
     def _take_understood(self, understood: Understood, *, is_empty: bool, completes: bool) -> None:
         """Show what a line was taken for, and complete the word under its cursor where that is wanted."""
         self._understood = None if is_empty else understood
+        self.query_one(Entry).underline(understood.misread)
         if completes:
             self._complete(understood)
         self.show_lines()
