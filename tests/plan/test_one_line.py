@@ -408,7 +408,9 @@ def test_what_could_be_two_things_is_asked_back(line: str, about: str) -> None:
 def test_numbers_go_to_the_words_that_count_them(line: str, values: dict[str, object]) -> None:
     found = read_line(line)
     assert found.faults == ()
-    assert {path: str(found.values.get(path)) for path in values} == {path: str(value) for path, value in values.items()}
+    assert {path: str(found.values.get(path)) for path in values} == {
+        path: str(value) for path, value in values.items()
+    }
 
 
 def test_unknown_words_can_be_left_out_and_that_is_said() -> None:

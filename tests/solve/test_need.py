@@ -192,7 +192,9 @@ def test_the_format_of_most_bits_that_fits_is_found():
     found = asked(large, "inference.weights")
     kept = [name for name in ("awq-4", "gptq-8", "q6_k") if holds(large, {"inference.weights": name}, "memory<=100%")]
     sizes = {
-        name: far_end(fill(edited(large, {"inference.weights": name}, FACTS).plan, "balanced", catalog=FACTS).estimate, MOST)
+        name: far_end(
+            fill(edited(large, {"inference.weights": name}, FACTS).plan, "balanced", catalog=FACTS).estimate, MOST
+        )
         for name in (*kept, found.value)
     }
     assert kept

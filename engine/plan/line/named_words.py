@@ -62,9 +62,9 @@ class NamedWords(CountedWords):
         ruled_out = self._ruled_out(index) or self._some_hardware(index)
         if ruled_out is not None:
             return ruled_out
-        is_asking = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
+        is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
         is_number = settings.is_number(token.text) and self._is_counted(index)
-        if is_asking or is_number or ("=" in token.text and "(" not in token.text):
+        if is_question or is_number or ("=" in token.text and "(" not in token.text):
             return None
         user_defined = hardware.named_hardware(token.text, self._catalog) if "(" in token.text else None
         if user_defined is not None:
@@ -100,8 +100,8 @@ class NamedWords(CountedWords):
         for count in range(min(_MOST_WORDS, len(self._tokens) - at), 0, -1):
             match = hardware.named_hardware(f"{number}x{self._span(at, count)}", self._catalog)
             if match is not None and match.fault is None:
-                said = [words.phrase(self._tokens[place].text, TRAIN) or {} for place in range(first, at)]
-                values = {**match.values, **{path: value for some in said for path, value in some.items()}}
+                phrases = [words.phrase(self._tokens[place].text, TRAIN) or {} for place in range(first, at)]
+                values = {**match.values, **{path: value for some in phrases for path, value in some.items()}}
                 return at + count - index, replace(match, values=values)
         return None
 

@@ -289,10 +289,10 @@ class _Line(NamedWords):
         if path and path not in self._values:
             return Meaning(fault=PlanError(f"{text!r} needs a number", hint=hint))
         field = settings.named_field(text, self._task, self._model)
-        is_said = bool(path) or (field is not None and field[0] in self._values)
+        is_given = bool(path) or (field is not None and field[0] in self._values)
         is_known = key_of(text) in words.fillers or key_of(text) in self._catalog.architectures.variants
         is_known |= self._is_size_of_model(index) or settings.amount_of(text) is not None
-        return _NOTHING if is_said or is_known else None
+        return _NOTHING if is_given or is_known else None
 
     def _bare_number(self, index: int) -> Meaning:
         """Return what a number without a word counts."""
