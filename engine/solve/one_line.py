@@ -70,11 +70,14 @@ def plan_of_line(
     machine: Machine | None = None,
     hardware: HardwareSection | None = None,
     catalog: Catalog | None = None,
+    *,
+    tries_hardware: bool = False,
 ) -> LinePlan:
     """Return the plan that a line says.
 
     Args:
         hardware: what is planned for where the line names none; this machine by default.
+        tries_hardware: whether others are tried in place of hardware that the line does not name.
 
     Raises:
         PlanError: a word was not understood, or the words contradict each other; ``further`` has the other faults.
@@ -82,7 +85,7 @@ def plan_of_line(
     refuse_faults(line)
     facts = catalog or load_catalog()
     values, assumed = dict(line.values), list(line.assumptions)
-    is_open = line.asked is not None and line.asked.solve == _HARDWARE
+    is_open = not line.has(_HARDWARE) and (tries_hardware or (line.asked is not None and line.asked.solve == _HARDWARE))
     if not line.has(_HARDWARE):
         here = hardware or HardwareSection()
         named = {path: value for path, value in values.items() if path.startswith("hardware.")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,3 +89,17 @@ def test_people_see_the_best_and_what_excluded_the_rest(
 def test_nonsense_is_refused_in_one_line(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["search", "--model", "llama-3.1-8b", "--gpu", "h100", *arguments]) == 2
     assert told in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_line_without_hardware_is_served_as_what_is_tried_is(capsys: pytest.CaptureFixture[str]) -> None:
+    def best(hardware: str) -> dict[str, Any]:
+        line = "serve llama-3.1-8b 2 req/s"
+        asked = ["--hardware", hardware, "--devices", "1", "--top", "1", "--format", "json"]
+        assert main(["search", line, *asked]) == 0
+        told = capsys.readouterr()
+        assert "vllm" in told.err and "this machine" not in told.err
+        (found,) = json.loads(told.out)["top"]
+        return dict(found)
+
+    among = best("lambda")
+    assert best(among["set"]["hardware.name"])["figures"] == among["figures"]

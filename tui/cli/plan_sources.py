@@ -159,19 +159,26 @@ class GivenPlan(NamedTuple):
     asked: Asked | None = None
 
 
-def plan_options(command: Callable[..., object]) -> Callable[..., object]:
-    """Give a command about one plan its argument PLAN, the short flags and ``--set``, together as ``given``."""
+def plan_options(tried: tuple[str, ...] = ()) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    """Give a command about one plan its argument PLAN, the short flags and ``--set``, together as ``given``.
 
-    @wraps(command)
-    def with_plan(file: str | None, flags: PlanFlags, settings: tuple[str, ...], **others: object) -> object:
-        files = (file,) if file else ()
-        (name,) = sources_of(files, flags)
-        source = source_of(name, flags, others.get("hardware"))
-        given = GivenPlan(changed_plan(source.plan(), settings), files, source.asked)
-        return command(given=given, **others)
+    Args:
+        tried: what the command tries where neither the plan nor its own ``--hardware`` names hardware.
+    """
 
-    argument = click.argument("file", required=False, metavar="[PLAN]", type=click.Path())
-    return argument(plan_flags(settings_option(with_plan)))
+    def decorated(command: Callable[..., object]) -> Callable[..., object]:
+        @wraps(command)
+        def with_plan(file: str | None, flags: PlanFlags, settings: tuple[str, ...], **others: object) -> object:
+            files = (file,) if file else ()
+            (name,) = sources_of(files, flags)
+            source = source_of(name, flags, others.get("hardware") or tried)
+            given = GivenPlan(changed_plan(source.plan(), settings), files, source.asked)
+            return command(given=given, **others)
+
+        argument = click.argument("file", required=False, metavar="[PLAN]", type=click.Path())
+        return argument(plan_flags(settings_option(with_plan)))
+
+    return decorated
 
 
 def sources_of(files: tuple[str, ...], flags: PlanFlags) -> tuple[str | None, ...]:
@@ -192,7 +199,8 @@ def source_of(name: str | None, flags: PlanFlags, hardware: object = None) -> Pl
 
     Args:
         name: a file, an example, a saved plan, a line in quotes, or ``-``; None for what the flags alone say.
-        hardware: names that a command tries, with commas or one after another: a line without any is about the first.
+        hardware: names that a command tries, with commas or one after another: a line without any is about the first,
+            unless that stands for several.
 
     Raises:
         CapacityError: nothing is called that, or a word or flag makes no sense.
@@ -222,15 +230,23 @@ def _with_words(name: str | None, flags: PlanFlags, hardware: object) -> PlanSou
         return _imported(flags, line.values, None)
     if line is not None:
         line = line.changed_by(line_of_flags(flags, line.task))
-        first = str(hardware[0]).partition(",")[0] if isinstance(hardware, tuple) and hardware else ""
-        if first not in ("", "any") and not line.has(Key.HARDWARE_NAME):
-            line = line.changed_by(line_of_flags(PlanFlags(gpu=first), line.task))
-        return _of_line(line, name, tries_hardware=bool(first))
+        tried = str(hardware[0]).partition(",")[0] if isinstance(hardware, tuple) and hardware else ""
+        if tried and not line.has(Key.HARDWARE_NAME) and (one := _alone(tried)):
+            line = line.changed_by(line_of_flags(PlanFlags(gpu=one), line.task))
+        return _of_line(line, name, tries_hardware=bool(tried))
     source = _of_file(name)
     if not flags.is_given:
         return source
     plan = source.plan()
     return replace(source, made=changed_by_line(plan, line_of_flags(flags, plan.task)))
+
+
+def _alone(name: str) -> str | None:
+    """Return hardware of a name, None where the name stands for several, such as those of a maker."""
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.solve.search import hardware_ids
+
+    return name if len(hardware_ids((name,), load_catalog())) == 1 else None
 
 
 def _of_file(name: str) -> PlanSource:
@@ -251,9 +267,8 @@ def _of_line(line: OneLine, name: str, *, tries_hardware: bool = False) -> PlanS
     from capacity_tui.engine.plan.files import PlanSource
     from capacity_tui.engine.solve import plan_of_line
 
-    made = plan_of_line(line, None if line.has(Key.HARDWARE_NAME) else detect())
-    if tries_hardware:
-        made = replace(made, assumptions=tuple(one for one in made.assumptions if one.key != Key.HARDWARE_NAME))
+    machine = None if line.has(Key.HARDWARE_NAME) else detect()
+    made = plan_of_line(line, machine, tries_hardware=tries_hardware)
     if made.assumed:
         tell(f"capacity-tui: assumed: {'; '.join(made.assumed)}")
     return PlanSource.of_plan(made.plan, name, assumed=made.assumptions, not_understood=made.remarks, asked=made.asked)

@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 
 NO_ANSWER = 1
 
+RENTED = ("instances",)
+"""What is chosen among where nobody names hardware."""
+
 
 @click.command()
-@plan_options
+@plan_options(tried=RENTED)
 @click.option("--deadline", metavar="TIME", required=True, help="When the job has to be done, such as 24h.")
 @click.option("--budget", metavar="USD", help="Largest cost, such as 500.")
 @click.option(
@@ -80,7 +83,7 @@ def recommend(
 
 
 @click.command()
-@plan_options
+@plan_options()
 @click.option("--data", metavar="SIZE", default="0", help="Data that has to be where the job runs, such as 2TB.")
 @click.option("--home", metavar="REGION", help="Where the data is; by default the plan's region.")
 @config_option
@@ -188,7 +191,7 @@ def _machines(choose: Callable[[], Launcher], cluster: str | None) -> list[Plain
 
 
 @click.command()
-@plan_options
+@plan_options(tried=RENTED)
 @click.option("--rate", metavar="REQ/S", help="Requests a second; of a load that varies, at its peak.")
 @click.option("--ttft", metavar="TIME", help="Limit of the time to first token, such as 2s; the plan's own by default.")
 @click.option("--tpot", metavar="TIME", help="Limit of the time per output token; the plan's own by default.")
@@ -199,7 +202,7 @@ def _machines(choose: Callable[[], Launcher], cluster: str | None) -> list[Plain
     metavar="NAMES",
     shell_complete=plan_sources.devices,
     help="Instances or devices to choose among: ids separated by commas, a vendor or cloud for all of theirs, "
-    "instances for all that are rented. By default the plan's own.",
+    "instances for all that are rented. By default the plan's own, and instances where it names none.",
 )
 @click.option(
     "--spread",
@@ -245,7 +248,9 @@ def serve(
     from capacity_tui.engine.present.fleet import serving_as_dict, serving_parts
 
     plan = given.plan
-    question = _question(plan, names_of(hardware), load, limits)
+    is_open = plan.hardware.name == "detected" and not plan.hardware.spec
+    among = names_of(hardware) or (RENTED if is_open else ())
+    question = _question(plan, among, load, limits)
     with interrupted() as stopped, progress("looking for fleets") as shown:
 
         def tell(text: str) -> None:

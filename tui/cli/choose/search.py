@@ -132,7 +132,7 @@ def _values(axes: list[Axis], path: str) -> tuple[object, ...]:
 
 
 @click.command()
-@plan_options
+@plan_options()
 @question_options
 @click.option(
     "--top", metavar="N", type=click.IntRange(1, 1000), default=10, show_default=True, help="Number of plans to list."
@@ -222,7 +222,7 @@ NO_ANSWER = 1
 
 
 @click.command()
-@plan_options
+@plan_options()
 @click.option(
     "--solve",
     required=True,

@@ -188,7 +188,7 @@ def _fitted(source: str, question: FitQuestion) -> CorpusFit:
 
 
 @click.command()
-@plan_options
+@plan_options()
 @output_options("table", "json", "yaml")
 def plan(given: GivenPlan, output: Output) -> None:
     """Say what a training keeps and moves: its data, how they reach the devices, checkpoints, caches, main memory.
