@@ -326,6 +326,7 @@ def test_memory_that_nobody_knows_is_asked_for() -> None:
             ("cost.usd_per_hour<=2.778",),
             "cost.usd_per_hour",
         ),
+        ("lora llama-2-13b 100M tokens at $1.19/hr", "hardware.name", ("cost.usd_per_hour<=1.19",), "usd"),
         ("72 hours on 16 a100, how many tokens can I train a 7B on", "training.tokens", ("time<=72h",), ""),
         ("serve llama-2-13b for 100 users, 24GB cards, how many?", "hardware.devices", (), ""),
         ("how big a model can I full fine-tune on 8x80GB", "model.name", (), ""),
@@ -403,6 +404,14 @@ def test_what_could_be_two_things_is_asked_back(line: str, about: str) -> None:
         ("train llama-3.1-8b 8 used single-gpu h100", {"hardware.devices": 8, "hardware.per_node": 1}),
         ("train llama-3.1-8b 2x8xh100", {"hardware.devices": 16, "hardware.per_node": 8}),
         ("what quant of llama-3.1-70b fits on 2x3090", {"inference.weights": "auto"}),
+        ("train gpt2-xl deepspeed stage 2 + offload on 2 x 2080ti", {"parallelism.offload": "optimizer"}),
+        ("i9-13900k, 64GB RAM, RTX 4080, mixtral-8x7b", {"hardware.spec.host_memory_gib": 64.0}),
+        ("serve qwen3-32b h100 to a 10 person team", {"inference.users": 10}),
+        ("train llama-2-13b 2 nodes of p5.48xlarge", {"hardware.devices": 16}),
+        ("serve qwen3-32b on a 1660 super", {"hardware.name": "gtx-1660-super"}),
+        ("train gru hidden 256, seq 200", {"model.spec.steps": 200}),
+        ("serve qwen3-32b h100 prompt 1.2k", {"inference.prompt_tokens": 1200}),
+        ("用4张A100微调llama-3-8b", {"hardware.devices": 4, "task": "finetune"}),
     ],
 )
 def test_numbers_go_to_the_words_that_count_them(line: str, values: dict[str, object]) -> None:

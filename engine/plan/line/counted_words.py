@@ -84,6 +84,7 @@ class CountedWords:
             text = f"{before} {self._span(index, count)}"
             hint = "say what you want instead, or leave it out"
             meaning = Meaning(fault=PlanError("a line says what is wanted, not what is not", repr(text)[:60], hint))
+        meaning = self._host(index, meaning)
         for path, value in meaning.values.items():
             if path in self._values and self._values[path] != value and meaning.fault is None:
                 text = self._span(index, count)
@@ -94,6 +95,17 @@ class CountedWords:
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
+
+    def _host(self, index: int, meaning: Meaning) -> Meaning:
+        """Take a processor beside accelerators for the one of their host, which a plan does not name."""
+        name, named = self._values.get(hardware.NAME), meaning.values.get(hardware.NAME)
+        accelerators, processors = self._catalog.accelerators, self._catalog.processors
+        if named in processors and name in accelerators:
+            why = f"{self._tokens[index].text}: the processor of the host; what counts of it goes into hardware.spec"
+            return Meaning(why=why)
+        if name in processors and named in accelerators:
+            self._values.pop(hardware.NAME)
+        return meaning
 
     def _span(self, index: int, count: int) -> str:
         return " ".join(token.text for token in self._tokens[index : index + count])
@@ -229,7 +241,8 @@ class CountedWords:
     def _value_of_field(self, name: str, value: str) -> Meaning | None:
         """Return what a field and the name of its value set, as ``attention flash``."""
         field = settings.named_field(name, self._task, self._model)
-        if field is None or key_of(value) not in {key_of(choice) for choice in (*field[1].choices, AUTO, "on", "off")}:
+        states = ("on", "off") if field is not None and field[1].kind == "switch" else ()
+        if field is None or key_of(value) not in {key_of(choice) for choice in (*field[1].choices, AUTO, *states)}:
             return None
         return settings.field_value(field[0], value, self._task, knob=field[1])
 
@@ -254,6 +267,10 @@ class CountedWords:
         named = self._values.get(hardware.DEVICES)
         row = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
         fabric = self._catalog.fabric_of(row) if row is not None and named is None else None
+        machine = self._catalog.instances.get(str(self._values.get(hardware.NAME)))
+        if machine is not None and number.isdigit():
+            named = int(number) * (named if isinstance(named, int) else machine.sold_devices)
+            return Meaning(f"{number} x {machine.id}", {hardware.DEVICES: named})
         size = fabric.node_devices if fabric is not None else named
         if not isinstance(size, int) or not number.isdigit() or (fabric is not None and size == 1):
             hint = "say the devices of one node too, as 4 nodes 8xh100"

@@ -73,6 +73,9 @@ _MORE_THAN_ANY = 2.2
 _SIZE_BEHIND = re.compile(r"[a-z]\d*-\d{2,3}$", re.IGNORECASE)
 """A memory that a name ends in, as ``a100-40``."""
 
+_BARE_NAME = re.compile(r"\d{3,4}\s*[a-z][a-z0-9 ]*", re.IGNORECASE)
+"""A model number without its line, as ``1660 super``."""
+
 _LAPTOP = "laptop"
 
 _SIZE_IN_ID = re.compile(r"\d+gb")
@@ -256,7 +259,9 @@ def _row_named(name: str, catalog: Catalog) -> Row | None:
     prefixes = vocabulary().prefixes.items()
     clouds = (f"{row}{name[len(typed) :]}" for typed, row in prefixes if name.casefold().startswith(typed))
     sized = f"{name}gb" if _SIZE_BEHIND.search(name) else ""
-    for tried in (name, plural, portable, name.replace(" ", "."), sized, *clouds):
+    lines = vocabulary().product_lines if _BARE_NAME.fullmatch(name) else ()
+    bare = (f"{line} {name}" for line in lines)
+    for tried in (name, *bare, plural, portable, name.replace(" ", "."), sized, *clouds):
         for table in tables if key_of(tried) else ():
             row_id = table.find_id(tried)
             if row_id is not None:

@@ -141,8 +141,8 @@ class NamedWords(CountedWords):
         """Return model or hardware of a name; of several words only names without additions."""
         if count > 1 and any(mark in phrase for mark in "=("):
             return None
-        if count == 1 and self._is_value(phrase):
-            return None
+        if (count == 1 and self._is_value(phrase)) or (count > 1 and phrase[:2].casefold() == "a "):
+            return None  # a 10 person team
         match = hardware.named_hardware(phrase, self._catalog) if not settings.is_number(phrase) or count == 1 else None
         if match is not None and not (settings.is_number(phrase) and len(phrase) < 4):
             return match

@@ -10,7 +10,6 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.line.tokens import Token, duration_of, sum_of
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.words import INFER, Asked
-from capacity_tui.engine.units import parse_count
 
 MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 _SEQUENCE, _BATCH, _LENGTH = "sequence", "batch", "length"
@@ -19,7 +18,7 @@ _OF_TRAINING = {_SEQUENCE: Key.TRAINING_SEQ_LEN, _BATCH: Key.TRAINING_MICRO_BATC
 _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS)
 _FARTHEST = 4
 """Words between one that asks and what it asks for, as in ``how many A100 80GB cards``."""
-_MOST_WORDS = 3
+_MOST_WORDS = 4
 _ENDS = frozenset({"on", "with", "using", "for", "in", "from", "at", "by"})
 """Words behind which nothing is asked for any more."""
 _NEVER_ASKED = frozenset({"tokens", "tokens a second", "epochs", "steps", "samples", "TTFT limit", "TPOT limit"})
@@ -38,7 +37,8 @@ def limit_in(tokens: Sequence[Token], index: int) -> str | None:
     dollars_named = sum_of(text)
     if dollars_named is not None:
         dollars, hours = dollars_named
-        return f"{Figure.COST_USD_PER_HOUR}<={parse_count(dollars) / hours:.4g}" if hours else f"usd<={dollars}"
+        rate = float(dollars.rstrip("kK")) * (1000 if dollars[-1] in "kK" else 1)
+        return f"{Figure.COST_USD_PER_HOUR}<={rate / hours:.4g}" if hours else f"usd<={dollars}"
     if key_of(text) in words.deadlines:
         return f"time<={words.deadlines[key_of(text)]}"
     span = duration_of(text)

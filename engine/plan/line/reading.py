@@ -32,7 +32,7 @@ _NOTHING = Meaning()
 _IMAGE_SIZE = "image_size"
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
 _PACKED = "qlora"
-_DIGIT, _LENGTHS = re.compile(r"\d+"), re.compile(r"(\d+k?)/(\d+k?)", re.IGNORECASE)
+_DIGIT, _LENGTHS = re.compile(r"\d+"), re.compile(r"(\d+k?)/(\d+k?)|(\d+k)(\d+k)", re.IGNORECASE)
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 _OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "optimaltokens"})
 
@@ -163,7 +163,7 @@ class _Line(NamedWords):
         for words in (3, 1) if self._task == FIT else ():
             match = _SHAPE.fullmatch(self._span(index, words)) if self._is_free(index, words) else None
             if match is not None and all(map(settings.is_number, match.groups())):
-                named = zip(("rows", "features"), match.groups(), strict=True)
+                named = zip(("rows", "features"), filter(None, match.groups()), strict=True)
                 parts = [self._pair(name, number) for name, number in named]
                 values = {path: value for part in parts if part for path, value in part.values.items()}
                 return words, Meaning(f"{match[1]} rows, {match[2]} features", values)
@@ -238,10 +238,10 @@ class _Line(NamedWords):
             return None
         values: dict[str, object] = {}
         for path, number in zip(
-            (Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS), match.groups(), strict=True
+            (Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS), filter(None, match.groups()), strict=True
         ):
             values |= settings.field_value(path, number, self._task).values
-        return Meaning(f"prompt {match[1]}, output {match[2]}", values)
+        return Meaning(f"prompt {match[1] or match[3]}, output {match[2] or match[4]}", values)
 
     def _same_format(self, key: str) -> Meaning | None:
         """Recognize bits of weights whose format another word tells, as in ``gptq 4bit``."""

@@ -117,8 +117,9 @@ def amount_named(words: str, task: str, model: KnownModel | None) -> Amount | No
         task: what is done; empty where that is not known yet, when only degrees are known by their fields.
         model: the model, whose own parameters may stand on either side of a number.
     """
-    amount = amount_of(words)
-    if amount is not None:
+    amount, others = amount_of(words), vocabulary().fields.get(key_of(words), ())
+    own = next((path for path in others if path.removeprefix(OWN_PARAMETERS) in _parameters(model)), None)
+    if amount is not None and own is None:
         return amount
     if not task:
         path = next(filter(_is_degree, vocabulary().fields.get(key_of(words), ())), None)
@@ -205,7 +206,7 @@ def field_value(path: str, text: str, task: str, name: str = "", knob: Knob | No
     if about is not None and _NUMBER.fullmatch(text):
         try:
             if about.is_length:
-                value = parse_length(text)
+                value = _length(text)
                 shown = format_number(float(value))
             elif about.kind in ("integer", "power-of-two"):
                 value = parse_count(text)
@@ -215,6 +216,14 @@ def field_value(path: str, text: str, task: str, name: str = "", knob: Knob | No
     elif about is not None and about.kind == "switch" and key_of(text) in ("on", "yes", "off", "no"):
         value = key_of(text) in ("on", "yes")
     return Meaning(f"{label} {shown}", {path: value})
+
+
+def _length(text: str) -> int:
+    """Return the tokens of a length; those that are no whole powers of two, as ``1.2k``, are decimal."""
+    try:
+        return parse_length(text)
+    except UnitError:
+        return parse_count(text)
 
 
 def bare_number(word: str, task: str, has_sequence: bool) -> Meaning:

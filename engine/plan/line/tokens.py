@@ -19,6 +19,9 @@ _WORD = re.compile(r"(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+", re.IGNOREC
 
 _ENDINGS = ",;:?!\"'"
 
+_IDEOGRAPHS = re.compile("[\u3400-\u9fff]+|[^\u3400-\u9fff]+")
+"""Words of a text without spaces, and what stands between them."""
+
 _MARKS = "~≈#\"'"
 """What may stand before a word and says nothing: ``~5k samples``."""
 
@@ -96,6 +99,7 @@ def split(text: str) -> list[Token]:
         parts = [(start, word)]
         if word.startswith("(") and "," not in word:  # a remark in brackets, not the figures of a device
             parts = [(start + 1 + part.start(), part[0]) for part in re.finditer(r"[^\s()]+", word[1:])]
+        parts = [(at + piece.start(), piece[0]) for at, part in parts for piece in _IDEOGRAPHS.finditer(part)]
         for at, part in parts:
             plain = part.rstrip(_ENDINGS).removesuffix(".") or part
             marks = len(plain) - len(plain.lstrip(_MARKS))

@@ -76,6 +76,7 @@ class Vocabulary:
         counts, phrases: numbers in words; values that words set, by what is done.
         datasets: field and size of data sets, by name.
         slices, core_slices: rows of hardware rented in slices of so many chips, or cores, by the name of a slice.
+        product_lines: what a bare model number of a device may belong to.
         machines: makers of devices, by their machines.
         prefixes, ram: beginnings of machines' names by what clouds write; words behind a size of host memory.
         scales, time_units, durations: suffixes of numbers and units of times and of longer times, by word.
@@ -113,6 +114,7 @@ class Vocabulary:
     datasets: Mapping[str, tuple[str, int]]
     slices: Mapping[str, str]
     core_slices: Mapping[str, str]
+    product_lines: tuple[str, ...]
     machines: Mapping[str, str]
     prefixes: Mapping[str, str]
     ram: frozenset[str]
@@ -183,6 +185,7 @@ def vocabulary() -> Vocabulary:
         datasets={name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},
         slices=rows["slices"],
         core_slices=rows["core_slices"],
+        product_lines=tuple(rows["product_lines"]),
         machines=_by_word(rows["machines"]),
         prefixes=rows["prefixes"],
         ram=frozenset(map(key_of, rows["ram"])),
