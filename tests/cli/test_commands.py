@@ -341,6 +341,7 @@ def test_catalogues(run, command: str) -> None:
 
 def test_catalogue_filter_wants_every_word(run) -> None:
     ids = [row["id"] for row in json.loads(run("hardware", "--filter", "h100 sxm", "--format", "json").out)]
+    assert ids == [row["id"] for row in json.loads(run("hardware", "h100", "sxm", "--format", "json").out)]
     assert ids == ["h100-sxm-80gb"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import click
@@ -17,14 +18,19 @@ RowT = TypeVar("RowT", bound="CatalogRow")
 
 
 def listing_options(command: Command) -> Command:
-    """Add the options that every catalogue has."""
+    """Add the options that every catalogue has, and words without an option, by which it is filtered too."""
     for option in (
         click.option("--filter", "text", metavar="TEXT", default="", help="Only rows that contain every word of it."),
         click.option("--list", "listing", is_flag=True, help="List the rows (the default)."),
         output_options("table", "json", "yaml"),
     ):
         command = option(command)
-    return command
+
+    @wraps(command)
+    def with_words(words: tuple[str, ...], text: str, **others: object) -> object:
+        return command(text=" ".join((*words, text)).strip(), **others)
+
+    return click.argument("words", nargs=-1, metavar="[TEXT]...")(with_words)
 
 
 def named_or_matching(rows: CatalogTable[RowT], text: str) -> list[RowT]:
@@ -173,4 +179,4 @@ def write_table(
 def tell_nothing(near: Sequence[str]) -> None:
     """Say that no row matches, and which names are near to what was typed."""
     close = f"; nearest: {', '.join(near)}" if near else ""
-    tell(f"nothing matches{close}; leave --filter out to see everything")
+    tell(f"nothing matches{close}; say nothing more to see everything")
