@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from capacity_tui.engine.printable import printable, printable_lines
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.units import PERCENT, format_number
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -104,6 +105,9 @@ class CodePart:
     language: str = "yaml"
 
 
+# From this multiple on a difference is given as one.
+_MULTIPLE = 10.0
+
 Part = TextPart | TablePart | SectionsPart | PicturePart | CodePart
 
 
@@ -160,6 +164,11 @@ def parts_in_notebook(parts: Iterable[Part]) -> str:
 def escaped(text: str) -> str:
     """Return a text that Markdown shows as it is."""
     return printable(text.translate(_SPECIAL))
+
+
+def difference_text(share: float) -> str:
+    """Return by what share a figure stands above what it was: in percent, from tenfold on as a factor."""
+    return f"{PERCENT * share:+.0f} %" if 1.0 + share < _MULTIPLE else f"x{format_number(1.0 + share)}"
 
 
 def sentence(text: str) -> str:

@@ -7,18 +7,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from capacity_tui.engine.estimate import METRICS, Answer, Estimate, FigureValue, figure
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, all_fields, plan_values
-from capacity_tui.engine.present.parts import Part, Section, SectionsPart, TextPart, table_part, write_parts
+from capacity_tui.engine.present.parts import (
+    Part,
+    Section,
+    SectionsPart,
+    TextPart,
+    difference_text,
+    table_part,
+    write_parts,
+)
 from capacity_tui.engine.present.results import plan_value_text
 from capacity_tui.engine.present.summary import figure_sections, headline
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
-from capacity_tui.engine.units import PERCENT, format_count
+from capacity_tui.engine.units import format_count
 
 # Differences below half a percent are not reported.
 _LEAST_DIFFERENCE = 0.005
-
-# From this multiple on a difference is given as one.
-_MULTIPLE = 10.0
 
 _FIGURES = (
     *METRICS,
@@ -181,7 +186,7 @@ def _compared(entries: Sequence[Named]) -> Iterator[Compared]:
 def _difference(share: float | None) -> str:
     if share is None or abs(share) < _LEAST_DIFFERENCE:
         return ""
-    return f" ({PERCENT * share:+.0f} %)" if share < _MULTIPLE - 1.0 else f" (x{share + 1.0:.0f})"
+    return f" ({difference_text(share)})"
 
 
 def comparison_parts(of: SideBySide) -> Iterator[Part]:

@@ -75,6 +75,10 @@ def test_a_whole_plan_may_be_the_job(run):
     example = json.loads(run("fleet", "migrate", "--model", "vllm_70b_4_h100", "--to", "aws-p5-48xlarge", "--format",
                              "json"))  # fmt: skip
     assert example["current"]["devices"] > 0 and len(example["alternatives"]) == 1
+    same = json.loads(run("fleet", "migrate", "vllm_70b_4_h100", "--to", "aws-p5-48xlarge", "--format", "json"))
+    assert same["alternatives"] == example["alternatives"]
+    line = json.loads(run("fleet", "migrate", "serve llama-3.1-8b h100 batch 8", "--to", TO, "--format", "json"))
+    assert line["current"]["instance"] == "h100-sxm-80gb" and len(line["alternatives"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -83,6 +87,9 @@ def test_a_whole_plan_may_be_the_job(run):
         (("--from", "P55", "--model", "small"), "P55"),
         (("--from", "P5", "--model", "smal"), "smal"),
         (("--model", "small"), "current machine is not given"),
+        ((), "PLAN"),
+        (("vllm_70b_4_h100", "--model", "small"), "PLAN"),
+        (("nosuch.yaml",), "nosuch.yaml"),
         (("--from", "P5", "--model", "small", "--precision", "fp17"), "fp17"),
         (("--from", "P5", "--model", "small", "--region", "us-eest-1"), "us-eest-1"),
         (("--from", "P5", "--model", "small", "--to", "nowhere"), "nowhere"),

@@ -14,11 +14,11 @@ from capacity_tui.engine.fleet.migration import Alternative, Migration, Workload
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.explanation import ExplanationText, FormulaInput, derived_step
-from capacity_tui.engine.present.parts import Part, TextPart, table_part, write_parts
+from capacity_tui.engine.present.parts import Part, TextPart, difference_text, table_part, write_parts
 from capacity_tui.engine.present.results import to_builtins
 from capacity_tui.engine.printable import csv_table
 from capacity_tui.engine.uncertainty import Interval
-from capacity_tui.engine.units import format_bytes, format_count, format_percent, format_quantity
+from capacity_tui.engine.units import PERCENT, format_bytes, format_count, format_percent, format_quantity
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
@@ -257,7 +257,7 @@ def _money(usd: float | Interval | None) -> str:
 
 
 def _percent(share: Interval | None) -> str:
-    return _NONE if share is None else f"{mean(share.value):+.0f} %"
+    return _NONE if share is None else difference_text(mean(share.value) / PERCENT)
 
 
 TITLES: Mapping[str, tuple[str, str]] = {

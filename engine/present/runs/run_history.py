@@ -9,12 +9,13 @@ from capacity_tui.engine.estimate import ITERATIONS, METRICS, read_figure, usual
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import all_fields, leaves
+from capacity_tui.engine.present.parts import difference_text
 from capacity_tui.engine.present.results import plan_value_text
 from capacity_tui.engine.printable import csv_table, printable
 from capacity_tui.engine.runs.history import RunRecord, as_data
 from capacity_tui.engine.runs.sampling import Learnt
 from capacity_tui.engine.uncertainty import Interval
-from capacity_tui.engine.units import PERCENT, format_number, format_quantity
+from capacity_tui.engine.units import format_number, format_quantity
 
 LIST_HEADS = (
     "id",
@@ -200,7 +201,7 @@ def _ratio(ratio: float | None) -> str:
 def _change(first: float | None, second: float | None) -> str:
     if not first or second is None or abs(second / first - 1.0) < _LEAST_CHANGE:
         return ""
-    return f"{PERCENT * (second / first - 1.0):+.0f} %"
+    return difference_text(second / first - 1.0)
 
 
 def _words(name: str, value: object) -> str:

@@ -12,7 +12,7 @@ import click
 from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.choose.search import names_of
 from capacity_tui.tui.cli.output import Output, Progress, interrupted, output_options, progress, tell_problems
-from capacity_tui.tui.cli.plan_sources import changed_plan, config_option, machine_for, settings_option
+from capacity_tui.tui.cli.plan_sources import changed_plan, config_option, machine_for, settings_option, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,6 +56,7 @@ class JobKindType(click.ParamType["JobKind"]):
 
 
 @click.command()
+@click.argument("file", required=False, metavar="[PLAN]", type=click.Path())
 @click.option(
     "--from",
     "instance",
@@ -88,9 +89,8 @@ class JobKindType(click.ParamType["JobKind"]):
 @click.option(
     "--model",
     metavar="SIZE|NAME|PLAN",
-    required=True,
     shell_complete=plan_sources.models,
-    help="A size such as small or 13b, a model, or a plan with all that is to be checked.",
+    help="A size such as small or 13b, or a model, in place of a plan.",
 )
 @click.option("--precision", metavar="P", help="Of the training, or of the weights that are served.")
 @click.option(
@@ -123,11 +123,12 @@ class JobKindType(click.ParamType["JobKind"]):
 @config_option
 @output_options(*_FORMS)
 def migrate(
+    file: str | None,
     instance: str | None,
     count: int,
     devices: int | None,
     kind: JobKind | None,
-    model: str,
+    model: str | None,
     precision: str | None,
     hours: float,
     spot: bool,
@@ -159,7 +160,7 @@ def migrate(
     tell_problems(catalog.instances.problems)
     job = JobWords(
         instance=instance,
-        model=_model_or_plan(model, catalog),
+        model=_model_or_plan(file, model, catalog),
         kind=kind,
         count=count,
         devices=devices,
@@ -269,11 +270,18 @@ def _run(
     return 0
 
 
-def _model_or_plan(name: str, catalog: Catalog) -> str | Plan:
-    """Return a model's name as it is, and a plan for what is none."""
+def _model_or_plan(file: str | None, name: str | None, catalog: Catalog) -> str | Plan:
+    """Return the plan of a file or a line; of ``--model`` a model's name as it is, and a plan for what is none."""
     from capacity_tui.engine.errors import CapacityError
     from capacity_tui.engine.models import family_of
     from capacity_tui.engine.plan.files import read_source
+    from capacity_tui.engine.plan.line import PlanFlags
+
+    if (file is None) == (name is None):
+        raise click.UsageError("Say what runs: PLAN, or --model with a size or a model")
+    if file is not None:
+        return source_of(file, PlanFlags()).plan()
+    assert name is not None  # noqa: S101 - one of both is given
 
     try:
         family_of(name, catalog)
