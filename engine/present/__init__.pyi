@@ -53,10 +53,7 @@ from .runs.growth_report import ranked_as_dict as ranked_as_dict
 from .runs.growth_report import ranked_parts as ranked_parts
 from .runs.growth_report import sized_job_parts as sized_job_parts
 from .runs.growth_report import sized_jobs_as_data as sized_jobs_as_data
-from .scaling_report import SCALING_HEADS as SCALING_HEADS
 from .scaling_report import growth_remarks as growth_remarks
-from .scaling_report import scaling_rows as scaling_rows
-from .scaling_report import scaling_table as scaling_table
 from .scaling_report import scaling_text as scaling_text
 from .schemas import schema_names as schema_names
 from .schemas import schema_text as schema_text

@@ -12,8 +12,6 @@ from capacity_tui.engine.solve import Curve, curves
 from capacity_tui.engine.units import devices_in_words, format_number, format_percent, format_quantity, format_seconds
 from capacity_tui.engine.verdict import Verdict
 
-SCALING_HEADS = ("devices", "batch", "step", "speed-up", "efficiency", "exposed comm.", "limited by")
-
 
 def curve_name(curve: Curve) -> str:
     """Return a curve's batch and kind of parallelism, in words."""
@@ -21,25 +19,28 @@ def curve_name(curve: Curve) -> str:
     return f"batch {batch}, {curve.parallelism} parallel"
 
 
-def scaling_table(points: Iterable[Scaling]) -> TablePart:
-    """Return the points of a scalability analysis as a table."""
-    return table_part(SCALING_HEADS, scaling_rows(points), range(len(SCALING_HEADS) - 1))
-
-
-def scaling_rows(points: Iterable[Scaling]) -> tuple[tuple[str, ...], ...]:
-    """Return the points of a scalability analysis as cells under ``SCALING_HEADS``."""
-    return tuple(
+def scaling_table(points: Sequence[Scaling]) -> TablePart:
+    """Return the points of a scalability analysis as a table; time and cost of the job where they are known."""
+    columns: list[tuple[str, Iterable[str]]] = [
+        ("devices", (f"{format_number(x.devices)}{' (model)' if x.parallelism == 'model' else ''}" for x in points)),
+        ("batch", (format_number(x.batch) for x in points)),
+        ("step", (format_seconds(x.step_seconds) for x in points)),
+    ]
+    if any(x.job_seconds is not None for x in points):
+        columns.append(("time", (format_seconds(x.job_seconds) for x in points)))
+    if any(x.usd is not None for x in points):
+        columns.append(("cost", (format_quantity(x.usd, "USD") for x in points)))
+    columns += [
+        ("speed-up", (format_number(x.speedup, 2) for x in points)),
+        ("efficiency", (format_percent(x.efficiency) for x in points)),
+        ("exposed comm.", (format_percent(x.communication_share) for x in points)),
         (
-            f"{format_number(point.devices)}{' (model)' if point.parallelism == 'model' else ''}",
-            format_number(point.batch),
-            format_seconds(point.step_seconds),
-            format_number(point.speedup, 2),
-            format_percent(point.efficiency),
-            format_percent(point.communication_share),
-            limit_label(point.limited_by) if point.fits is not False else Verdict.DOES_NOT_FIT.words,
-        )
-        for point in points
-    )
+            "limited by",
+            (limit_label(x.limited_by) if x.fits is not False else Verdict.DOES_NOT_FIT.words for x in points),
+        ),
+    ]
+    heads, cells = zip(*columns, strict=True)
+    return table_part(heads, zip(*cells, strict=True), range(len(heads) - 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,5 +130,5 @@ def _taken_over(curve: Curve) -> str:
     if devices is None:
         last = curve.points[-1]
         share = format_percent(last.communication_share)
-        return f"{name}: communication takes {share} of a step on {format_number(last.devices)} devices."
+        return f"{name}: communication takes {share} of a step on {devices_in_words(last.devices)}."
     return f"{name}: communication dominates from {format_number(devices)} devices on."

@@ -128,3 +128,16 @@ def test_a_line_without_hardware_is_about_the_first_that_a_search_tries(capsys: 
     line = "serve qwen2.5-7b 32 users 1k input 300 output"
     assert main(["search", line, "--hardware", "l40s,a100-80gb", "--goal", "usd", "--top", "1"]) == 0
     assert "engine: vllm" in capsys.readouterr().err
+
+
+def test_time_and_cost_stand_over_numbers_of_devices(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    counts = ["--scaling", "--set", "scalability.device_counts=[64,256]", "--no-history"]
+    assert main(["plan", "llama-3.1-70b train 64xh100 1T", *counts]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    start = next(index for index, line in enumerate(lines) if line.split()[:2] == ["devices", "batch"])
+    assert lines[start].split()[:5] == ["devices", "batch", "step", "time", "cost"]
+    few, many = lines[start + 2 : start + 4]
+    assert (few.split()[0], many.split()[0]) == ("64", "256") and "$" in few and "$" in many

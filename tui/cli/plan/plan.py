@@ -80,6 +80,11 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
     default=None,
     help="Show only the verdict, the main figures and the first notes; the default on a terminal of 24 rows.",
 )
+@click.option(
+    "--scaling",
+    is_flag=True,
+    help="Also show time and cost over numbers of devices: those of scalability.device_counts, or around the plan's.",
+)
 @click.option("--compare", is_flag=True, help="Show several plans side by side, or one on several --gpu.")
 @history_option
 @output_options(*REPORT_FORMATS)
@@ -90,6 +95,7 @@ def plan(
     check: bool,
     verbose: bool,
     brief: bool | None,
+    scaling: bool,
     compare: bool,
     key: str | None,
     folder: Path | None,
@@ -106,8 +112,8 @@ def plan(
     """
     names = sources_of(files, flags)
     form = output.form
-    settings = (*settings, *(_IN_FULL if verbose else ()))
-    _refuse_contradictions(files, output, key, folder, compare=compare, brief=brief, verbose=verbose)
+    settings = (*settings, *(_IN_FULL if verbose else ()), *(("scalability.enabled=true",) if scaling else ()))
+    _refuse_contradictions(files, output, key, folder, compare=compare, brief=brief, verbose=verbose or scaling)
     texts: list[str] = []
     codes = [0]
     columns: list[tuple[str, Answer]] = []
@@ -148,7 +154,7 @@ def plan(
             shape = output.form or _default_form(len(files) > 1, output, answer)
             pictures = _pictures(answer) if verbose and REPORT_FORMATS[shape].is_drawn else ()
             of = _reported(answer, len(files) > 1, source.not_understood)
-            is_brief = output.is_on_short_terminal and not verbose if brief is None else brief
+            is_brief = output.is_on_short_terminal and not (verbose or scaling) if brief is None else brief
             texts.append(_report(of, shape, output, in_full=verbose or output.is_file, is_brief=is_brief))
             texts += (_drawn(answer, group, output) for group in pictures)
         is_short = not answer.estimate.fits
@@ -185,7 +191,9 @@ def _refuse_contradictions(
     if folder is not None and (len(files) > 1 or key is not None):
         raise click.UsageError("--frameworks is one folder for one plan: name one FILE, without --explain")
     if brief and (verbose or compare or key is not None or not REPORT_FORMATS[form or "table"].is_drawn):
-        raise click.UsageError("--brief shortens the table of a plan: leave out -v, --compare, --explain and --format")
+        raise click.UsageError(
+            "--brief shortens the table of a plan: leave out -v, --scaling, --compare, --explain and --format"
+        )
     if key is not None and form not in (None, *EXPLAINED_FORMS):
         raise click.UsageError(f"--explain tells one figure: its --format is {' or '.join(EXPLAINED_FORMS)}")
 
