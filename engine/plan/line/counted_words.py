@@ -310,6 +310,16 @@ class CountedWords:
         why = f"{devices} devices, as the degrees of the line make up"
         self._assumed.append(Assumption(hardware.DEVICES, devices, why))
 
+    def _each_device(self) -> None:
+        """Take a batch for that of a device where the words behind it say so, as in ``bs=2 per gpu``."""
+        for index, (count, meaning) in self._taken.items():
+            behind = (key_of(self._span(index + count, words)) for words in (2, 3))
+            if Key.TRAINING_GLOBAL_BATCH in meaning.values and not vocabulary().each_device.isdisjoint(behind):
+                batch = self._values.pop(Key.TRAINING_GLOBAL_BATCH)
+                values: dict[str, object] = {Key.TRAINING_MICRO_BATCH: batch}
+                self._taken[index] = count, replace(meaning, words=f"micro {meaning.words}", values=values)
+                self._values |= values
+
     def _accumulate(self) -> None:
         """Make the batch of a step of what each device takes, how often, and how many devices there are.
 

@@ -80,7 +80,7 @@ _LAPTOP = "laptop"
 
 _SIZE_IN_ID = re.compile(r"\d+gb")
 
-_SLICE = re.compile(r"(?:[a-z]+[\s-])?(?P<name>[a-z]\d[a-z])-(?P<count>\d{1,4})", re.IGNORECASE)
+_SLICE = re.compile(r"(?:[a-z]+[\s-])?(?P<name>[a-z]\d[a-z]?)-(?P<count>\d{1,4})", re.IGNORECASE)
 
 _EXAMPLE = "gpu(48GiB,180TFLOPs,900GB/s)"
 

@@ -20,6 +20,8 @@ from capacity_tui.engine.units import parse_count
 
 _MOST_WORDS = 6
 """Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``."""
+_MOST_PIECES = 4
+"""Words that a part of a model's name may have, as ``nemotron 3 super 120b``."""
 _SAME_PARAMETERS = 0.15
 """Share by which a size in a model's name, as ``671b``, may differ from its parameters."""
 _PARAMETERS = "param"
@@ -64,7 +66,8 @@ class NamedWords(CountedWords):
             return ruled_out
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
         is_number = settings.is_number(token.text) and self._is_counted(index)
-        if is_question or is_number or ("=" in token.text and "(" not in token.text):
+        is_mark = not any(map(str.isalnum, token.text))
+        if is_question or is_number or is_mark or ("=" in token.text and "(" not in token.text):
             return None
         user_defined = hardware.named_hardware(token.text, self._catalog) if "(" in token.text else None
         if user_defined is not None:
@@ -112,6 +115,7 @@ class NamedWords(CountedWords):
             vocabulary().nodes.get(key_of(words[1])) if count > 2 else None
         )
         number = re.match(r"\d+", words[0])
+        size = size if number or key_of(words[0]) in vocabulary().nodes else None
         name = " ".join(words[1:] if key_of(words[0].lstrip("0123456789xX×*")) in vocabulary().nodes else words[2:])
         match = hardware.named_hardware(name, self._catalog) if size and name else None
         if size is None or match is None or match.fault or hardware.DEVICES in match.values:
@@ -163,10 +167,15 @@ class NamedWords(CountedWords):
         if "=" in text or key_of(text) in vocabulary().fillers or self._is_setting(text):
             return None
         after = self._tokens[index + 1].text if self._is_free(index + 1) else ""
-        if after and not self._tokens[index].ends and not self._is_setting(after):
-            match = models.resembling_model(f"{text}-{after}", self._catalog)
-            if match is not None and not is_number:
-                return 2, match
+        for count in range(_MOST_PIECES, 1, -1) if not is_number else ():
+            pieces = self._tokens[index : index + count]
+            is_name = self._is_free(index, count) and not any(piece.ends for piece in pieces[:-1])
+            variants = self._catalog.architectures.variants
+            is_other = (self._is_setting(piece.text) or key_of(piece.text) in variants for piece in pieces[1:])
+            if is_name and not any(is_other):
+                match = models.resembling_model("-".join(piece.text for piece in pieces), self._catalog)
+                if match is not None:
+                    return count, match
         is_other_number = is_number and text[-1:] not in "bB" and not key_of(after).startswith(_PARAMETERS)
         # A family has no model of a size that nothing is called by.
         is_other_size = not models.is_size(text) and models.is_size(after) and not self._is_counted(index + 1)

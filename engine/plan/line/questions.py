@@ -128,7 +128,7 @@ def _asks(tokens: Sequence[Token], hardware: Collection[int], task: str) -> Iter
             nouns = {} if kind == _COST else asked.get(kind, asked["which"])
             is_end = (at for at in behind if keys[at] in _ENDS or (_is_of_another(keys[at]) and keys[at] not in nouns))
             places: Iterable[int] = range(behind.start, next(is_end, behind.stop))
-            if kind == _MANY and not behind:  # 24GB cards, how many?
+            if kind == _MANY and (not behind or keys[behind.start] in _ENDS):  # 24GB cards, how many?
                 places = range(index - 1, max(index - _FARTHEST, -1), -1)
             named = ((at, DEVICES if kind == _MANY and at in hardware else nouns.get(keys[at])) for at in places)
             at, field = next(((at, field) for at, field in named if field), (index, ""))

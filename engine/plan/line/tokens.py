@@ -22,12 +22,12 @@ _ENDINGS = ",;:?!\"'"
 _IDEOGRAPHS = re.compile("[\u3400-\u9fff]+|[^\u3400-\u9fff]+")
 """Words of a text without spaces, and what stands between them."""
 
-_MARKS = "~≈#\"'"
+_MARKS = "~≈#¿¡\"'"
 """What may stand before a word and says nothing: ``~5k samples``."""
 
 _MONEY_WORDS = ("usd", "dollar", "dollars", "bucks")
 
-_MEMORY_UNITS = ("gb", "gib", "gig", "gigs")
+_MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go")
 
 _BITS = ("bit", "bits")
 _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*bpw", re.IGNORECASE)
@@ -59,13 +59,14 @@ _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
 _DEVICE, _HOURS = ("gpu", "device", "accelerator"), ("hours", "hour", "hrs")
 _TOKEN, _OF_TOKEN = ("token", "tok"), re.compile(r"(\d+(?:\.\d+)?m?s)/tok(?:en)?", re.IGNORECASE)
 
-_GIGABYTES = re.compile(r"(\d+(?:\.\d+)?)(?:g|gig|gigs)", re.IGNORECASE)
+_GIGABYTES = re.compile(r"(\d+(?:\.\d+)?)(?:g|gig|gigs|go)", re.IGNORECASE)
 
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
 
 _NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
 
 _MANY_BITS = re.compile(r"\d{1,2}-?bits", re.IGNORECASE)
+_UNDER = re.compile(r"[<≤]=?\d[\d.]*(?:us|ms|s|min|h|days?)", re.IGNORECASE)  # <300ms ttft
 _POSSESSIVE = re.compile(r"^(.*\d.*)['’]s$", re.IGNORECASE)
 _EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
 
@@ -101,7 +102,9 @@ def split(text: str) -> list[Token]:
             parts = [(start + 1 + part.start(), part[0]) for part in re.finditer(r"[^\s()]+", word[1:])]
         parts = [(at + piece.start(), piece[0]) for at, part in parts for piece in _IDEOGRAPHS.finditer(part)]
         for at, part in parts:
-            plain = part.rstrip(_ENDINGS).removesuffix(".") or part
+            plain = part.rstrip(_ENDINGS).removesuffix(".") or part.strip(_ENDINGS)
+            if not plain:
+                continue  # a comma behind brackets
             marks = len(plain) - len(plain.lstrip(_MARKS))
             marks = 0 if marks == len(plain) else marks
             _add(Token(_plain_number(plain[marks:]), at + marks, at + len(plain), plain != part), tokens)
@@ -191,7 +194,7 @@ def image_of(word: str) -> int | None:
 
 def _is_limit(before: str, text: str) -> bool:
     """Whether a word is a limit of what is named before it, as in ``ttft< 1s`` and ``ttft <1s``."""
-    return (before[-1:] == "<" and len(before) > 1) or (text[:1] in "<≤" and len(text) > 1 and before.isalpha())
+    return (before[-1:] == "<" and len(before) > 1) or (text[:1] in "<≤" and len(text) > 1 and _is_latency(before))
 
 
 def _is_rated(tokens: list[Token]) -> bool:
@@ -216,6 +219,7 @@ def _is_latency(word: str) -> bool:
 def _plain_number(word: str) -> str:
     """Return a word with its number as it is read everywhere: ``10,5M`` is 10.5M, ``10,000`` 10000, ``24G`` 24gb."""
     word = _POSSESSIVE.sub(r"\1", word)
+    word = word.lstrip("<≤") if _UNDER.fullmatch(word) else word
     size = _GIGABYTES.fullmatch(word)
     if size is not None:
         return f"{size[1]}gb"
