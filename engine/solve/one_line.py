@@ -51,6 +51,7 @@ class LinePlan:
         remarks: what to know of words that the plan cannot follow.
         readings: what numbers were taken to count.
         asked: what the line asks that the plan does not say; None where the plan is all.
+        limits: what must hold of it, as ``time<=30d``.
     """
 
     plan: Plan
@@ -58,11 +59,16 @@ class LinePlan:
     remarks: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
     asked: Asked | None = None
+    limits: tuple[str, ...] = ()
 
     @property
     def assumed(self) -> tuple[str, ...]:
         """What nobody said, in words."""
-        return (*self.remarks, *self.readings, *dict.fromkeys(entry.why for entry in self.assumptions))
+        limits = (
+            f"{limit}: `plan` tells whether it holds, `need --limit '{limit}'` and Find keep it"
+            for limit in self.limits
+        )
+        return (*self.remarks, *limits, *self.readings, *dict.fromkeys(entry.why for entry in self.assumptions))
 
 
 def plan_of_line(
@@ -120,7 +126,7 @@ def plan_of_line(
         if line.asked is None or line.asked.solve != _MODEL:
             assumed.append(Assumption(_MODEL, name, _why_largest(largest)))
     assumed += _settings_of_the_model(line, plan)
-    return LinePlan(plan, tuple(assumed), line.remarks, line.readings, line.asked)
+    return LinePlan(plan, tuple(assumed), line.remarks, line.readings, line.asked, line.limits)
 
 
 def _why_here(machine: Machine | None) -> str:

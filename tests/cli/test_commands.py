@@ -176,6 +176,14 @@ def test_changes_from_the_command_line(run) -> None:
     assert plan["model"]["name"] == "llama-3.2-1b"
 
 
+def test_a_deadline_in_a_line_is_kept_or_missed(run) -> None:
+    line = "train llama-3.1-8b 8xh100 20B tokens"
+    late, early = run("plan", f"{line} within 24h", "--check"), run("plan", f"{line} within 900h", "--check")
+    assert (late.code, early.code) == (1, 0)
+    assert "misses limit: time" in late.out
+    assert "misses" not in early.out
+
+
 def test_check_answers_with_the_exit_code(run) -> None:
     assert run("plan", "plan.yaml", "--check").code == 0
     too_large = ("plan", "plan.yaml", "--set", "model.name=llama-3-70b")

@@ -352,7 +352,8 @@ def test_what_a_plan_says_is_no_question(line: str) -> None:
 def test_a_limit_that_no_question_keeps_is_told() -> None:
     made = plan_of_line(read_line("train llama-3.1-8b 8xh100 20B tokens within 72h"))
     assert made.asked is None
-    assert any("time<=72h" in remark for remark in made.remarks)
+    assert made.limits == ("time<=72h",)
+    assert any("time<=72h" in text for text in made.assumed)
 
 
 def test_users_send_a_request_a_minute_and_requests_at_once_follow_each_other() -> None:
@@ -411,6 +412,9 @@ def test_what_could_be_two_things_is_asked_back(line: str, about: str) -> None:
         ("serve qwen3-32b on a 1660 super", {"hardware.name": "gtx-1660-super"}),
         ("train gru hidden 256, seq 200", {"model.spec.steps": 200}),
         ("serve qwen3-32b h100 prompt 1.2k", {"inference.prompt_tokens": 1200}),
+        ("full fine-tune llama-3.1-8b 4xa6000 bs=2 per gpu", {"training.micro_batch": 2}),
+        ("train llama-3.1-8b 64 nodes dgx h100", {"hardware.devices": 512, "hardware.per_node": 8}),
+        ("serve nemotron 3 super 120b h100", {"model.name": "nemotron-3-super-120b-a12b"}),
         ("用4张A100微调llama-3-8b", {"hardware.devices": 4, "task": "finetune"}),
     ],
 )

@@ -78,10 +78,11 @@ class _Line(NamedWords):
         asked = self._asked()
         words, unknown = tuple(self._words()), tuple(self._unknown)
         assumed, faults = tuple(self._assumed), tuple(self._faults)
-        return OneLine(self._text, self._task, words, assumed, self._values, faults, unknown, asked)
+        limits = () if asked is not None else tuple(self._limits.values())
+        return OneLine(self._text, self._task, words, assumed, self._values, faults, unknown, asked, limits)
 
     def _asked(self) -> Asked | None:
-        """Return what the line asks for; limits that nothing is asked with are remarked."""
+        """Return what the line asks for."""
         named = {
             index
             for index, (_, meaning) in self._taken.items()
@@ -92,10 +93,6 @@ class _Line(NamedWords):
         asked = asked_of(self._tokens, named, self._task, self._values, tuple(self._limits.values()))
         if asked is not None:
             return asked
-        for index, limit in self._limits.items():
-            count, meaning = self._taken[index]
-            why = f"{limit}: a plan has no such limit; `capacity-tui need --limit '{limit}'` and Find keep it"
-            self._taken[index] = count, Meaning(meaning.words, why=why)
         for index, token in enumerate(self._tokens):
             if vocabulary().queries.get(key_of(token.text)) == CHEAPEST and self._taken.get(index) == (1, _NOTHING):
                 self._taken[index] = 1, Meaning(why=f"{token.text}: {_ONE_MACHINE}")

@@ -87,6 +87,7 @@ class OneLine:
         faults: what could not be understood, or contradicts itself.
         unknown: words that mean nothing here, which the last of the faults names.
         asked: what no plan says; None where the line is a plan.
+        limits: what must hold that nothing is asked with, as ``time<=30d``.
     """
 
     text: str
@@ -97,6 +98,7 @@ class OneLine:
     faults: tuple[PlanError, ...] = ()
     unknown: tuple[str, ...] = ()
     asked: Asked | None = None
+    limits: tuple[str, ...] = ()
 
     @property
     def understood(self) -> str:
@@ -166,6 +168,7 @@ class OneLine:
             (*self.faults, *other.faults),
             self.unknown,
             None if self.asked is not None and other.has(self.asked.solve) else self.asked,
+            (*self.limits, *other.limits),
         )
 
 

@@ -135,7 +135,7 @@ def plan(
             if key is not None:
                 texts.append(_explained(loaded, key, form, output))
                 continue
-            answer = _with_assumed(_estimated(loaded), source, settings)
+            answer = _of_source(_estimated(loaded), source, settings)
             estimated.append(answer)
             if folder is not None:
                 from capacity_tui.tui.cli.choose.configs import write_framework_files
@@ -291,13 +291,17 @@ def _default_form(several: bool, output: Output, answer: Answer) -> str:
     return answer.plan.report.format if output.is_file else "table"
 
 
-def _with_assumed(answer: Answer, source: PlanSource, settings: tuple[str, ...]) -> Answer:
-    """Return an answer with what was assumed of a line; what settings give is not."""
+def _of_source(answer: Answer, source: PlanSource, settings: tuple[str, ...]) -> Answer:
+    """Return an answer with what was assumed of a line, but for what settings give, and with the limits it says."""
     from capacity_tui.engine.estimate import with_assumed
+    from capacity_tui.engine.solve.search import parse_limit
 
     given = {setting.partition("=")[0] for setting in settings}
     left = [entry for entry in source.assumed if entry.key not in given]
-    return replace(answer, estimate=with_assumed(answer.estimate, answer.plan, left))
+    estimate = with_assumed(answer.estimate, answer.plan, left)
+    asked = (parse_limit(text, str(answer.plan.task)).constraint(estimate) for text in source.limits)
+    kept = tuple(constraint for constraint in asked if constraint.reached is not None)
+    return replace(answer, estimate=replace(estimate, limits=(*estimate.limits, *kept)))
 
 
 def _reported(answer: Answer, many: bool, not_understood: tuple[str, ...]) -> Report:
