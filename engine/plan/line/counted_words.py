@@ -310,11 +310,11 @@ class CountedWords:
         why = f"{devices} devices, as the degrees of the line make up"
         self._assumed.append(Assumption(hardware.DEVICES, devices, why))
 
-    def _each_device(self) -> None:
+    def _batches_of_devices(self) -> None:
         """Take a batch for that of a device where the words behind it say so, as in ``bs=2 per gpu``."""
         for index, (count, meaning) in self._taken.items():
             behind = (key_of(self._span(index + count, words)) for words in (2, 3))
-            if Key.TRAINING_GLOBAL_BATCH in meaning.values and not vocabulary().each_device.isdisjoint(behind):
+            if Key.TRAINING_GLOBAL_BATCH in meaning.values and not vocabulary().per_device.isdisjoint(behind):
                 batch = self._values.pop(Key.TRAINING_GLOBAL_BATCH)
                 values: dict[str, object] = {Key.TRAINING_MICRO_BATCH: batch}
                 self._taken[index] = count, replace(meaning, words=f"micro {meaning.words}", values=values)

@@ -61,7 +61,7 @@ class _Line(NamedWords):
         self._find_task()
         self._pass(self._set)
         self._pass(self._guessed)
-        self._each_device()
+        self._batches_of_devices()
         self._own_figures()
         self._devices_of_layout()
         self._accumulate()

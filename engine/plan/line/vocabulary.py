@@ -76,7 +76,7 @@ class Vocabulary:
         counts, phrases: numbers in words; values that words set, by what is done.
         datasets: field and size of data sets, by name.
         slices, core_slices: rows of hardware rented in slices of so many chips, or cores, by the name of a slice.
-        each_device: words behind a batch that is one of each device.
+        per_device: words behind a batch that is one of each device.
         product_lines: what a bare model number of a device may belong to.
         machines: makers of devices, by their machines.
         prefixes, ram: beginnings of machines' names by what clouds write; words behind a size of host memory.
@@ -115,7 +115,7 @@ class Vocabulary:
     datasets: Mapping[str, tuple[str, int]]
     slices: Mapping[str, str]
     core_slices: Mapping[str, str]
-    each_device: frozenset[str]
+    per_device: frozenset[str]
     product_lines: tuple[str, ...]
     machines: Mapping[str, str]
     prefixes: Mapping[str, str]
@@ -187,7 +187,7 @@ def vocabulary() -> Vocabulary:
         datasets={name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},
         slices=rows["slices"],
         core_slices=rows["core_slices"],
-        each_device=frozenset(rows["each_device"]),
+        per_device=frozenset(rows["per_device"]),
         product_lines=tuple(rows["product_lines"]),
         machines=_by_word(rows["machines"]),
         prefixes=rows["prefixes"],
