@@ -323,14 +323,16 @@ class Evaluator:
 
     Attributes:
         limits: what every candidate must keep.
-        callback: called with every candidate that was planned.
+        callback: called with every candidate that was planned, and how many more are planned at the most.
+        left: how many more those who ask for them expect at the most.
     """
 
     plan: Plan
     limits: tuple[Limit, ...]
     catalog: Catalog
     machine: Machine | None = None
-    callback: Callable[[Candidate], None] | None = None
+    callback: Callable[[Candidate, int], None] | None = None
+    left: int = 0
     evaluated: dict[tuple[tuple[str, str], ...], Candidate] = field(default_factory=dict)
 
     @property
@@ -343,6 +345,7 @@ class Evaluator:
         key = tuple((path, str(entry)) for path, entry in change.items())
         if key not in self.evaluated:
             self.evaluated[key] = candidate(self.plan, change, self.catalog, self.machine, limits=self.limits)
+            self.left = max(self.left - 1, 0)
             if self.callback is not None:
-                self.callback(self.evaluated[key])
+                self.callback(self.evaluated[key], self.left)
         return self.evaluated[key]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
-from capacity_tui.tui.cli import main
+from capacity_tui.tui.cli import main, output
 
 LINE = "llama-3.2-1b train 8xa100 2k 1B"
 
@@ -32,6 +33,16 @@ def test_the_answer_is_the_plan_with_the_value(run):
     assert data["result"]["computation"]["estimated_train_time_seconds"]["high"] == limit["high"]
     assert data["binding"] == data["neighbour"]["broken"][0]["figure"] == "computation.estimated_train_time_seconds"
     assert data["nearest"] is None
+
+
+@pytest.mark.parametrize("solve", ["model.name", "hardware.devices", "training.micro_batch"])
+def test_progress_says_how_many_values_are_tried_at_the_most(run, monkeypatch, solve):
+    shown: list[str] = []
+    monkeypatch.setattr(output.Progress, "show", lambda _, state: shown.append(state()))
+    code, _, _ = run(LINE, "--solve", solve, "--limit", "time<=3h", "--limit", "memory<=100%")
+    counts = [tuple(map(int, re.match(r"tried (\d+) of at most (\d+): ", line).groups())) for line in shown]
+    assert code == 0 and [tried for tried, _ in counts] == list(range(1, len(counts) + 1))
+    assert all(len(counts) <= most for _, most in counts)
 
 
 def test_a_line_that_asks_is_answered_by_plan_as_by_need(run, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -68,6 +69,12 @@ def test_a_command_that_takes_its_time_says_in_a_file_how_far_it_is(
     with output.progress("counting"):
         pass
     assert not capsys.readouterr().err
+
+
+def test_ctrl_c_while_the_program_is_loading_is_quiet() -> None:
+    script = "import capacity_tui.tui; raise KeyboardInterrupt"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
 
 
 def test_closed_pipe_is_quiet() -> None:

@@ -111,7 +111,9 @@ def test_the_command_says_all_of_the_question(engine: CapacityEngine) -> None:
 
 def test_a_question_turned_round_gives_the_value_and_what_the_next_one_breaks(engine: CapacityEngine) -> None:
     question = engine.open(PLAN).question({"solve": "devices", "time": "4h"})
-    results = answered(question)
+    shares: list[float] = []
+    results = question.answer(lambda so_far: shares.append(so_far.share), lambda: False)
+    assert 0.0 < shares[0] < 1.0
     held, beyond = results.rows
     assert held.verdict is Verdict.FITS
     assert beyond.verdict is Verdict.MISSES_LIMIT

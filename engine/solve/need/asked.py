@@ -28,7 +28,7 @@ def answer_asked(
     asked: Asked,
     machine: Machine | None = None,
     catalog: Catalog | None = None,
-    callback: Callable[[Candidate], None] | None = None,
+    callback: Callable[[Candidate, int], None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Needed:
     """Return what a line asks of its plan: a field of it, or which machine that is rented, by one node or by several.

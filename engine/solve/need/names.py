@@ -80,7 +80,8 @@ def best_name(
     worth = [choice for choice, share in zip(choices, missed, strict=True) if share <= 0.0]
     left_out = [(share, choice) for choice, share in zip(choices, missed, strict=True) if share > 0.0]
     best: Candidate | None = None
-    for choice in sorted(worth, key=lambda choice: _promise(choice, goal)):
+    for place, choice in enumerate(sorted(worth, key=lambda choice: _promise(choice, goal))):
+        trials.left = len(worth) - place
         if stopped():
             return Named(best, _beyond(best, left_out, trials, goal), False)
         if best is not None and not _may_beat(choice, best, goal):

@@ -138,6 +138,10 @@ class Values:
             self.last.append({path: entry for path, entry in best.change.items() if path != self.path})
         return best
 
+    def expect(self, count: int) -> None:
+        """Say how many more values are tried at the most, each with every combination of what else may change."""
+        self.trials.left = count * len(self.others)
+
     def _suits_better(self, one: Candidate, other: Candidate) -> bool:
         if one.holds and other.holds and self.goal is not None:
             return is_better(one, other, self.goal)
@@ -160,7 +164,8 @@ def outermost_value(path: str, question: Question, trials: Evaluator, stopped: C
     scale = scale_of(knob, is_whole, _grain(path, plan))
     if path == DEVICES and (node := _node(trials)) is not None:
         scale = whole_nodes(node, _grain(path, plan), int(knob.maximum or LARGEST_COUNT))
-    line = ValueSearch(scale, Values(path, besides(path, question), trials, goal, stopped))
+    values = Values(path, besides(path, question), trials, goal, stopped)
+    line = ValueSearch(scale, values, values.expect)
     current = entry.value if isinstance(entry.value, int | float) and not isinstance(entry.value, bool) else None
     needed = Needed(path, question.limits, goal, None)
     try:
@@ -295,7 +300,7 @@ def need(
     solve: str,
     machine: Machine | None = None,
     catalog: Catalog | None = None,
-    callback: Callable[[Candidate], None] | None = None,
+    callback: Callable[[Candidate, int], None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Needed:
     """Return the value of one field with which a plan keeps its limits, everything else being as it is.
@@ -307,7 +312,7 @@ def need(
     Args:
         question: the plan, the limits, the goal, and what else may change.
         solve: the field that is asked for; ``model.parameters`` is the size of the model.
-        callback: called with every candidate as it is tried.
+        callback: called with every candidate as it is tried, and how many more are tried at the most.
 
     Raises:
         PlanError: there is no such field, it is no number and names nothing, or nothing is known of what is limited.

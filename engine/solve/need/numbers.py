@@ -142,6 +142,11 @@ _ROUNDS = 4
 """So often the answer moves on to a value further away that holds too."""
 
 
+def _closing(gap: int) -> int:
+    """Return how many values close a gap by halves and see whether any beyond it holds."""
+    return gap.bit_length() + 2 * _AROUND
+
+
 @dataclass(frozen=True, slots=True)
 class Edge:
     """Where limits begin or cease to hold: two values next to each other.
@@ -161,10 +166,12 @@ class ValueSearch:
 
     Attributes:
         evaluate: tries the value at a index.
+        expect: told how many more values are tried at the most, as far as that is known.
     """
 
     scale: Scale
     evaluate: Callable[[int | float], Candidate]
+    expect: Callable[[int], None] = lambda _: None
     evaluated: dict[int, Candidate] = field(default_factory=dict)
 
     def at(self, index: int) -> Candidate:
@@ -184,10 +191,13 @@ class ValueSearch:
 
     def spread(self, start: int) -> None:
         """Try values from a start outwards, until they miss the limits by more and more; all where there are few."""
+        self.expect(len(self.scale.few))
         for index in self.scale.few:
             self.at(index)
         if self.scale.few:
             return
+        afar = 1 + sum(1 for direction in (1, -1) for _ in self.scale.outwards(start, direction))
+        self.expect(afar + 2 * _closing(self.scale.high - self.scale.low))
         for direction in (1, -1):
             self._walk(start, direction)
         if not self.holding:
@@ -250,6 +260,7 @@ class ValueSearch:
         if fails is None:
             return Edge(last_held, None)
         held = last_held
+        self.expect(2 * _closing(abs(fails - held)))
         while abs(fails - held) > 1:
             middle = (held + fails) // 2
             if self.holds(middle):

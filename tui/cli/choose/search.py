@@ -258,15 +258,16 @@ def need(
     return NO_ANSWER if needed.best is None else 0
 
 
-def shown_while_solved(solve: Callable[[Callable[[Candidate], None], Callable[[], bool]], Needed]) -> Needed:
+def shown_while_solved(solve: Callable[[Callable[[Candidate, int], None], Callable[[], bool]], Needed]) -> Needed:
     """Return what solving a plan comes to; what is tried is shown, and Ctrl-C ends it with the best so far."""
     with interrupted() as stopped, progress("solving the plan") as shown:
         tried: list[Candidate] = []
 
-        def show(candidate: Candidate) -> None:
+        def show(candidate: Candidate, left: int) -> None:
             tried.append(candidate)
             state = "holds" if candidate.holds else "does not hold"
-            shown.show(lambda: f"tried {len(tried)}: {', '.join(map(str, candidate.change.values()))} {state}")
+            value = ", ".join(map(str, candidate.change.values()))
+            shown.show(lambda: f"tried {len(tried)} of at most {len(tried) + left}: {value} {state}; ctrl-c stops")
 
         return solve(show, stopped)
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from capacity_tui.engine.units import format_bytes, format_percent
-from capacity_tui.tui.cli.output import Output, output_options, tell
+from capacity_tui.tui.cli.output import Output, output_options, progress, tell
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -63,10 +63,11 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
 
     if unknown := [name for name in only if name not in SAMPLED_KERNELS]:
         raise click.UsageError(f"no kernel is called {unknown[0]!r}; known: {', '.join(SAMPLED_KERNELS)}")
-    where = _where(device) if software != "numpy" else "cpu"
-    backend = sampling_backend(where, software)
     wanted = frozenset(name for name in SAMPLED_KERNELS if not only or name in only)
-    this, _, _ = _this_device(where)
+    with progress("looking at this machine"):
+        where = _where(device) if software != "numpy" else "cpu"
+        backend = sampling_backend(where, software)
+        this, _, _ = _this_device(where)
     tell(f"sampling {this.name} through {backend.name}")
     limit = QUICK_SAMPLING_LIMIT_SECONDS if quick else SAMPLING_LIMIT_SECONDS
     _show(sample_kernels(backend, _key(this), sampling_grid(backend, quick, wanted), limit_seconds=limit))
@@ -83,8 +84,9 @@ def collectives(device: str, quick: bool, ranks: int | None) -> None:
     from capacity_tui.engine.runs.sampling import SIZES as COLLECTIVE_SIZES
     from capacity_tui.engine.runs.sampling import collective_groups, sample_collectives
 
-    where = _where(device)
-    this, machine, count = _this_device(where)
+    with progress("looking at this machine"):
+        where = _where(device)
+        this, machine, count = _this_device(where)
     most = ranks or (count if where == "gpu" else int(machine.cpu.usable_threads.value or 2))
     groups = collective_groups(where, most)
     if not groups:
@@ -322,12 +324,12 @@ def _catalog() -> Catalog:
     return load_catalog()
 
 
-def _show(progress: Iterator[SamplingProgress]) -> None:
+def _show(steps: Iterator[SamplingProgress]) -> None:
     """Tell each timing as it comes; Ctrl-C ends it in good order."""
     from capacity_tui.engine.units import format_seconds
 
     try:
-        for step in progress:
+        for step in steps:
             timing = step.sample
             result = "cannot run here" if timing is None else f"{format_seconds(timing.seconds)} ± {timing.spread:.0%}"
             tell(f"{step.done:4d} of {step.total}  {step.what}  {result}")

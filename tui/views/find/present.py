@@ -227,12 +227,13 @@ def solved(
     began = time.monotonic()
     counted, due = 0, began
 
-    def count(_: Candidate) -> None:
+    def count(_: Candidate, left: int) -> None:
         nonlocal counted, due
         counted, now = counted + 1, time.monotonic()
         if now >= due:
             due = now + _REPORT_SECONDS
-            report(Results((), (), counted, 0, now - began, is_complete=False, share=0.0))
+            share = counted / (counted + left)
+            report(Results((), (), counted, 0, now - began, is_complete=False, share=share))
 
     return _need_results(need(question, solve, machine, catalog, count, stopped), question, solved_path(solve))
 
