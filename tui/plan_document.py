@@ -103,6 +103,10 @@ class PlanDocument:
         followed = {entry.path: entry.why for entry in after.followed}
         return replace(self, plan=after.plan, followed=followed, asked=None)
 
+    def unanswered(self) -> PlanDocument:
+        """Return the same plan without what was worked out of it, which takes more memory than the plan itself."""
+        return replace(self)
+
     def foresee(self, change: Mapping[str, object]) -> None:
         """Have the plan with a change estimated ahead, so that its numbers are there when the change is made."""
         after = self.changed(change)

@@ -6,7 +6,6 @@ import math
 import os
 import re
 import threading
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, field
@@ -68,6 +67,8 @@ def read_toml(text: str, file: str) -> dict[str, object]:
     Raises:
         CapacityError: the text is not TOML, or a key stands twice; the error names the line.
     """
+    import tomllib
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

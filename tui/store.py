@@ -19,6 +19,9 @@ OPENED = "a plan was opened"
 TAKEN = "a pinned plan was loaded"
 """Stand in the history for the field where all of the plan was replaced."""
 
+_ANSWERED = 2
+"""So many plans of a history keep what they were estimated to come to: a third of a megabyte each."""
+
 
 @dataclass(slots=True, eq=False)
 class Origin:
@@ -198,7 +201,7 @@ class Store:
             is_saved: whether that file holds it as it is.
         """
         if self.document is not None:
-            self._undo.append(Edit(self.document, self._origin, OPENED))
+            _add(self._undo, Edit(self.document, self._origin, OPENED))
         self._redo.clear()
         self.baseline = Baseline() if self.baseline.pinned else self.baseline
         self._origin = Origin(path, document if is_saved else None, _texts(document))
@@ -232,7 +235,7 @@ class Store:
 
         if self.document is None or after == self.document:
             return False
-        self._undo.append(Edit(self.document, self._origin, key))
+        _add(self._undo, Edit(self.document, self._origin, key))
         self._redo.clear()
         self._replace(after)
         self.forget_edit()
@@ -357,7 +360,7 @@ class Store:
         if not source or self.document is None:
             return None
         edit = source.pop()
-        target.append(Edit(self.document, self._origin, edit.key))
+        _add(target, Edit(self.document, self._origin, edit.key))
         self._origin = edit.origin
         self._replace(edit.before)
         self.forget_edit()
@@ -367,6 +370,14 @@ class Store:
         self.document = document
         self.generation += 1
         self.revision += is_edit
+
+
+def _add(history: list[Edit], edit: Edit) -> None:
+    """Add an edit to a history; plans further back than a few are estimated anew when they come back."""
+    history.append(edit)
+    if len(history) > _ANSWERED:
+        older = history[-_ANSWERED - 1]
+        history[-_ANSWERED - 1] = replace(older, before=older.before.unanswered())
 
 
 def _texts(document: Document) -> dict[str, str]:

@@ -58,6 +58,9 @@ class Document(Protocol):
     def changed(self, change: Mapping[str, object]) -> Document:
         """Return the plan with several fields changed at once; refused like ``edited``."""
 
+    def unanswered(self) -> Document:
+        """Return the same plan without what was worked out of it."""
+
     def foresee(self, change: Mapping[str, object]) -> None:
         """Estimate ahead what a change of the plan would come to; refused like ``edited``."""
 

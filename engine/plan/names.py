@@ -21,7 +21,7 @@ from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields, fie
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.sections import NO_MASTER
 from capacity_tui.engine.plan.validation import checked_plan
-from capacity_tui.engine.schema import AUTO
+from capacity_tui.engine.schema import AUTO, Knob
 
 UNNAMED = "plain"
 """Row of training software that is not named, or that nothing is known about."""
@@ -143,8 +143,12 @@ def _closed_names(path: str, catalog: Catalog) -> tuple[str, ...]:
     return tuple(known_names(path, catalog))
 
 
+def _names_rows(knob: Knob) -> bool:
+    return bool(knob.rows)
+
+
 def _faults(plan: Plan, catalog: Catalog) -> Iterator[PlanError]:
-    for path in paths_where(lambda knob: bool(knob.rows)):
+    for path in paths_where(_names_rows):
         name, kind = plan.value(path), all_fields()[path].knob.rows
         if name is None or name == AUTO:
             continue

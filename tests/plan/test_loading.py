@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -327,3 +328,18 @@ def test_the_field_that_other_words_mean_is_told(written: str, meant: str) -> No
     data = {"model": {"name": "llama-3.1-8b"}, **({section: {key: 4}} if section else {key: 4})}
     with pytest.raises(PlanError, match=rf"did you mean {meant}\?"):
         plan_from_data(data)
+
+
+def test_checking_names_again_and_again_takes_no_more_memory() -> None:
+    plan, catalog = plan_from_text("model: {name: a}\n", "p.yaml"), load_catalog(Path("none"))
+
+    def taken(times: int) -> int:
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(times):
+            refuse_unknown_names(plan, catalog)
+        return tracemalloc.get_traced_memory()[0] - before
+
+    tracemalloc.start()
+    taken(300)
+    assert taken(1000) < 50_000
+    tracemalloc.stop()

@@ -126,6 +126,9 @@ class FakeDocument(TakesRuns):
             after = after.edited(key, str(value))
         return after
 
+    def unanswered(self) -> FakeDocument:
+        return self
+
     def foresee(self, change: Mapping[str, object]) -> None:
         self.changed(change)
 

@@ -16,6 +16,7 @@ from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.shown.results import AUTO
+from capacity_tui.tui.store import Store
 
 PLAN = """
 model: {name: llama-3.1-8b}
@@ -258,6 +259,25 @@ def test_rows_of_other_counts_say_where_their_micro_batch_is_another(engine: Cap
     layout = [column.title for column in found.columns].index("layout")
     layouts = {row.devices: row.cells[layout] for row in found.rows}
     assert [layouts[count] for count in (4, 8, 16, 32)] == ["dp4", "dp8", "dp16, micro 4", "dp32, micro 2"]
+
+
+def test_plans_far_back_in_the_history_come_back_without_what_they_were_estimated_to_come_to(
+    engine: CapacityEngine,
+) -> None:
+    store, lengths = Store(), ["512", "1024", "2048", "4096", "8192"]
+    store.open(engine.open(PLAN))
+    for length in lengths:
+        store.edit("training.seq_len", length)
+        assert store.document is not None
+        store.document.compare()
+    answered = []
+    for length in reversed(lengths):
+        document = store.document
+        assert isinstance(document, PlanDocument)
+        assert document.plan.training.seq_len == int(length)
+        answered.append("_comparison" in vars(document))
+        store.undo()
+    assert answered == [True, True, True, False, False]
 
 
 async def test_steps_are_foreseen_once_the_keys_rest(monkeypatch: pytest.MonkeyPatch) -> None:
