@@ -162,13 +162,16 @@ class CountedWords:
 
     def _names_behind(self, index: int) -> Iterator[Count]:
         """Yield what words behind a number say that it counts, the most words first, beside a unit those with it."""
-        first = index + 1
+        first = index + 1 + int(self._is_described(index))
         is_unit = self._unit_at(first) and not self._is_apart(first)
+        number, is_time = self._tokens[index].text, settings.is_time(self._tokens[index].text)
+        if self._is_apart(index) or self._is_apart(first - 1):
+            return
         for at in (first + 1, first) if is_unit else (first,):
             for words in range(_MOST_WORDS, 0, -1):
-                amount = None if self._is_apart(index) else self._amount_at(at, words, self._tokens[index].text)
-                is_behind = amount is not None and (amount.behind or settings.is_time(self._tokens[index].text))
-                if amount is None or not is_behind or (words == 1 and self._is_phrase(self._span(at, 2))):
+                amount = self._amount_at(at, words, number)
+                is_phrase = words == 1 and self._is_phrase(self._span(at, 2))
+                if amount is None or is_phrase or not (amount.behind or is_time):
                     continue
                 count = Count(index, at + words, self._span(at, words), amount)
                 is_of_unit = amount.unit == self._unit_at(first) and amount.field(self._task or INFER) is not None
@@ -183,7 +186,8 @@ class CountedWords:
             for words in range(min(_MOST_WORDS, end), 0, -1):
                 start = end - words
                 amount = self._amount_at(start, words, text)
-                if amount is None or amount.behind == "only" or (amount.is_behind and end < index):
+                is_apart = end < index or self._is_apart(index - 1)
+                if amount is None or amount.behind == "only" or (amount.is_behind and is_apart):
                     continue
                 is_number = self._is_number_at(start - 1) and self._is_free(start - 1)
                 other = self._count_of(start - 1) if is_number else None
@@ -201,6 +205,16 @@ class CountedWords:
             return None  # 2T tokens in 30 days
         is_of_model = is_size(number) and number[-1] in "bB" and amount is not None and not amount.billions
         return None if amount is None or is_of_model or not settings.is_amount(number, amount, self._task) else amount
+
+    def _is_described(self, index: int) -> bool:
+        """Whether a word of plain language stands between a number and what it counts, as in ``50k legal texts``."""
+        number, words = self._tokens[index].text, vocabulary()
+        described = self._span(index + 1, 1)
+        is_plain = described.isalpha() and key_of(described) in words.fillers - words.joints
+        amount = settings.amount_of(self._span(index + 2, 1)) if is_plain and self._is_free(index + 1, 2) else None
+        if amount is None or not amount.described or settings.amount_of(described) or is_size(number):
+            return False
+        return hardware.named_hardware(number, self._catalog) is None
 
     def _unit_at(self, index: int) -> str:
         """Return the unit that a word is, as ``tokens``; empty for other words."""
@@ -361,6 +375,7 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
             continue
         amount = settings.amount_of(after[0])
         is_hardware = any(hardware.named_hardware(" ".join(after[:words]), catalog) for words in (1, 2))
+        is_hardware |= key_of(after[0]) in vocabulary().nodes
         if not is_hardware and (amount is None or not amount.is_behind):
             made.append(token)
             continue

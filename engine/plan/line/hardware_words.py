@@ -261,7 +261,8 @@ def _row_named(name: str, catalog: Catalog) -> Row | None:
     sized = f"{name}gb" if _SIZE_BEHIND.search(name) else ""
     lines = vocabulary().product_lines if _BARE_NAME.fullmatch(name) else ()
     bare = (f"{line} {name}" for line in lines)
-    for tried in (name, *bare, plural, portable, name.replace(" ", "."), sized, *clouds):
+    usual = plural if name.casefold() in vocabulary().plurals and name.endswith("s") else ""
+    for tried in (usual, name, *bare, plural, portable, name.replace(" ", "."), sized, *clouds):
         for table in tables if key_of(tried) else ():
             row_id = table.find_id(tried)
             if row_id is not None:

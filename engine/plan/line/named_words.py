@@ -176,7 +176,7 @@ class NamedWords(CountedWords):
                 match = models.resembling_model("-".join(piece.text for piece in pieces), self._catalog)
                 if match is not None:
                     return count, match
-        is_other_number = is_number and text[-1:] not in "bB" and not key_of(after).startswith(_PARAMETERS)
+        is_other_number = is_number and text[-1:] not in "bB" and not self._is_model_word(after)
         # A family has no model of a size that nothing is called by.
         is_other_size = not models.is_size(text) and models.is_size(after) and not self._is_counted(index + 1)
         is_other_size = is_other_size and not models.is_family(text)
@@ -184,6 +184,10 @@ class NamedWords(CountedWords):
             return None
         match = models.sized_model(text, self._catalog) or models.resembling_model(text, self._catalog)
         return (1, match) if match is not None else None
+
+    def _is_model_word(self, text: str) -> bool:
+        """Whether a word behind a number says that it is the parameters of a model, as in ``400M model``."""
+        return key_of(text).startswith(_PARAMETERS) or key_of(text) in vocabulary().model_words
 
     def _is_setting(self, text: str) -> bool:
         """Whether a word has a meaning beside models."""
@@ -194,6 +198,10 @@ class NamedWords(CountedWords):
     def _figure(self, index: int, figure: dict[str, float]) -> tuple[int, Meaning]:
         """Recognize a figure of the hardware, or the memory of its host."""
         after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
+        of = key_of(self._span(index + 2, 1)) if after == "of" else after
+        if hardware.MEMORY in figure and of in vocabulary().stored:
+            hint = "say how many tokens, samples or rows there are"
+            return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
         is_ram = after in vocabulary().ram and hardware.MEMORY in figure
         name = str(self._values.get(hardware.NAME, ""))
         meaning = hardware.given_figure(self._tokens[index].text, figure, is_ram, name, self._catalog)

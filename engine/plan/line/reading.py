@@ -133,7 +133,7 @@ class _Line(NamedWords):
         if figure is not None:
             return self._figure(index, figure)
         ruled_out = self._ruled_out(index)
-        counted = ruled_out or self._counted(index) or self._shape(index)
+        counted = ruled_out or self._some_data(index) or self._counted(index) or self._shape(index)
         if counted is not None or settings.is_number(text):
             return counted or self._part_of_data(index)
         return self._field_first(index) or self._value_of_some(index) or self._alone(text)
@@ -250,6 +250,11 @@ class _Line(NamedWords):
         formats = (settings.named_value(other, INFER, "", self._catalog) for other in others)
         values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
         return _NOTHING if any(bits[0] in str(name) for name in values if name) else None
+
+    def _some_data(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a data set whose name has two words, as ``imagenet 22k``."""
+        data = self._dataset(self._span(index, 2)) if self._is_free(index, 2) else None
+        return None if data is None else (2, data)
 
     def _dataset(self, text: str) -> Meaning | None:
         """Recognize a data set by name; what the line says of its length goes before."""

@@ -36,6 +36,7 @@ class Amount:
         hint: what to write instead, of what is told apart by another word.
         unit: the amount whose words may stand between the number and these, or behind the number.
         billions: whether so many may be counted; elsewhere a number of billions is the size of a model.
+        described: whether a word of plain language may stand between the number and these.
         fewer: the amount that a number counts in a training which is too small to be this one.
     """
 
@@ -51,6 +52,7 @@ class Amount:
     unit: str = ""
     billions: bool = False
     fewer: str = ""
+    described: bool = False
 
     @property
     def is_behind(self) -> bool:
@@ -74,9 +76,12 @@ class Vocabulary:
         remarks: words that the plan cannot follow, and what to do about them.
         refused: words that no plan can follow, and what to say instead.
         counts, phrases: numbers in words; values that words set, by what is done.
+        joints: words of plain language that say nothing of what stands behind them.
+        stored: words behind a size in bytes that is the size of data.
         datasets: field and size of data sets, by name.
         slices, core_slices: rows of hardware rented in slices of so many chips, or cores, by the name of a slice.
         per_device: words behind a batch that is one of each device.
+        plurals: names that stand for several of another device where they end in a small s.
         product_lines: what a bare model number of a device may belong to.
         machines: makers of devices, by their machines.
         prefixes, ram: beginnings of machines' names by what clouds write; words behind a size of host memory.
@@ -98,6 +103,7 @@ class Vocabulary:
         needs: field that a word is about, and what to write where no number says it.
         adjectives: words between a number and hardware.
         like: models by other names that nothing of the catalogue has.
+        model_words: words behind a number that is the parameters of a model.
         models, hardware: ids that are meant by a part of a name, the first ones before the others.
         makers, usual: of hardware, in the order of lists; values where a line says nothing, by what is done.
         engines: what serves language models where a line names none, by family of weights and by maker of devices.
@@ -112,10 +118,13 @@ class Vocabulary:
     refused: Mapping[str, str]
     counts: Mapping[str, int]
     phrases: Mapping[str, Mapping[str, Mapping[str, object]]]
+    joints: frozenset[str]
+    stored: frozenset[str]
     datasets: Mapping[str, tuple[str, int]]
     slices: Mapping[str, str]
     core_slices: Mapping[str, str]
     per_device: frozenset[str]
+    plurals: frozenset[str]
     product_lines: tuple[str, ...]
     machines: Mapping[str, str]
     prefixes: Mapping[str, str]
@@ -145,6 +154,7 @@ class Vocabulary:
     needs: Mapping[str, tuple[str, str]]
     adjectives: frozenset[str]
     like: Mapping[str, str]
+    model_words: frozenset[str]
     models: tuple[str, ...]
     hardware: tuple[str, ...]
     makers: tuple[str, ...]
@@ -184,10 +194,13 @@ def vocabulary() -> Vocabulary:
         refused=_by_word(rows["refused"]),
         counts={key_of(word): count for count, words in rows["counts"].items() for word in words},
         phrases=rows["phrases"],
+        joints=frozenset(map(key_of, rows["joints"])),
+        stored=frozenset(rows["stored"]),
         datasets={name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},
         slices=rows["slices"],
         core_slices=rows["core_slices"],
         per_device=frozenset(rows["per_device"]),
+        plurals=frozenset(rows["plurals"]),
         product_lines=tuple(rows["product_lines"]),
         machines=_by_word(rows["machines"]),
         prefixes=rows["prefixes"],
@@ -221,6 +234,7 @@ def vocabulary() -> Vocabulary:
         needs={key_of(word): (path, row["hint"]) for path, row in rows["needs"].items() for word in row["words"]},
         adjectives=frozenset(map(key_of, rows["adjectives"])),
         like=_by_word(rows["like"]),
+        model_words=frozenset(rows["model_words"]),
         models=tuple(rows["models"]),
         hardware=tuple(map(str, rows["hardware"])),
         makers=tuple(rows["makers"]),
