@@ -25,7 +25,7 @@ _BETWEEN = frozenset({"of", "is", "to", "="})
 _MOST_WORDS = 4
 """Words that one name of what is counted may have."""
 _LONGEST_OTHER = 4
-"""Letters of words that end in s and are no plurals, as ``this`` and ``plus``."""
+"""Letters of words that are seldom what is counted, as ``plus`` and ``only``."""
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
 
@@ -304,10 +304,11 @@ class CountedWords:
         return 2, settings.field_value(path, self._tokens[index].text, self._task, f"data of {name}")
 
     def _counts_something(self, index: int) -> bool:
-        """Whether a plural that no plan knows stands behind a number, as in ``25k patients``."""
+        """Whether a word that no plan knows stands behind a number and may be what it counts, as in ``25k patients``."""
         after = self._tokens[index + 1].text if index + 1 < len(self._tokens) else ""
-        is_plural = after.isalpha() and after.endswith("s") and len(after) > _LONGEST_OTHER
-        return is_plural and self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
+        is_noun = after.isalpha() and len(after) > _LONGEST_OTHER and key_of(after) not in vocabulary().joints
+        is_nothing = self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
+        return is_noun and is_nothing and not self._is_apart(index)
 
     def _degree(self, path: str, otherwise: float = 1) -> int:
         """Return the number that the line has for a field; another where it has none, or one that is no count."""
