@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -186,6 +187,8 @@ class CountedWords:
             for words in range(min(_MOST_WORDS, end), 0, -1):
                 start = end - words
                 amount = self._amount_at(start, words, text)
+                if self._is_apart(index - 1, "?"):
+                    return
                 is_apart = end < index or self._is_apart(index - 1)
                 if amount is None or amount.behind == "only" or (amount.is_behind and is_apart):
                     continue
@@ -210,9 +213,9 @@ class CountedWords:
         """Whether a word of plain language stands between a number and what it counts, as in ``50k legal texts``."""
         number, words = self._tokens[index].text, vocabulary()
         described = self._span(index + 1, 1)
-        is_plain = described.isalpha() and key_of(described) in words.fillers - words.joints
+        is_plain = described.isalpha() and key_of(described) in (words.fillers | words.suggests.keys()) - words.joints
         amount = settings.amount_of(self._span(index + 2, 1)) if is_plain and self._is_free(index + 1, 2) else None
-        if amount is None or not amount.described or settings.amount_of(described) or is_size(number):
+        if amount is None or not amount.described or settings.amount_of(described) or number[-1] in "bB":
             return False
         return hardware.named_hardware(number, self._catalog) is None
 
@@ -221,10 +224,10 @@ class CountedWords:
         amount = settings.amount_of(self._tokens[index].text) if index < len(self._tokens) else None
         return amount.name if amount is not None and amount.name in vocabulary().units else ""
 
-    def _is_apart(self, index: int) -> bool:
-        """Whether a comma stands behind a word."""
+    def _is_apart(self, index: int, marks: str = ",;?(") -> bool:
+        """Whether a comma or the like stands behind a word."""
         after = self._tokens[index + 1].start if index + 1 < len(self._tokens) else len(self._text)
-        return any(mark in self._text[self._tokens[index].end : after] for mark in ",;")
+        return any(mark in self._text[self._tokens[index].end : after] for mark in marks)
 
     def _begins_another(self, count: Count) -> bool:
         """Whether words that may stand on either side of a number belong to the number behind them."""
@@ -304,7 +307,7 @@ class CountedWords:
         return 2, settings.field_value(path, self._tokens[index].text, self._task, f"data of {name}")
 
     def _counts_something(self, index: int) -> bool:
-        """Whether a word that no plan knows stands behind a number and may be what it counts, as in ``25k patients``."""
+        """Whether a word that no plan knows stands behind a number and may be what it counts: ``25k patients``."""
         after = self._tokens[index + 1].text if index + 1 < len(self._tokens) else ""
         is_noun = after.isalpha() and len(after) > _LONGEST_OTHER and key_of(after) not in vocabulary().joints
         is_nothing = self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
@@ -356,6 +359,7 @@ class CountedWords:
         self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))
 
 
+_TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
 _OF = frozenset({"of", "x", "×"})
 """Words between a number in words and what it counts, as in ``a pair of 3090s``."""
 
@@ -368,7 +372,8 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
     for index, token in enumerate(tokens):
         if index == skipped:
             continue
-        count = counts.get(key_of(token.text))
+        times = _TIMES.fullmatch(token.text)
+        count = int(times[1]) if times else counts.get(key_of(token.text))
         at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
         after = [later.text for later in tokens[at : at + 2]]
         if count is None or not after:

@@ -61,7 +61,7 @@ class NamedWords(CountedWords):
     def _named(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize what names task, method, model or hardware, the longest name first."""
         token = self._tokens[index]
-        ruled_out = self._ruled_out(index) or self._some_hardware(index)
+        ruled_out = self._ruled_out(index) or self._some_hardware(index) or self._family_asked_for(index)
         if ruled_out is not None:
             return ruled_out
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
@@ -184,6 +184,16 @@ class NamedWords(CountedWords):
             return None
         match = models.sized_model(text, self._catalog) or models.resembling_model(text, self._catalog)
         return (1, match) if match is not None else None
+
+    def _family_asked_for(self, index: int) -> tuple[int, Meaning] | None:
+        """Refuse what asks for the largest or the best of a family of models: ``the largest qwen``."""
+        name, asks = self._tokens[index].text.casefold(), self._span(max(index - 1, 0), 1)
+        after = self._span(index + 1, 1)
+        is_family = name in models.families_of_models(self._catalog) and not after[:1].isdigit()
+        if not index or not is_family or vocabulary().queries.get(key_of(asks)) != "most":
+            return None
+        hint = f"`capacity-tui models --filter {name} --on HARDWARE` shows which of them fit"
+        return 1, Meaning(fault=PlanError("the best of a family is no plan", f"{asks} {name}", hint))
 
     def _is_model_word(self, text: str) -> bool:
         """Whether a word behind a number says that it is the parameters of a model, as in ``400M model``."""

@@ -131,6 +131,7 @@ def _asks(tokens: Sequence[Token], hardware: Collection[int], task: str) -> Iter
             if kind == _MANY and (not behind or keys[behind.start] in _ENDS):  # 24GB cards, how many?
                 places = range(index - 1, max(index - _FARTHEST, -1), -1)
             named = ((at, DEVICES if kind == _MANY and at in hardware else nouns.get(keys[at])) for at in places)
+            named = ((at, field) for at, field in named if keys[at + 1 : at + 2] != ["hours"])  # how many H100 hours
             at, field = next(((at, field) for at, field in named if field), (index, ""))
             words = " ".join(token.text for token in tokens[min(index, at) : max(index + count, at + 1)])
             otherwise = HARDWARE if kind in (CHEAPEST, _FASTEST, _COST) else ""

@@ -113,6 +113,8 @@ class _Line(NamedWords):
             self._task = str(self._values[TASK])
             return
         telling = [index for index in range(len(self._tokens)) if not self._is_size_of_model(index)]
+        counts = {index: self._count_of(index) for index in telling if self._is_number_at(index)}
+        telling = [index for index in telling if not ((count := counts.get(index)) and count.amount.unit)]
         words = [self._tokens[index].text for index in telling]
         free = [self._tokens[index].text for index in telling if self._is_free(index)]
         self._task, why = task_meant(words, free, family, self._catalog)

@@ -131,14 +131,14 @@ def _add(token: Token, tokens: list[Token]) -> None:
     elif _is_limit(before.text, token.text):
         value = token.text.lstrip("<≤=")
         tokens[-1] = Token(f"{before.text.rstrip('<')}<{value}", before.start, token.end, token.ends)
+    elif token.text.casefold() in _SPANS and key_of(before.text) in _ONE and _is_within(tokens[:-1]):
+        tokens[-1] = Token(f"1{token.text.casefold()}", before.start, token.end, token.ends)
     elif (unit := _PER_UNITS.get(key_of(token.text))) and before.text.casefold() in _PER and _is_rated(tokens[:-1]):
         tokens[-2:] = [Token(f"{tokens[-2].text}/{unit}", tokens[-2].start, token.end, token.ends)]
     elif key_of(before.text) in _DEVICE and key_of(token.text) in _HOURS:
         tokens[-1] = Token(f"{before.text}{_HOURS[0]}", before.start, token.end, token.ends)
     elif key_of(token.text) in _TOKEN and before.text.casefold() in _PER and _is_time(tokens[:-1]):
         tokens[-2:] = [Token(f"tpot<{tokens[-2].text}", tokens[-2].start, token.end, token.ends)]
-    elif token.text.casefold() in _SPANS and key_of(before.text) in _ONE and _is_within(tokens[:-1]):
-        tokens[-1] = Token(f"1{token.text.casefold()}", before.start, token.end, token.ends)
     else:
         tokens.append(token)
 
