@@ -58,7 +58,10 @@ class ArchitectureTable(Table[Architecture]):
     def find_id(self, name: str) -> str | None:
         """Return the id that a name stands for; None where there is none."""
         row_id = super().find_id(name)
-        plain = map(super().find_id, self._plain_names(name)) if row_id is None else ()
+        owner, slash, _ = name.rpartition("/")
+        known_id = super().find_id
+        # A row may have a hub's own id with its owner, and not without.
+        plain = (known_id(start + one) for one in self._plain_names(name) for start in ("", owner + slash))
         return row_id or self._id_by_count(name) or next(filter(None, plain), None) or self._id_within(name)
 
     def is_variant(self, name: str) -> bool:

@@ -65,19 +65,20 @@ class Document:
         return Place(self.file, self.lines.get(known, 1), ".".join(map(str, path)) or None)
 
 
-def read_yaml(source: Path | str, file: str | None = None) -> Document:
+def read_yaml(source: Path | str, file: str | None = None, *, of_other_tool: bool = False) -> Document:
     """Read one YAML document from a file (``Path``) or from text (``str``).
 
     Args:
         source: the path of a file, or the text itself.
         file: name to show in errors, when it is not the path.
+        of_other_tool: read it as PyYAML does: of a key that is given twice the last counts, and ``<<`` merges.
 
     Raises:
         StorageError: the file cannot be read.
         DocumentError: it is too large, not UTF-8 text or not YAML, or holds more than plain data.
     """
     name = file or (str(source) if isinstance(source, Path) else None)
-    return _Reader(read_text(source) if isinstance(source, Path) else source, name).document()
+    return _Reader(read_text(source) if isinstance(source, Path) else source, name, of_other_tool).document()
 
 
 def read_text(path: Path) -> str:
@@ -117,6 +118,8 @@ def read_stream(stream: BinaryIO, name: str) -> str:
     return text
 
 
+_MERGE = "<<"
+
 _Node: TypeAlias = yaml.ScalarEvent | yaml.MappingStartEvent | yaml.SequenceStartEvent
 
 _NODES = (yaml.ScalarEvent, yaml.MappingStartEvent, yaml.SequenceStartEvent)
@@ -125,8 +128,9 @@ _NODES = (yaml.ScalarEvent, yaml.MappingStartEvent, yaml.SequenceStartEvent)
 class _Reader:
     """Builds plain data from the stream of YAML events, so that bounds hold before anything is built."""
 
-    def __init__(self, text: str, file: str | None) -> None:
+    def __init__(self, text: str, file: str | None, of_other_tool: bool) -> None:
         self._file = file
+        self._of_other_tool = of_other_tool
         self._events: Iterator[yaml.Event] = yaml.parse(text, Loader=yaml.CSafeLoader)
         scalars = yaml.SafeLoader("")
         self._tag_of: Callable[[type[yaml.Node], str, tuple[bool, bool]], str] = scalars.resolve
@@ -182,21 +186,27 @@ class _Reader:
 
     def _mapping(self, path: KeyPath) -> dict[str, Plain]:
         mapping: dict[str, Plain] = {}
+        merged: dict[str, Plain] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             key = self._key(event, path)
             key_path = (*path, key)
-            if key in mapping:
+            if key == _MERGE and self._of_other_tool:
+                others = self._value(next(self._events), key_path)
+                for other in others if isinstance(others, list) else [others]:
+                    merged = {**(other if isinstance(other, dict) else {}), **merged}
+                continue
+            if key in mapping and not self._of_other_tool:
                 detail = f"{key!r} is first on line {self._lines[key_path]}"
                 raise self._refusal(event, "key given twice", detail, key_path, "remove one")
             self._lines[key_path] = _line_of(event)
             mapping[key] = None
             mapping[key] = self._value(next(self._events), key_path)
-        return mapping
+        return {**merged, **mapping}
 
     def _key(self, event: yaml.Event, path: KeyPath) -> str:
         if isinstance(event, yaml.ScalarEvent):
             key = self._scalar(event, path)
-            if key == "<<" and not event.style:
+            if key == _MERGE and not event.style and not self._of_other_tool:
                 raise self._refusal(event, "merge keys are not read", "", path, "write the keys out")
             if isinstance(key, str):
                 return key

@@ -34,6 +34,10 @@ def last_words(text):
         ("export A=1 B=2\nrun $A$B", ["run", "12"]),
         ('M=a\nif [ "$1" = "-d" ]; then M=b; fi\nrun $M', ["run", "a"]),
         ("export P=<a partition, of the cluster>\nexport A=3\nrun $A", ["run", "3"]),
+        (
+            'IP=$(scontrol show | head -n 1)\nC="run --ip $IP --n 2"\n$C',
+            ["run", "--ip", "$(scontrol show | head -n 1)", "--n", "2"],
+        ),
     ],
 )
 def test_a_command_gets_the_words_that_a_shell_would_give_it(text, words):

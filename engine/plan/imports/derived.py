@@ -222,6 +222,9 @@ def _answers(settings: Settings) -> None:
     rewarded = settings.chosen.get("rewarded_how") or settings.chosen.get("rewarded")
     if rewarded is not None and "rewarded" in settings.chosen:
         settings.set(Key.TRAINING_PREFERENCE, rewarded.value, rewarded)
+    pairs = settings.chosen.get("learned_from_pairs")
+    if pairs is not None and Key.TRAINING_PREFERENCE not in settings.chosen:
+        settings.set(Key.TRAINING_PREFERENCE, pairs.value, pairs)
     prompts, answers = settings.count("prompts"), settings.count("answers", 1) or 1
     if prompts and GLOBAL not in settings.chosen:
         settings.derive(GLOBAL, prompts * answers, f"{prompts} prompts with {answers} answers")

@@ -23,11 +23,11 @@ def read_text_of_tool(text: str, name: str) -> Document:
     """
     if text.lstrip()[:1] == "{":
         # Tabs are spaces in JSON; YAML, which it is part of otherwise, has none.
-        return read_yaml(text.replace("\t", " "), name)
+        return read_yaml(text.replace("\t", " "), name, of_other_tool=True)
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        document = read_yaml(text, name)
+        document = read_yaml(text, name, of_other_tool=True)
         return Document(_interpolated(document.data, document.data), name, document.lines)
     return Document(tables, name, dict(_toml_lines(text)))
 

@@ -25,7 +25,8 @@ _EMBEDDINGS = {"embed_tokens", "lm_head"}
 _ALL_LAYERS = 99
 """What people write for all layers, whatever the model has."""
 _TAIL = re.compile(r"[-_.]gguf$", re.IGNORECASE)
-_PATTERN = re.compile(r"\(?\[0\]\*(\d+)\+\[1\]\*\d+\)?")
+_PATTERN = re.compile(r"\[([01](?:,[01])*)\](?:\*(\d+))?")
+"""A piece of a list of layers as Megatron-LM takes it, a Python expression: ``([0]*3+[1]*58)``."""
 _NINE = (
     Key.PARALLELISM_PP,
     Key.PARALLELISM_TP,
@@ -200,11 +201,24 @@ def float8(value: Plain) -> object:
 
 def expert_layers(value: Plain) -> object:
     """Return which layers have experts: every Nth, or all behind the first, as ``([0]*3+[1]*58)``."""
-    match = _PATTERN.fullmatch(str(value).replace(" ", ""))
-    if match is None:
+    pieces = [_PATTERN.fullmatch(piece) for piece in str(value).replace(" ", "").strip("()").split("+")]
+    layers = [bit for match in pieces if match for bit in match[1].split(",") * int(match[2] or 1)]
+    if not all(pieces):
         every = number(value)
         return None if every in (None, 1) else {"shape.moe_every": every}
-    return {"shape.first_dense_layers": int(match[1])}
+    dense = layers.index("1") if "1" in layers else len(layers)
+    if "0" not in layers[dense:]:
+        return {"shape.first_dense_layers": dense} if dense else None
+    every = -(-len(layers[dense:]) // layers.count("1"))
+    if layers != [*["0"] * dense, *(["1"] + ["0"] * (every - 1)) * len(layers)][: len(layers)]:
+        raise UnmodelledError(f"layers with experts in no even order: counted as one in {every}")
+    return {"shape.moe_every": every}
+
+
+def experts(value: Plain) -> object:
+    """Return a number of experts; one is a plain feed-forward."""
+    given = size(value)
+    return given if isinstance(given, int | float) and given > 1 else None
 
 
 def training_config(value: Plain) -> object:
@@ -265,8 +279,8 @@ def kv_heads(value: Plain) -> object:
 
 
 def preference(value: Plain) -> object:
-    """Return that pairs of answers are learned from: an option that only such trainers have."""
-    return None if value is None else {Key.TRAINING_PREFERENCE: "dpo"}
+    """Return that pairs of answers are learned from, where nothing says what else is: an option of such trainers."""
+    return None if value is None else {"learned_from_pairs": "dpo"}
 
 
 def generations(value: Plain) -> object:
@@ -342,6 +356,7 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "given": given,
         "float8": float8,
         "expert_layers": expert_layers,
+        "experts": experts,
         "training_config": training_config,
         "layers": layers,
         "served": served,

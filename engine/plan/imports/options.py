@@ -56,7 +56,8 @@ class _Options:
             seen |= self._option(above + key, value, owner, (*path, key))
         if not above:
             self._defaults(owner, seen, path)
-            if owner.trained_by and not any(owner.named(key) in owner.trained_by for key in data):
+            trains = any(owner.named(key) in owner.trained_by for key in data) or bool(self._reading.named)
+            if owner.trained_by and not trains:
                 source = ImportedSetting("", None, Place(self._document.file), _NOT_TRAINED, owner.id)
                 self._add({"task": _SERVED}, source)
 

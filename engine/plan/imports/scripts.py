@@ -32,6 +32,9 @@ _OPTION = re.compile(r"--?[A-Za-z_]")
 _OVERRIDE = re.compile(r"[+~]{0,2}([a-z]\w*(?:[./]\w+)*)=(.*)", re.DOTALL)
 """An option as Hydra and OmegaConf take it: ``trainer.nnodes=2``."""
 
+_CONTINUED = re.compile(r"[+~]{0,2}[a-z]\w*(?:\.\w+)+=")
+"""The same where a comment between options ends a command: the shell has it for a program that is not there."""
+
 _CONFIGURATION = re.compile(r".+\.(?:ya?ml|json|toml)")
 """A file of options, alone behind a program."""
 
@@ -40,13 +43,18 @@ _PRINTS = frozenset({"echo", "printf", "cat", "tee"})
 
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 
+_IN_FOLDER = re.compile(r"\$\{?\w+\}?/((?:[\w.-]+/)*[\w.-]*\d[bB]\b[\w.-]*)")
+"""A model by its size, in a folder that a variable names."""
+
+_RUN_BY_PYTHON = re.compile(r"#!.*\bpython")
+
 _SCRIPT = re.compile(r".*\.py")
 
 
 def is_command(text: str) -> bool:
     """Whether a text is a shell script, a command or options of one."""
     first = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("# ")), "")
-    return _command_start().match(first) is not None
+    return _command_start().match(first) is not None and _RUN_BY_PYTHON.match(first) is None
 
 
 @cache
@@ -93,7 +101,7 @@ def tool_commands(script: Script, name: str) -> Iterator[Command]:
     if script.open_quote is not None:
         raise DocumentError("a quote is not closed", place=Place(name, script.open_quote))
     alone: list[Word] = []
-    for words in script.commands:
+    for words in _continued(script.commands):
         if _is_inline_python(words) or words[0].text in _PRINTS:
             continue
         if _OPTION.match(words[0].text):
@@ -109,6 +117,18 @@ def tool_commands(script: Script, name: str) -> Iterator[Command]:
         yield Command(_options(alone, name))
 
 
+def _continued(commands: Sequence[tuple[Word, ...]]) -> Iterator[tuple[Word, ...]]:
+    """Yield commands, each with the overrides that a comment between them cuts off."""
+    gathered: tuple[Word, ...] = ()
+    for words in commands:
+        if gathered and not _CONTINUED.match(words[0].text):
+            yield gathered
+            gathered = ()
+        gathered += words
+    if gathered:
+        yield gathered
+
+
 def options_kept(script: Script, name: str) -> Command:
     """Return the options that variables of a script hold, for scripts that others read in."""
     words = [part for values in script.variables.values() for word in values for part in split_words(word)]
@@ -119,7 +139,16 @@ def _submitted(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return the command behind ``--``, as ``ray job submit -- python ...`` has it; all words where there is none."""
     at = next((index for index, word in enumerate(words) if word.text == "--"), len(words))
     behind = words[at + 1 :]
-    return behind if behind and not behind[0].text.startswith("-") else words
+    return _wrapped(behind if behind and not behind[0].text.startswith("-") else words)
+
+
+def _wrapped(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return the Python that another program starts with options of its own, as ``numactl --membind=0 python ...``."""
+    if any(_starts_launcher(words, index, word.text) for index, word in enumerate(words)):
+        return words
+    starts = (index for index, word in enumerate(words[:-1]) if _PYTHON.fullmatch(word.text))
+    at = next((index for index in starts if words[index + 1].text == "-m" or _is_program(words, index + 1)), 0)
+    return words[at:] if any(_OPTION.match(word.text) for word in words[:at]) else words
 
 
 def _is_inline_python(words: Sequence[Word]) -> bool:
@@ -191,7 +220,7 @@ def _options(words: Sequence[Word], name: str) -> Document:
         lines[key,] = word.line
         values = [Word(text, word.line)] if equals else []
         while not equals and rest and (not rest[0].text.startswith("-") or _NUMBER.fullmatch(rest[0].text)):
-            if values and _OVERRIDE.fullmatch(rest[0].text):
+            if values and (_OVERRIDE.fullmatch(rest[0].text) or _ends_numbers(values[-1], rest[0])):
                 break
             value = rest.pop(0)
             # Behind a value, what only the shell knows is options as a rule, as $EXTRA_ARGS.
@@ -201,8 +230,15 @@ def _options(words: Sequence[Word], name: str) -> Document:
     return Document(data, name, lines)
 
 
+def _ends_numbers(before: Word, word: Word) -> bool:
+    """Whether a word behind a number is no value of its option: ``tune run --nproc_per_node 4 full_finetune``."""
+    return before.text.isdigit() and not word.is_open and re.fullmatch(r"[\d.,]+", word.text) is None
+
+
 def _plain(word: Word) -> Plain:
-    return None if word.is_open else word.text
+    """Return a word, of a model in a folder that only the shell knows the rest; None for what only that knows."""
+    named = _IN_FOLDER.fullmatch(word.text)
+    return named[1] if named is not None else None if word.is_open else word.text
 
 
 _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)

@@ -72,11 +72,17 @@ def _sizes(settings: Settings) -> Mapping[str, object]:
         shared = settings.count("shared_width")
         if shared:
             sizes["experts_shared"] = max(1, shared // (settings.count(SHAPE + "moe_ffn") or shared))
+    else:
+        sizes.pop("experts_active", None)
     return sizes
 
 
 def flavored_model(settings: Settings, catalog: Catalog) -> None:
-    """Name the model that a tool calls by a name and a flavor."""
+    """Name the model that a tool calls by a name, or by a name and a flavor."""
+    alone = settings.chosen.get("model")
+    if alone is not None and alone.tool:
+        called_so = (model for model, words in tools()[alone.tool].models.items() if words == (str(alone.value),))
+        settings.chosen["model"] = replace(alone, value=next(called_so, alone.value))
     name, flavor = settings.chosen.get("titan_model"), settings.chosen.get("titan_flavor")
     if name is None or flavor is None or "model" in settings.chosen:
         return

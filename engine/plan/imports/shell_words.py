@@ -29,6 +29,9 @@ _NAME = re.compile(r"\$\{?(\w+|[@*])(?:\[[@*]\])?\}?")
 _BLANK = re.compile(r"(?:\s|\\\n)+")
 """Before a variable in quotes, which the grammar counts to the variable."""
 
+_PART = re.compile(r"(?:\$\([^()]*\)|\S)+")
+"""A word of a text; what a program prints, as ``$(hostname -i)``, is one."""
+
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -152,7 +155,7 @@ def _parts(word: Word, is_split: bool) -> Iterator[Word]:
 
 def split_words(word: Word) -> Iterator[Word]:
     """Yield the words that a text holds."""
-    yield from (Word(part.strip("\"'"), word.line) for part in word.text.replace("\\\n", " ").split())
+    yield from (Word(part.strip("\"'"), word.line) for part in _PART.findall(word.text.replace("\\\n", " ")))
 
 
 def joined(words: Sequence[Word]) -> str:

@@ -20,6 +20,7 @@ from capacity_tui.engine.plan.imports.kept import read_kept
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.scripts import (
     LAUNCHER,
+    Command,
     assignments,
     calls,
     is_command,
@@ -29,7 +30,7 @@ from capacity_tui.engine.plan.imports.scripts import (
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.shell import Script, read_script
-from capacity_tui.engine.plan.imports.tools import Tool, tools
+from capacity_tui.engine.plan.imports.tools import Tool, tool, tools
 from capacity_tui.engine.record import dataclass
 
 _OLDER = frozenset(".".join(path) for path in OLDER_KEYS)
@@ -43,7 +44,13 @@ _FARTHEST_FOLDER = 3
 _LEAST_KNOWN = 2
 """A file is a tool's of which it knows one option in so many."""
 
+_FEWEST_TELLING = 2
+"""Options by which a program that is none of a tool's is known for one."""
+
 _SHELL_SCRIPTS = frozenset({".sh", ".bash", ".slurm", ".sbatch"})
+
+_DEEPSPEED = "deepspeed"
+"""The tool whose files are known by names that others gave them."""
 
 _PICKLED = ("training_args.bin",)
 
@@ -93,7 +100,15 @@ def _with_named(readings: list[Reading]) -> list[Reading]:
         for named, place in reading.named:
             path = _located(named, Path(reading.file).parent, given)
             if path is None:
-                reading.unmodelled.append(Remark(place, f"{named} is not there: give it too"))
+                source = ImportedSetting("", None, place, named.name, _DEEPSPEED)
+                by_name = [
+                    one
+                    for values in tool(_DEEPSPEED).started_values(named.name)
+                    for one in settings_from(values, source)
+                ]
+                reading.settings += by_name
+                read = ", read by its name alone" if by_name else ""
+                reading.unmodelled.append(Remark(place, f"{named} is not there{read}: give it too"))
             elif path.resolve() not in given:
                 given.add(path.resolve())
                 everything += _read_text(read_text(path), str(path))
@@ -163,7 +178,7 @@ def _read_commands(text: str, name: str) -> list[Reading]:
     launcher: list[Reading] = []
     for command in tool_commands(script, name):
         owner = command.owner or tool_of(command.document.data)
-        if owner is None:
+        if owner is None or (command.owner is None and command.program and not _is_telling(command)):
             continue
         reading = read_document(command.document, owner)
         if owner.id == LAUNCHER:
@@ -182,6 +197,11 @@ def _read_commands(text: str, name: str) -> list[Reading]:
     if all(reading.tool.id == LAUNCHER for reading in readings):
         raise PlanError("no command of a known tool", hint=f"known: {known_tools()}", place=Place(name))
     return readings
+
+
+def _is_telling(command: Command) -> bool:
+    """Whether a program of no known tool has options enough to tell one: ``ulimit -c 0`` has not."""
+    return isinstance(command.document.data, dict) and len(command.document.data) >= _FEWEST_TELLING
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,139 @@
+"""Scripts and files as their authors wrote them: what stands around a run does not change what is read of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.plan.imports import import_plan
+
+MEGATRON = "--num-layers 8 --hidden-size 512 --num-attention-heads 8 --micro-batch-size 2 --seq-length 4096 --bf16"
+
+
+@pytest.fixture
+def alone(tmp_path: Path):
+    """Read a text as a file of a name, with hardware and nothing else typed."""
+
+    def of(name: str, text: str):
+        (tmp_path / name).write_text(text)
+        given = {"hardware.name": "h100-sxm-80gb", "hardware.devices": 8}
+        return import_plan([str(tmp_path / name)], given, allow_fragment=True)
+
+    return of
+
+
+def unknown(imported) -> list[str]:
+    return [remark.place.field for reading in imported.readings for remark in reading.unknown]
+
+
+def test_commands_of_the_shell_are_no_runs_of_a_tool(alone):
+    imported = alone(
+        "job.slurm", f"ulimit -c 0\nrm -f x\nsrun numactl --membind=0-3 python3 pretrain_gpt.py {MEGATRON}\n"
+    )
+    assert [reading.tool.id for reading in imported.readings] == ["megatron"]
+    assert (imported.plan.task, imported.plan.value("training.seq_len"), unknown(imported)) == (None, 4096, [])
+
+
+def test_overrides_behind_a_comment_that_ends_a_command_count(alone):
+    text = (
+        "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=64 \\\n"
+        "  actor_rollout_ref.model.path=$MODELS/Qwen3-4B-Instruct-2507 \\\n  # a remark\n"
+        "  trainer.nnodes=2 \\\n  trainer.n_gpus_per_node=4\n"
+    )
+    plan = alone("run.sh", text).plan
+    assert (plan.value("hardware.devices"), plan.value("model.name")) == (8, "qwen3-4b")
+    assert plan.value("hardware.per_node") == 4
+
+
+def test_a_python_script_that_begins_with_its_interpreter_is_no_shell_script(alone):
+    text = (
+        "#!/usr/bin/env python\nfrom unsloth import FastLanguageModel\n# it's a remark\n"
+        'model, tok = FastLanguageModel.from_pretrained(model_name="Qwen/Qwen3-4B", max_seq_length=4096)\n'
+        "model = FastLanguageModel.get_peft_model(model, r=32)\n"
+    )
+    plan = alone("train.py", text).plan
+    assert (plan.value("training.seq_len"), plan.value("training.adapter.rank")) == (4096, 32)
+
+
+@pytest.mark.parametrize(
+    ("option", "preference"),
+    [("", "dpo"), ("num_generations: 16\n", "grpo")],
+)
+def test_a_penalty_means_pairs_only_where_no_answers_are_generated(alone, option: str, preference: str):
+    text = f"model_name_or_path: Qwen/Qwen2.5-1.5B\nbeta: 0.01\nmax_prompt_length: 512\nmax_length: 1024\n{option}"
+    imported = alone("recipe.yaml", f"{text}per_device_train_batch_size: 4\n")
+    assert imported.plan.value("training.preference") == preference
+    assert not imported.clashes
+
+
+@pytest.mark.parametrize(
+    ("named", "zero", "offload"),
+    [("zero3_bf16.json", 3, "none"), ("ds_z2_offload_config.json", 2, "optimizer"), ("own.json", None, "none")],
+)
+def test_a_file_that_comes_with_a_tool_is_known_by_its_name(alone, named: str, zero: int | None, offload: str):
+    text = f"base_model: Qwen/Qwen3-4B\nsequence_len: 2048\nmicro_batch_size: 1\ndeepspeed: configs/{named}\n"
+    imported = alone("axolotl.yml", text)
+    assert imported.plan.value("parallelism.zero") == zero
+    assert imported.plan.value("parallelism.offload") == offload
+    (remark,) = imported.readings[0].unmodelled
+    assert ("by its name alone" in remark.why) == bool(zero)
+
+
+def test_options_of_another_tool_in_one_file_split_the_model(alone):
+    text = (
+        "stage: sft\ndo_train: true\nfinetuning_type: full\nmodel_name_or_path: Qwen/Qwen3-30B-A3B\ncutoff_len: 4096\n"
+        "per_device_train_batch_size: 1\ngradient_accumulation_steps: 8\nbf16: true\npipeline_model_parallel_size: 4\n"
+        "expert_model_parallel_size: 2\nuse_distributed_optimizer: true\nmoe_grouped_gemm: true\n"
+    )
+    imported = alone("sft.yaml", text)
+    plan = imported.plan
+    assert [plan.value(f"parallelism.{name}") for name in ("pp", "ep", "zero")] == [4, 2, 1]
+    assert (plan.value("training.global_batch"), plan.value("training.framework"), unknown(imported)) == (
+        16,
+        "megatron",
+        [],
+    )
+
+
+def test_a_launcher_says_the_devices_and_a_named_recipe_trains(alone):
+    imported = alone("run.sh", "tune run --nproc_per_node 4 full_finetune_distributed --config llama3_1/8B_full\n")
+    assert imported.plan.value("hardware.devices") == 4
+    assert imported.plan.task != "infer"
+
+
+@pytest.mark.parametrize(
+    ("layers", "expected"),
+    [("[1]*8", (0, 1)), ("([0]*3+[1]*5)", (3, 1)), ("[0,1]*4", (0, 2)), ("2", (0, 2))],
+)
+def test_layers_with_experts_are_read_as_the_list_that_they_are(alone, layers: str, expected: tuple[int, int]):
+    text = f"python pretrain_gpt.py {MEGATRON} --num-experts 4 --moe-layer-freq '{layers}'\n"
+    spec = alone("run.sh", text).plan.value("model.spec")
+    assert (spec.get("first_dense_layers", 0), spec.get("moe_every", 1)) == expected
+
+
+def test_experts_of_neox_count(alone):
+    text = "num_layers: 4\nhidden_size: 256\nnum_attention_heads: 4\nseq_length: 1024\npipe_parallel_size: 1\n"
+    text += "model_parallel_size: 1\ntrain_micro_batch_size_per_gpu: 4\nmoe_num_experts: 8\n"
+    spec = alone("neox.yml", text).plan.value("model.spec")
+    assert (spec["experts"], spec["experts_active"]) == (8, 1)
+    spec = alone("neox.yml", text.replace("8\n", "1\n")).plan.value("model.spec")
+    assert "experts" not in spec
+
+
+def test_a_key_that_is_given_twice_counts_last_as_the_tools_have_it(alone):
+    text = "base_model: Qwen/Qwen3-4B\nsequence_len: 1024\nmicro_batch_size: 1\nsequence_len: 4096\n"
+    assert alone("axolotl.yml", text).plan.value("training.seq_len") == 4096
+
+
+def test_keys_that_are_merged_count_below_those_that_are_given(alone):
+    text = "shared: &shared {sequence_len: 1024, micro_batch_size: 2}\n<<: *shared\n"
+    plan = alone("axolotl.yml", f"{text}base_model: Qwen/Qwen3-4B\nsequence_len: 4096\nadapter: lora\nlora_r: 8\n").plan
+    assert (plan.value("training.seq_len"), plan.value("training.micro_batch")) == (4096, 2)
+
+
+def test_a_name_without_a_tag_is_what_its_library_has(alone):
+    assert alone("run.sh", "ollama run llama3.1\n").plan.value("model.name") == "llama-3.1-8b"
+    with pytest.raises(CapacityError):
+        alone("run.sh", "vllm serve llama3.1\n")
