@@ -6,7 +6,7 @@ import os
 import secrets
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event
 from typing import Any
@@ -111,6 +111,9 @@ def _answer(node: str, task: object) -> NodeAnswer:
 
 LOCAL = "local"
 
+NAMESPACE = "capacity-tui"
+"""Where the workers that searches leave for each other have their names."""
+
 ANSWER_SECONDS = 5.0
 """How long a cluster has to take a connection."""
 
@@ -142,26 +145,25 @@ def load_ray() -> Any:
 
 
 @contextmanager
-def ray_session(address: str, runtime_env: Mapping[str, object] | None = None) -> Iterator[Any]:
+def ray_session(address: str) -> Iterator[Any]:
     """Connect to a Ray cluster, and yield the ray module; what is started here ends at the end.
 
     Raises:
         CapacityError: see ``connect``.
     """
-    ray = connect(address, runtime_env)
+    ray = connect(address)
     try:
         yield ray
     finally:
         ray.shutdown()
 
 
-def connect(address: str, runtime_env: Mapping[str, object] | None = None) -> Any:
+def connect(address: str) -> Any:
     """Connect to a Ray cluster, unless this process already is, and return the ray module.
 
     Args:
         address: ``HOST:PORT`` or ``ray://HOST:PORT`` of a cluster, ``auto`` for that of this node, ``local`` or
             ``local:N`` for one with as many workers as processors, or N, that is started here.
-        runtime_env: what Ray puts in place on the nodes for the workers of this connection.
 
     Raises:
         MissingPartError: Ray is not installed.
@@ -181,7 +183,7 @@ def connect(address: str, runtime_env: Mapping[str, object] | None = None) -> An
             ray.init(num_cpus=workers or None, include_dashboard=False, **quiet)
         else:
             _knock(address)
-            ray.init(address=address, runtime_env=dict(runtime_env or {}), **quiet)
+            ray.init(address=address, namespace=NAMESPACE, **quiet)
     except (ConnectionError, TimeoutError, RuntimeError, ValueError, OSError) as error:
         words = " ".join(str(error).split())[:200] or type(error).__name__
         hint = "`ray status` shows whether one runs there; versions of Ray and Python must be those of the cluster"

@@ -1,16 +1,16 @@
-"""Workers of a Ray cluster: chunks as tasks, and those of a lost worker done again."""
+"""Workers of a Ray cluster: actors that stay warm for the next search, and chunks of a lost one done again."""
 
 from __future__ import annotations
 
+import io
 import pickle
-import shutil
-import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple
-from pathlib import Path
+from hashlib import sha256
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import HardwareError, MissingPartError
@@ -37,6 +37,12 @@ CHUNKS_PER_WORKER = 2
 
 MOMENT_SECONDS = 0.1
 
+LOOK_SECONDS = 2.0
+"""How often it is looked for nodes that joined or left."""
+
+WARM_SECONDS = 300.0
+"""How long a worker of a cluster waits for another search: it holds memory meanwhile, but no processor."""
+
 MOST_LOSSES = 5
 """How often a chunk may lose its worker before the chunk is taken for what kills it."""
 
@@ -47,24 +53,51 @@ FETCH_SECONDS = 30.0
 """How long an outcome that is there may take to come here: one on a node that was lost never comes."""
 
 
+@dataclass(slots=True)
+class _Worker:
+    """A worker of a node.
+
+    Attributes:
+        ready: what is there once it has loaded the program; None when it has.
+        chunks: how many it has.
+    """
+
+    actor: Any
+    ready: Any
+    chunks: int = 0
+
+
+class _Given(NamedTuple):
+    """A chunk that is to be evaluated, from a moment on."""
+
+    due: float
+    chunk: Chunk
+    filled: Filled
+
+
 class RayWorkers:
-    """The workers of a Ray cluster.
+    """The workers of a Ray cluster, one a processor of each node.
 
     Args:
         work: what all chunks have in common.
+        is_kept: whether workers stay for the next search of the same program and the same files of the user.
     """
 
-    def __init__(self, ray: Any, work: Work) -> None:
-        self._ray, self._work = ray, ray.put(pickle.dumps(work))
-        self._task = ray.remote(num_cpus=1, max_retries=0)(_task())
-        self._running: dict[Any, tuple[Chunk, Filled]] = {}
-        self._again: list[tuple[float, Chunk, Filled]] = []
+    def __init__(self, ray: Any, work: Work, *, is_kept: bool) -> None:
+        self._ray, self._work, self._is_kept = ray, ray.put(pickle.dumps(work)), is_kept
+        self._name = _name_of(work)
+        self._program: Any = None
+        self._workers: dict[str, _Worker] = {}
+        self._running: dict[Any, tuple[str, _Given]] = {}
+        self._waiting: list[_Given] = []
         self._losses: dict[Chunk, int] = {}
+        self._next_look = 0.0
+        self._look_for_nodes()
 
     @property
     def room(self) -> int:
         """How many chunks they take at once, those that wait at a worker among them."""
-        return max(1, int(self._ray.cluster_resources().get("CPU", 1))) * CHUNKS_PER_WORKER
+        return max(1, len(self._workers)) * CHUNKS_PER_WORKER
 
     @property
     def lost(self) -> int:
@@ -73,7 +106,7 @@ class RayWorkers:
 
     def give(self, chunk: Chunk, filled: Filled) -> None:
         """Have a chunk evaluated."""
-        self._running[self._task.remote(self._work, astuple(chunk), pickle.dumps(filled))] = (chunk, filled)
+        self._waiting.append(_Given(0.0, chunk, filled))
 
     def finished(self) -> Iterator[tuple[Chunk, Outcomes]]:
         """Yield chunks that are done, after a moment at the latest; none where none are.
@@ -82,50 +115,101 @@ class RayWorkers:
             HardwareError: a chunk cannot be evaluated by any worker.
             MissingPartError: what the program needs is not installed on a node.
         """
-        self._give_again()
-        running = list(self._running)
-        if not running:
+        self._look_for_nodes()
+        self._hand_out()
+        awaited = [*self._running, *(worker.ready for worker in self._workers.values() if worker.ready is not None)]
+        if not awaited:
             sleep(MOMENT_SECONDS)
             return
-        done, _ = self._ray.wait(running, num_returns=1, timeout=MOMENT_SECONDS)
-        more, _ = self._ray.wait(running, num_returns=len(running), timeout=0)
+        done, _ = self._ray.wait(awaited, num_returns=1, timeout=MOMENT_SECONDS)
+        more, _ = self._ray.wait(awaited, num_returns=len(awaited), timeout=0)
         for reference in {*done, *more}:
-            chunk, filled = self._running.pop(reference)
-            text = self._result_text(reference, chunk)
+            if reference not in self._running:
+                self._begin(reference)
+                continue
+            name, given = self._running.pop(reference)
+            text = self._result_text(reference, name, given.chunk)
             if text is None:
-                pause = FIRST_PAUSE_SECONDS * 2.0 ** (self._losses[chunk] - 1)
-                self._again.append((monotonic() + pause, chunk, filled))
+                pause = FIRST_PAUSE_SECONDS * 2.0 ** (self._losses[given.chunk] - 1)
+                self._waiting.append(given._replace(due=monotonic() + pause))
             else:
-                yield chunk, outcomes_from_text(text)
+                yield given.chunk, outcomes_from_text(text)
 
     def stop(self) -> None:
-        """Have nothing more evaluated."""
+        """Have nothing more evaluated: what a worker is at ends there, what waits does not begin."""
         for reference in self._running:
-            self._ray.cancel(reference, force=True)
+            self._ray.cancel(reference, recursive=False)
 
-    def _give_again(self) -> None:
-        """Give chunks of lost workers whose pause is over to others."""
+    def _look_for_nodes(self) -> None:
+        """Have a worker for each processor of the nodes that are alive."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415 - an optional extra
+
+        if monotonic() < self._next_look:
+            return
+        self._next_look = monotonic() + LOOK_SECONDS
+        for node in self._ray.nodes():
+            processors = int(node["Resources"].get("CPU", 0)) if node["Alive"] else 0
+            names = [f"{self._name}-{node['NodeID'][:12]}-{number}" for number in range(processors)]
+            for name in names:
+                if name not in self._workers:
+                    on_node = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                    self._workers[name] = self._worker(name, on_node)
+
+    def _worker(self, name: str, on_node: object) -> _Worker:
+        """Return the worker of a name, which an earlier search may have left."""
+        actor = None
+        if self._is_kept:
+            try:
+                actor = self._ray.get_actor(name)
+            except ValueError:
+                if self._program is None:
+                    self._program = self._ray.put(_archive())
+        if actor is None:
+            kept = {"name": name, "lifetime": "detached", "get_if_exists": True} if self._is_kept else {}
+            made = self._ray.remote(max_restarts=0)(_worker_class()).options(scheduling_strategy=on_node, **kept)
+            actor = made.remote(self._program, WARM_SECONDS if self._is_kept else 0.0)
+        return _Worker(actor, actor.lacking.remote())
+
+    def _hand_out(self) -> None:
+        """Give chunks whose time has come to the workers that have the fewest."""
         now = monotonic()
-        due, self._again = (
-            [chunk for chunk in self._again if chunk[0] <= now],
-            [chunk for chunk in self._again if chunk[0] > now],
-        )
-        for _, chunk, filled in due:
-            self.give(chunk, filled)
+        while ready := [name for name, one in self._workers.items() if one.ready is None]:
+            name = min(ready, key=lambda name: self._workers[name].chunks)
+            place = next((place for place, given in enumerate(self._waiting) if given.due <= now), None)
+            if place is None or self._workers[name].chunks >= CHUNKS_PER_WORKER:
+                return
+            given, worker = self._waiting.pop(place), self._workers[name]
+            worker.chunks += 1
+            reference = worker.actor.evaluate.remote(self._work, astuple(given.chunk), pickle.dumps(given.filled))
+            self._running[reference] = (name, given)
 
-    def _result_text(self, reference: Any, chunk: Chunk) -> str | None:
+    def _begin(self, reference: Any) -> None:
+        """Take a worker that is ready among those that get chunks; let go of one that never will be.
+
+        Raises:
+            MissingPartError: what the program needs is not installed on its node.
+        """
+        name = next(name for name, worker in self._workers.items() if worker.ready == reference)
+        try:
+            lacking = self._ray.get(reference, timeout=FETCH_SECONDS)
+        except self._ray.exceptions.RayError:
+            del self._workers[name]
+            return
+        if lacking:
+            raise MissingPartError("a node cannot give the same answer", str(lacking))
+        self._workers[name].ready = None
+
+    def _result_text(self, reference: Any, name: str, chunk: Chunk) -> str | None:
         """Return a worker's result of a chunk; None where the worker was lost."""
+        if name in self._workers:
+            self._workers[name].chunks -= 1
         try:
             text, unlike = self._ray.get(reference, timeout=FETCH_SECONDS)
         except self._ray.exceptions.RayTaskError as error:
             words = str(error.cause or error).strip().splitlines()[-1][:200]
             raise HardwareError("a worker failed", words, "the same search without --ray may tell more") from error
-        except self._ray.exceptions.RuntimeEnvSetupError as error:
-            words = str(error).strip().splitlines()[0][:200]
-            raise HardwareError(
-                "the program cannot be brought to a node", words, "see the logs of Ray there"
-            ) from error
         except self._ray.exceptions.RayError as error:
+            self._workers.pop(name, None)
             self._losses[chunk] = self._losses.get(chunk, 0) + 1
             if self._losses[chunk] >= MOST_LOSSES:
                 words = f"{type(error).__name__}, {MOST_LOSSES} times at the same chunk"
@@ -140,7 +224,7 @@ class RayWorkers:
 
 @contextmanager
 def ray_workers(address: str, work: Work) -> Iterator[RayWorkers]:
-    """Connect to the workers of a Ray cluster, and bring the program to its nodes.
+    """Connect to the workers of a Ray cluster; those that are not there yet are started, and get the program.
 
     Args:
         work: what all chunks have in common.
@@ -149,39 +233,89 @@ def ray_workers(address: str, work: Work) -> Iterator[RayWorkers]:
         MissingPartError: Ray is not installed.
         LauncherError: the address is invalid, or no cluster answers there.
     """
-    with tempfile.TemporaryDirectory(prefix="capacity-tui-") as folder:
-        modules = {} if is_local(address) else {"py_modules": [str(_copied(Path(folder)))]}
-        with ray_session(address, modules) as ray:
-            workers = RayWorkers(ray, work)
-            try:
-                yield workers
-            finally:
-                workers.stop()
-
-
-def _copied(folder: Path) -> Path:
-    """Copy what workers need of the program, and return the package that holds it."""
-    package = folder / "capacity_tui"
-    for name, path in sources():
-        target = package / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
-    return package
-
-
-def _task() -> Any:
-    """Return what workers run. It travels as it is: where it runs the program may not be installed."""
-
-    def task(work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tuple[str, str]:
+    with ray_session(address) as ray:
+        workers = RayWorkers(ray, work, is_kept=not is_local(address))
         try:
+            yield workers
+        finally:
+            workers.stop()
+
+
+def _name_of(work: Work) -> str:
+    """Return what workers are called that have the same program and the same files of the user."""
+    digest = sha256(f"{work.rests_on.program} {work.rests_on.numpy}".encode())
+    for name in sorted(work.own_files):
+        digest.update(name.encode() + work.own_files[name])
+    return digest.hexdigest()[:16]
+
+
+def _archive() -> bytes:
+    """Return what workers need of the program, as a ZIP file of its package."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, path in sources():
+            archive.write(path, f"capacity_tui/{name}")
+    return content.getvalue()
+
+
+def _worker_class() -> type:
+    """Return what runs at a worker. It travels as it is: where it runs the program may not be installed."""
+
+    class Worker:
+        """Evaluates chunks, and ends when nobody has asked for a while.
+
+        Args:
+            program: the package that it runs, as a ZIP file; None where it is installed.
+            warm_seconds: how long it waits for another question; 0 for as long as the search that started it.
+        """
+
+        def __init__(self, program: bytes | None, warm_seconds: float) -> None:
+            import sys  # noqa: PLC0415 - this class takes no module with it
+            import tempfile  # noqa: PLC0415
+            import threading  # noqa: PLC0415
+            import time  # noqa: PLC0415
+            import zipfile  # noqa: PLC0415
+            from io import BytesIO  # noqa: PLC0415
+
+            self._now, self._asked = time.monotonic, time.monotonic()
+            self._folder = tempfile.TemporaryDirectory(prefix="capacity-tui-")
+            if program is not None:
+                zipfile.ZipFile(BytesIO(program)).extractall(self._folder.name)
+                sys.path.insert(0, self._folder.name)
+            if warm_seconds:
+                threading.Thread(target=self._end_after, args=(warm_seconds,), daemon=True).start()
+
+        def lacking(self) -> str:
+            """Load the program, and return in words what it lacks here; empty for nothing."""
+            import platform  # noqa: PLC0415
+            from importlib import import_module  # noqa: PLC0415
+
+            try:
+                import_module("capacity_tui.engine.nodes.chunks")
+            except ImportError as error:
+                return f"{platform.node()} lacks {error.name}; install capacity-tui, or that, where its workers run"
+            return ""
+
+        def evaluate(self, work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tuple[str, str]:
+            """Return the outcome of a chunk, as ``evaluate`` of chunks does."""
             from capacity_tui.engine.nodes.chunks import evaluate  # noqa: PLC0415 - as said above
-        except ImportError as error:
-            import platform  # noqa: PLC0415 - this function takes no module with it
 
-            return "", f"{platform.node()} lacks {error.name}; install capacity-tui, or that, where its workers run"
-        return evaluate(work, chunk, filled)
+            self._asked = float("inf")
+            try:
+                return evaluate(work, chunk, filled)
+            finally:
+                self._asked = self._now()
 
-    return task
+        def _end_after(self, seconds: float) -> None:
+            import os  # noqa: PLC0415
+            import time  # noqa: PLC0415
+
+            while self._now() - self._asked < seconds:
+                time.sleep(1.0)
+            self._folder.cleanup()
+            os._exit(0)
+
+    return Worker
 
 
 @dataclass(frozen=True, slots=True)

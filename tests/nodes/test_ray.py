@@ -48,7 +48,11 @@ def two_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def workers_at_work() -> list[psutil.Process]:
-    return [each for each in psutil.Process().children(recursive=True) if name_of(each).startswith("ray::task")]
+    return workers("ray::Worker.evaluate")
+
+
+def workers(name: str = "ray::Worker") -> list[psutil.Process]:
+    return [each for each in psutil.Process().children(recursive=True) if name_of(each).startswith(name)]
 
 
 def name_of(process: psutil.Process) -> str:
@@ -72,6 +76,24 @@ def test_a_search_outlives_its_workers_and_a_node(two_nodes: Any) -> None:
     assert not two_nodes.worker_nodes
     assert found.lost > 0
     assert replace(found.answer, seconds=0.0) == replace(search(question), seconds=0.0)
+
+
+def test_workers_wait_for_the_next_search_and_end_after_a_while(
+    two_nodes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("capacity_tui.engine.nodes.ray_workers.WARM_SECONDS", 3.0)
+    asked = list(questions().values())[:2]
+    first = search_on_ray(two_nodes.address, asked[0]).answer
+    left = {worker.pid for worker in workers()}
+    assert len(left) == 2
+    second = search_on_ray(two_nodes.address, asked[1]).answer
+    assert {worker.pid for worker in workers()} == left
+    for question, answer in zip(asked, (first, second), strict=True):
+        assert replace(answer, seconds=0.0) == replace(search(question), seconds=0.0)
+    until = time.monotonic() + 20.0
+    while workers() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not workers()
 
 
 def test_nodes_of_a_ray_cluster_are_detected_and_one_that_dies_is_named(two_nodes: Any, tmp_path: Path) -> None:
