@@ -118,6 +118,21 @@ SAID: Mapping[str, Mapping[str, Any]] = {
         "parallelism.tp": 2,
         "hardware.devices": 16,
     },
+    "megatron_bridge.py": {
+        "model.name": "llama-3-8b",
+        "training.framework": "megatron",
+        "training.seq_len": 16384,
+        "training.micro_batch": 1,
+        "training.global_batch": 512,
+        "training.steps": 20000,
+        "training.precision": "bf16",
+        "training.checkpointing": "none",
+        "parallelism.tp": 2,
+        "parallelism.pp": 1,
+        "parallelism.cp": 2,
+        "parallelism.zero": 1,
+        "parallelism.sequence_parallel": True,
+    },
     "torchtitan.toml": {
         "model.name": "llama-3.1-8b",
         "training.framework": "torchtitan",
@@ -265,6 +280,23 @@ def test_a_file_says_the_plan_that_it_runs(read, name: str) -> None:
     assert found.clashes == ()
     assert not [remark for reading in found.readings for remark in (*reading.unknown, *reading.unmodelled)]
     fill(found.plan, "balanced", None, load_catalog())
+
+
+def test_what_a_recipe_is_begun_with_is_changed_by_what_it_assigns(written) -> None:
+    recipe = """
+from megatron.bridge import AutoBridge
+from megatron.bridge.recipes.common import _peft_common
+
+def tuned_config():
+    cfg = _peft_common()
+    name = "Qwen/Qwen3-8B"
+    cfg.model = AutoBridge.from_hf_pretrained(name).to_megatron_provider(load_weights=False)
+    cfg.train.global_batch_size = 16
+    return cfg
+"""
+    plan = written("recipe.py", recipe, model__name=None).plan
+    assert (plan.model.name, plan.task, plan.training.method) == ("qwen3-8b", "finetune", "lora")
+    assert (plan.training.global_batch, plan.training.micro_batch, plan.training.adapter.rank) == (16, 1, 32)
 
 
 def test_options_that_are_misspelt_are_told_with_their_line(written) -> None:

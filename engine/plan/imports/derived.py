@@ -244,7 +244,7 @@ def _batches(settings: Settings) -> None:
         whole = None
     if whole and replicas:
         given_steps = steps if settings.is_given("accumulation") else None
-        given_micro = micro if settings.is_given(MICRO) else None
+        given_micro = micro if settings.is_given(MICRO) or settings.is_begun_with(MICRO) else None
         if given_micro and given_steps and given_micro * given_steps * replicas != whole:
             product = f"{given_micro} x {given_steps} x {replicas} replicas"
             why = f"{product} is {given_micro * given_steps * replicas}, not {whole}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -277,9 +277,12 @@ def assignments(text: str, name: str) -> Iterator[tuple[Document, str]]:
     ``config = llama3_8b()`` makes one, ``config.training.steps = 100`` sets an option of it; of a value that is called
     into being, as ``FullAC.Config()``, the name counts, and arguments are options below it.
     """
-    for function in ast.walk(ast.parse(text)):
+    tree = ast.parse(text)
+    outside = dict(_assigned(tree.body, {}))
+    for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef | ast.Module):
             continue
+        constants = {**outside, **dict(_assigned(function.body, outside))}
         data: dict[str, Plain] = {}
         lines: dict[KeyPath, int] = {}
         made: dict[str, str] = {}
@@ -295,14 +298,22 @@ def assignments(text: str, name: str) -> Iterator[tuple[Document, str]]:
                 continue
             given = {option: value}
             if isinstance(value, ast.Call):
+                # What a chain begins with names it: Bridge.from_hf_pretrained("a model").to_provider().
+                while isinstance(value.func, ast.Attribute) and isinstance(value.func.value, ast.Call):
+                    value = value.func.value
+                call = ast.unparse(value.func)
                 if not value.keywords or call.endswith(".Config"):
                     data[option], lines[option,] = call, node.lineno
                 given = {f"{option}.argument": part for part in value.args[:1]}
                 given |= {f"{option}.{word.arg}": word.value for word in value.keywords if word.arg}
             for key, part in given.items():
                 lines[key,] = node.lineno
+                part_of, _, other = ast.unparse(part).partition(".")
+                if part_of in made:  # cfg.dataset.seq_length = cfg.model.seq_length
+                    data |= {key: data[other]} if other in data else {}
+                    continue
                 with suppress(ValueError):
-                    data[key] = _literal(part, {})
+                    data[key] = _literal(part, constants)
         if data:
             yield Document(data, name, lines), next(iter(made.values()))
 
@@ -320,10 +331,19 @@ def _called(call: ast.Call) -> str:
 
 def _constants(tree: ast.AST) -> Iterator[tuple[str, Plain]]:
     """Yield names that a script gives a plain value."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+    yield from _assigned(ast.walk(tree), {})
+
+
+def _assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
+    """Yield names that some statements give a plain value."""
+    for node in nodes:
+        is_single = isinstance(node, ast.AnnAssign) or (isinstance(node, ast.Assign) and len(node.targets) == 1)
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or not is_single or node.value is None:
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        if isinstance(target, ast.Name):
             with suppress(ValueError):
-                yield node.targets[0].id, _literal(node.value, {})
+                yield target.id, _literal(node.value, constants)
 
 
 def _arguments(call: ast.Call, constants: Mapping[str, Plain], name: str) -> Document:

@@ -164,6 +164,11 @@ class Settings:
         setting = self.chosen.get(name)
         return setting is not None and setting.level != "default"
 
+    def is_begun_with(self, name: str) -> bool:
+        """Whether a program or a function that a file calls gives it."""
+        setting = self.chosen.get(name)
+        return setting is not None and setting.level == "default" and setting.place.field is None and bool(setting.text)
+
     def set(self, name: str, value: object, source: ImportedSetting, level: Level = "said") -> None:
         """Set a field from the option of another name."""
         self.chosen[name] = ImportedSetting(name, value, source.place, source.text, source.tool, level)
