@@ -31,6 +31,7 @@ LINES = (
     "mixtral-8x7b qlora 4xl40s 2k 20M",
     "qwen2.5-7b 16xh200 4k 1B",
     "gpt2-small 2xrtx-4090 1k 100M",
+    "resnet-50 train 16xa100 90 epochs 1281167 samples",
     "serve llama-3.1-70b 4xh100",
     "serve deepseek-v3 16xh100 sglang",
     "serve llama-3.1-405b 16xh100",

@@ -13,7 +13,7 @@ from capacity_tui.engine.present.frameworks import low_rank as axolotl
 from capacity_tui.engine.present.frameworks import low_rank as llamafactory
 from capacity_tui.engine.present.frameworks import megatron, serving, torchtitan, torchtune, trainer, trl
 from capacity_tui.engine.present.frameworks.exports import environment_script
-from capacity_tui.engine.present.frameworks.job import Job, job_of
+from capacity_tui.engine.present.frameworks.job import NETWORK, Job, job_of
 from capacity_tui.engine.present.frameworks.low_rank import LowRank, low_rank
 from capacity_tui.engine.solve import as_planned
 
@@ -50,7 +50,7 @@ def framework_files(
 def adapter_tools(resolved: ResolvedPlan, catalog: Catalog) -> tuple[str, ...]:
     """Return the tools whose files can fine-tune the adapters of a plan; none for a plan without."""
     job = job_of(resolved, catalog)
-    if job is None or job.plan.task == "infer" or low_rank(job) is None or job.shape.kind != "decoder":
+    if job is None or job.plan.task == "infer" or low_rank(job) is None or job.kind != "decoder":
         return ()
     return (TRL, AXOLOTL, LLAMA_FACTORY, *([TORCHTUNE] if _has_builder(job) else []))
 
@@ -65,17 +65,17 @@ def _power_limit(resolved: ResolvedPlan, catalog: Catalog) -> str | None:
 
 
 def _training(job: Job, tool: str | None) -> Iterator[tuple[str, str]]:
-    framework, adapter = job.framework, low_rank(job) if job.shape.kind == "decoder" else None
+    framework, adapter = job.framework, low_rank(job) if job.kind == "decoder" else None
     named = _tool(tool or job.training.framework)
     if adapter is not None and (named is not None or framework in _BY_ACCELERATE):
         yield from _adapters(job, adapter, named or TRL)
         return
     staged = framework is None and job.pipeline_parallel > 1
-    if job.shape.kind == "decoder" and (framework in _BY_MEGATRON or staged):
+    if job.kind == "decoder" and (framework in _BY_MEGATRON or staged):
         yield megatron.FILE, megatron.megatron_script(job)
     elif framework == "torchtitan" and _has_flavor(job):
         yield torchtitan.FILE, torchtitan.torchtitan_config(job)
-    elif framework in _BY_ACCELERATE:
+    elif framework in _BY_ACCELERATE and job.kind != NETWORK:
         yield trainer.ACCELERATE_FILE, trainer.accelerate_config(job)
         yield trainer.FILE, trainer.training_arguments(job)
         if trainer.backend(job) == "DEEPSPEED":
@@ -109,7 +109,7 @@ def _tool(name: str | None) -> str | None:
 
 def _serving(job: Job) -> Iterator[tuple[str, str]]:
     engine, _ = named_release(job.plan.inference.engine)
-    if job.shape.kind == "decoder":
+    if job.kind == "decoder":
         yield from serving.serving_files(engine, job)
 
 
@@ -122,12 +122,12 @@ def _has_builder(job: Job) -> bool:
 
 
 def _why_none(job: Job | None) -> str:
-    if job is None:
+    if job is None or (job.kind == NETWORK and job.plan.task != "infer"):
         return "no other file: this model is no transformer, its library takes parameters in code"
     if job.plan.task == "infer":
-        return f"no other file: {job.plan.inference.engine} reads none for a model of kind {job.shape.kind}"
+        return f"no other file: {job.plan.inference.engine} reads none for a model of kind {job.kind}"
     if job.framework == "torchtitan":
         return f"no other file: {torchtitan.VERSION} has no flavor of {job.model} in this shape"
     if _tool(job.training.framework) == TORCHTUNE and low_rank(job) is not None:
         return f"no other file: {torchtune.VERSION} is not known to have a builder of {job.model} with adapters"
-    return f"no other file: none is known for {job.training.framework} and a model of kind {job.shape.kind}"
+    return f"no other file: none is known for {job.training.framework} and a model of kind {job.kind}"

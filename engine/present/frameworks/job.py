@@ -23,14 +23,17 @@ from capacity_tui.engine.plan import (
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
 
+NETWORK = "network"
+"""The kind of a model of layers, which its training script defines."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A settled plan of a transformer, as launchers and configuration files count.
+    """A settled plan of a transformer or a network, as launchers and configuration files count.
 
     Attributes:
         plan: every default filled in.
-        shape: sizes of the model.
+        transformer: sizes of the model; None of a network.
         model: its name on the model hub, or the file or the family the plan names.
         on_hub: whether the hub has the model by that name, in this shape.
         on_cpu: whether the processor does the work.
@@ -44,7 +47,7 @@ class Job:
     """
 
     plan: Plan
-    shape: TransformerShape
+    transformer: TransformerShape | None
     model: str
     on_hub: bool
     on_cpu: bool
@@ -55,6 +58,17 @@ class Job:
     has_bf16: bool
     layout: Layout
     save_steps: int | None = None
+
+    @property
+    def kind(self) -> str:
+        """The kind of transformer, or ``network``."""
+        return NETWORK if self.transformer is None else self.transformer.kind
+
+    @property
+    def shape(self) -> TransformerShape:
+        """Sizes of the transformer that files of its software are written for."""
+        assert self.transformer is not None  # noqa: S101 - no such file is written of a network
+        return self.transformer
 
     @property
     def training(self) -> TrainingSection:
@@ -168,8 +182,8 @@ class Job:
 
 
 def job_of(resolved: ResolvedPlan, catalog: Catalog) -> Job | None:
-    """Return the job of a settled plan; None for models that are no transformers."""
-    if resolved.shape is None:
+    """Return the job of a settled plan; None for what a library fits in one go."""
+    if resolved.shape is None and resolved.family.kind != NETWORK:
         return None
     row = catalog.architectures.get(resolved.family.id)
     plan = resolved.plan
@@ -178,7 +192,7 @@ def job_of(resolved: ResolvedPlan, catalog: Catalog) -> Job | None:
     hub = row.hf_id if row is not None and plan.model.config is None else None
     return Job(
         plan=plan,
-        shape=resolved.shape,
+        transformer=resolved.shape,
         model=hub or plan.model.config or plan.model.name or resolved.family.id,
         on_hub=hub is not None and not plan.model.spec,
         on_cpu=device.kind == "cpu",
@@ -187,7 +201,9 @@ def job_of(resolved: ResolvedPlan, catalog: Catalog) -> Job | None:
         attention=plan.training.attention if instead is None else instead.value,
         precision=device.native(str(plan.training.precision)),
         has_bf16=device.native("bf16") == "bf16",
-        layout=plan_layout(plan, resolved.shape, catalog),
+        layout=Layout(float(plan.hardware.devices or 1), float(plan.parallelism.dp or 1))
+        if resolved.shape is None
+        else plan_layout(plan, resolved.shape, catalog),
         save_steps=_save_steps(resolved, catalog),
     )
 

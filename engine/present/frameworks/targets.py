@@ -70,7 +70,7 @@ def export_files(target: str, answer: Answer, catalog: Catalog, wishes: Wishes =
         hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(TARGETS)}"
         raise PlanError(f"no export is called {target!r}"[:200], hint=hint)
     job = job_of(answer.resolved, catalog)
-    why = "this model is no transformer, its library takes parameters in code" if job is None else _why_not(target, job)
+    why = "its library takes parameters in code" if job is None else _why_not(target, job)
     if job is None or why:
         possible = targets_of(answer, catalog)
         hint = f"possible: {', '.join(possible)}" if possible else ""
@@ -185,7 +185,7 @@ def _why_not(target: str, job: Job) -> str:
         return _why_not_there(target, job)
     if not serves:
         return "it serves models, and this plan trains one"
-    return "" if job.shape.kind == "decoder" else f"it serves no model of kind {job.shape.kind}"
+    return "" if job.kind == "decoder" else f"it serves no model of kind {job.kind}"
 
 
 def _why_not_there(target: str, job: Job) -> str:
