@@ -213,3 +213,10 @@ def test_sampling_never_waits_for_a_hanging_driver(run):
     assert float(seconds) < 1
     assert reading == "n/a (not answered yet)"
     assert time.monotonic() - started < 120  # the driver hangs for 600
+
+
+def test_a_machine_without_the_driver_does_not_load_its_bindings(run):
+    script = "import sys; from capacity_tui.engine.machine import detect; detect(); print('pynvml' in sys.modules)"
+    assert run("one", script).strip() == "True"
+    installed = subprocess.run([sys.executable, "-c", "import ctypes; ctypes.CDLL('libnvidia-ml.so.1')"], check=False)
+    assert run("one", script, LD_LIBRARY_PATH="").strip() == str(installed.returncode == 0)

@@ -219,12 +219,20 @@ def best(blocks: Iterable[Block], columns: Callable[[Block], tuple[Number, ...]]
     """
     first: Ranked | None = None
     for block in blocks:
-        points = np.stack([over(column, block.grid) for column in columns(block)], axis=1)
-        usable = (over(block.feasible, block.grid) > 0) & np.isfinite(points).all(axis=1)
-        for index in best_of(points, np.flatnonzero(usable), 1):
-            order = tuple(points[index].tolist())
-            if first is None or order < first.order:
-                first = Ranked(order, block.grid.at(int(index)), block, int(index))
+        points = [over(column, block.grid) for column in columns(block)]
+        usable = over(block.feasible, block.grid) > 0
+        for point in points:
+            usable &= np.isfinite(point)
+        places = np.flatnonzero(usable)
+        if not places.size:
+            continue
+        for point in points:
+            values = point[places]
+            places = places[values == values.min()]
+        index = int(places[0])
+        order = tuple(float(point[index]) for point in points)
+        if first is None or order < first.order:
+            first = Ranked(order, block.grid.at(index), block, index)
     return first
 
 

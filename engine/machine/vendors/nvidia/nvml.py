@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from ctypes import CDLL
 from typing import Any, TypeVar
-
-import pynvml
 
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.probing import NotPresentError
@@ -14,15 +14,19 @@ from capacity_tui.engine.record import dataclass
 
 T = TypeVar("T")
 
+LIBRARY, NO_LIBRARY = "libnvidia-ml.so.1", 12
+
 REASONS = {
-    pynvml.NVML_ERROR_NOT_SUPPORTED: "not supported by this device",
-    pynvml.NVML_ERROR_NO_PERMISSION: "no permission",
-    pynvml.NVML_ERROR_GPU_IS_LOST: "the GPU is lost; it needs a reset or a reboot",
-    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: "the driver is too old to tell",
-    pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "no NVIDIA driver installed (libnvidia-ml.so.1 not found)",
-    pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA driver is installed but not loaded",
-    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "driver and library versions differ; a reboot helps",
-}
+    3: "not supported by this device",
+    4: "no permission",
+    15: "the GPU is lost; it needs a reset or a reboot",
+    13: "the driver is too old to tell",
+    NO_LIBRARY: f"no NVIDIA driver installed ({LIBRARY} not found)",
+    9: "the NVIDIA driver is installed but not loaded",
+    18: "driver and library versions differ; a reboot helps",
+}  # nvml.h, nvmlReturn_t
+
+CORE_TEMPERATURE, SLOWDOWN_THRESHOLD, SM_CLOCK = 0, 1, 1  # nvml.h
 
 TOPOLOGY_LEVELS = {
     0: "PIX",
@@ -76,20 +80,19 @@ class Device:
 
     def temperature(self) -> Fact[float]:
         """Return the core's temperature in degrees Celsius."""
-        return self.ask("nvmlDeviceGetTemperature", pynvml.NVML_TEMPERATURE_GPU, read=float)
+        return self.ask("nvmlDeviceGetTemperature", CORE_TEMPERATURE, read=float)
 
     def temperature_limit(self) -> Fact[float]:
         """Return the temperature in degrees Celsius at which the driver lowers the clock."""
-        threshold = pynvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN
-        return self.ask("nvmlDeviceGetTemperatureThreshold", threshold, read=float)
+        return self.ask("nvmlDeviceGetTemperatureThreshold", SLOWDOWN_THRESHOLD, read=float)
 
     def clock(self) -> Fact[int]:
         """Return the SM clock in MHz."""
-        return self.integer("nvmlDeviceGetClockInfo", pynvml.NVML_CLOCK_SM)
+        return self.integer("nvmlDeviceGetClockInfo", SM_CLOCK)
 
     def clock_max(self) -> Fact[int]:
         """Return the highest SM clock in MHz."""
-        return self.integer("nvmlDeviceGetMaxClockInfo", pynvml.NVML_CLOCK_SM)
+        return self.integer("nvmlDeviceGetMaxClockInfo", SM_CLOCK)
 
     def utilization_rates(self) -> Fact[tuple[float, float]]:
         """Return the shares of the last sample period in which a kernel ran, and memory was in use, in percent."""
@@ -136,7 +139,9 @@ class Device:
         """Return for each active NVLink the PCI address at its other end, None for a switch."""
         ends: list[str | None] = []
         reason = "no active link"
-        for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
+        from pynvml import NVML_NVLINK_MAX_LINKS  # noqa: PLC0415 - as in _ask
+
+        for link in range(NVML_NVLINK_MAX_LINKS):
             active = self.integer("nvmlDeviceGetNvLinkState", link)
             if active.value is None:  # past the device's last link, or it has none at all
                 reason = active.reason if link == 0 else reason
@@ -185,6 +190,8 @@ def initialise() -> None:
     Raises:
         NotPresentError: there is no driver, or it does not run; the text says which.
     """
+    if not _is_installed():
+        raise NotPresentError(REASONS[NO_LIBRARY])
     start = _ask("nvmlInit", read=lambda _: True)
     if start.value is None:
         raise NotPresentError(start.reason)
@@ -195,7 +202,20 @@ def shutdown() -> None:
     _ask("nvmlShutdown", read=lambda _: True)
 
 
+def _is_installed() -> bool:
+    """Whether the driver's library can be loaded; on Windows its bindings know where to look for it."""
+    if sys.platform == "win32":
+        return True
+    try:
+        CDLL(LIBRARY)
+    except OSError:
+        return False
+    return True
+
+
 def _ask(function: str, *arguments: object, read: Callable[[Any], T]) -> Fact[T]:
+    import pynvml  # noqa: PLC0415 - three megabytes and twenty milliseconds that machines without a driver do without
+
     source = f"NVML {function}"
     try:
         return detected(read(getattr(pynvml, function)(*arguments)), source)
