@@ -59,6 +59,7 @@ def _result_as_dict(search_result: SearchResult) -> dict[str, object]:
         "verdict": search_result.verdict.value,
         "figures": to_builtins(dict(search_result.figures)),
         "dominated_by": search_result.dominated_by,
+        "price_source": search_result.price_source,
     }
 
 
@@ -117,6 +118,20 @@ def search_lines(answer: Answer) -> Iterator[str]:
     if answer.top:
         compared = ", ".join(map(label_of, answer.compared))
         yield f"* Pareto front: nothing in the list is better in all of {compared}"
+        yield from _price_lines(answer)
+
+
+def _price_lines(answer: Answer) -> Iterator[str]:
+    """Yield whose prices the rows have, and of when."""
+    rows: dict[str, list[int]] = {}
+    for number, entry in enumerate(answer.top, 1):
+        if entry.price_source:
+            rows.setdefault(entry.price_source, []).append(number)
+    if len(rows) == 1:
+        yield f"price: {next(iter(rows))}"
+    elif rows:
+        sources = (f"{source} (row {', '.join(map(str, numbers))})" for source, numbers in rows.items())
+        yield f"prices: {'; '.join(sources)}"
 
 
 def progress_text(answer: Answer) -> str:

@@ -103,3 +103,16 @@ def test_a_line_without_hardware_is_served_as_what_is_tried_is(capsys: pytest.Ca
 
     among = best("lambda")
     assert best(among["set"]["hardware.name"])["figures"] == among["figures"]
+
+
+def test_prices_of_several_lists_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["search", "llama-3.1-8b lora 4k 10M", "--hardware", "lambda-gpu-1x-gh200,runpod-h100-sxm", "--goal", "usd"]
+    assert main([*asked, "--format", "json"]) == 0
+    sources = {
+        row["price_source"].partition(",")[0].rpartition(" ")[2] for row in json.loads(capsys.readouterr().out)["top"]
+    }
+    assert sources == {"Lambda", "RunPod"}
+    assert main(asked) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    prices = shown[shown.index(" prices: ") :]
+    assert "Lambda" in prices and "RunPod" in prices and "(row" in prices

@@ -68,6 +68,21 @@ def burst(app: App[None], *keys: str) -> None:
         app.post_message(events.Key(key, " " if key == "space" else key if len(key) == 1 else None))
 
 
+async def resize(pilot: Pilot[None], size: tuple[int, int]) -> None:
+    """Change the size of the terminal, and wait until every line of the screen is drawn for it."""
+    await pilot.resize_terminal(*size)
+    await settle(pilot)
+
+    def is_drawn() -> bool:
+        screen = pilot.app.screen
+        panels = [widget for widget in screen.walk_children() if widget.is_attached and widget.display]
+        return screen.size == size and all(widget.region.right <= size[0] for widget in panels)
+
+    with suppress(AssertionError):
+        await once(pilot, is_drawn)
+    await settle(pilot)
+
+
 async def type_text(pilot: Pilot[None], text: str) -> None:
     """Replace what an input holds, and enter it."""
     await press(pilot, "ctrl+u", *({"/": "slash", ".": "full_stop", "-": "minus"}.get(c, c) for c in text), "enter")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fake_engine import FakeEngine
-from flow import press, settle, shown, type_text, until
+from flow import press, resize, settle, shown, type_text, until
 from textual.pilot import Pilot
 
 from capacity_tui.tui.app import CapacityApp
@@ -29,8 +29,7 @@ async def test_offers_verdict_and_saving_are_in_sight_at_any_size(make_app: Make
     async with make_app().run_test(size=USUAL) as pilot:
         await cloud(pilot, "j")
         for size in (VAST, WIDE, NARROW, USUAL):
-            await pilot.resize_terminal(*size)
-            await settle(pilot)
+            await resize(pilot, size)
             here = next(row for row in rows(pilot) if row.startswith("▌"))
             assert "✓" in here
             assert "h100-sxm" in here
@@ -86,8 +85,7 @@ async def test_figures_of_an_offer_open_and_lead_back(make_app: MakeApp) -> None
         assert "risk low" in shown(pilot, "offer")
         await press(pilot, "backspace", "j")
         assert rows(pilot)[2].startswith("▌")
-        await pilot.resize_terminal(*WIDE)
-        await settle(pilot)
+        await resize(pilot, WIDE)
         assert "1 × a100-sxm-80gb" in shown(pilot, "offer")
 
 

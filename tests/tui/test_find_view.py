@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine
-from flow import plan_screen, press, settle, shown, type_text, until
+from flow import plan_screen, press, resize, settle, shown, type_text, until
 from textual import events
 from textual.pilot import Pilot
 
@@ -232,13 +232,12 @@ async def test_a_row_that_another_surpasses_says_which(make_app: MakeApp) -> Non
 async def test_verdict_time_and_cost_stay_at_any_size(make_app: MakeApp, size: tuple[int, int]) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
         await find(pilot, "j")
-        await pilot.resize_terminal(*size)
-        await settle(pilot)
+        await resize(pilot, size)
         here = next(row for row in rows(pilot) if row.startswith("▌"))
         assert "✓ ●" in here
         assert "12.2 h" in here
         assert "$24.48" in here
-        assert len(here) <= size[0]
+        assert all(len(row) <= size[0] for row in rows(pilot))
 
 
 async def test_the_picture_shows_where_the_row_stands(make_app: MakeApp) -> None:
@@ -249,7 +248,7 @@ async def test_the_picture_shows_where_the_row_stands(make_app: MakeApp) -> None
         before = shown(pilot, "front")
         await press(pilot, "j")
         assert shown(pilot, "front") != before
-        await pilot.resize_terminal(*USUAL)
+        await resize(pilot, USUAL)
         await press(pilot, "v")
         assert "◆" in shown(pilot, "front")
         await press(pilot, "escape", "j")

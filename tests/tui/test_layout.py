@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from flow import offered, press, row, settle, shown
+from flow import offered, press, resize, row, settle, shown
 from textual import events
 
 from capacity_tui.tui.actions import PANELS
@@ -130,8 +130,7 @@ async def test_resizing_keeps_cursor_and_numbers(make_app: MakeApp) -> None:
         await settle(pilot)
         await press(pilot, "down", "down")
         for size in (TINY, WIDE, USUAL):
-            await pilot.resize_terminal(*size)
-            await settle(pilot)
+            await resize(pilot, size)
             assert "▌Micro batch" in shown(pilot, "config")
             assert max(len(line) for line in shown(pilot, "config").splitlines()) <= size[0]
 

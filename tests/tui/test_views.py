@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from fake_engine import FakeEngine
-from flow import once, plan_screen, press, row, settle, shown
+from flow import once, plan_screen, press, resize, row, settle, shown
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -195,8 +195,7 @@ async def test_a_list_stands_over_the_plan_and_outlives_resizing_and_repeated_ke
         await settle(pilot)
         await press(pilot, "enter", *"mistral")
         for size in (TINY, WIDE, USUAL):
-            await pilot.resize_terminal(*size)
-            await settle(pilot)
+            await resize(pilot, size)
         background = pilot.app.screen.styles.background
         assert background.a == 0
         await press(pilot, "enter", "enter", "enter")

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity_tui.engine.estimate import Estimate, figures_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
@@ -38,12 +39,20 @@ class SearchResult(ShownInNotebooks):
         figures: its figures by result key; where no range is known, low and high are the value itself.
         dominated_by: position among the best of one that is no worse in any of the compared figures and better in one;
             None where there is none.
+        price_source: whose price it is, with its date; empty where none is known.
     """
 
     set: Mapping[str, object]
     verdict: Verdict
     figures: Mapping[str, Interval]
     dominated_by: int | None = None
+    price_source: str = ""
+
+    @classmethod
+    def of(cls, change: Mapping[str, object], estimate: Estimate, verdict: Verdict | None = None) -> SearchResult:
+        """Return a change with what it comes to, by the verdict of its estimate or one that knows more limits."""
+        source = "" if estimate.cost.usd_per_hour is None else estimate.cost.source
+        return cls(change, verdict or estimate.verdict, figures_of(estimate), price_source=source)
 
     @property
     def fits(self) -> bool | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.estimate import estimate_resolved, figures_of, resolve_plan
+from capacity_tui.engine.estimate import estimate_resolved, resolve_plan
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags, mean
 from capacity_tui.engine.plan import edited, short_name
@@ -235,10 +235,7 @@ class TopK:
         rows = [self._estimated(change, before) for change in changes]
         compared = self._compared(rows)
         points = _points(rows, compared)
-        top = tuple(
-            SearchResult(result.set, result.verdict, result.figures, dominator(points, index))
-            for index, result in enumerate(rows)
-        )
+        top = tuple(replace(result, dominated_by=dominator(points, index)) for index, result in enumerate(rows))
         return Answer(
             evaluated=self.evaluated,
             valid=self.valid,
@@ -282,7 +279,7 @@ class TopK:
         estimate = estimate_resolved(resolved, self._catalog)
         asked = tuple(limit.constraint(estimate) for limit in self._question.limits)
         judged = replace(estimate, limits=(*estimate.limits, *asked))
-        return SearchResult(change, judged.verdict, figures_of(estimate))
+        return SearchResult.of(change, estimate, judged.verdict)
 
 
 def _count(reasons: dict[str, Rejected], more: Rejected) -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.estimate import METRICS as FIGURES
-from capacity_tui.engine.estimate import figures_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import all_fields
 from capacity_tui.engine.present import (
@@ -188,6 +187,8 @@ def _about(plan: FoundPlan, figures: Sequence[str]) -> Iterator[str]:
     yield " · ".join(f"{label} {text}" for label, text in texts if text)
     ranges = ((key, plan.figures[key]) for key in figures if key in plan.figures)
     yield " · ".join(range_text(key, one) for key, one in ranges if one.low < one.high)
+    if plan.price_source:
+        yield f"price: {plan.price_source}"
 
 
 def _set_cell(value: object) -> Cell:
@@ -268,5 +269,4 @@ def _verdict(row: ResultRow, tried: Candidate) -> Verdict:
 def _plans(tried: Candidate) -> Iterator[SearchResult]:
     """Yield what was tried as a search finds it; nothing where it cannot be estimated."""
     if tried.filled is not None:
-        estimate = tried.filled.estimate
-        yield SearchResult(tried.change, estimate.verdict, figures_of(estimate))
+        yield SearchResult.of(tried.change, tried.filled.estimate)
