@@ -1,4 +1,4 @@
-"""Time and bytes from a key that changes a value to the new numbers, and from q to the end of the program.
+"""Time and bytes from a key that changes a value to the new numbers, the memory of the screen, and from q to its end.
 
 The bytes include the explanation, which follows once the keys rest.
 Run it with ``python benchmarks/key_to_screen.py``.
@@ -15,8 +15,8 @@ from pathlib import Path
 from figures import Figure, show
 from terminal import Terminal
 
-KEYS = 30
-MEDIAN_MS, WORST_MS, BYTES, QUIT_MS = 25, 50, 4000, 100
+KEYS = 100
+MEDIAN_MS, WORST_MS, OVER_MEDIAN, BYTES, QUIT_MS, RESIDENT_MB = 25, 50, 3, 4000, 100, 110
 QUIET_SECONDS = 0.4
 OURS = "from capacity_tui.tui.app import run; run()"
 FABRIC = Path(__file__).with_name("fabric.yaml").read_text(encoding="utf-8")
@@ -41,8 +41,7 @@ def respond(terminal: Terminal, keys: bytes, rests: bool = True) -> tuple[float,
 
 
 def steps(terminal: Terminal) -> tuple[list[float], list[int]]:
-    """Return milliseconds and bytes of keys that change a value, once the plan has numbers."""
-    terminal.wait_for(b"verdict")
+    """Return milliseconds and bytes of keys that change a value, of a plan that has numbers."""
     terminal.send(b".")
     terminal.drain(1.0)
     terminal.send(b"/sequence\r")
@@ -56,7 +55,11 @@ def figures() -> Iterator[Figure]:
     with Terminal(["-c", OURS]) as terminal:
         terminal.wait_for(b"I want to")
         terminal.send(b"\x1b")
+        terminal.wait_for(b"verdict")
+        terminal.drain(1.0)
+        at_rest = terminal.resident_megabytes()
         times, sizes = steps(terminal)
+        after_keys = terminal.resident_megabytes()
         hasty = [1000 * respond(terminal, b"+" if index % 2 else b"-", rests=False)[0] for index in range(KEYS)]
         terminal.drain(1.0)
         terminal.send(b"qq")
@@ -67,14 +70,18 @@ def figures() -> Iterator[Figure]:
     yield from of_keys("key", times, sizes)
     yield Figure("the same, each key as soon as the one before is answered", statistics.median(hasty), "ms")
     yield Figure("quit", quit_ms, "ms", QUIT_MS)
+    yield Figure("memory of the screen at rest", at_rest, "MB", RESIDENT_MB)
+    yield Figure(f"memory of the screen after {KEYS} keys", after_keys, "MB", RESIDENT_MB)
     with Terminal(["-c", OF_FABRIC]) as terminal:
+        terminal.wait_for(b"verdict")
         yield from of_keys("key on 16,384 devices", *steps(terminal))
 
 
 def of_keys(what: str, times: list[float], sizes: list[int]) -> Iterator[Figure]:
     """Yield the figures of some keys."""
     yield Figure(f"{what} to new numbers, median", statistics.median(times), "ms", MEDIAN_MS)
-    yield Figure(f"{what} to new numbers, worst", max(times), "ms", WORST_MS)
+    yield Figure(f"{what} to new numbers, worst of {KEYS}", max(times), "ms", WORST_MS)
+    yield Figure(f"{what} to new numbers, worst over median", max(times) / statistics.median(times), "", OVER_MEDIAN)
     yield Figure(f"bytes of a {what} with all that follows, median", statistics.median(sizes), "B")
     yield Figure(f"bytes of a {what} with all that follows, most", max(sizes), "B", BYTES)
 

@@ -110,6 +110,12 @@ class Terminal:
             total += len(self.read(left))
         return total
 
+    def resident_megabytes(self) -> float:
+        """Return the memory that the program holds, MB."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        kibibytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:"))
+        return int(kibibytes) * 1024 / 1e6
+
     def processor_seconds(self) -> float:
         """Return the processor time the program has used."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
