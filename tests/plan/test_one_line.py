@@ -421,6 +421,8 @@ def test_what_could_be_two_things_is_asked_back(line: str, about: str) -> None:
         ("serve nemotron 3 super 120b h100", {"model.name": "nemotron-3-super-120b-a12b"}),
         ("lora flan-t5-xl 50k summarization pairs a5000", {"training.samples": 50_000}),
         ("train llama-3.1-8b 10B tokens on two DGX A100", {"hardware.devices": 16, "hardware.per_node": 8}),
+        ("lora gemma-3-12b 4k sequences", {"training.seq_len": 4096}),
+        ("train gemma-3-12b 64 sequences", {"training.global_batch": 64}),
         ("train a 400M model on 8B tokens 4090", {"training.tokens": 8 * 10**9}),
         ("train convnext-large imagenet 22k h100", {"training.samples": 14_197_122}),
         ("serve llama-4-scout 8xh200 2M token context", {"task": "infer"}),

@@ -251,6 +251,8 @@ class CountedWords:
         if amount.name == "accumulation" and value.isdigit() and self._task in (TRAIN, FINETUNE):
             self._accumulation = int(value)
             return Meaning(f"accumulation {value}")
+        if amount.thousands and value[-1] in "kK":
+            amount = vocabulary().amounts[amount.thousands]
         if amount.fewer and settings.is_sequence(value, self._task, self._values):
             amount = vocabulary().amounts[amount.fewer]
         return settings.counted(amount, value, self._task, self._model)

@@ -252,7 +252,10 @@ class NamedWords(CountedWords):
     def _is_size_of_model(self, index: int) -> bool:
         """Whether a word says once more how large the model is, as 671b behind deepseek r1."""
         text = self._tokens[index].text
-        nearby = [meaning for start, (count, meaning) in self._taken.items() if index in (start - 1, start + count)]
+        at = index + int(self._is_model_word(self._span(index + 1, 1)))  # a 1T param kimi k2
+        nearby = [
+            meaning for start, (count, meaning) in self._taken.items() if at == start - 1 or index == start + count
+        ]
         if self._is_counted(index) or not any(models.MODEL in meaning.values for meaning in nearby):
             return False
         row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))

@@ -36,6 +36,7 @@ class Amount:
         hint: what to write instead, of what is told apart by another word.
         unit: the amount whose words may stand between the number and these, or behind the number.
         billions: whether so many may be counted; elsewhere a number of billions is the size of a model.
+        thousands: the amount that a number with k counts beside these words, as in ``4k sequences``.
         described: whether a word of plain language may stand between the number and these.
         fewer: the amount that a number counts in a training which is too small to be this one.
     """
@@ -53,6 +54,7 @@ class Amount:
     billions: bool = False
     fewer: str = ""
     described: bool = False
+    thousands: str = ""
 
     @property
     def is_behind(self) -> bool:
