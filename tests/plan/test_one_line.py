@@ -415,6 +415,8 @@ def test_what_could_be_two_things_is_asked_back(line: str, about: str) -> None:
         ("train llama-2-13b 2 nodes of p5.48xlarge", {"hardware.devices": 16}),
         ("serve qwen3-32b on a 1660 super", {"hardware.name": "gtx-1660-super"}),
         ("train gru hidden 256, seq 200", {"model.spec.steps": 200}),
+        ("serve qwen3-32b h100 1.5 tok/s", {"inference.tpot_seconds": "0.6667s"}),
+        ("serve qwen3-32b h100 2.5 requests/min", {"inference.request_rate": "0.04167"}),
         ("serve qwen3-32b h100 prompt 1.2k", {"inference.prompt_tokens": 1200}),
         ("full fine-tune llama-3.1-8b 4xa6000 bs=2 per gpu", {"training.micro_batch": 2}),
         ("train llama-3.1-8b 64 nodes dgx h100", {"hardware.devices": 512, "hardware.per_node": 8}),

@@ -16,7 +16,7 @@ from capacity_tui.engine.plan.line.task_words import task_named
 from capacity_tui.engine.plan.line.tokens import Token
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
-from capacity_tui.engine.units import parse_count
+from capacity_tui.engine.units import parse_quantity
 
 _MOST_WORDS = 6
 """Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``."""
@@ -262,4 +262,4 @@ class NamedWords(CountedWords):
         total = self._catalog.architectures[row_id].params_total if row_id is not None else None
         if not total or text[-1:] not in "bBmMtT" or not settings.is_number(text):
             return False
-        return abs(parse_count(text) / total - 1) < _SAME_PARAMETERS
+        return abs(parse_quantity(text, "") / total - 1) < _SAME_PARAMETERS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -28,7 +27,7 @@ from capacity_tui.engine.plan.line.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema import Knob
-from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length
+from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length, parse_quantity
 
 SEQUENCE, TOKENS = "sequence", "tokens"
 
@@ -164,12 +163,16 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
         return _fault(f"{amount.name} of which kind?", number, amount.hint)
     if path == "":
         return Meaning(f"{amount.name} {number}: no effect on memory or time")
-    if amount.most < math.inf and task == INFER and is_number(number) and parse_count(number) > amount.most:
+    try:
+        count = parse_quantity(number, "") if is_number(number) else 0.0
+    except UnitError as error:
+        return Meaning(fault=PlanError(error.title, error.detail, error.hint))
+    if task == INFER and count > amount.most:
         return _fault(f"{amount.name} beyond {amount.most:g}", number, amount.beyond)
     if amount.per != 1 and is_number(number):
-        number = f"{parse_count(number) / amount.per:.4g}"
-    if amount.reciprocal and is_number(number) and parse_count(number) > 0:
-        number = f"{1 / parse_count(number):.4g}s"
+        number = f"{count / amount.per:.4g}"
+    if amount.reciprocal and count > 0:
+        number = f"{1 / count:.4g}s"
     if path is not None and path.startswith(OWN_PARAMETERS):
         path = path if model and path.removeprefix(OWN_PARAMETERS) in dict(_parameters(model)) else None
     if path is None:
