@@ -57,6 +57,17 @@ def test_a_python_script_that_begins_with_its_interpreter_is_no_shell_script(alo
     assert (plan.value("training.seq_len"), plan.value("training.adapter.rank")) == (4096, 32)
 
 
+def test_what_a_notebook_never_runs_does_not_count(alone):
+    text = (
+        "from unsloth import FastLanguageModel\n"
+        'model, tok = FastLanguageModel.from_pretrained(model_name="Qwen/Qwen3-4B", max_seq_length=4096)\n'
+        'if False:\n    model, tok = FastLanguageModel.from_pretrained(model_name="lora_model")\n'
+        "model = FastLanguageModel.get_peft_model(model, r=16)\n"
+    )
+    imported = alone("train.py", text)
+    assert (imported.plan.value("model.name"), imported.clashes) == ("qwen3-4b", ())
+
+
 @pytest.mark.parametrize(
     ("option", "preference"),
     [("", "dpo"), ("num_generations: 16\n", "grpo")],
@@ -137,3 +148,75 @@ def test_a_name_without_a_tag_is_what_its_library_has(alone):
     assert alone("run.sh", "ollama run llama3.1\n").plan.value("model.name") == "llama-3.1-8b"
     with pytest.raises(CapacityError):
         alone("run.sh", "vllm serve llama3.1\n")
+
+
+def test_a_recipe_named_alone_says_its_model_and_that_the_rest_is_not_known(alone):
+    imported = alone(
+        "run.sh",
+        "torchrun --nproc_per_node 8 scripts/training/run_recipe.py --recipe llama31_8b_peft_1gpu_h100_bf16_config "
+        "-tp 2 train.global_batch_size=32 train.micro_batch_size=1 dataset.seq_length=4096\n",
+    )
+    plan = imported.plan
+    assert (plan.value("model.name"), plan.value("training.method"), plan.value("parallelism.tp")) == (
+        "llama-3.1-8b",
+        "lora",
+        2,
+    )
+    assert (plan.value("training.global_batch"), plan.value("training.seq_len")) == (32, 4096)
+    assert any("recipe sets itself" in remark.why for reading in imported.readings for remark in reading.unmodelled)
+
+
+def test_a_recipe_in_python_says_the_model_that_it_loads(alone):
+    text = (
+        "from megatron.bridge import AutoBridge\ndef my_config():\n    cfg = _pretrain_common()\n"
+        '    cfg.model = AutoBridge.from_hf_pretrained("Qwen/Qwen3-8B").get_model_config()\n'
+        "    cfg.dataset.seq_length = 8192\n    cfg.model.tensor_model_parallel_size = 4\n"
+        "    cfg.train.global_batch_size = 64\n    cfg.train.micro_batch_size = 2\n    return cfg\n"
+    )
+    plan = alone("recipe.py", text).plan
+    assert [plan.value(path) for path in ("model.name", "parallelism.tp", "training.seq_len")] == ["qwen3-8b", 4, 8192]
+
+
+def test_rewarded_answers_beside_megatron_are_told_from_pretraining(alone):
+    text = (
+        f"ray job submit -- python3 train.py {MEGATRON.replace('--seq-length 4096', '')} --actor-num-nodes 1 "
+        "--actor-num-gpus-per-node 4 --rollout-batch-size 32 --n-samples-per-prompt 8 --rollout-max-response-len 8192 "
+        "--advantage-estimator grpo --tensor-model-parallel-size 2\n"
+    )
+    plan = alone("run.sh", text).plan
+    values = [plan.value(f"training.{name}") for name in ("preference", "seq_len", "global_batch", "precision")]
+    assert (values, plan.value("hardware.devices")) == (["grpo", 8192, 256, "bf16"], 4)
+    plan = alone("run.sh", text.replace("--advantage-estimator grpo", "--loss-type sft_loss")).plan
+    assert plan.value("training.preference") == "none"
+
+
+def test_commands_of_ms_swift_are_its_own(alone):
+    text = (
+        "swift sft --model Qwen/Qwen2.5-7B-Instruct --tuner_type lora --torch_dtype bfloat16 --lora_rank 16 "
+        "--per_device_train_batch_size 2 --gradient_accumulation_steps 4 --max_length 4096 --deepspeed zero3\n"
+    )
+    plan = alone("train.sh", text).plan
+    names = ("method", "adapter.rank", "micro_batch", "global_batch", "seq_len", "precision", "checkpointing")
+    assert [plan.value(f"training.{name}") for name in names] == ["lora", 16, 2, 64, 4096, "bf16", "full"]
+    assert plan.value("parallelism.zero") == 3
+    megatron = "megatron sft --load Qwen3-30B-A3B-mcore --model Qwen/Qwen3-30B-A3B --expert_model_parallel_size 8"
+    plan = alone("train.sh", f"{megatron} --global_batch_size 16 --micro_batch_size 1 --max_length 8192\n").plan
+    assert (plan.value("parallelism.ep"), plan.value("training.seq_len"), plan.task) == (8, 8192, "finetune")
+
+
+def test_a_few_options_of_other_tools_do_not_make_a_file_theirs(alone):
+    text = "policy: {model_name: Qwen/Qwen3-8B, max_total_sequence_length: 4096, train_global_batch_size: 64}\n"
+    text += "grpo: {num_prompts_per_step: 32, num_generations_per_prompt: 16}\ndata: {max_length: 4096}\n"
+    text += "resources: {accelerators: H100:8}\ncheckpointing: {enabled: true, keep_top_k: 3}\n"
+    with pytest.raises(CapacityError, match="no known tool"):
+        alone("recipe.yaml", text)
+
+
+def test_batches_that_are_counted_in_tokens_are_sequences(alone):
+    text = (
+        "from torchtitan.models.llama3.config_registry import llama3_8b\nconfig = llama3_8b()\n"
+        "config.training.max_context_length = 4096\nconfig.training.num_tokens_per_microbatch_per_dp_rank = 4 * 4096\n"
+        "config.training.num_tokens_per_train_step = 64 * 4096\n"
+    )
+    plan = alone("config.py", text).plan
+    assert [plan.value(f"training.{name}") for name in ("seq_len", "micro_batch", "global_batch")] == [4096, 4, 64]

@@ -33,6 +33,13 @@ def last_words(text):
         ("run --a 1 `# a remark` --b 2", ["run", "--a", "1", "--b", "2"]),
         ("export A=1 B=2\nrun $A$B", ["run", "12"]),
         ('M=a\nif [ "$1" = "-d" ]; then M=b; fi\nrun $M', ["run", "a"]),
+        ("N=4\nrun --n $(expr 32 / $N / 2)", ["run", "--n", "4"]),
+        ("run --port <a-port> --tp 4", ["run", "--port", "--tp", "4"]),
+        ("A=1\nL=(--f [0]*$A+[1]*$A --n 4)\nrun ${L[@]}", ["run", "--f", "[0]*1+[1]*1", "--n", "4"]),
+        (
+            'L=(--f "\'([1]*4)\'" --n 8)\nC="run ${L[@]} --z 3"\neval $C',
+            ["run", "--f", "([1]*4)", "--n", "8", "--z", "3"],
+        ),
         ("export P=<a partition, of the cluster>\nexport A=3\nrun $A", ["run", "3"]),
         (
             'IP=$(scontrol show | head -n 1)\nC="run --ip $IP --n 2"\n$C',

@@ -231,6 +231,9 @@ def _answers(settings: Settings) -> None:
     together, length = settings.count("tokens_together"), settings.count(Key.TRAINING_SEQ_LEN)
     if settings.value("tokens_fill_batches") and together and length:
         settings.derive(MICRO, max(1, together // length), f"{together} tokens in sequences of {length}")
+    of_step = settings.count("tokens_of_step")
+    if of_step and length:
+        settings.derive(GLOBAL, max(1, of_step // length), f"{of_step} tokens in sequences of {length}")
 
 
 def _batches(settings: Settings) -> None:

@@ -27,6 +27,7 @@ _ALL_LAYERS = 99
 _TAIL = re.compile(r"[-_.]gguf$", re.IGNORECASE)
 _PATTERN = re.compile(r"\[([01](?:,[01])*)\](?:\*(\d+))?")
 """A piece of a list of layers as Megatron-LM takes it, a Python expression: ``([0]*3+[1]*58)``."""
+_RECIPE = re.compile(r"(.+?)_(?:low_precision_)?(pretrain|sft|peft|finetune|lora|dora)(_.*)?_config(?:_.*)?")
 _NINE = (
     Key.PARALLELISM_PP,
     Key.PARALLELISM_TP,
@@ -221,6 +222,27 @@ def experts(value: Plain) -> object:
     return given if isinstance(given, int | float) and given > 1 else None
 
 
+def tokens_together(value: Plain) -> object:
+    """Return that a micro-batch is as many sequences as so many tokens hold."""
+    given = size(value)
+    return None if given is None else {"tokens_together": given, "tokens_fill_batches": True}
+
+
+def recipe(value: Plain) -> object:
+    """Return model, method and number type of a recipe by its name: ``llama31_8b_sft_2gpu_h100_bf16_config``."""
+    match = _RECIPE.fullmatch(str(value))
+    if match is None:
+        return None
+    method = {"peft": "lora", "lora": "lora", "dora": "dora", "sft": "full", "finetune": "full"}.get(match[2])
+    number = re.search(r"_(fp8|mxfp8|nvfp4)", match[3] or "")
+    read: dict[str, object] = {"model": match[1]}
+    if method is not None:
+        read |= {Key.TRAINING_METHOD: method, "task": "finetune"}
+    if number is not None:
+        read[Key.TRAINING_PRECISION] = "fp4" if number[1] == "nvfp4" else "fp8"
+    return read
+
+
 def training_config(value: Plain) -> object:
     """Return the nine numbers of estimate-train-time's list."""
     if not isinstance(value, list) or len(value) != len(_NINE):
@@ -357,6 +379,8 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "float8": float8,
         "expert_layers": expert_layers,
         "experts": experts,
+        "recipe": recipe,
+        "tokens_together": tokens_together,
         "training_config": training_config,
         "layers": layers,
         "served": served,

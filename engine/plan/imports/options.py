@@ -13,6 +13,8 @@ from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, tool, 
 
 _OPEN = frozenset({"auto", "null", "none", ""})
 _LONGEST = 60
+_ANY = "any"
+"""Stands among the words of an option for whatever is given."""
 _SERVED, _NOT_TRAINED = "infer", "nothing in it trains"
 
 
@@ -90,6 +92,8 @@ class _Options:
     def _known(self, option: Option, value: Plain, owner: Tool, path: KeyPath) -> None:
         place = self._document.place(*path)
         source = ImportedSetting("", None, place, shown(value), owner.id)
+        if _ANY in option.unmodelled:
+            self._reading.unmodelled.append(Remark(place, option.unmodelled[_ANY]))
         if option.tool:
             self._other_tool(option, value, path, source)
         else:
@@ -122,7 +126,7 @@ class _Options:
         Raises:
             PlanError: not allowed for the option.
         """
-        if option.values or option.unmodelled:
+        if option.values or option.unmodelled.keys() - {_ANY}:
             if option.meaning == "words":
                 words = value if isinstance(value, list) else [value]
                 return tuple(self._word(option, word, place) for word in words)

@@ -13,7 +13,7 @@ from itertools import pairwise
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
 from capacity_tui.engine.errors import DocumentError, Place
 from capacity_tui.engine.plan.imports.shell import Script
-from capacity_tui.engine.plan.imports.shell_words import Word, split_words
+from capacity_tui.engine.plan.imports.shell_words import Word, calculated, split_words
 from capacity_tui.engine.plan.imports.tools import Tool, tools
 from capacity_tui.engine.record import dataclass
 
@@ -259,9 +259,19 @@ def is_python(text: str) -> bool:
     return True
 
 
+class _Reached(ast.NodeTransformer):
+    """Leaves out what a script never does, as ``if False: model = from_pretrained("saved")`` of a notebook."""
+
+    def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt]:
+        if isinstance(node.test, ast.Constant) and not node.test.value:
+            return [self.visit(one) for one in node.orelse]
+        self.generic_visit(node)
+        return node
+
+
 def calls(text: str, name: str) -> Iterator[tuple[Document, Tool, str]]:
     """Yield the arguments of calls that a tool knows, the tool, and what is called, in the order of the script."""
-    tree = ast.parse(text)
+    tree = _Reached().visit(ast.parse(text))
     constants = dict(_constants(tree))
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     for call in sorted(nodes, key=lambda node: node.lineno):
@@ -373,7 +383,7 @@ def _literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
         return node.attr
     if isinstance(node, ast.List | ast.Tuple):
         return [_literal(element, constants) for element in node.elts]
-    value = ast.literal_eval(node)
+    value = calculated(node) if isinstance(node, ast.BinOp) else ast.literal_eval(node)
     if not isinstance(value, str | int | float | bool | list | dict | None):
         raise ValueError(type(value).__name__)
     return value

@@ -52,8 +52,14 @@ _ARGUMENT = re.compile(r"\$(?:\d|\{\d\})")
 _REMARK = re.compile(r"`\s*#[^`\n]*`")
 """Between options, where a comment would hide what follows."""
 
-_PLACEHOLDER = re.compile(r"(?<==)<[^<>()\n]*>")
-"""What a reader is to put in, as ``DATA=<path to data>``."""
+_PLACEHOLDER = re.compile(r"(?<==)<[^<>()\n]*>|(?<=\s)<[A-Za-z][\w.-]*>(?=\s)")
+"""What a reader is to put in, as ``DATA=<path to data>`` and ``--port <port>``."""
+
+_LIST = re.compile(r"\([^\s()']+\)")
+"""A Python expression in brackets, whose quotes are off before ``eval`` reads it again."""
+
+_BARE = re.compile(r"(?<=\*)\$([A-Za-z_]\w*)(?=\+)")
+"""A variable between signs of a sum, as in ``[0]*$DENSE+[1]*$REST``, which the grammar tears apart."""
 
 _SLURM: Mapping[str, tuple[str, ...]] = {
     r"--nodes[= ]|-N ?": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
@@ -143,7 +149,8 @@ class _Reader(Variables):
 
     def read(self, text: str) -> None:
         """Read a text."""
-        root = _parser().parse(_PLACEHOLDER.sub("", _REMARK.sub("", text)).encode()).root_node
+        plain = _BARE.sub(r"${\1}", _PLACEHOLDER.sub("", _REMARK.sub("", text)))
+        root = _parser().parse(plain.encode()).root_node
         broken = (
             child
             for child in _within_node(root, "ERROR")
@@ -354,7 +361,8 @@ _STATEMENTS: Mapping[str, Callable[[_Reader, Node], None]] = {
 def _inner_script(words: Sequence[Word]) -> Word | None:
     """Return the script that a shell is given as an argument; None where it is given none."""
     if words[0].text == "eval":
-        return Word(" ".join(word.text for word in words[1:]), words[0].line)
+        texts = (f"'{word.text}'" if _LIST.fullmatch(word.text) else word.text for word in words[1:])
+        return Word(" ".join(texts), words[0].line)
     shell = next((at for at, word in enumerate(words) if word.text.rpartition("/")[2] in _SHELLS), None)
     if shell is None:
         return None

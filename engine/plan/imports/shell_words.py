@@ -29,6 +29,9 @@ _NAME = re.compile(r"\$\{?(\w+|[@*])(?:\[[@*]\])?\}?")
 _BLANK = re.compile(r"(?:\s|\\\n)+")
 """Before a variable in quotes, which the grammar counts to the variable."""
 
+_EXPR = re.compile(r"\$\(\s*expr\s+([^()`]+)\)")
+"""A sum that a program calculates: ``$(expr 32 / $N)``."""
+
 _PART = re.compile(r"(?:\$\([^()]*\)|\S)+")
 """A word of a text; what a program prints, as ``$(hostname -i)``, is one."""
 
@@ -82,6 +85,9 @@ class Variables:
             source = "".join(joined(self.words(child, is_split=False)) for child in node.children)
         elif kind == "arithmetic_expansion":
             source = self._number(source)
+        elif sum_of_words := _EXPR.fullmatch(source):
+            number = self._number(f"$(({sum_of_words[1]}))")
+            source = number if number.isdigit() else source
         elif kind in {"raw_string", "ansi_c_string"}:
             return [Word(source.removeprefix("$")[1:-1], self.line(node), True)]
         else:
@@ -126,7 +132,7 @@ class Variables:
         """Return the value of whole numbers and variables, as ``$((NODES * 8))``; the text where it has none."""
         inner = re.sub(r"\$?\{?([A-Za-z_]\w*)\}?", lambda match: joined(self.values.get(match[1], ())), source[3:-2])
         try:
-            return str(_calculated(ast.parse(inner.strip(), mode="eval").body))
+            return str(calculated(ast.parse(inner.strip(), mode="eval").body))
         except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
             return source
 
@@ -135,7 +141,7 @@ class Variables:
         return self.only_line or self.first_line + node.start_point.row + 1
 
 
-def _calculated(node: ast.expr) -> int:
+def calculated(node: ast.expr) -> int:
     """Return the value of an expression of whole numbers.
 
     Raises:
@@ -144,7 +150,7 @@ def _calculated(node: ast.expr) -> int:
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return node.value
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        return _OPERATORS[type(node.op)](_calculated(node.left), _calculated(node.right))
+        return _OPERATORS[type(node.op)](calculated(node.left), calculated(node.right))
     raise ValueError(ast.dump(node)[:60])
 
 

@@ -290,7 +290,8 @@ def _readings(document: Document) -> list[Reading]:
         return [reading, *_run_by(reading, document)]
     data = document.data if isinstance(document.data, dict) else {}
     sections = [(key, section_owner) for key, value in data.items() if (section_owner := tool_of(value)) is not None]
-    if not sections:
+    known = sum(len(list(_options({key: data[key]}))) for key, _ in sections)
+    if known * _LEAST_KNOWN < len(list(_options(data))) or not sections:
         what = "empty" if document.data in (None, {}) else "of no known tool"
         raise PlanError(what, hint=f"known: {known_tools()}", place=Place(document.file))
     read = [read_document(document, owner, (key,)) for key, owner in sections]
