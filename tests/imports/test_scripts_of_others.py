@@ -124,6 +124,11 @@ def test_layers_with_experts_are_read_as_the_list_that_they_are(alone, layers: s
     assert (spec.get("first_dense_layers", 0), spec.get("moe_every", 1)) == expected
 
 
+def test_a_list_of_more_layers_than_any_model_has_is_refused(alone):
+    with pytest.raises(CapacityError, match="moe-layer-freq"):
+        alone("run.sh", f"python pretrain_gpt.py {MEGATRON} --num-experts 4 --moe-layer-freq '[1]*9999999999'\n")
+
+
 def test_experts_of_neox_count(alone):
     text = "num_layers: 4\nhidden_size: 256\nnum_attention_heads: 4\nseq_length: 1024\npipe_parallel_size: 1\n"
     text += "model_parallel_size: 1\ntrain_micro_batch_size_per_gpu: 4\nmoe_num_experts: 8\n"
@@ -220,3 +225,11 @@ def test_batches_that_are_counted_in_tokens_are_sequences(alone):
     )
     plan = alone("config.py", text).plan
     assert [plan.value(f"training.{name}") for name in ("seq_len", "micro_batch", "global_batch")] == [4096, 4, 64]
+
+
+@pytest.mark.parametrize("terms", [" + ".join(["1"] * 900), "4 // 0", "8 * 512"])
+def test_a_sum_of_any_length_is_no_mistake(alone, terms: str):
+    text = f"from trl import SFTConfig\nargs = SFTConfig(max_length={terms}, per_device_train_batch_size=2)\n"
+    plan = alone("train.py", text).plan
+    assert plan.value("training.micro_batch") == 2
+    assert terms != "8 * 512" or plan.value("training.seq_len") == 4096

@@ -25,7 +25,7 @@ _EMBEDDINGS = {"embed_tokens", "lm_head"}
 _ALL_LAYERS = 99
 """What people write for all layers, whatever the model has."""
 _TAIL = re.compile(r"[-_.]gguf$", re.IGNORECASE)
-_PATTERN = re.compile(r"\[([01](?:,[01])*)\](?:\*(\d+))?")
+_PATTERN = re.compile(r"\[([01](?:,[01]){,999})\](?:\*(\d{1,4}))?")
 """A piece of a list of layers as Megatron-LM takes it, a Python expression: ``([0]*3+[1]*58)``."""
 _RECIPE = re.compile(r"(.+?)_(?:low_precision_)?(pretrain|sft|peft|finetune|lora|dora)(_.*)?_config(?:_.*)?")
 _NINE = (

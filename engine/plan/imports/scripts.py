@@ -271,7 +271,9 @@ class _Reached(ast.NodeTransformer):
 
 def calls(text: str, name: str) -> Iterator[tuple[Document, Tool, str]]:
     """Yield the arguments of calls that a tool knows, the tool, and what is called, in the order of the script."""
-    tree = _Reached().visit(ast.parse(text))
+    tree = ast.parse(text)
+    with suppress(RecursionError):
+        tree = _Reached().visit(tree)
     constants = dict(_constants(tree))
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     for call in sorted(nodes, key=lambda node: node.lineno):

@@ -6,6 +6,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.record import dataclass
@@ -150,8 +151,9 @@ def calculated(node: ast.expr) -> int:
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return node.value
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        return _OPERATORS[type(node.op)](calculated(node.left), calculated(node.right))
-    raise ValueError(ast.dump(node)[:60])
+        with suppress(ZeroDivisionError, RecursionError):
+            return _OPERATORS[type(node.op)](calculated(node.left), calculated(node.right))
+    raise ValueError(type(node).__name__)
 
 
 def _parts(word: Word, is_split: bool) -> Iterator[Word]:
