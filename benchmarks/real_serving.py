@@ -1,132 +1,75 @@
-"""Predict prefill and decode of a small Llama on this CPU from samples alone, then generate with transformers.
+"""Predict generation with Transformers on this processor blind, then generate.
 
-Prints predicted and measured time to first token and time per output token. Needs ``torch`` and ``transformers``.
-Everything runs on one core; the processor time of the same work is what an undisturbed core would take.
+    python -m benchmarks.real_serving
+
+Needs torch and transformers. As ``real_training``: one core, one thread, the processor's time, random weights.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
 import tempfile
 import time
-from statistics import median
+from pathlib import Path
 
-TARGETS = {"time to first token": 0.18, "time per output token": 0.12}
-SIZES = {"layers": 8, "hidden": 512, "heads": 8, "kv_heads": 4, "head_dim": 64, "ffn": 1408, "vocab": 16000}
-PROMPT, OUTPUT = 256, 32
-BATCHES = (1, 4)
+from benchmarks.real_training import compare, language_model, one_core, peak_mib
+
+OUTPUT, REPEATS = 32, 3
+
+
+def generation(model: str, batch: int, prompt: int) -> dict[str, object]:
+    """Return the plan of generating for a batch."""
+    section = {
+        "prompt_tokens": prompt, "output_tokens": OUTPUT, "batch": batch, "weights": "fp32", "kv_cache": "fp32",
+        "engine": "transformers",
+    }  # fmt: skip
+    return {"task": "infer", "model": {"name": model}, "inference": section, "hardware": {"name": "detected"}}
+
+
+GENERATIONS = {
+    f"{model} {batch} x {prompt}": generation(model, batch, prompt)
+    for model, batch, prompt in (
+        ("gpt2-small", 1, 64), ("gpt2-small", 1, 512), ("gpt2-small", 4, 512), ("smollm2-135m", 1, 512),
+        ("smollm2-135m", 4, 64), ("smollm2-135m", 4, 512), ("pythia-160m", 1, 64),
+    )
+}  # fmt: skip
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--repeats", type=int, default=5)
-    arguments.add_argument("--serve", type=int, help=argparse.SUPPRESS)
+    """Predict, generate and compare."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--folder", type=Path, help="where predictions and measurements go")
+    arguments.add_argument("--one", help=argparse.SUPPRESS)
     given = arguments.parse_args()
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    os.environ["OMP_NUM_THREADS"] = "1"
-    if given.serve:
-        print(json.dumps(served(given.serve, given.repeats)))
+    one_core()
+    if given.one:
+        print(json.dumps(generated(GENERATIONS[given.one])))
         return
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["CAPACITY_TUI_DATA"] = folder
-        guesses = {"catalogue alone": predictions()}
-        program("sample", "kernels", "--quick", "--device", "cpu")
-        program("calibrate", "--device", "cpu")
-        guesses["samples"] = predictions()
-    measured = {batch: measure(batch, given.repeats) for batch in BATCHES}
-    for name, guess in guesses.items():
-        print(f"\n{name}: {guess[BATCHES[0]]['calibration']}")
-        for batch in BATCHES:
-            report(batch, guess[batch]["figures"], measured[batch])
+    folder = given.folder or Path(tempfile.mkdtemp(prefix="real-"))
+    compare(GENERATIONS, folder, "benchmarks.real_serving", ("ttft", "tpot", "MiB"))
 
 
-def program(*words: str) -> None:
-    subprocess.run([sys.executable, "-m", "capacity_tui.tui", *words], check=True, stderr=subprocess.DEVNULL)
-
-
-def predictions() -> dict[int, dict]:
-    from capacity_tui.engine.machine import detect
-    from capacity_tui.engine.plan.files import plan_from_data
-    from capacity_tui.engine.solve import answer
-
-    machine = detect()
-    found = {}
-    for batch in BATCHES:
-        estimate = answer(plan_from_data(plan(batch)), machine).estimate
-        speed = estimate.computation.infer
-        figures = {
-            "time to first token": speed.time_to_first_token_seconds,
-            "time per output token": speed.time_per_output_token_seconds,
-        }
-        found[batch] = {
-            "calibration": estimate.basis.calibration,
-            "figures": {name: (float(each.value), float(each.low), float(each.high)) for name, each in figures.items()},
-        }
-    return found
-
-
-def plan(batch: int) -> dict[str, object]:
-    return {
-        "task": "infer",
-        "model": {"name": "transformer_decoder", "spec": {**SIZES, "gated": True, "tied_embeddings": False}},
-        "inference": {
-            "prompt_tokens": PROMPT, "output_tokens": OUTPUT, "batch": batch, "weights": "fp32", "kv_cache": "fp32",
-            "engine": "transformers",
-        },
-        "hardware": {"name": "detected"},
-    }  # fmt: skip
-
-
-def measure(batch: int, repeats: int) -> dict[str, float]:
-    command = [sys.executable, __file__, "--serve", str(batch), "--repeats", str(repeats)]
-    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return json.loads(told.splitlines()[-1])
-
-
-def report(batch: int, figures: dict[str, tuple[float, float, float]], measured: dict[str, float]) -> None:
-    for name, (value, low, high) in figures.items():
-        for clock in ("wall", "processor"):
-            truth = measured[f"{name}, {clock}"]
-            error = value / truth - 1
-            held = "inside" if low <= truth <= high else "outside"
-            print(
-                f"  batch {batch}, {name:22s} predicted {1e3 * value:8.1f} ms ({1e3 * low:.1f}-{1e3 * high:.1f})  "
-                f"{clock} {1e3 * truth:8.1f} ms  error {error:+6.1%}, {held}; target {TARGETS[name]:.0%}"
-            )
-
-
-def served(batch: int, repeats: int) -> dict[str, float]:
-    """Generate with random weights, and return the median seconds of a prompt and of a further token."""
+def generated(plan: dict) -> dict[str, float]:
+    """Return the seconds of a prompt and of a further token, the fastest of some, and the process's peak."""
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    config = LlamaConfig(
-        hidden_size=SIZES["hidden"], intermediate_size=SIZES["ffn"], num_hidden_layers=SIZES["layers"],
-        num_attention_heads=SIZES["heads"], num_key_value_heads=SIZES["kv_heads"], vocab_size=SIZES["vocab"],
-        tie_word_embeddings=False, eos_token_id=None,
-    )  # fmt: skip
-    model = LlamaForCausalLM(config).eval()
-    prompt = torch.randint(SIZES["vocab"], (batch, PROMPT))
+    section = plan["inference"]
+    model = language_model(plan["model"]["name"]).eval()
+    model.generation_config.eos_token_id = None
+    prompt = torch.randint(30000, (section["batch"], section["prompt_tokens"]))
 
-    def seconds(tokens: int) -> dict[str, float]:
-        wall, busy = time.perf_counter(), time.process_time()
+    def seconds(tokens: int) -> float:
+        begun = time.process_time()
         model.generate(prompt, max_new_tokens=tokens, min_new_tokens=tokens, do_sample=False)
-        return {"wall": time.perf_counter() - wall, "processor": time.process_time() - busy}
+        return time.process_time() - begun
 
     seconds(2)
-    found = {}
-    for clock in ("wall", "processor"):
-        first = median(seconds(1)[clock] for _ in range(repeats))
-        whole = median(seconds(OUTPUT)[clock] for _ in range(repeats))
-        found[f"time to first token, {clock}"] = first
-        found[f"time per output token, {clock}"] = (whole - first) / (OUTPUT - 1)
-    return found
+    first = min(seconds(1) for _ in range(REPEATS))
+    whole = min(seconds(OUTPUT) for _ in range(REPEATS))
+    return {"ttft": first, "tpot": (whole - first) / (OUTPUT - 1), "MiB": peak_mib()}
 
 
 if __name__ == "__main__":

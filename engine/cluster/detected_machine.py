@@ -141,7 +141,7 @@ def _row_device(row: Processor, machine: Machine, catalog: Catalog) -> Device:
         provenance = socket.known["bandwidth"]
         return device.with_bandwidth(socket.bandwidth * around, provenance).with_provenance(provenance, "tdp_watts")
     provenance = Provenance("assumed", f"{usable:g} of {cores * sockets:g} cores' share of {row.name}")
-    drawn, why = _drawn(socket.bandwidth * sockets, share / sockets, usable, catalog)
+    drawn, why = _drawn(socket.bandwidth * sockets, share / sockets, usable, row.vendor, catalog)
     bandwidth = Provenance("assumed", why) if why else provenance
     return device.with_bandwidth(drawn, bandwidth).with_provenance(provenance, "tdp_watts")
 
@@ -163,7 +163,7 @@ def _concluded(machine: Machine, catalog: Catalog) -> Device:
     words += f", {' and '.join(unknown)} not reported" if unknown else ""
     by_core = row.segment == SERVER
     share = usable / float(relative.units)
-    drawn, why = _drawn(relative.bandwidth, share, usable, catalog) if by_core else (relative.bandwidth, "")
+    drawn, why = _drawn(relative.bandwidth, share, usable, row.vendor, catalog) if by_core else (relative.bandwidth, "")
     source = why or f"as {row.name} has {'for each core' if by_core else 'it'}"
     device = replace(
         relative,
@@ -176,12 +176,13 @@ def _concluded(machine: Machine, catalog: Catalog) -> Device:
     return device.with_bandwidth(drawn, Provenance("assumed", source))
 
 
-def _drawn(whole: Number, share: float, cores: float, catalog: Catalog) -> tuple[Number, str]:
+def _drawn(whole: Number, share: float, cores: float, vendor: str, catalog: Catalog) -> tuple[Number, str]:
     """Return the bandwidth that some cores of a server draw, and why that is more than their share; empty where not.
 
     Cores that others leave alone draw what they can keep in flight, which is several times their share.
     """
-    per_core = catalog.assumptions["cpu-core-bandwidth"].value
+    common = catalog.assumptions["cpu-core-bandwidth"]
+    per_core = catalog.assumptions.get(f"cpu-core-bandwidth-{vendor.lower()}", common).value
     share_watts = min(float(whole), cores * per_core * 1e9)
     if share_watts <= float(whole) * share:
         return whole * share, ""

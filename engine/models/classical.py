@@ -77,7 +77,7 @@ class LogisticRegressionNewton(ClassicalSpec):
 
     iterations: Annotated[
         Size, Knob("Iterations", "integer", "algorithm", "", 1, 10_000, help="Newton steps until it converges")
-    ] = 10
+    ] = 7
 
 
 class LogisticRegressionSGD(ClassicalSpec):

@@ -62,3 +62,24 @@ def test_a_process_takes_what_its_libraries_take() -> None:
         for name in ("ddp", "transformers")
     ]
     assert on_gpus[0] == pytest.approx(on_gpus[1])
+
+
+def token(batch: int, prompt: int, model: str = "gpt2", hardware: str = PROCESSOR) -> float:
+    section = {"prompt_tokens": prompt, "output_tokens": 32, "batch": batch, "weights": "fp32", "kv_cache": "fp32"}
+    plan = {"task": "infer", "model": {"name": model}, "inference": {**section, "engine": "transformers"}}
+    estimate = answer(plan_from_data({**plan, "hardware": {"name": hardware}}), None, load_catalog()).estimate
+    assert estimate.computation.infer is not None
+    seconds = estimate.computation.infer.time_per_output_token_seconds
+    assert seconds is not None
+    return float(seconds.value)
+
+
+def test_a_long_cache_is_read_as_fast_as_weights() -> None:
+    # 498 MB of weights; 150 tokens of 4 sequences, 512 more of one, and their copies, take less than as much again.
+    assert token(1, 64) < token(1, 576) < 1.3 * token(1, 64)
+
+
+def test_a_few_rows_take_longer_than_one_as_weights_are_copied_into_blocks() -> None:
+    one, two, four = (token(batch, 16, hardware="cpu-4c-2.5ghz-basic") for batch in (1, 2, 4))
+    assert two > 1.1 * one
+    assert four < 1.5 * two

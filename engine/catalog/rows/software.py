@@ -286,6 +286,7 @@ class WeightKernel(Row):
     unit_gbs: PositiveFloat | None = Field(None, description="most that one unit of the device streams, GB/s")
     unpack_flops: NonNegativeFloat = Field(0.0, description="operations that unpack one weight, at the fp32 peak")
     unpack_rows: PositiveInt | None = Field(None, description="rows from which weights are unpacked to memory first")
+    half_rows: NonNegativeFloat = Field(0.0, description="rows at which half of the matrix rate is reached")
     launches: NonNegativeFloat = Field(0.0, description="further launches of each product")
     half_accumulation: PositiveFloat | None = Field(
         None, description="tensor rate with 16-bit accumulation over the fp32 vector rate, where it is used"

@@ -81,6 +81,7 @@ def orthogonal_factorization(spec: LinearRegressionQR, rates: Rates) -> Fit:
         operators=(
             centred_copy(spec, rates),
             rates.product("QR factorization", short, short, long, kernel="qr", work=1.0 - short / (3.0 * long)),
+            rates.panels("panels of the factorization", long, short),
             rates.product("singular values of the triangle", short, short, short, kernel="bidiagonal", work=4.0 / 3.0),
         ),
         memory=memory_parts(
@@ -291,6 +292,8 @@ def _full(spec: PCA, rates: Rates) -> tuple[tuple[Operator, ...], Number]:
     kernels = (
         centred_copy(spec, rates),
         rates.product("QR factorization and its Q", short, short, long, kernel="qr", work=2.0),
+        rates.panels("panels of the factorization", long, short),
+        rates.panels("panels of its Q", long, short),
         rates.product("singular value decomposition", short, short, short, kernel="svd", work=4.5),
         rates.product("left singular vectors", long, short, short),
     )

@@ -46,6 +46,26 @@ def missed_share(held: Number, cache: Number) -> Number:
     return np.maximum(0.0, 1.0 - cache / held)
 
 
+@equation(
+    "bytes = passes · block · data · missed, block = min(panel, columns)",
+    unit="B",
+    source="LAPACK geqr2, orgqr: for each column of a panel its rest, half of it on average, is read twice and written",
+    units={"data": "B"},
+    origins={"missed": "missed_share"},
+)
+def panel_bytes(data: Number, columns: Number, panel: Number, passes: Number, missed: Number) -> Number:
+    """Bytes that the panels of an orthogonal factorization move between caches and memory.
+
+    Args:
+        data: bytes of the matrix.
+        columns: columns of the matrix.
+        panel: columns that are factorized one by one before the others follow as products.
+        passes: times that a panel is read and written for each of its columns.
+        missed: share of a panel that caches do not hold.
+    """
+    return passes * np.minimum(panel, columns) * data * missed
+
+
 @equation("workers = 1 / (serial + (1 - serial) / cores)", unit="cores", source="Amdahl 1967; serial share as measured")
 def effective_cores(cores: Number, serial: Number) -> Number:
     """Cores' worth of speed that several cores give.
@@ -71,6 +91,8 @@ class Rates:
         workers: cores' worth of speed in the algorithm's own loops.
         fill: waves of tiles lost to the last, partly filled one.
         half_sizes: sizes at which the kernels of all algorithms reach half their rate.
+        panel: columns that orthogonal factorizations work on one by one.
+        panel_passes: times that a panel is read and written for each of its columns.
         cache: bytes that one core finds in its caches.
         sparse_slowdown: time of a multiplication of sparse operands over that of dense ones.
     """
@@ -84,6 +106,8 @@ class Rates:
     workers: Number
     fill: Number
     half_sizes: Mapping[str, Number]
+    panel: Number
+    panel_passes: Number
     cache: Number
     sparse_slowdown: Number
 
@@ -133,6 +157,12 @@ class Rates:
         rate = flops * self.workers / (self.row.nanoseconds[kind] * NANO)
         return Operator(name, "compute", "step", "layer", flops * number, 0.0, rate, self.bandwidth, count)
 
+    def panels(self, name: str, long: Number, short: Number) -> Operator:
+        """Return what panels of a tall matrix's factorization move, beyond the products that follow each of them."""
+        column = long * self.element_bytes
+        missed = missed_share(column * np.minimum(self.panel, short), self.cache)
+        return self.stream(name, panel_bytes(column * short, short, self.panel, self.panel_passes, missed))
+
     def misses(self, rows: Number, held: Number, *, count: Number = 1.0) -> Operator:
         """Return the waits for memory of visits to rows in random order, ``held`` bytes in all."""
         missed = rows * missed_share(held, self.cache)
@@ -162,6 +192,8 @@ def rates_of(device: Device, row: Algorithm, common: Algorithm, precision: str, 
         workers=effective_cores(used, row.serial) if on_cpu else used * common.ratios["multiprocessor"],
         fill=device.efficiency.wave_fill,
         half_sizes=common.half_sizes,
+        panel=common.ratios["panel"],
+        panel_passes=common.passes["panel"],
         cache=common.bytes["cache"],
         sparse_slowdown=common.ratios["sparse_slowdown"],
     )

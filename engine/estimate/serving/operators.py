@@ -124,6 +124,24 @@ def weight_bandwidth(
     return np.minimum(np.minimum(memory * stream * share, units * unit), unpacked)
 
 
+@equation(
+    "few = rate · rows / (rows + half) if rows > 1 else rate",
+    unit="FLOP/s",
+    source="weight_kernels.yaml: libraries of processors copy weights into blocks first, but for vectors",
+    units={"rate": "FLOP/s"},
+    origins={"rate": "gemm_rate"},
+)
+def rate_of_rows(rate: Number, rows: Number, half: Number) -> Number:
+    """FLOP/s of a product of ``rows`` rows with weights that are copied first.
+
+    Args:
+        rate: of one with many rows, FLOP/s.
+        rows: rows.
+        half: rows at which half the rate is reached.
+    """
+    return rate * where(rows > 1, rows / (rows + half), 1.0)
+
+
 def prefill_pass(run: ServingRun, rows: Number) -> Pass:
     """One forward pass over ``rows`` tokens of prompts."""
     kernels = run.kernels
@@ -260,6 +278,8 @@ def _operator(run: ServingRun, product: Product, kernel: Reading, element_bytes:
     traffic = product.groups * (
         product.weights * element_bytes + product.rows * (inner + outputs) * run.numerics.element_bytes
     )
+    if any_true(kernel.half_rows > 0):
+        rate = rate_of_rows(rate, product.rows, kernel.half_rows)
     flops = 2.0 * product.rows * product.weights * product.groups
     unpacked = element_bytes * kernels.vector_peak / np.maximum(kernel.unpack_flops, TINY)
     bandwidth = weight_bandwidth(device.bandwidth, reach.stream, read, device.units, kernel.unit_bandwidth, unpacked)

@@ -213,6 +213,7 @@ def reading(kernel: WeightKernel, packed: float) -> Reading:
         unit_bandwidth=np.inf if kernel.unit_gbs is None else kernel.unit_gbs * GIGA,
         unpack_flops=kernel.unpack_flops * packed,
         unpack_rows=float(kernel.unpack_rows or np.inf) if packed else np.inf,
+        half_rows=kernel.half_rows,
         launches=kernel.launches,
     )
 

@@ -176,6 +176,7 @@ class Reading:
     unit_bandwidth: Number
     unpack_flops: Number
     unpack_rows: Number
+    half_rows: Number
     launches: Number
 
 
