@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -55,3 +56,12 @@ def test_modules_by_the_names_of_the_documents_run_what_was_written_for_those(
         [sys.executable, "config_viewer.py"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert "workloads known" in viewer.stdout
+
+
+def test_every_file_is_written_for_one_who_reads_the_first_line_only(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "capacity_tui.tui", "examples", "--write", str(tmp_path / "plans")]
+    reads, writes = os.pipe()
+    os.close(reads)
+    subprocess.run(words, stderr=writes, stdout=subprocess.DEVNULL, timeout=60, check=False)
+    os.close(writes)
+    assert len(list((tmp_path / "plans").iterdir())) == len(example_names())

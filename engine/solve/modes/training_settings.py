@@ -222,7 +222,13 @@ class Search:
     ) -> Reasons:
         """Say why each value was chosen, with the figures that decided."""
         limit = budget_text(self.mode, space.resolved.cluster)
-        verdict = f"fastest of {format_number(tried)} settings that stay within {limit}: {reached}"
+        verdict = f"fastest of {format_number(tried)} settings that stay within {limit}"
+        low, high = self.mode.batch_range
+        if Key.TRAINING_MICRO_BATCH in wanted and high is None:
+            verdict = f"within {100 * BATCH_WORTH:g} % of the {verdict}"
+        elif Key.TRAINING_MICRO_BATCH in wanted and low is not None and low > 1:
+            verdict += f", a micro-batch of {low:g} being worth {100 * BATCH_WORTH:g} %"
+        verdict += f": {reached}"
         if not inside:
             least = f"the fastest of those that need least: {reached}"
             verdict = f"none of {format_number(tried)} settings stays inside {limit}; {least}"

@@ -74,6 +74,7 @@ def export(
         make_folder(folder)
         for name, text in files.items():
             write_atomically(folder / name, text, overwrite=force)
+        for name in files:
             tell(f"wrote {folder / name}")
     elif output.is_data:
         output.data(dict(files))

@@ -211,13 +211,16 @@ def _write_all(folder: Path, texts: Mapping[str, str], force: bool) -> None:
     from capacity_tui.engine.files import make_folder, write_atomically
 
     make_folder(folder)
+    lines: list[str] = []
     for name, text in texts.items():
         path = folder / name
         if path.exists() and not force:
-            tell(f"kept {path}: it is there already; --force replaces it")
+            lines.append(f"kept {path}: it is there already; --force replaces it")
             continue
         write_atomically(path, text, overwrite=force)
-        tell(f"wrote {path}")
+        lines.append(f"wrote {path}")
+    for line in lines:  # afterwards: who reads only the first lines still gets every file
+        tell(line)
 
 
 _NOTHING = "no plans are saved yet; `w` on the screen saves one"
