@@ -1,7 +1,6 @@
 """Trainers of others under guard, on tiny models: killed, and taken up again from their own checkpoints.
 
-They run where transformers and accelerate are installed beside torch; CAPACITY_TEST_TRAINERS names another Python that
-has them.
+Each runs where its packages are installed beside torch; CAPACITY_TEST_TRAINERS names another Python that has them.
 """
 
 from __future__ import annotations
@@ -19,7 +18,12 @@ from capacity_tui.engine.runs.guard.failures import Kernel, KernelWatch
 from capacity_tui.engine.solve import answer
 
 PYTHON = os.environ.get("CAPACITY_TEST_TRAINERS", sys.executable)
-PROGRAM = Path(__file__).with_name("tiny_trainer.py")
+# What each program imports, and how the checkpoint of its fourth step is called.
+PROGRAMS = {
+    "tiny_trainer.py": ("accelerate, torch, transformers", "checkpoint-4"),
+    "tiny_trl.py": ("datasets, torch, transformers, trl", "checkpoint-4"),
+    "tiny_lightning.py": ("lightning, torch", "epoch=0-step=4.ckpt"),
+}
 PLAN = """
 task: train
 model: {name: transformer_decoder, spec: {layers: 2, hidden: 32, heads: 2, vocab: 64}}
@@ -30,24 +34,20 @@ recovery: {max_restarts: 2, killed: restart}
 """
 
 
-@pytest.fixture
-def trainer():
-    """Skip where the Trainer of Transformers is not installed."""
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    code = "import accelerate, torch, transformers"
-    if subprocess.run([PYTHON, "-c", code], capture_output=True, check=False, env=environment).returncode:
-        pytest.skip("transformers and accelerate are not installed")
-
-
-@pytest.mark.usefixtures("trainer")
-def test_a_killed_trainer_goes_on_from_its_own_checkpoint(tmp_path, monkeypatch):
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_killed_trainer_goes_on_from_its_own_checkpoint(program, tmp_path, monkeypatch):
+    packages, checkpoint = PROGRAMS[program]
+    modules = " and ".join(f"importlib.util.find_spec('{name}')" for name in packages.split(", "))
+    asked = [PYTHON, "-c", f"import importlib.util, sys; sys.exit(not ({modules}))"]
+    if subprocess.run(asked, capture_output=True, check=False).returncode:
+        pytest.skip(f"not all of {packages} are installed")
     monkeypatch.setenv("CAPACITY_TUI_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr(KernelWatch, "report", lambda _: Kernel(oom_kills=0))
     monkeypatch.chdir(tmp_path)
     told, entries = [], []
     listeners = Listeners(told.append, lambda _, __: None, lambda _, __: None, entries.append)
-    words = [PYTHON, str(PROGRAM), "out", "{run.attempt}", "{run.checkpoint}"]
+    words = [PYTHON, str(Path(__file__).with_name(program)), "out", "{run.attempt}", "{run.checkpoint}"]
     estimated = answer(plan_from_text(PLAN, "plan.yaml"))
     order = new_order(words, estimated.plan, checkpoints=Path("out"))
     assert begin(order, estimated, listeners).run() == 0
@@ -55,7 +55,7 @@ def test_a_killed_trainer_goes_on_from_its_own_checkpoint(tmp_path, monkeypatch)
     assert kinds == ["killed"]
     first, second = (event for event in told if event["event"] == "started")
     assert first["checkpoint"] is None
-    assert second["checkpoint"].endswith("checkpoint-4")
+    assert second["checkpoint"].endswith(checkpoint)
     (entry,) = entries
     assert entry.details["restarts"] == 1
     assert entry.details["exit_code"] == 0
