@@ -157,7 +157,8 @@ def prefill_pass(run: ServingRun, rows: Number) -> Pass:
     kernel = kernels.attention
     half = kernel.half * (1.0 if causal else kernel.unmasked)
     peak, reach = kernels.attention_peak * device.clock, kernel.reach * run.runtime.attention_prefill
-    rate = attention_rate(run.prompt, shape.head_dim, peak, reach, half, kernel.width)
+    # Tiles are of the tokens that attend: few behind a cached prefix fill them no better than a short prompt does.
+    rate = attention_rate(run.fresh, shape.head_dim, peak, reach, half, kernel.width)
     moved = (
         prompts * (2.0 * cache_elements(shape, run.prompt) - cache_elements(shape, cached)) * run.numerics.cache_bytes
     )
