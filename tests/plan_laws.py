@@ -18,6 +18,8 @@ from capacity_tui.engine.verdict import Holds, Verdict
 # Share by which sums may differ that are added up in another order.
 ROUNDING = 1e-9
 HIGH = 90.0
+# Convolutions of networks, by Lavin and Gray's algorithm, take that many fewer products than operations are counted.
+FEWER_PRODUCTS = 1.49
 HOUR = 3600.0
 NO_NUMBER = re.compile(r"(?<![\w.-])[+-]?(inf|nan)(?![\w-])")
 INFER = "computation.infer."
@@ -61,7 +63,7 @@ def _figures(estimate: Estimate) -> Iterator[str]:
         if found.value is None and not found.absence:
             yield f"{key} is absent for no reason"
     utilization = figures_of(estimate).get("computation.mfu")
-    if utilization is not None and utilization.high > 1.0:
+    if utilization is not None and utilization.high > (1.0 if estimate.model is not None else FEWER_PRODUCTS):
         yield f"model FLOPs utilization of {utilization.value:.0%}, up to {utilization.high:.0%}"
 
 

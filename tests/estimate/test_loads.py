@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from plans import SERVING, plan_of
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Estimate, estimate_plan, resolve_plan
 from capacity_tui.engine.estimate.result import InferenceSpeed
 from capacity_tui.engine.estimate.serving import serving_run
@@ -219,3 +220,25 @@ def test_a_high_percentile_is_less_sure_than_the_median_and_a_batch_surer_than_a
     batch = speed_of(batch=8).time_to_first_token_seconds
     assert widths(99)[0] > widths(50)[0] > float(batch.high / batch.low)
     assert widths(99)[1] > widths(50)[1]
+
+
+def test_a_spread_that_no_lengths_have_is_refused() -> None:
+    with pytest.raises(PlanError, match="at least 1 token"):
+        estimate_of(prompt_tokens=1, prompt_tokens_stddev=5.0, request_rate=1.0)
+    with pytest.raises(PlanError, match=r"inference\.output_tokens_stddev"):
+        estimate_of(output_tokens=10, output_tokens_stddev=4000.0, request_rate=1.0)
+    assert estimate_of(prompt_tokens=100, prompt_tokens_stddev=100.0, request_rate=1.0).fits
+
+
+@FEW
+@given(st.integers(1, 64), st.floats(0.0, 0.95), st.sampled_from([1, 4]))
+def test_twice_the_prompt_never_answers_sooner(prompt: int, cached: float, stages: int) -> None:
+    def first(tokens: int) -> float:
+        changes = {"prompt_tokens": tokens, "prefix_cache_hit_rate": cached, "batch": 512, "engine": "llamacpp"}
+        wanted = {f"inference.{name}": value for name, value in changes.items()}
+        plan = plan_of(SERVING, {**wanted, "hardware.devices": stages, "parallelism.pp": stages, "parallelism.tp": 1})
+        speed = estimate_plan(plan).estimate.computation.infer
+        assert speed is not None
+        return float(speed.time_to_first_token_seconds.value)
+
+    assert first(2 * prompt) >= first(prompt) * (1 - 1e-9)

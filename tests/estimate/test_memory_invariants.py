@@ -255,6 +255,8 @@ def test_serving_over_twice_the_devices_never_needs_more_each(data: Data, axis: 
     parallel, devices = data["parallelism"], data["hardware"]["devices"]
     twice = {f"parallelism__{axis}": 2 * parallel[axis], "hardware__devices": 2 * devices}
     before, after = served(data), served(changed(data, **twice))
+    # A cache that could not hold the batch takes what room is left in the engine's share, on more devices too.
+    assume(float(after.parts["kv_cache"]) <= float(before.parts["kv_cache"]) * ROUNDING)
     assert float(after.per_device_bytes.value) <= float(before.per_device_bytes.value) * ROUNDING
     # One more group of ranks has its communication buffers outside the allocator.
     assert (

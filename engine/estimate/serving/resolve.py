@@ -27,7 +27,7 @@ from capacity_tui.engine.estimate.serving.run import (
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, largest
 from capacity_tui.engine.plan import UNQUANTIZED, InferenceSection, ModelSection, Plan
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, PERCENT
@@ -89,6 +89,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         PlanError: a combination that does not make sense.
     """
     inference, device = plan.inference, cluster.device
+    _check_spread(inference, shape)
     quantization = catalog.quantizations.find(inference.weights_format)
     engine = engine_row(inference.engine, device, catalog)
     kernel = catalog.weight_kernels[kernel_id(engine, quantization)]
@@ -157,6 +158,27 @@ def traffic_of(inference: InferenceSection) -> Traffic:
         beyond=1.0 - percentile,
         deviations=NormalDist().inv_cdf(percentile),
     )
+
+
+def _check_spread(inference: InferenceSection, shape: TransformerShape) -> None:
+    """Check that lengths of at least one token, inside the model's context, can spread as the plan says.
+
+    Bhatia and Davis 2000: between two ends a variance is at most (mean - least) · (most - mean).
+
+    Raises:
+        PlanError: no lengths have that mean and that standard deviation.
+    """
+    context = largest(shape.max_context) or np.inf
+    for section, mean, deviation in (
+        (Key.INFERENCE_PROMPT_TOKENS_STDDEV, float(inference.prompt_tokens), inference.prompt_tokens_stddev),
+        (Key.INFERENCE_OUTPUT_TOKENS_STDDEV, float(inference.output_tokens), inference.output_tokens_stddev),
+    ):
+        most = math.sqrt((mean - 1.0) * (context - mean)) if 1.0 < mean < context else 0.0 if mean <= 1.0 else np.inf
+        if deviation > most:
+            found = f"{deviation:,.0f} tokens around a mean of {mean:,.0f}"
+            ends = "of at least 1 token" if mean <= 1.0 else f"of 1 to {context:,.0f} tokens"
+            hint = f"set it to {most:,.0f} at most, or give the mean of the lengths themselves"
+            raise PlanError(f"no lengths {ends} spread so far", found, hint, Place(field=section))
 
 
 def _deviation_below(longest: float, mean: float) -> float:

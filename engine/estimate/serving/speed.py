@@ -182,9 +182,12 @@ def _host_seconds(run: ServingRun) -> Number:
 
 
 def prefill(run: ServingRun) -> Phase:
-    """Reading until the whole batch has its first token, its prompts cut to the engine's chunks."""
-    tokens = run.batch * run.fresh
-    passes = np.ceil(tokens / tokens_per_pass(run))
+    """Reading until the whole batch has its first token, its prompts cut to the engine's chunks.
+
+    Passes are alike. Through stages they are full ones, the last a part of one: smaller ones would fill stages sooner.
+    """
+    tokens, most = run.batch * run.fresh, tokens_per_pass(run)
+    passes = where(run.layout.pp > 1, np.maximum(tokens / most, 1.0), np.ceil(tokens / most))
     step = prefill_pass(run, tokens / passes)
     schedule = _schedule(run, step, run.batch / passes, passes, passes, run.runtime.stage_overlap)
     operators = pass_operators(run, step)
