@@ -175,10 +175,10 @@ def _check_spread(inference: InferenceSection, shape: TransformerShape) -> None:
     ):
         most = math.sqrt((mean - 1.0) * (context - mean)) if 1.0 < mean < context else 0.0 if mean <= 1.0 else np.inf
         if deviation > most:
-            found = f"{deviation:,.0f} tokens around a mean of {mean:,.0f}"
+            spread = f"{deviation:,.0f} tokens around a mean of {mean:,.0f}"
             ends = "of at least 1 token" if mean <= 1.0 else f"of 1 to {context:,.0f} tokens"
             hint = f"set it to {most:,.0f} at most, or give the mean of the lengths themselves"
-            raise PlanError(f"no lengths {ends} spread so far", found, hint, Place(field=section))
+            raise PlanError(f"no lengths {ends} spread so far", spread, hint, Place(field=section))
 
 
 def _deviation_below(longest: float, mean: float) -> float:
