@@ -227,6 +227,8 @@ def test_a_spread_that_no_lengths_have_is_refused() -> None:
         estimate_of(prompt_tokens=1, prompt_tokens_stddev=5.0, request_rate=1.0)
     with pytest.raises(PlanError, match=r"inference\.output_tokens_stddev"):
         estimate_of(output_tokens=10, output_tokens_stddev=4000.0, request_rate=1.0)
+    with pytest.raises(PlanError, match="no answer is longer"):
+        estimate_of(output_tokens=1, longest_output_tokens=800)
     assert estimate_of(prompt_tokens=100, prompt_tokens_stddev=100.0, request_rate=1.0).fits
 
 

@@ -168,10 +168,13 @@ def _check_spread(inference: InferenceSection, shape: TransformerShape) -> None:
     Raises:
         PlanError: no lengths have that mean and that standard deviation.
     """
-    context = largest(shape.max_context) or np.inf
+    context, answer = largest(shape.max_context) or np.inf, float(inference.output_tokens)
+    if answer <= 1.0 < float(inference.longest_output_tokens or 0):
+        place = Place(field=Key.INFERENCE_LONGEST_OUTPUT_TOKENS)
+        raise PlanError("no answer is longer than 1 token where that is their mean", hint="give the mean", place=place)
     for section, mean, deviation in (
         (Key.INFERENCE_PROMPT_TOKENS_STDDEV, float(inference.prompt_tokens), inference.prompt_tokens_stddev),
-        (Key.INFERENCE_OUTPUT_TOKENS_STDDEV, float(inference.output_tokens), inference.output_tokens_stddev),
+        (Key.INFERENCE_OUTPUT_TOKENS_STDDEV, answer, inference.output_tokens_stddev),
     ):
         most = math.sqrt((mean - 1.0) * (context - mean)) if 1.0 < mean < context else 0.0 if mean <= 1.0 else np.inf
         if deviation > most:
