@@ -253,15 +253,13 @@ def _files_of(source: str) -> Sequence[Path]:
         return ()
     path = Path(source)
     try:
-        values = (
-            sorted(file for file in path.rglob("*") if file.is_file() and not file.is_symlink())
-            if path.is_dir()
-            else [path.resolve(strict=True)]
-        )
+        files = (file for file in path.rglob("*") if file.is_file() and not file.is_symlink())
+        values = sorted(files) if path.is_dir() else [path.resolve(strict=True)]
     except (OSError, RuntimeError, ValueError) as error:
         raise reading_error(error, path) from error
-    if not values:
-        raise StorageError("holds no files", hint="name a text file, or a folder of them", place=Place(source))
+    if not values or not values[0].is_file():
+        what = "holds no files" if path.is_dir() else "is no file: a pipe is read as -"
+        raise StorageError(what, hint="name a text file, or a folder of them", place=Place(source))
     return values
 
 

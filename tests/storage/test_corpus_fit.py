@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -180,3 +181,9 @@ def test_the_command_gives_the_names_that_scripts_rely_on(library, tmp_path, cap
     assert len(told["deduplication"]) == 2 and told["holds"] in (True, False)
     assert told["ranks"][0].keys() >= {"rank", "count", "fitted"} and told["ranks"][0]["rank"] == 1
     assert picture.read_text("utf-8").startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+
+
+def test_a_pipe_that_nobody_writes_to_is_refused_rather_than_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CapacityError, match="is no file: a pipe is read as -"):
+        fit_corpus(str(tmp_path / "pipe"), FitQuestion())
