@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster import grid_of
-from capacity_tui.engine.estimate import EnergyEstimate
+from capacity_tui.engine.estimate import METRICS, EnergyEstimate
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.line import read_line
 from capacity_tui.engine.solve import answer, plan_of_line
+from capacity_tui.engine.solve.modes import fill
+from capacity_tui.engine.uncertainty import Interval
 
 
 def energy_of(line: str) -> EnergyEstimate:
@@ -43,3 +49,25 @@ def test_every_region_of_a_grid_is_known_and_has_one_grid() -> None:
     assert len(with_grids) > 60
     counted = [region for name in with_grids for region in grid_of(name).regions]
     assert set(counted) <= set(known)
+
+
+KWH = {"MWh": 1e3, "GWh": 1e6}
+TOLD = re.compile(r"([\d.]+) (MWh|GWh) \(([\d .]+) to ([\d .]+)\)")
+PUBLISHED = [
+    [cell.strip() for cell in row.strip("|").split("|")]
+    for row in (Path(__file__).parents[2] / "docs" / "energy.md").read_text("utf-8").splitlines()
+    if row.startswith("| `") and "Wh (" in row
+]
+
+
+@pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: row[0])
+def test_the_page_tells_what_is_estimated_of_published_runs(row: list[str]) -> None:
+    estimate = fill(plan_of_line(read_line(row[0].strip("`"))).plan, "balanced").estimate
+    for cell, key in zip(row[3:], (Figure.ENERGY_KWH, Figure.ENERGY_KWH_SYSTEM), strict=True):
+        found = TOLD.match(cell)
+        assert found is not None, cell
+        value = METRICS[key].read(estimate)
+        assert isinstance(value, Interval)
+        for text, end in zip(found.group(1, 3, 4), (value.value, value.low, value.high), strict=True):
+            told = float(text.replace(" ", "")) * KWH[found[2]]
+            assert told == pytest.approx(float(mean(end)), rel=0.02)
