@@ -46,7 +46,7 @@ def test_a_weak_machine_is_proposed_a_size_that_ends_in_time_with_its_tokens() -
     size = found.estimate.model.parameters
     assert 23e6 <= size <= 71e6
     assert 10 <= float(str(found.plan.training.tokens)) / size <= 15
-    assert "no known model of the mode" in found.reasons["model.name"]
+    assert "trains within the mode's 2 h" in found.reasons["model.name"]
 
 
 def test_the_model_on_the_edge_is_named_beside_the_one_with_room() -> None:
