@@ -25,6 +25,7 @@ from capacity_tui.engine.fleet.schedule_problem import (
     machine_devices,
     others,
     placed_in_order,
+    plan_of,
     runs_somewhere,
     share_of,
     usd_per_hour,
@@ -86,6 +87,7 @@ class Schedule:
         late_seconds: after all deadlines together, each times its job's priority.
         bounds: what no schedule is better than.
         left_out: jobs that run on none of the machines, with the reason.
+        unread: what is wrong with jobs that are left out since their plans cannot be read.
         tried: schedules that were tried.
     """
 
@@ -98,6 +100,7 @@ class Schedule:
     tried: int
     seconds: float
     left_out: tuple[tuple[str, str], ...] = ()
+    unread: tuple[PlanError, ...] = ()
 
     @property
     def first_start(self) -> float | None:
@@ -135,14 +138,16 @@ def schedule(
     """Return a good schedule of the jobs of a file on its machines.
 
     Raises:
-        PlanError: a job runs nowhere, or nothing is called what it names; with ``further`` faults.
+        PlanError: a job runs nowhere, or nothing is called what it names; with ``further`` faults. Of a folder: none
+            runs anywhere, or no plan of it can be read.
     """
     begun, facts = monotonic(), catalog or load_catalog()
     for number, entry in enumerate(entries.machines):
         _refuse_unknown(entry.instance, entries, number, facts)
     read = cache(read)
-    if entries.leaves_out:
-        entries = entries.changed([_laid_out(job, entries, read, facts) for job in entries.jobs])
+    unread: tuple[PlanError, ...] = ()
+    if entries.folder is not None:
+        entries, unread = _laid_out(entries, read, facts)
     times = durations(entries, facts, read, machine)
     prices = [usd_per_hour(entry, facts) for entry in entries.machines]
     left_out = tuple(
@@ -177,17 +182,37 @@ def schedule(
         tried=best.tried,
         seconds=monotonic() - begun,
         left_out=left_out,
+        unread=unread,
     )
 
 
-def _laid_out(job: JobEntry, entries: Entries, read: Callable[[str], Plan], catalog: Catalog) -> JobEntry:
+def _laid_out(entries: Entries, read: Callable[[str], Plan], catalog: Catalog) -> tuple[Entries, tuple[PlanError, ...]]:
+    """Return the jobs of a folder on as many machines as they fill, and what is wrong with those left out.
+
+    Raises:
+        PlanError: no plan can be read; with ``further`` faults.
+    """
+    jobs: list[JobEntry] = []
+    faults: list[PlanError] = []
+    for number, job in enumerate(entries.jobs):
+        try:
+            plan = None if job.plan is None else plan_of(job.plan, read)
+        except CapacityError as error:
+            faults.append(entries.job_fault(number, error))
+        else:
+            jobs.append(job if plan is None else _job_on_machines(job, plan, entries, catalog))
+    if not jobs:
+        first, *others = faults
+        first.further = tuple(others)
+        raise first
+    return entries.changed(jobs), tuple(faults)
+
+
+def _job_on_machines(job: JobEntry, plan: Plan, entries: Entries, catalog: Catalog) -> JobEntry:
     """Return a job with the machines that its plan's devices fill; as it is where either is said or open."""
     if not isinstance(job.plan, str) or job.devices is not None or job.machines > 1:
         return job
-    try:
-        hardware = read(job.plan).hardware
-    except CapacityError:
-        return job  # whose fault is told when its time is asked for
+    hardware = plan.hardware
     own = catalog.accelerators.find_id(hardware.name or "")
     entry = next((entry for entry in entries.machines if entry.instance in (own, hardware.name)), entries.machines[0])
     devices = hardware.devices

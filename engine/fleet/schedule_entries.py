@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
 from capacity_tui.engine.catalog import Document, Plain, nearest, read_yaml, refusals
-from capacity_tui.engine.errors import PlanError, UnitError
+from capacity_tui.engine.errors import CapacityError, Place, PlanError, UnitError
 from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.units import parse_quantity
 
@@ -74,12 +74,13 @@ class Entries:
     """A file of a schedule as it was read.
 
     Args:
-        leaves_out: whether jobs that run on none of the machines are left out; else they are errors.
+        folder: of plans, as a queue: jobs that run on none of the machines, or whose plan cannot be read, are left
+            out; None for a file, where they are errors.
     """
 
-    def __init__(self, document: Document, *, leaves_out: bool = False) -> None:
+    def __init__(self, document: Document, folder: Path | None = None) -> None:
         self.document = document
-        self.leaves_out = leaves_out
+        self.folder = folder
         data = document.data
         if not isinstance(data, dict) or not data:
             hint = "give fleet: and jobs:, each a list"
@@ -107,6 +108,17 @@ class Entries:
         job = self.jobs[number]
         plan = job.plan if isinstance(job.plan, str) else None
         return job.name or plan or f"job {number + 1}"
+
+    def job_fault(self, number: int, error: CapacityError) -> PlanError:
+        """Return what is wrong with a job's plan, with its place: the file of the folder, or the job's own entry."""
+        plan, place = self.jobs[number].plan, error.place
+        is_file = self.folder is not None and isinstance(plan, str) and (self.folder / plan).is_file()
+        if is_file and place.file is None:
+            place = Place(f"{self.folder}/{plan}", place.line, place.field)
+        if is_file:
+            return PlanError(error.title, error.detail, error.hint, place)
+        title = f"{self.job_name(number)}: {error.title}"
+        return PlanError(title, error.detail, error.hint, self.document.place("jobs", number))
 
     def machine_name(self, number: int) -> str:
         """Return what machines of one entry are called."""
@@ -172,7 +184,7 @@ def folder_entries(folder: Path, machines: Callable[[], Sequence[Plain]]) -> Ent
         machines: returns what there is, as entries of ``fleet``; not called where the queue file names machines.
 
     Raises:
-        CapacityError: the folder cannot be read, holds no plan, or no machines given.
+        CapacityError: the folder cannot be read, or holds no plan.
     """
     try:
         files = sorted(path.name for path in folder.iterdir() if path.suffix in _PLAN_SUFFIXES and path.is_file())
@@ -184,7 +196,7 @@ def folder_entries(folder: Path, machines: Callable[[], Sequence[Plain]]) -> Ent
     if not isinstance(data, dict):
         raise PlanError("not a queue", hint="give jobs: and fleet:, each a list", place=document.place())
     listed = data.get("jobs") or []
-    named = {job.get("plan") for job in listed if isinstance(job, dict)} if isinstance(listed, list) else set()
+    named = [job.get("plan") for job in listed if isinstance(job, dict)] if isinstance(listed, list) else []
     jobs: list[Plain] = [
         {"plan": name, "name": Path(name).stem} for name in files if name != QUEUE_FILE and name not in named
     ]
@@ -193,7 +205,4 @@ def folder_entries(folder: Path, machines: Callable[[], Sequence[Plain]]) -> Ent
         raise PlanError("no plan is in the folder", str(folder), "put plan files there, each a job")
     if not data.get("fleet"):
         whole["fleet"] = list(machines())
-    if not whole["fleet"]:
-        hint = f"name a cluster that was kept, or write fleet: into {QUEUE_FILE}"
-        raise PlanError("no machines given", str(folder), hint)
-    return Entries(Document(whole, document.file, document.lines), leaves_out=True)
+    return Entries(Document(whole, document.file, document.lines), folder)

@@ -286,20 +286,20 @@ def durations(
     result: list[list[Duration]] = []
     faults: list[PlanError] = []
     for number, job in enumerate(entries.jobs):
-        place = entries.document.place("jobs", number)
-        name = entries.job_name(number)
         try:
-            plan = None if job.plan is None else _plan(job.plan, read)
+            plan = None if job.plan is None else plan_of(job.plan, read)
         except CapacityError as error:
-            faults.append(PlanError(f"{name}: {error.title}", error.detail, error.hint, place))
+            faults.append(entries.job_fault(number, error))
             continue
         result.append(
             [_duration(job, plan, entries, entry, catalog, machine) for entry in range(len(entries.machines))]
         )
-        if not entries.leaves_out and not runs_somewhere(result[-1]):
+        if entries.folder is None and not runs_somewhere(result[-1]):
             reasons = dict.fromkeys(entry.reason for entry in result[-1])
             detail = "; ".join(list(reasons)[:2])
-            faults.append(PlanError(f"{name} runs on none of the machines", detail, "add machines that hold it", place))
+            title = f"{entries.job_name(number)} runs on none of the machines"
+            place = entries.document.place("jobs", number)
+            faults.append(PlanError(title, detail, "add machines that hold it", place))
     if faults:
         faults[0].further = tuple(faults[1:])
         raise faults[0]
@@ -330,7 +330,8 @@ def usd_per_hour(entry: MachineEntry, catalog: Catalog) -> float | None:
     return None if quote is None else quote.usd_per_hour
 
 
-def _plan(text: str | dict[str, object], read: Callable[[str], Plan]) -> Plan:
+def plan_of(text: str | dict[str, object], read: Callable[[str], Plan]) -> Plan:
+    """Return the plan of a job, which says it itself or what it is called."""
     return read(text) if isinstance(text, str) else plan_from_data(text)
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from capacity_tui.engine.catalog import Catalog, Plain
-from capacity_tui.engine.errors import CapacityError, LauncherError
+from capacity_tui.engine.errors import CapacityError, HardwareError, LauncherError
 from capacity_tui.engine.nodes.clusters import detect_cluster, kept_cluster
 from capacity_tui.engine.nodes.hardware import folded_names
 from capacity_tui.engine.nodes.jobs import queued_jobs
@@ -24,18 +24,33 @@ def machines_of(nodes: Launcher | None, cluster: str | None, catalog: Catalog) -
         cluster: name of the one that was kept; None for the only one.
 
     Raises:
-        CapacityError: the cluster does not answer, or none was kept.
+        CapacityError: the cluster does not answer, none was kept, or it has no accelerators.
     """
     if isinstance(nodes, Slurm):
         occupancy = slurm_occupancy(catalog)
         if occupancy is None:
             raise LauncherError("Slurm is not installed here", hint="name a cluster that was kept with --cluster")
-        return machine_entries(occupancy, catalog, _ends()), occupancy.source
+        return _accelerated(occupancy, catalog, _ends()), occupancy.source
     if nodes is not None:
         occupancy = kept_occupancy(detect_cluster(nodes, "cluster"))
     else:
         occupancy = kept_occupancy(kept_cluster(cluster))
-    return machine_entries(occupancy, catalog), occupancy.source
+    return _accelerated(occupancy, catalog), occupancy.source
+
+
+def _accelerated(occupancy: Occupancy, catalog: Catalog, ends: Mapping[str, float] | None = None) -> list[Plain]:
+    """Return the machines of a cluster.
+
+    Raises:
+        HardwareError: none of it has an accelerator to give.
+    """
+    entries = machine_entries(occupancy, catalog, ends)
+    if not entries:
+        known = [node for node in occupancy.nodes if node.hardware in catalog.accelerators and node.devices]
+        title = "all accelerators of the cluster are down" if known else "the cluster has no accelerators"
+        hint = "write fleet: into queue.yaml, with the machines that the jobs may have"
+        raise HardwareError(title, occupancy.source, hint)
+    return entries
 
 
 def _ends() -> dict[str, float]:

@@ -140,6 +140,32 @@ def test_a_folder_of_plans_is_a_queue_on_what_is_free(
     assert main(["fleet", "schedule", str(tmp_path), "--cluster", "none"]) == 2
 
 
+def test_a_file_of_a_queue_that_is_no_plan_is_named_and_the_others_are_scheduled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "queue.yaml").write_text(
+        "fleet: [{instance: h100-sxm-80gb, devices: 8, count: 2}]\njobs:\n- {plan: gone.yaml}\n- {plan: bad.yaml}\n"
+        f"- {{plan: {SMALL}, name: inside}}\n"
+    )
+    (tmp_path / "good.yaml").write_text(str(SMALL))
+    bad = {"bad.yaml": b"model: {name: gpt2", "binary.yaml": b"\x00\xff\x81" * 99, "empty.yaml": b""}
+    for name, content in bad.items():
+        (tmp_path / name).write_bytes(content)
+    assert main(["fleet", "schedule", str(tmp_path), "--format", "json"]) == 2
+    said = capsys.readouterr()
+    assert {job["name"] for job in json.loads(said.out)["jobs"]} == {"good", "inside"}
+    lines = said.err.splitlines()
+    assert len(lines) == 4
+    assert "queue.yaml:3: jobs.0: gone.yaml: " in said.err
+    for name in bad:
+        assert sum(f"{tmp_path / name}:" in line for line in lines) == 1
+    (tmp_path / "good.yaml").unlink()
+    (tmp_path / "queue.yaml").write_text((tmp_path / "queue.yaml").read_text().rsplit("\n- ", 1)[0])
+    assert main(["fleet", "schedule", str(tmp_path)]) == 2
+    said = capsys.readouterr()
+    assert (said.out, len(said.err.splitlines())) == ("", 4)
+
+
 @settings(max_examples=12, deadline=None)
 @given(
     st.lists(

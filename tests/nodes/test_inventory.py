@@ -9,7 +9,14 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import HardwareError, LauncherError, StorageError
-from capacity_tui.engine.nodes import cluster_changes, cluster_hardware, detect_cluster, keep_cluster, kept_cluster
+from capacity_tui.engine.nodes import (
+    cluster_changes,
+    cluster_hardware,
+    detect_cluster,
+    keep_cluster,
+    kept_cluster,
+    machines_of,
+)
 from capacity_tui.engine.nodes.hardware import drawn_levels, folded_names
 from capacity_tui.engine.nodes.inventory import Ports
 from capacity_tui.engine.nodes.launcher import NodeAnswer, Order, read_hosts
@@ -119,6 +126,14 @@ def test_levels_are_drawn_rack_by_rack_and_many_racks_stay_readable() -> None:
     assert len(drawn) < 30
     assert all(line.isascii() for line in drawn)
     assert "232 more racks" in drawn[-1]
+
+
+def test_a_cluster_of_processors_alone_has_no_machines_for_a_queue(own_folders: Path) -> None:
+    keep_cluster(inventory(*(node(f"n{number}", device="", devices=0) for number in range(2))), load_catalog())
+    with pytest.raises(HardwareError, match="the cluster has no accelerators: big as seen"):
+        machines_of(None, "big", load_catalog())
+    keep_cluster(inventory(*sixteen()), load_catalog())
+    assert machines_of(None, "big", load_catalog())[0][0]["count"] == 16
 
 
 def test_a_kept_cluster_comes_back_and_a_broken_file_is_refused(own_folders: Path) -> None:

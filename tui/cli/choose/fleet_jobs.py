@@ -142,7 +142,7 @@ def schedule(
 
     A FOLDER of plans is a queue on what a cluster has free: each file a job, with the words of jobs: and fleet: in its
     queue.yaml. The cluster is the one that --slurm or --kubernetes reach, or that was kept. Exit code 1 with --check
-    also where a job of it runs nowhere.
+    also where a job of it runs nowhere. A file that is no plan is left out and named: exit code 2.
     """
     from capacity_tui.engine.errors import PlanError
     from capacity_tui.engine.fleet import folder_entries
@@ -168,8 +168,11 @@ def schedule(
         for fault in (error, *error.further):
             tell(f"capacity-tui: {fault.one_line()}")
         return error.exit_code
+    for fault in result.unread:
+        tell(f"capacity-tui: left out: {fault.one_line()}")
     output.report(lambda: schedule_as_dict(result), lambda: schedule_parts(result))
-    return MISSED if check and (result.missed or result.left_out) else 0
+    missed = MISSED if check and (result.missed or result.left_out) else 0
+    return max((missed, *(fault.exit_code for fault in result.unread)))
 
 
 def _machines(choose: Callable[[], Launcher], cluster: str | None) -> list[Plain]:
