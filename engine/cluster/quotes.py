@@ -118,8 +118,8 @@ def _read_quotes(row: Instance, catalog: Catalog) -> Iterator[Quote]:
 def chosen_quote(row: Instance, payment: Payment, region: str | None, catalog: Catalog) -> Quote | None:
     """Return the price of an instance that is paid for in one way, nearest to a region; None where none is known.
 
-    The region itself comes first, then others in its part of the world, then any; of equally near ones the instance's
-    own region, then the cheapest.
+    The region itself comes first, then others in its part of the world, then any; of equally near ones what was
+    fetched, then the instance's own region, then the cheapest.
 
     Args:
         region: id of a region or an area; None for where the instance's price is known.
@@ -128,10 +128,20 @@ def chosen_quote(row: Instance, payment: Payment, region: str | None, catalog: C
     if not known:
         return None
     home = (payment == SPOT and row.spot_region) or row.region
+    day = "" if catalog.refreshed is None else catalog.refreshed.price_date.isoformat()
     if region is None:
-        return next((quote for quote in known if quote.region == home), known[0])
+        # Spot capacity may be known of a region of its own: what was fetched of the instance's counts more than that.
+        return min(known, key=lambda q: (q.price_date != day or q.region not in (home, row.region), q.region != home))
     target_region = region_id(region, catalog)
-    chosen = min(known, key=lambda q: (_distance(q.region, target_region, catalog), q.region != home, q.usd_per_hour))
+    chosen = min(
+        known,
+        key=lambda q: (
+            _distance(q.region, target_region, catalog),
+            q.price_date != day,
+            q.region != home,
+            q.usd_per_hour,
+        ),
+    )
     return chosen if _distance(chosen.region, target_region, catalog) == _HERE else _elsewhere(chosen, target_region)
 
 

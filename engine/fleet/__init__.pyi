@@ -3,6 +3,7 @@ from .database import check_fleet_files as check_fleet_files
 from .database import database_for as database_for
 from .options import sizes_in_precisions as sizes_in_precisions
 from .price_list import ListedPrices as ListedPrices
+from .price_list import failure_words as failure_words
 from .price_list import price_list as price_list
 from .price_list import price_rows as price_rows
 from .price_list import prices_as_csv as prices_as_csv

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from statistics import median
-from typing import Literal
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 from capacity_tui.engine.catalog import FILE, Catalog, Instance, fetched_prices, key_of
 from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH, RegionPrice
@@ -207,6 +208,7 @@ class Refreshed:
         instances: instances that these are of.
         missing: instances of the catalogue that the feed does not have.
         dropped: prices that cannot be, and were left out.
+        failures: providers that gave nothing, each with the reason.
     """
 
     path: Path
@@ -216,9 +218,23 @@ class Refreshed:
     dropped: int
     source: str
     catalog: Catalog
+    failures: Mapping[str, str]
 
 
-Feed = Callable[[], tuple[str, Iterable[Offered]]]
+class Fetched(NamedTuple):
+    """What a feed brought.
+
+    Attributes:
+        source: its name.
+        failures: providers that gave nothing, each with the reason.
+    """
+
+    source: str
+    offered: Iterable[Offered]
+    failures: Mapping[str, str] = MappingProxyType({})
+
+
+Feed = Callable[[], Fetched]
 
 
 def refresh_prices(catalog: Catalog, feed: Feed | None = None, on: date | None = None) -> Refreshed:
@@ -228,17 +244,18 @@ def refresh_prices(catalog: Catalog, feed: Feed | None = None, on: date | None =
 
     Args:
         catalog: the instances, and where the user's own rows lie.
-        feed: returns the name of a feed and its prices; gpuhunt by default.
+        feed: returns prices; gpuhunt by default.
         on: the day of the prices; the present one by default.
 
     Raises:
         MissingPartError: gpuhunt is not installed.
         StorageError: no prices could be fetched, or they cannot be kept.
     """
-    source, offered = (feed or gpuhunt_feed)()
+    source, offered, failures = (feed or gpuhunt_feed)()
     result, dropped = _by_instance(offered, catalog)
     if not result:
-        raise StorageError("no price was fetched", f"{source} has none of the known instances", "try again later")
+        lacking = "; ".join([f"{source} has none of the known instances", *failure_words(failures)])
+        raise StorageError("no price was fetched", lacking, "try again later; the prices that were known stay")
     kept = fetched_prices(source, result, on)
     path = catalog.user_directory / FILE
     make_folder(path.parent)
@@ -246,11 +263,18 @@ def refresh_prices(catalog: Catalog, feed: Feed | None = None, on: date | None =
     blocks = [block for regions in result.values() for block in regions.values()]
     prices = sum((block.on_demand_usd_per_hour is not None) + (block.spot_usd_per_hour is not None) for block in blocks)
     fresh = Catalog(catalog.user_directory, catalog.fleet_files)
-    return Refreshed(path, prices, len(result), len(catalog.instances) - len(result), dropped, source, fresh)
+    return Refreshed(path, prices, len(result), len(catalog.instances) - len(result), dropped, source, fresh, failures)
 
 
-def gpuhunt_feed() -> tuple[str, Iterable[Offered]]:
-    """Return the name and the prices of gpuhunt's catalogue, which it downloads.
+def failure_words(failures: Mapping[str, str]) -> Iterator[str]:
+    """Yield in words which providers gave nothing, those of one reason together."""
+    for reason in dict.fromkeys(failures.values()):
+        names = [name for name, of_name in failures.items() if of_name == reason]
+        yield f"no prices of {', '.join(names)}: {reason}"
+
+
+def gpuhunt_feed() -> Fetched:
+    """Return the prices of gpuhunt's catalogue, which it downloads.
 
     Raises:
         StorageError: nothing could be fetched.
@@ -261,7 +285,7 @@ def gpuhunt_feed() -> tuple[str, Iterable[Offered]]:
     except ImportError as error:
         hint = f"install it: {install_command(EXTRA)}"
         raise MissingPartError("fetching prices needs gpuhunt", str(error), hint) from error
-    with _quiet():
+    with _quiet() as failures:
         try:
             feed = gpuhunt.Catalog(balance_resources=False, auto_reload=False)
             if RECORDED not in os.environ:
@@ -270,21 +294,36 @@ def gpuhunt_feed() -> tuple[str, Iterable[Offered]]:
         except Exception as error:  # whatever the network and its answers bring about
             hint = "check the network and try again; the prices that were known stay"
             raise StorageError("no price could be fetched", _cause(error), hint) from error
-    return f"gpuhunt {__version__}", [_offered(item) for item in items]
+    loaded = getattr(feed, "catalog", {})
+    failures |= {provider: "its list is empty" for provider, found in loaded.items() if not found.items}
+    return Fetched(f"gpuhunt {__version__}", [_offered(item) for item in items], failures)
+
+
+class _Failures(logging.Handler):
+    """Takes from a log which providers could not be fetched, and why: gpuhunt tells it nowhere else."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.reasons: dict[str, str] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the reason of one failure."""
+        if isinstance(record.args, tuple) and record.args and record.exc_info and record.exc_info[1] is not None:
+            self.reasons[str(record.args[0])] = _cause(record.exc_info[1])
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Let gpuhunt write no log, and wait for silent servers so long at most."""
-    logger, silence = logging.getLogger("gpuhunt"), socket.getdefaulttimeout()
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
+def _quiet() -> Iterator[dict[str, str]]:
+    """Let gpuhunt write no log but what is read here, and wait for silent servers so long at most."""
+    logger, silence, failures = logging.getLogger("gpuhunt"), socket.getdefaulttimeout(), _Failures()
+    propagates, handlers = logger.propagate, logger.handlers
+    logger.propagate, logger.handlers = False, [failures]
     socket.setdefaulttimeout(ANSWER_SECONDS)
     try:
-        yield
+        yield failures.reasons
     finally:
         socket.setdefaulttimeout(silence)
-        logger.setLevel(level)
+        logger.propagate, logger.handlers = propagates, handlers
 
 
 def _cause(error: BaseException) -> str:

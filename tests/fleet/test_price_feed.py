@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import csv
+import gc
 import io
 import json
 import sys
-from collections.abc import Callable
+import threading
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 
@@ -18,7 +23,7 @@ from capacity_tui.engine.catalog import FILE, Catalog, load_catalog
 from capacity_tui.engine.cluster import ON_DEMAND, SPOT, chosen_quote
 from capacity_tui.engine.errors import CapacityError, MissingPartError, StorageError
 from capacity_tui.engine.fleet import refresh_prices
-from capacity_tui.engine.fleet.price_list import Offered, gpuhunt_feed
+from capacity_tui.engine.fleet.price_list import Fetched, Offered, gpuhunt_feed
 from capacity_tui.tui.cli import main
 
 DAY = date(2026, 11, 22)
@@ -40,7 +45,7 @@ FEED = [
 
 
 def refreshed(folder: Path) -> Catalog:
-    return refresh_prices(Catalog(folder), lambda: ("feed 1", FEED), DAY).catalog
+    return refresh_prices(Catalog(folder), lambda: Fetched("feed 1", FEED), DAY).catalog
 
 
 def usd(catalog: Catalog, name: str, region: str | None = None, payment: str = ON_DEMAND) -> float | None:
@@ -62,8 +67,26 @@ def test_fetched_prices_count_and_say_their_day_and_source(tmp_path: Path) -> No
     assert (quote.price_date, quote.source, quote.age.is_old, quote.confidence) == ("2026-11-22", "feed 1", False, "B")
 
 
+def test_a_fetched_spot_price_counts_more_than_an_older_one_of_another_region(tmp_path: Path) -> None:
+    shipped = load_catalog(Path("none"))
+    row = next(
+        row
+        for row in shipped.instances.values()
+        if row.spot_usd_per_hour and row.spot_region not in (None, row.region) and row.on_demand_usd_per_hour
+    )
+    assert usd(shipped, row.id, None, SPOT) == row.spot_usd_per_hour
+    dearer = [
+        Offered(row.provider, row.name, str(row.region), row.spot_usd_per_hour * times, is_spot, row.accelerator_count)
+        for times, is_spot in ((1.1, True), (2.0, False))
+    ]
+    catalog = refresh_prices(Catalog(tmp_path), lambda: Fetched("feed 1", dearer), DAY).catalog
+    for region in (None, row.region):
+        assert usd(catalog, row.id, region, SPOT) == row.spot_usd_per_hour * 1.1
+    assert usd(catalog, row.id, row.spot_region, SPOT) == row.spot_usd_per_hour
+
+
 def test_what_cannot_be_a_price_is_left_out_and_counted(tmp_path: Path) -> None:
-    found = refresh_prices(Catalog(tmp_path), lambda: ("feed 1", FEED), DAY)
+    found = refresh_prices(Catalog(tmp_path), lambda: Fetched("feed 1", FEED), DAY)
     assert (found.dropped, found.instances, found.prices) == (3, 5, 7)
     shipped = load_catalog(Path("none"))
     for name, region, payment in (("gcp-a3-highgpu-8g", None, SPOT), ("aws-p4d-24xlarge", "us-east-1", ON_DEMAND)):
@@ -90,10 +113,10 @@ def test_what_was_kept_stays_where_a_refresh_fails(tmp_path: Path) -> None:
     refreshed(tmp_path)
     before = (tmp_path / FILE).read_bytes()
 
-    def broken() -> tuple[str, list[Offered]]:
+    def broken() -> Fetched:
         raise StorageError("no price could be fetched", "refused")
 
-    for feed in (broken, lambda: ("feed 2", [])):
+    for feed in (broken, lambda: Fetched("feed 2", [])):
         with pytest.raises(StorageError):
             refresh_prices(Catalog(tmp_path), feed, DAY)
     assert (tmp_path / FILE).read_bytes() == before
@@ -182,6 +205,89 @@ def test_the_real_package_fails_in_one_line_without_a_network(monkeypatch: pytes
     monkeypatch.setenv("GPUHUNT_CATALOG_URL", "http://127.0.0.1:9/nothing")
     with pytest.raises(CapacityError, match="no price could be fetched"):
         gpuhunt_feed()
+
+
+CSV = (
+    "instance_name,location,price,cpu,memory,gpu_count,gpu_name,gpu_memory,spot,disk_size,gpu_vendor\n"
+    "p5.48xlarge,us-east-1,51.0,192,2048.0,8,H100,80.0,False,,nvidia\n"
+)
+HEADER = CSV.splitlines(keepends=True)[0]
+
+
+def zipped(name: str, text: str) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr(f"{name}.csv", text)
+    return content.getvalue()
+
+
+ANSWERS = {
+    "aws": zipped("aws", CSV),
+    "azure": b"no zip",
+    "gcp": zipped("gcp", CSV * 99)[:200],
+    "oci": zipped("oci", HEADER),
+    "nebius": zipped("other", CSV),
+}
+"""What a server sends for each provider; 404 for all others."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
+    """A server from which the real package fetches what stands in a mapping of providers."""
+    pytest.importorskip("gpuhunt", reason="the extra prices is not installed")
+    answers = dict(ANSWERS)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            _, provider, *_, last = self.path.split("/")
+            content = answers.get(provider)
+            self.send_response(404 if content is None else 200)
+            self.end_headers()
+            self.wfile.write(b"" if content is None else b"1" if last == "version" else content)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as serving:
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        monkeypatch.setenv("GPUHUNT_CATALOG_URL", f"http://127.0.0.1:{serving.server_port}")
+        yield answers
+        serving.shutdown()
+    with warnings.catch_warnings(action="ignore"):
+        gc.collect()  # gpuhunt leaves open what answered with an error
+
+
+def test_providers_that_fail_are_named_with_the_reason_and_the_others_count(
+    own: Path, server: dict[str, bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(("fleet", "prices", "--refresh", "--filter", "p5.48xlarge", "--format", "json")) == 0
+    said = capsys.readouterr()
+    (row,) = json.loads(said.out)
+    assert (row["usd_per_hour"], row["price_is_old"]) == (51, False)
+    lines = {line.partition("no prices of ")[2] for line in said.err.splitlines() if "no prices of" in line}
+    for names, reason in (
+        ("azure, gcp:", "not a zip"),
+        ("verda, lambdalabs, runpod, cloudrift:", "404"),
+        ("nebius:", "nebius.csv"),
+        ("oci:", "empty"),
+    ):
+        assert any(line.startswith(names) and reason in line for line in lines), (names, said.err)
+    assert len(lines) == 4
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("answer", [None, b"no zip", zipped("aws", CSV)[:90], zipped("aws", HEADER)])
+def test_where_no_provider_has_a_price_nothing_is_kept(
+    own: Path, server: dict[str, bytes], capsys: pytest.CaptureFixture[str], answer: bytes | None
+) -> None:
+    server.clear()
+    if answer is not None:
+        server["aws"] = answer
+    assert main(("fleet", "prices", "--refresh")) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert "no price" in said.err
+    assert not (own / FILE).exists()
 
 
 def test_prices_are_listed_by_instance_and_by_device(own: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -124,7 +124,7 @@ def prices(text: str, region: str | None, refresh: bool, config: Path | None, ou
 
 
 def _refreshed(catalog: Catalog) -> Catalog:
-    from capacity_tui.engine.fleet import refresh_prices
+    from capacity_tui.engine.fleet import failure_words, refresh_prices
     from capacity_tui.engine.units import format_number
 
     refreshed = refresh_prices(catalog)
@@ -133,6 +133,8 @@ def _refreshed(catalog: Catalog) -> Catalog:
         f"{format_number(refreshed.prices)} prices of {refreshed.instances} instances from {refreshed.source}"
         f"{left_out}; {refreshed.missing} instances keep what was known; kept in {refreshed.path}"
     )
+    for words in failure_words(refreshed.failures):
+        tell(f"capacity-tui: {words}; the prices that were known stay")
     return refreshed.catalog
 
 
