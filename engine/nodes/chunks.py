@@ -331,8 +331,9 @@ def evaluate(work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tu
     return outcomes_as_text(evaluator.evaluated(Chunk(*chunk), pickle.loads(filled))), ""  # noqa: S301
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=4)
 def _prepared(work: bytes) -> tuple[Evaluator, str]:
+    """Return what evaluates the chunks of a search; of a few, since a warm worker may get those of several by turns."""
     unpickled: Work = pickle.loads(work)  # noqa: S301 - as above
     evaluator = Evaluator(unpickled.question, catalog_of(unpickled.own_files), unpickled.machine, unpickled.cutting)
     return evaluator, unpickled.rests_on.unlike(search_environment(unpickled.question))

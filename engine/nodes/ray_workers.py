@@ -46,6 +46,9 @@ WARM_SECONDS = 300.0
 MOST_LOSSES = 5
 """How often a chunk may lose its worker before the chunk is taken for what kills it."""
 
+MOST_STARTS = 3
+"""How often a worker may fail to start, one after the other, before it is not started again."""
+
 FIRST_PAUSE_SECONDS = 1.0
 """Before a chunk is given again, twice as long each time: Ray may send tasks to a node that it believes to be alive."""
 
@@ -91,6 +94,7 @@ class RayWorkers:
         self._running: dict[Any, tuple[str, _Given]] = {}
         self._waiting: list[_Given] = []
         self._losses: dict[Chunk, int] = {}
+        self._failures: dict[str, list[str]] = {}
         self._next_look = 0.0
         self._look_for_nodes()
 
@@ -112,7 +116,7 @@ class RayWorkers:
         """Yield chunks that are done, after a moment at the latest; none where none are.
 
         Raises:
-            HardwareError: a chunk cannot be evaluated by any worker.
+            HardwareError: a chunk cannot be evaluated by any worker, or no worker starts.
             MissingPartError: what the program needs is not installed on a node.
         """
         self._look_for_nodes()
@@ -141,7 +145,11 @@ class RayWorkers:
             self._ray.cancel(reference, recursive=False)
 
     def _look_for_nodes(self) -> None:
-        """Have a worker for each processor of the nodes that are alive."""
+        """Have a worker for each processor of the nodes that are alive, but those that never start.
+
+        Raises:
+            HardwareError: none of them starts.
+        """
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415 - an optional extra
 
         if monotonic() < self._next_look:
@@ -151,9 +159,13 @@ class RayWorkers:
             processors = int(node["Resources"].get("CPU", 0)) if node["Alive"] else 0
             names = [f"{self._name}-{node['NodeID'][:12]}-{number}" for number in range(processors)]
             for name in names:
-                if name not in self._workers:
+                if name not in self._workers and len(self._failures.get(name, ())) < MOST_STARTS:
                     on_node = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
                     self._workers[name] = self._worker(name, on_node)
+        given_up = [words for words in self._failures.values() if len(words) >= MOST_STARTS]
+        if given_up and not self._workers:
+            words = given_up[0][-1]
+            raise HardwareError(f"no worker starts, after {MOST_STARTS} tries", words, "see the logs of Ray")
 
     def _worker(self, name: str, on_node: object) -> _Worker:
         """Return the worker of a name, which an earlier search may have left."""
@@ -192,9 +204,11 @@ class RayWorkers:
         name = next(name for name, worker in self._workers.items() if worker.ready == reference)
         try:
             lacking = self._ray.get(reference, timeout=FETCH_SECONDS)
-        except self._ray.exceptions.RayError:
+        except self._ray.exceptions.RayError as error:
             del self._workers[name]
+            self._failures.setdefault(name, []).append(_last_line(error))
             return
+        self._failures.pop(name, None)
         if lacking:
             raise MissingPartError("a node cannot give the same answer", str(lacking))
         self._workers[name].ready = None
@@ -206,7 +220,7 @@ class RayWorkers:
         try:
             text, unlike = self._ray.get(reference, timeout=FETCH_SECONDS)
         except self._ray.exceptions.RayTaskError as error:
-            words = str(error.cause or error).strip().splitlines()[-1][:200]
+            words = _last_line(error.cause or error)
             raise HardwareError("a worker failed", words, "the same search without --ray may tell more") from error
         except self._ray.exceptions.RayError as error:
             self._workers.pop(name, None)
@@ -239,6 +253,11 @@ def ray_workers(address: str, work: Work) -> Iterator[RayWorkers]:
             yield workers
         finally:
             workers.stop()
+
+
+def _last_line(error: BaseException) -> str:
+    """Return what an error of Ray says at its end, where the cause stands; before it are frames and ids."""
+    return (str(error).strip() or type(error).__name__).splitlines()[-1][:200]
 
 
 def _name_of(work: Work) -> str:

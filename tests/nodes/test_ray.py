@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from capacity_tui.engine.errors import MissingPartError
+from capacity_tui.engine.errors import HardwareError, MissingPartError
 from capacity_tui.engine.nodes import detect_cluster, sample_network, search_on_ray
 from capacity_tui.engine.nodes.chunks import Cutting
 from capacity_tui.engine.nodes.launcher import Order
@@ -94,6 +94,21 @@ def test_workers_wait_for_the_next_search_and_end_after_a_while(
     while workers() and time.monotonic() < until:
         time.sleep(0.1)
     assert not workers()
+
+
+def test_workers_that_never_start_end_the_search_with_what_ray_says(
+    two_nodes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken:
+        def __init__(self, *_: object) -> None:
+            raise OSError("no space left on the disk")
+
+        def lacking(self) -> str:
+            return ""
+
+    monkeypatch.setattr("capacity_tui.engine.nodes.ray_workers._worker_class", lambda: Broken)
+    with pytest.raises(HardwareError, match=r"no worker starts, after 3 tries: .*no space left on the disk"):
+        search_on_ray(two_nodes.address, next(iter(questions().values())))
 
 
 def test_nodes_of_a_ray_cluster_are_detected_and_one_that_dies_is_named(two_nodes: Any, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -12,9 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import CapacityError, LauncherError
-from capacity_tui.engine.nodes.chunks import Chunk, Cutting, Evaluator, outcomes_as_text, outcomes_from_text
+from capacity_tui.engine.nodes.chunks import (
+    Chunk,
+    Cutting,
+    Evaluator,
+    Work,
+    evaluate,
+    outcomes_as_text,
+    outcomes_from_text,
+    search_environment,
+)
 from capacity_tui.engine.nodes.ray_nodes import ray_session
 from capacity_tui.engine.nodes.shared_search import Filled, Journal, Outcomes, SharedSearch
 from capacity_tui.engine.solve.search import Answer, Question, answerable, search
@@ -61,6 +71,23 @@ class Nothing:
 @cache
 def found_here(name: str) -> Answer:
     return replace(search(QUESTIONS[name], load_catalog()), seconds=0.0)
+
+
+def test_a_worker_goes_from_search_to_search_without_beginning_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def counted(*_: object) -> Catalog:
+        made.append("")
+        return load_catalog()
+
+    monkeypatch.setattr("capacity_tui.engine.nodes.chunks.catalog_of", counted)
+    works = [
+        pickle.dumps(Work(answerable(question), None, {}, search_environment(question), Cutting(1, 1, 1)))
+        for question in list(QUESTIONS.values())[:2]
+    ]
+    texts = [evaluate(work, (0, 1, 0, 0), pickle.dumps({})) for work in works * 3]
+    assert texts[:2] * 3 == texts
+    assert len(made) == 2
 
 
 def shared(name: str, cutting: Cutting, workers: WorkersHere, journal: Journal | Nothing | None = None) -> Answer:
