@@ -295,7 +295,7 @@ def gpuhunt_feed() -> Fetched:
             hint = "check the network and try again; the prices that were known stay"
             raise StorageError("no price could be fetched", _cause(error), hint) from error
     loaded = getattr(feed, "catalog", {})
-    failures |= {provider: "its list is empty" for provider, found in loaded.items() if not found.items}
+    failures |= {provider: "its list is empty" for provider, listed in loaded.items() if not listed.items}
     return Fetched(f"gpuhunt {__version__}", [_offered(item) for item in items], failures)
 
 
