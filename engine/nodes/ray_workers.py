@@ -309,10 +309,13 @@ def _worker_class() -> type:
             import platform  # noqa: PLC0415
             from importlib import import_module  # noqa: PLC0415
 
+            self._asked = float("inf")
             try:
                 import_module("capacity_tui.engine.nodes.chunks")
             except ImportError as error:
                 return f"{platform.node()} lacks {error.name}; install capacity-tui, or that, where its workers run"
+            finally:
+                self._asked = self._now()
             return ""
 
         def evaluate(self, work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tuple[str, str]:

@@ -81,7 +81,7 @@ def test_a_search_outlives_its_workers_and_a_node(two_nodes: Any) -> None:
 def test_workers_wait_for_the_next_search_and_end_after_a_while(
     two_nodes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("capacity_tui.engine.nodes.ray_workers.WARM_SECONDS", 3.0)
+    monkeypatch.setattr("capacity_tui.engine.nodes.ray_workers.WARM_SECONDS", 5.0)
     asked = list(questions().values())[:2]
     first = search_on_ray(two_nodes.address, asked[0]).answer
     left = {worker.pid for worker in workers()}
@@ -90,7 +90,7 @@ def test_workers_wait_for_the_next_search_and_end_after_a_while(
     assert {worker.pid for worker in workers()} == left
     for question, answer in zip(asked, (first, second), strict=True):
         assert replace(answer, seconds=0.0) == replace(search(question), seconds=0.0)
-    until = time.monotonic() + 20.0
+    until = time.monotonic() + 30.0
     while workers() and time.monotonic() < until:
         time.sleep(0.1)
     assert not workers()
