@@ -222,6 +222,13 @@ def test_a_high_percentile_is_less_sure_than_the_median_and_a_batch_surer_than_a
     assert widths(99)[1] > widths(50)[1]
 
 
+@pytest.mark.filterwarnings("error")
+def test_answers_of_one_token_have_rates_that_end() -> None:
+    speed = speed_of(prompt_tokens=16, output_tokens=1, request_rate=0.1, requests=50)
+    assert speed.decode_tokens_per_second is not None and speed.time_per_output_token_seconds is not None
+    assert math.isfinite(speed.decode_tokens_per_second.value) and speed.time_per_output_token_seconds.value > 0
+
+
 def test_a_spread_that_no_lengths_have_is_refused() -> None:
     with pytest.raises(PlanError, match="at least 1 token"):
         estimate_of(prompt_tokens=1, prompt_tokens_stddev=5.0, request_rate=1.0)

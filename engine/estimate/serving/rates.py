@@ -12,7 +12,7 @@ from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.result import InferenceSpeed
 from capacity_tui.engine.estimate.work import Loaded, Served
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, where
 from capacity_tui.engine.plan import InferenceSection
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import PERCENT
@@ -159,7 +159,12 @@ def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Numbe
     output = between = None
     if step is not None:
         drafts = served.drafts * phases.get("draft", step) / step
-        token_seconds = output_token_seconds(step, drafts, served.accepted) if loaded is None else loaded.token_seconds
+        token_seconds = output_token_seconds(step, drafts, served.accepted)
+        if loaded is not None:
+            # Where no answer has a second token, a step alone tells what one would take.
+            token_seconds = where(loaded.token_seconds > 0, loaded.token_seconds, token_seconds)
+            slowest = np.maximum(loaded.token_seconds_percentile, token_seconds)
+            loaded = replace(loaded, token_seconds=token_seconds, token_seconds_percentile=slowest)
         output = ranged("decode_tokens_per_second", decode_rate(served.running, token_seconds))
         between = ranged("time_per_output_token_seconds", token_seconds)
     start = (
