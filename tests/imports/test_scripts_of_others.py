@@ -233,3 +233,14 @@ def test_a_sum_of_any_length_is_no_mistake(alone, terms: str):
     plan = alone("train.py", text).plan
     assert plan.value("training.micro_batch") == 2
     assert terms != "8 * 512" or plan.value("training.seq_len") == 4096
+
+
+def test_what_only_the_shell_knows_is_told_where_it_counts(tmp_path: Path) -> None:
+    script = tmp_path / "train.sh"
+    sizes = (
+        "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --max-position-embeddings 8192 --vocab-size 32000"
+    )
+    script.write_text(f"torchrun pretrain_gpt.py {sizes} --seq-length $LENGTH --lr $RATE --save $OUT --bf16\n")
+    readings = import_plan([str(script)], {"hardware.name": "h100-sxm-80gb"}).readings
+    told = [remark for reading in readings for remark in reading.unmodelled]
+    assert [remark.place.field for remark in told] == ["--seq-length"] and "$LENGTH" in told[0].why

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, nearest
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.meanings import MEANINGS, UnmodelledError, UnreadError
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, tool, word_of
@@ -14,6 +16,8 @@ from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, tool, 
 _OPEN = frozenset({"auto", "null", "none", ""})
 _LONGEST = 60
 _ANY = "any"
+# A variable, or what a command prints, that a script does not say itself.
+_OF_THE_SHELL = re.compile(r"\$\{?\w|\$\(|`")
 """Stands among the words of an option for whatever is given."""
 _SERVED, _NOT_TRAINED = "infer", "nothing in it trains"
 
@@ -70,6 +74,12 @@ class _Options:
         if name not in owner.known and name.startswith("no_") and name[3:] in owner.known and value is True:
             name, value = name[3:], False
         option = owner.options.get(name)
+        if isinstance(value, str) and _OF_THE_SHELL.search(value):
+            # A model that is missing is asked for, and the rate of learning moves no figure.
+            if option is not None and option.path and option.path != Key.TRAINING_LEARNING_RATE:
+                why = f"only the shell knows {shown(value)}: the tool's default counts"
+                self._reading.unmodelled.append(Remark(place, why))
+            value = None
         is_section = isinstance(value, dict) and any(known.startswith(f"{name}.") for known in owner.known)
         if option is not None and not (is_section and not option.tool):
             self._known(option, value, owner, path)

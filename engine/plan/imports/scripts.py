@@ -226,7 +226,10 @@ def _options(words: Sequence[Word], name: str) -> Document:
             # Behind a value, what only the shell knows is options as a rule, as $EXTRA_ARGS.
             if not (values and value.is_open):
                 values.append(value)
-        data[key] = _plain(values[0]) if len(values) == 1 else [_plain(part) for part in values] if values else True
+        if len(values) == 1:
+            data[key] = _plain(values[0]) or values[0].text
+        else:
+            data[key] = [_plain(part) for part in values] or True
     return Document(data, name, lines)
 
 
