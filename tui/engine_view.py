@@ -15,7 +15,7 @@ from capacity_tui.engine.catalog import Instance as InstanceRow
 from capacity_tui.engine.catalog.rows import Region as RegionRow
 from capacity_tui.engine.machine import Machine, detect
 from capacity_tui.engine.models import known_models
-from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan import Plan, pinned
 from capacity_tui.engine.plan.files import (
     example_names,
     example_text,
@@ -32,6 +32,7 @@ from capacity_tui.engine.plan.files import (
 from capacity_tui.engine.plan.imports import refuse_files_of_tools
 from capacity_tui.engine.plan.line import (
     PlanFlags,
+    alternatives,
     completions,
     line_examples,
     line_of_flags,
@@ -104,11 +105,13 @@ class CapacityEngine:
 
     def read_line(self, text: str, cursor: int) -> Understood:
         """Return what a line says."""
-        line = read_line(text, self._catalog)
+        line, compared = read_line(text, self._catalog), alternatives(text, self._catalog)
+        if compared:
+            line = read_line(compared[0].text, self._catalog)
         completed = completions(text, cursor, self._catalog)
         return Understood(
             line.understood,
-            line.guesses,
+            (*line.guesses, *(f"compared with {other.name}" for other in compared[1:])),
             tuple(fault.one_line() for fault in line.faults),
             tuple(Suggestion(entry.text, entry.kind, entry.line, entry.cursor) for entry in completed),
             line.unknown if len(line.faults) == 1 else (),
@@ -127,7 +130,15 @@ class CapacityEngine:
     def plan_of_line(
         self, text: str, document: Document | None, hardware: str | None = None, *, skips_unknown: bool = False
     ) -> tuple[PlanDocument, tuple[str, ...]]:
-        """Return the plan that a line says, and what was guessed."""
+        """Return the plan that a line says, with those that it is compared with pinned, and what was guessed."""
+        compared = alternatives(text, self._catalog)
+        if compared:
+            first, assumed = self.plan_of_line(compared[0].text, document, hardware)
+            plan = first.plan
+            for other in compared[1:]:
+                planned, further = self.plan_of_line(other.text, document, hardware)
+                plan, assumed = pinned(plan, planned.plan, other.name), (*assumed, *further)
+            return replace(first, plan=plan), tuple(dict.fromkeys(assumed))
         line = read_line(text, self._catalog)
         if skips_unknown:
             line = line.without_unknown()

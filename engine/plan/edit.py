@@ -336,13 +336,14 @@ def _word(value: object) -> str:
 _PATH = "scenarios"
 
 
-def pinned(plan: Plan, scenario: Plan) -> Plan:
-    """Return a plan with another one next to it, under the first letter that is free.
+def pinned(plan: Plan, scenario: Plan, name: str = "") -> Plan:
+    """Return a plan with another one next to it, under a name, else the first letter that is free.
 
     Raises:
         PlanError: there are as many as there may be.
     """
-    name = next(letter for letter in ascii_uppercase if letter not in plan.scenarios)
+    is_free = is_scenario_name(name) and name not in plan.scenarios
+    name = name if is_free else next(letter for letter in ascii_uppercase if letter not in plan.scenarios)
     return _with_scenarios(plan, {**plan.scenarios, name: scenario.model_copy(update={_PATH: {}})})
 
 

@@ -130,3 +130,10 @@ def test_verbose_draws_memory_time_and_the_roofline(capsys: pytest.CaptureFixtur
     assert main(["plan", "gpt2_rtx_3060", "--set", "report.detailed_breakdown=false", "--verbose"]) == 0
     told = capsys.readouterr().out
     assert all(words in told for words in ("weights", "At the peak", "Step: ", "ridge at"))
+
+
+def test_one_line_compares_what_stands_around_versus(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "lora llama-3.2-1b 10M tokens rtx 6000 ada vs l40s", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["plans"] == ["rtx 6000 ada", "l40s"]
+    assert data["differs"] == {"hardware.name": ["rtx-6000-ada", "l40s"]}

@@ -370,7 +370,7 @@ def test_users_send_a_request_a_minute_and_requests_at_once_follow_each_other() 
     [
         ("finetune llama-3.1-8b without qlora 4090", "without qlora"),
         ("llama-3.1-8b vs qwen3-8b on a 4090", "--compare"),
-        ("qwen3-8b 3090 or 4090", "--compare"),
+        ("qwen3-8b 3090 or 4090", "A vs B"),
         ("qwen3-8b speculative decoding h100", "4 draft tokens"),
         ("h100 mig 3g.40gb llama-3.1-8b", "gpu(40GiB"),
         ("whisper large v3 on a t4", "voxtral-mini-3b"),

@@ -297,3 +297,13 @@ async def test_steps_are_foreseen_once_the_keys_rest(monkeypatch: pytest.MonkeyP
         await settle(pilot)
         assert compared[0], "the numbers were there before the key"
         assert app.session.store.column is not None
+
+
+def test_a_line_that_compares_pins_what_the_plan_is_compared_with(engine: CapacityEngine) -> None:
+    understood = engine.read_line("lora llama-3.2-1b 4090 vs a100", 0)
+    assert not understood.faults
+    assert "compared with a100" in understood.guesses
+    document, assumed = engine.plan_of_line("lora llama-3.2-1b 4090 vs a100", None)
+    assert (document.plan.hardware.name, document.pins()) == ("rtx-4090", ("a100",))
+    assert document.plan.scenarios["a100"].hardware.name == "a100-sxm-80gb"
+    assert any("10 M tokens" in entry for entry in assumed)

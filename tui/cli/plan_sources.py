@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan import Plan
     from capacity_tui.engine.plan.files import PlanSource
     from capacity_tui.engine.plan.imports import Imported
-    from capacity_tui.engine.plan.line import Asked, OneLine, PlanFlags
+    from capacity_tui.engine.plan.line import Alternative, Asked, OneLine, PlanFlags
 
 
 def architectures(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -192,6 +192,14 @@ def sources_of(files: tuple[str, ...], flags: PlanFlags) -> tuple[str | None, ..
     if not flags.is_given and not flags.imports:
         raise click.UsageError("Missing argument 'FILE...'; or say a plan with --model, --task and --gpu")
     return (None,)
+
+
+def lines_of(name: str) -> tuple[Alternative, ...]:
+    """Return the lines that one line compares, as ``h100 vs a100 llama 8b``; the name alone for all others."""
+    from capacity_tui.engine.plan.files import may_be_line
+    from capacity_tui.engine.plan.line import Alternative, alternatives
+
+    return (alternatives(name) if may_be_line(name) else ()) or (Alternative("", name),)
 
 
 def source_of(name: str | None, flags: PlanFlags, hardware: object = None) -> PlanSource:

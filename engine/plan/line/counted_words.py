@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,6 +19,7 @@ from capacity_tui.engine.plan.line.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
+from capacity_tui.engine.units import parse_count
 
 _BETWEEN = frozenset({"of", "is", "to", "="})
 """Words between a name and its number, as in ``sequence length of 4096``."""
@@ -27,8 +27,11 @@ _MOST_WORDS = 4
 """Words that one name of what is counted may have."""
 _LONGEST_OTHER = 4
 """Letters of words that are seldom what is counted, as ``plus`` and ``only``."""
-_DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
-_DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
+_BATCH, _BATCH_OF_TOKENS = "batch", "tokens of a batch"
+_LARGEST_BATCH = 100_000
+"""Sequences of a batch; a larger number counts its tokens."""
+_FEWEST_TOKENS = 4096
+"""Of a batch that is said in tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,9 @@ class CountedWords:
         self._unknown: dict[str, str] = {}
         self._limits: dict[int, str] = {}
         self._accumulation = 0
+        self._batch_tokens = 0
+        self._device_price = 0.0
+        self._is_price_of_one = False
         self._task = ""
         """What is done; empty as long as words are only looked at for names."""
         self._model: KnownModel | None = None
@@ -170,7 +176,7 @@ class CountedWords:
             return
         for at in (first + 1, first) if is_unit else (first,):
             for words in range(_MOST_WORDS, 0, -1):
-                amount = self._amount_at(at, words, number)
+                amount = self._amount_at(at, words, number, self._unit_at(first) if at > first else "")
                 is_phrase = words == 1 and self._is_phrase(self._span(at, 2))
                 if amount is None or is_phrase or not (amount.behind or is_time):
                     continue
@@ -186,7 +192,7 @@ class CountedWords:
         for end in (index, index - 1) if is_between else (index,):
             for words in range(min(_MOST_WORDS, end), 0, -1):
                 start = end - words
-                amount = self._amount_at(start, words, text)
+                amount = self._amount_at(start, words, text, self._unit_at(index + 1))
                 if self._is_apart(index - 1, "?"):
                     return
                 is_apart = end < index or self._is_apart(index - 1)
@@ -195,17 +201,24 @@ class CountedWords:
                 is_number = self._is_number_at(start - 1) and self._is_free(start - 1)
                 other = self._count_of(start - 1) if is_number else None
                 if other is None or other.end <= start:
-                    is_unit = amount.unit == self._unit_at(index + 1) and not settings.is_length_of_job(text)
+                    is_unit = amount.unit == self._unit_at(index + 1)
+                    is_unit &= amount.name == _BATCH_OF_TOKENS or not settings.is_length_of_job(text)
                     yield Count(start, index + 1 + int(bool(amount.unit) and is_unit), self._span(start, words), amount)
                 break
 
-    def _amount_at(self, index: int, words: int, number: str) -> Amount | None:
-        """Return what some words say that a number counts; billions are a size unless so many are counted."""
+    def _amount_at(self, index: int, words: int, number: str, unit: str = "") -> Amount | None:
+        """Return what some words say that a number counts; billions are a size unless so many are counted.
+
+        A batch is one of tokens where these stand beside it, or where it has too many sequences.
+        """
         if index < 0 or not self._is_free(index, words):
             return None
         amount = settings.amount_named(self._span(index, words), self._task, self._model)
         if words > 1 and self._task and amount is not None and amount.field(self._task) is None:
             return None  # 2T tokens in 30 days
+        if amount is not None and amount.name == _BATCH and self._task != INFER and settings.is_number(number):
+            is_of_tokens = settings.at_least(number, _FEWEST_TOKENS if unit else _LARGEST_BATCH)
+            amount = vocabulary().amounts[key_of(_BATCH_OF_TOKENS)] if is_of_tokens else amount
         is_of_model = is_size(number) and number[-1] in "bB" and amount is not None and not amount.billions
         return None if amount is None or is_of_model or not settings.is_amount(number, amount, self._task) else amount
 
@@ -215,7 +228,8 @@ class CountedWords:
         described = self._span(index + 1, 1)
         is_plain = described.isalpha() and key_of(described) in (words.fillers | words.suggests.keys()) - words.joints
         amount = settings.amount_of(self._span(index + 2, 1)) if is_plain and self._is_free(index + 1, 2) else None
-        if amount is None or not amount.described or settings.amount_of(described) or number[-1] in "bB":
+        is_one_name = settings.amount_of(self._span(index + 1, 2)) is not None  # 10k daily users
+        if is_one_name or amount is None or not amount.described or settings.amount_of(described) or number[-1] in "bB":
             return False
         return hardware.named_hardware(number, self._catalog) is None
 
@@ -251,6 +265,9 @@ class CountedWords:
         if amount.name == "accumulation" and value.isdigit() and self._task in (TRAIN, FINETUNE):
             self._accumulation = int(value)
             return Meaning(f"accumulation {value}")
+        if amount.name == _BATCH_OF_TOKENS and self._task in (TRAIN, FINETUNE):
+            self._batch_tokens = parse_count(value)
+            return Meaning(f"batch {value} tokens")
         if amount.thousands and value[-1] in "kK":
             amount = vocabulary().amounts[amount.thousands]
         if amount.fewer and settings.is_sequence(value, self._task, self._values):
@@ -314,51 +331,6 @@ class CountedWords:
         is_noun = after.isalpha() and len(after) > _LONGEST_OTHER and key_of(after) not in vocabulary().joints
         is_nothing = self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
         return is_noun and is_nothing and not self._is_apart(index)
-
-    def _degree(self, path: str, otherwise: float = 1) -> int:
-        """Return the number that the line has for a field; another where it has none, or one that is no count."""
-        text = str(self._values.get(path, otherwise))
-        return max(int(text), 1) if text.isdigit() else max(int(otherwise), 1)
-
-    def _devices_of_layout(self) -> None:
-        """Take as many devices as the degrees of the line make up, where it does not say how many there are."""
-        devices = math.prod(map(self._degree, _DEGREES))
-        is_device = self._values.get(hardware.NAME) in self._catalog.accelerators
-        if hardware.DEVICES in self._values or not is_device or devices < 2:
-            return
-        self._values[hardware.DEVICES] = devices
-        why = f"{devices} devices, as the degrees of the line make up"
-        self._assumed.append(Assumption(hardware.DEVICES, devices, why))
-
-    def _batches_of_devices(self) -> None:
-        """Take a batch for that of a device where the words behind it say so, as in ``bs=2 per gpu``."""
-        for index, (count, meaning) in self._taken.items():
-            behind = (key_of(self._span(index + count, words)) for words in (2, 3))
-            if Key.TRAINING_GLOBAL_BATCH in meaning.values and not vocabulary().per_device.isdisjoint(behind):
-                batch = self._values.pop(Key.TRAINING_GLOBAL_BATCH)
-                values: dict[str, object] = {Key.TRAINING_MICRO_BATCH: batch}
-                self._taken[index] = count, replace(meaning, words=f"micro {meaning.words}", values=values)
-                self._values |= values
-
-    def _accumulate(self) -> None:
-        """Make the batch of a step of what each device takes, how often, and how many devices there are.
-
-        Beside an accumulation a batch is that of a device, as training scripts have it.
-        """
-        if not self._accumulation:
-            return
-        micro_batch = self._values.get(Key.TRAINING_MICRO_BATCH) or self._values.pop(Key.TRAINING_GLOBAL_BATCH, None)
-        if not isinstance(micro_batch, int) or Key.TRAINING_GLOBAL_BATCH in self._values:
-            hint = "say the batch of a device too, as micro batch 2 accumulation 8, or the batch of a step alone"
-            self._faults.append(PlanError("accumulation of which batch?", str(self._accumulation), hint))
-            return
-        row_id = self._catalog.instances.find_id(str(self._values.get(hardware.NAME, "")))
-        sold = 1 if row_id is None else self._catalog.instances[row_id].sold_devices
-        replicas = max(self._degree(hardware.DEVICES, sold) // math.prod(map(self._degree, _DEGREES_OF_MODEL)), 1)
-        batch = micro_batch * self._accumulation * replicas
-        self._values |= {Key.TRAINING_MICRO_BATCH: micro_batch, Key.TRAINING_GLOBAL_BATCH: batch}
-        why = f"{batch} a step: {micro_batch} of each of {replicas} replicas, {self._accumulation} times"
-        self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))
 
 
 _TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090

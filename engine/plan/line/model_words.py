@@ -49,7 +49,7 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
     plain = _PATCH.sub(r"-\1", name.replace(":", "-"))
     row_id = None if count_in(name) else catalog.architectures.find_id(plain)
     if row_id is not None and row_id not in catalog.networks:
-        if not catalog.architectures.is_variant(name) and not format_in_name(name):
+        if not catalog.architectures.is_variant(plain) and not format_in_name(name):
             return _model(row_id)
         why = f"{_shown(name)} has the shape of {row_id}"
         # A name that says how the weights are stored stays: the plan reads that from it.

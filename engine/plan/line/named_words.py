@@ -150,7 +150,7 @@ class NamedWords(CountedWords):
         match = hardware.named_hardware(phrase, self._catalog) if not settings.is_number(phrase) or count == 1 else None
         if match is not None and not (settings.is_number(phrase) and len(phrase) < 4):
             return match
-        if count > 1 and self._catalog.architectures.is_variant(phrase):
+        if count > 1 and self._catalog.architectures.is_variant(phrase.replace(":", "-")):
             return None
         return models.named_model(phrase, self._catalog)
 

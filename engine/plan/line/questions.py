@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan.line.tokens import Token, duration_of, sum_of
+from capacity_tui.engine.plan.line.tokens import OF_ONE, Token, duration_of, sum_of
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.words import INFER, Asked
 
@@ -29,6 +29,16 @@ _IN_LETTERS = re.compile(r"[\d.]+[dw]", re.IGNORECASE)
 CHEAPEST = "cheapest"
 _COST = "cost"
 _MANY, _MOST, _WHICH, _FASTEST = "many", "most", "which", "fastest"
+
+
+def price_in(tokens: Sequence[Token], index: int) -> float | None:
+    """Return the dollars that each device costs an hour, as ``$2/gpuh`` or ``at $2/h``; None for other words."""
+    dollars_named = sum_of(tokens[index].text)
+    if dollars_named is None or dollars_named[1] != 1:
+        return None
+    is_priced = index > 0 and tokens[index - 1].text.casefold() in vocabulary().priced
+    is_of_one = tokens[index].text.endswith(OF_ONE)
+    return float(dollars_named[0]) if is_of_one or is_priced else None
 
 
 def limit_in(tokens: Sequence[Token], index: int) -> str | None:

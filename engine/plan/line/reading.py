@@ -13,6 +13,7 @@ from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import model_words as models
 from capacity_tui.engine.plan.line import setting_words as settings
+from capacity_tui.engine.plan.line.derived_values import DerivedValues
 from capacity_tui.engine.plan.line.hardware_words import (
     HARDWARE_NAME,
     MODEL_NAME,
@@ -20,10 +21,9 @@ from capacity_tui.engine.plan.line.hardware_words import (
     similar_names,
     unknown_words,
 )
-from capacity_tui.engine.plan.line.named_words import NamedWords
-from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, asks_for_nodes, limit_in
+from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, asks_for_nodes, limit_in, price_in
 from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
-from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, duration_of, image_of
+from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, OF_ONE, duration_of, image_of
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
 from capacity_tui.engine.schema import AUTO
@@ -34,7 +34,6 @@ _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
 _PACKED = "qlora"
 _DIGIT, _LENGTHS = re.compile(r"\d+"), re.compile(r"(\d+k?)/(\d+k?)|(\d+k)(\d+k)", re.IGNORECASE)
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
-_OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "optimaltokens"})
 
 
 def read_line(text: str, catalog: Catalog | None = None) -> OneLine:
@@ -47,7 +46,7 @@ def read_line(text: str, catalog: Catalog | None = None) -> OneLine:
     return _Line(text, catalog or load_catalog()).read()
 
 
-class _Line(NamedWords):
+class _Line(DerivedValues):
     """A line while it is read: first the words that name model, hardware and task, then those that depend on them."""
 
     def read(self) -> OneLine:
@@ -63,10 +62,7 @@ class _Line(NamedWords):
         self._pass(self._guessed)
         self._batches_of_devices()
         self._own_figures()
-        self._devices_of_layout()
-        self._accumulate()
-        self._optimal_length()
-        self._weights_of_the_engine()
+        self._derive()
         if self._mended and models.MODEL in self._values:
             name = self._values[models.MODEL]
             self._assumed += [
@@ -76,6 +72,7 @@ class _Line(NamedWords):
         if self._unknown:
             self._faults.append(unknown_words(self._unknown, self._catalog))
         asked = self._asked()
+        self._price_of_devices()
         words, unknown = tuple(self._words()), tuple(self._unknown)
         assumed, faults = tuple(self._assumed), tuple(self._faults)
         limits = () if asked is not None else tuple(self._limits.values())
@@ -117,7 +114,7 @@ class _Line(NamedWords):
         telling = [index for index in telling if not ((count := counts.get(index)) and count.amount.unit)]
         words = [self._tokens[index].text for index in telling]
         free = [self._tokens[index].text for index in telling if self._is_free(index)]
-        self._task, why = task_meant(words, free, family, self._catalog)
+        self._task, why = task_meant(words, free, family, self._catalog, self._degree(hardware.DEVICES))
         self._values[TASK] = self._task
         self._assumed.append(Assumption(TASK, self._task, why))
 
@@ -126,6 +123,10 @@ class _Line(NamedWords):
     def _set(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize numbers with what they count, names of values, and ``key=value``."""
         text = self._tokens[index].text
+        price = price_in(self._tokens, index)
+        if price is not None and (text.endswith(OF_ONE) or hardware.NAME in self._values):
+            self._device_price, self._is_price_of_one = price, text.endswith(OF_ONE)
+            return 1, Meaning(f"${price:g} an hour for each device")
         limit = limit_in(self._tokens, index)
         if limit is not None:
             return 1, self._limit(index, limit)
@@ -151,12 +152,17 @@ class _Line(NamedWords):
     def _value_of_some(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a name or a phrase of some words, as ``paged adamw 8bit`` or ``flash attention``."""
         for count in (3, 2):
-            if self._is_free(index, count):
+            if self._is_free(index, count) and not self._counts_beyond(index, count):
                 words = self._span(index, count)
                 named = settings.exact_value(words, self._task, self._catalog) or self._phrase(words)
                 if named is not None:
                     return count, named
         return None
+
+    def _counts_beyond(self, index: int, count: int) -> bool:
+        """Whether the last of some words is a number of what stands behind them, as in ``gptq 8 users``."""
+        counted = self._count_of(index + count - 1) if self._is_number_at(index + count - 1) else None
+        return counted is not None and counted.end > index + count
 
     def _shape(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize rows and features of the data that an algorithm is fitted to, as ``1M x 2000``."""
@@ -338,27 +344,6 @@ class _Line(NamedWords):
                     return Meaning(meaning.words, meaning.values, why)
         self._unknown[text] = name
         return Meaning(fault=unknown_words({text: name}, self._catalog))
-
-    def _weights_of_the_engine(self) -> None:
-        """Take bits of weights for the format that the engine of the line has of so many, as ``mlx 4bit``."""
-        engine = self._catalog.engines.find_id(str(self._values.get(Key.INFERENCE_ENGINE, "")))
-        formats = vocabulary().bits.get(engine or "", {})
-        values = [formats[key] for token in self._tokens if (key := key_of(token.text)) in formats]
-        if values and Key.INFERENCE_WEIGHTS in self._values:
-            self._values[Key.INFERENCE_WEIGHTS] = values[0]
-
-    def _optimal_length(self) -> None:
-        """Train as many tokens as suit the size of the model best, where the line says so."""
-        words = (self._span(index, count) for index, (count, _) in self._taken.items())
-        if Key.TRAINING_TOKENS in self._values or not any(key_of(word) in _OPTIMAL for word in words):
-            return
-        row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))
-        parameters = self._catalog.architectures[row_id].params_total if row_id is not None else None
-        if parameters:
-            ratio = vocabulary().usual[TRAIN]["tokens_per_parameter"]
-            self._values[Key.TRAINING_TOKENS] = round(ratio * parameters)
-            why = f"{ratio:g} tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
-            self._assumed.append(Assumption(Key.TRAINING_TOKENS, self._values[Key.TRAINING_TOKENS], why))
 
     def _words(self) -> Iterator[Word]:
         for index, (count, meaning) in sorted(self._taken.items()):

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -77,6 +78,14 @@ def is_length_of_job(number: str) -> bool:
     """Return whether a number without a word is the tokens of a job: it ends in M, B or T, or is as large."""
     try:
         return number[-1:].casefold() in ("m", "b", "t") or parse_count(number) >= vocabulary().fewest_tokens
+    except UnitError:
+        return False
+
+
+def at_least(number: str, fewest: int) -> bool:
+    """Return whether a number is as large as another."""
+    try:
+        return parse_count(number) >= fewest
     except UnitError:
         return False
 
@@ -178,7 +187,9 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
     if path is None:
         hint = "leave it out, or say key=value"
         return _fault(f"{amount.name} does not belong to {_TASK_WORDS[task]}", number, hint)
-    return field_value(path, number, task, amount.name, _parameters(model).get(path.removeprefix(OWN_PARAMETERS)))
+    own = _parameters(model).get(path.removeprefix(OWN_PARAMETERS))
+    meaning = field_value(path, number, task, amount.name, own)
+    return replace(meaning, why=f"{amount.name}: {amount.assumes}") if amount.assumes else meaning
 
 
 def named_field(word: str, task: str, model: KnownModel | None) -> tuple[str, Knob] | None:

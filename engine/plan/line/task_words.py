@@ -45,7 +45,9 @@ def task_named(phrase: str) -> Meaning | None:
     return None
 
 
-def task_meant(words: Sequence[str], free: Sequence[str], family: Family | None, catalog: Catalog) -> tuple[str, str]:
+def task_meant(
+    words: Sequence[str], free: Sequence[str], family: Family | None, catalog: Catalog, devices: int = 1
+) -> tuple[str, str]:
     """Return what is done where no word names it, and why it is taken for that.
 
     Args:
@@ -53,6 +55,7 @@ def task_meant(words: Sequence[str], free: Sequence[str], family: Family | None,
         free: those that name neither model nor hardware.
         family: of the model; None where none was named.
         catalog: what names stand for.
+        devices: how many there are; so many that no engine serves one model from all are for training.
     """
     serving = _first(words, lambda word: _is_of_serving(word, catalog))
     is_sampled = family is not None and _is_sampled(family.id, catalog)
@@ -65,6 +68,8 @@ def task_meant(words: Sequence[str], free: Sequence[str], family: Family | None,
     for task, name, word in (*evidence, (INFER, "serving", suggested)):
         if word is not None:
             return task, f"task: {name}, because of {word!r}"
+    if devices > vocabulary().usual[INFER]["most_devices"]:
+        return TRAIN, f"task: training, as none was named for {devices} devices (or say serve)"
     if family is not None and (is_sampled or _is_decoder(family.id, catalog)):
         return INFER, "task: serving, as no training was named (say train or lora)"
     return TRAIN, "task: training, as none was named"

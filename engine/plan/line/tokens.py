@@ -14,8 +14,23 @@ from capacity_tui.engine.record import dataclass
 LONGEST_LINE = 400
 """Characters of a line that are read; a plan of more belongs into a file."""
 
+_PER_ONE, _ONE_DEVICE, _ONE_HOUR = r"\s*(?:/|-|\bper\b|\ban?\b)\s*", r"(?:gpu|device|card|chip)", r"(?:h|hr|hour)"
+_PRICE = re.compile(
+    rf"(?:\$\s?(\d[\d,.]*)|(\d[\d,.]*)\s*(?:\$|usd|dollars?|bucks)){_PER_ONE}"
+    rf"(?:{_ONE_DEVICE}[\s/-]*(?:per|an?)?\s*{_ONE_HOUR}|{_ONE_HOUR}{_PER_ONE}{_ONE_DEVICE})\b",
+    re.IGNORECASE,
+)
+"""What each device costs an hour: ``$2 per gpu hour``, ``$2/h per gpu``."""
+_PER_MILLION = re.compile(
+    r"\$?\s?(?:/|\bper\b)\s*(?:1\s*)?(?:million|mil|m(?=\b|tok))\s*(?:tok(?:en)?s?)?\b", re.IGNORECASE
+)
+"""What money is for, as in ``cost per 1M tokens``, which counts no tokens of a job."""
+OF_ONE, _OF_MILLION = "/gpuh", "permillion"
+
 # A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
-_WORD = re.compile(r"(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+", re.IGNORECASE)
+_WORD = re.compile(
+    rf"{_PRICE.pattern}|{_PER_MILLION.pattern}|(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+", re.IGNORECASE
+)
 
 _ENDINGS = ",;:?!\"'"
 
@@ -50,7 +65,7 @@ _SPANS, _ONE, _WITHIN = ("hour", "day", "week", "month"), ("a", "an", "one"), ("
 _MONEY = re.compile(
     r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?k?)|(?P<other>\d[\d,]*(?:\.\d+)?k?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
 )
-_OF_TIME = re.compile(r"(?:/|per)(h|hr|hour|mo|month)", re.IGNORECASE)
+_OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|mo|month)", re.IGNORECASE)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE)
 _HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
@@ -107,7 +122,7 @@ def split(text: str) -> list[Token]:
                 continue  # a comma behind brackets
             marks = len(plain) - len(plain.lstrip(_MARKS))
             marks = 0 if marks == len(plain) else marks
-            _add(Token(_plain_number(plain[marks:]), at + marks, at + len(plain), plain != part), tokens)
+            _add(Token(_phrase(plain[marks:]), at + marks, at + len(plain), plain != part), tokens)
     return tokens
 
 
@@ -154,7 +169,7 @@ def _with_unit(number: str, word: str) -> str | None:
     """Return a number and the word behind it as one, as ``24 gb``, ``4 bits`` or ``10 s``; None for others."""
     words = vocabulary()
     scale, span, seconds = words.scales.get(word), words.durations.get(word), words.time_units.get(word)
-    if number == "$" or (word in _MONEY_WORDS and sum_of(f"${number}")):
+    if (number == "$" and word[:1].isdigit()) or (word in _MONEY_WORDS and sum_of(f"${number}")):
         return f"${word}" if number == "$" else f"${number}"
     if word in _QUANTIZED and number.endswith("bit"):
         return number
@@ -214,6 +229,14 @@ def _is_within(tokens: list[Token]) -> bool:
 def _is_latency(word: str) -> bool:
     amount = vocabulary().amounts.get(key_of(word))
     return amount is not None and amount.fields.get(INFER) in (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS)
+
+
+def _phrase(word: str) -> str:
+    """Return a phrase that is one word as it is read everywhere; other words with their numbers so."""
+    price = _PRICE.fullmatch(word)
+    if price is not None:
+        return f"${price[1] or price[2]}{OF_ONE}"
+    return _OF_MILLION if _PER_MILLION.fullmatch(word) else _plain_number(word)
 
 
 def _plain_number(word: str) -> str:

@@ -39,6 +39,7 @@ class Amount:
         thousands: the amount that a number with k counts beside these words, as in ``4k sequences``.
         described: whether a word of plain language may stand between the number and these.
         fewer: the amount that a number counts in a training which is too small to be this one.
+        assumes: what makes a number of something else of it, for people.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Amount:
     fewer: str = ""
     described: bool = False
     thousands: str = ""
+    assumes: str = ""
 
     @property
     def is_behind(self) -> bool:
@@ -76,6 +78,7 @@ class Vocabulary:
         suggests: what is done where no other word says it, by word.
         of_serving: words that are of serving wherever nothing is trained.
         remarks: words that the plan cannot follow, and what to do about them.
+        comparing: words between names that a line compares.
         refused: words that no plan can follow, and what to say instead.
         counts, phrases: numbers in words; values that words set, by what is done.
         joints: words of plain language that say nothing of what stands behind them.
@@ -91,6 +94,7 @@ class Vocabulary:
         negations, ruled_out: words that rule out what stands behind them; what that sets, by what is done.
         queries: words that ask for what no plan says, by what they ask for.
         asked: fields, by the words that ask and by what they ask for.
+        priced: words before dollars an hour that a device costs; before others they are a limit.
         within, deadlines: words before a time that is not to be passed, and words that are one.
         nodes: machines of so many devices, by the word before the name of these.
         methods: which weights are trained, by word.
@@ -102,6 +106,7 @@ class Vocabulary:
         formats: number formats by their bits.
         bits, served: formats of weights by engine and bits; what is served in place of those that are trained on.
         fewest_tokens: of a job; shorter is a sequence.
+        weights_of: formats of weights that are served where no other is named, by what serves them.
         needs: field that a word is about, and what to write where no number says it.
         adjectives: words between a number and hardware.
         like: models by other names that nothing of the catalogue has.
@@ -117,6 +122,7 @@ class Vocabulary:
     suggests: Mapping[str, str]
     of_serving: frozenset[str]
     remarks: Mapping[str, str]
+    comparing: frozenset[str]
     refused: Mapping[str, str]
     counts: Mapping[str, int]
     phrases: Mapping[str, Mapping[str, Mapping[str, object]]]
@@ -138,6 +144,7 @@ class Vocabulary:
     ruled_out: Mapping[str, Mapping[str, Mapping[str, object]]]
     queries: Mapping[str, str]
     asked: Mapping[str, Mapping[str, str]]
+    priced: frozenset[str]
     within: frozenset[str]
     deadlines: Mapping[str, str]
     nodes: Mapping[str, int]
@@ -152,6 +159,7 @@ class Vocabulary:
     formats: Mapping[str, str]
     bits: Mapping[str, Mapping[str, str]]
     served: Mapping[str, str]
+    weights_of: Mapping[str, str]
     fewest_tokens: float
     needs: Mapping[str, tuple[str, str]]
     adjectives: frozenset[str]
@@ -193,6 +201,7 @@ def vocabulary() -> Vocabulary:
         suggests=_by_word(rows["suggests"]),
         of_serving=frozenset(map(key_of, rows["of_serving"])),
         remarks=_by_word(rows["remarks"]),
+        comparing=frozenset(rows["comparing"]),
         refused=_by_word(rows["refused"]),
         counts={key_of(word): count for count, words in rows["counts"].items() for word in words},
         phrases=rows["phrases"],
@@ -214,6 +223,7 @@ def vocabulary() -> Vocabulary:
         ruled_out=rows["ruled_out"],
         queries=_by_word(rows["asking"]),
         asked={kind: _by_word(fields) for kind, fields in rows["asked"].items()},
+        priced=frozenset(rows["priced"]),
         within=frozenset(rows["within"]),
         deadlines=rows["deadlines"],
         nodes=rows["nodes"],
@@ -232,6 +242,7 @@ def vocabulary() -> Vocabulary:
         formats=rows["formats"],
         bits=rows["bits"],
         served=rows["served"],
+        weights_of=rows["weights_of"],
         fewest_tokens=float(rows["fewest_tokens"]),
         needs={key_of(word): (path, row["hint"]) for path, row in rows["needs"].items() for word in row["words"]},
         adjectives=frozenset(map(key_of, rows["adjectives"])),

@@ -16,6 +16,7 @@ from capacity_tui.tui.cli.history_store import history_option, keep_estimates
 from capacity_tui.tui.cli.output import Output, output_options, progress, tell
 from capacity_tui.tui.cli.plan_sources import (
     changed_plan,
+    lines_of,
     machine_for,
     plan_flags,
     settings_option,
@@ -110,12 +111,12 @@ def plan(
     "llama-3.1-70b lora 8xh100 4k 50M". Several give one JSON object a line, or stand side by side with --compare.
     Without one the flags say the plan.
     """
-    names = sources_of(files, flags)
+    labels = {line.text: line.name for line in lines_of(files[0])} if len(files) == 1 else {}
+    names, compare = tuple(labels) or sources_of(files, flags), compare or len(labels) > 1
     form = output.form
     settings = (*settings, *(_IN_FULL if verbose else ()), *(("scalability.enabled=true",) if scaling else ()))
     _refuse_contradictions(files, output, key, folder, compare=compare, brief=brief, verbose=verbose or scaling)
-    texts: list[str] = []
-    codes = [0]
+    texts, codes = list[str](), [0]
     columns: list[tuple[str, Answer]] = []
     estimated: list[Answer] = []
     for name, variant in ((name, variant) for name in names for variant in _per_device(flags, gpus)):
@@ -148,7 +149,7 @@ def plan(
             codes.append(error.exit_code)
             continue
         if compare:
-            label = called(name, variant.gpu, len(names) > 1, len(gpus) > 1)
+            label = labels.get(name or "") or called(name, variant.gpu, len(names) > 1, len(gpus) > 1)
             columns += [(label, answer), *scenarios_of(label, loaded, _estimated, len(names) > 1)]
         else:
             shape = output.form or _default_form(len(files) > 1, output, answer)

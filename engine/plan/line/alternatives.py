@@ -1,0 +1,95 @@
+"""Lines that one line compares: ``h100 vs a100 for llama 8b`` is one for each device."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.model_words import is_size
+from capacity_tui.engine.plan.line.reading import read_line
+from capacity_tui.engine.plan.line.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.words import OneLine
+from capacity_tui.engine.record import dataclass
+
+_MOST_WORDS = 5
+"""Words that one of the compared names may have, as in ``rtx 6000 ada``."""
+_NUMBERS = frozenset({Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE, Key.INFERENCE_WEIGHTS, Key.TRAINING_QUANTIZATION})
+"""Fields that one of the compared lines may say and the other not, as in ``2 a100 vs h100``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One of the lines that a line compares.
+
+    Attributes:
+        name: the words that tell it from the others.
+        text: the line.
+        before, behind: words of the line that stand before and behind them.
+    """
+
+    name: str
+    text: str
+    before: int = 0
+    behind: int = 0
+
+    def cuts(self, line: OneLine, *, is_last: bool) -> bool:
+        """Whether a model or hardware of the line begins before its name, or of the last line ends behind it."""
+        pieces = [(match.start(), match.end()) for match in re.finditer(r"\S+", self.text)]
+        at = pieces[-self.behind - 1][1] if is_last else pieces[self.before][0]
+        named = (word for word in line.words if {Key.MODEL_NAME, Key.HARDWARE_NAME} & set(word.meaning.values))
+        return any(word.start < at < word.end for word in named)
+
+
+def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative, ...]:
+    """Return the lines that a line compares, where it is no plan by itself and all of them are; empty for others.
+
+    The shortest names that make every line a plan are the compared ones.
+
+    Args:
+        text: the line.
+        catalog: what names stand for; the shipped one with the user's own by default.
+    """
+    words = text.split()
+    marks = [at for at, word in enumerate(words) if key_of(word.rstrip(".,")) in vocabulary().comparing]
+    facts = catalog or load_catalog()
+    if not marks or not read_line(text, facts).faults:
+        return ()
+    return next(filter(lambda lines: _are_alike(lines, facts), _splits(words, marks)), ())
+
+
+def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, ...]]:
+    """Yield the lines for names of each length, the shortest first; those between two marks are whole names."""
+    first, last = marks[0], marks[-1]
+    between = [words[one + 1 : other] for one, other in pairwise(marks)]
+    lengths = ((before, behind) for before in range(1, _MOST_WORDS + 1) for behind in range(1, _MOST_WORDS + 1))
+    for before, behind in sorted(lengths, key=sum):
+        if before > first or last + behind >= len(words) or not all(between):
+            continue
+        head, tail = words[: first - before], words[last + 1 + behind :]
+        names = [words[first - before : first], *between, words[last + 1 : last + 1 + behind]]
+        if tail and is_size(tail[0]) and any(is_size(word) for name in names for word in name):
+            continue  # llama 3.1 8b vs qwen2.5 7b: the size belongs to the last name
+        yield tuple(Alternative(_name(name), " ".join((*head, *name, *tail)), len(head), len(tail)) for name in names)
+
+
+def _name(words: list[str]) -> str:
+    """Return how a compared plan may be called: no dots, no article."""
+    return re.sub(r"[^\w\s-]+", "-", re.sub(r"^an? ", "", " ".join(words))).strip("- ")
+
+
+def _are_alike(lines: tuple[Alternative, ...], catalog: Catalog) -> bool:
+    """Whether lines are plans of the same task that say the same fields, no two of them the same."""
+    read = [read_line(line.text, catalog) for line in lines]
+    if any(line.faults or not line.understood for line in read) or len({line.task for line in read}) > 1:
+        return False
+    if lines[0].cuts(read[0], is_last=False) or lines[-1].cuts(read[-1], is_last=True):
+        return False
+    fields_of = [_fields(line) for line in read]
+    return all(fields == fields_of[0] for fields in fields_of) and len({str(dict(line.values)) for line in read}) > 1
+
+
+def _fields(line: OneLine) -> set[str]:
+    return {str(path) for path in line.values} - {str(path) for path in _NUMBERS}

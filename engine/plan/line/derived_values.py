@@ -1,0 +1,147 @@
+"""What the words of a line make up together: devices of a layout, batches of a step, the price of all devices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from capacity_tui.engine.catalog import format_in_name, key_of
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line import hardware_words as hardware
+from capacity_tui.engine.plan.line.model_words import MODEL
+from capacity_tui.engine.plan.line.named_words import NamedWords
+from capacity_tui.engine.plan.line.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.words import INFER, TRAIN, Assumption
+from capacity_tui.engine.units import format_count
+
+_DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
+_DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
+_OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "optimaltokens"})
+
+_SAME_BATCH = 0.05
+"""Share by which a batch of tokens may differ from a power of two and is meant to be that."""
+
+
+class DerivedValues(NamedWords):
+    """A line whose words were recognized, and what follows from several of them."""
+
+    def _derive(self) -> None:
+        """Set what follows, each from what was set before it."""
+        self._devices_of_layout()
+        self._accumulate()
+        self._batch_of_tokens()
+        self._optimal_length()
+        self._weights_of_the_engine()
+
+    def _degree(self, path: str, otherwise: float = 1) -> int:
+        """Return the number that the line has for a field; another where it has none, or one that is no count."""
+        text = str(self._values.get(path, otherwise))
+        return max(int(text), 1) if text.isdigit() else max(int(otherwise), 1)
+
+    def _devices_of_layout(self) -> None:
+        """Take as many devices as the degrees of the line make up, where it does not say how many there are."""
+        devices = math.prod(map(self._degree, _DEGREES))
+        is_device = self._values.get(hardware.NAME) in self._catalog.accelerators
+        if hardware.DEVICES in self._values or not is_device or devices < 2:
+            return
+        self._values[hardware.DEVICES] = devices
+        why = f"{devices} devices, as the degrees of the line make up"
+        self._assumed.append(Assumption(hardware.DEVICES, devices, why))
+
+    def _batches_of_devices(self) -> None:
+        """Take a batch for that of a device where the words behind it say so, as in ``bs=2 per gpu``."""
+        for index, (count, meaning) in self._taken.items():
+            behind = (key_of(self._span(index + count, words)) for words in (2, 3))
+            if Key.TRAINING_GLOBAL_BATCH in meaning.values and not vocabulary().per_device.isdisjoint(behind):
+                batch = self._values.pop(Key.TRAINING_GLOBAL_BATCH)
+                values: dict[str, object] = {Key.TRAINING_MICRO_BATCH: batch}
+                self._taken[index] = count, replace(meaning, words=f"micro {meaning.words}", values=values)
+                self._values |= values
+
+    def _accumulate(self) -> None:
+        """Make the batch of a step of what each device takes, how often, and how many devices there are.
+
+        Beside an accumulation a batch is that of a device, as training scripts have it.
+        """
+        if not self._accumulation:
+            return
+        micro_batch = self._values.get(Key.TRAINING_MICRO_BATCH) or self._values.pop(Key.TRAINING_GLOBAL_BATCH, None)
+        if not isinstance(micro_batch, int) or Key.TRAINING_GLOBAL_BATCH in self._values:
+            hint = "say the batch of a device too, as micro batch 2 accumulation 8, or the batch of a step alone"
+            self._faults.append(PlanError("accumulation of which batch?", str(self._accumulation), hint))
+            return
+        row_id = self._catalog.instances.find_id(str(self._values.get(hardware.NAME, "")))
+        sold = 1 if row_id is None else self._catalog.instances[row_id].sold_devices
+        replicas = max(self._degree(hardware.DEVICES, sold) // math.prod(map(self._degree, _DEGREES_OF_MODEL)), 1)
+        batch = micro_batch * self._accumulation * replicas
+        self._values |= {Key.TRAINING_MICRO_BATCH: micro_batch, Key.TRAINING_GLOBAL_BATCH: batch}
+        why = f"{batch} a step: {micro_batch} of each of {replicas} replicas, {self._accumulation} times"
+        self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))
+
+    def _batch_of_tokens(self) -> None:
+        """Make the batch of a step of its tokens, as ``batch 4M tokens``: so many sequences of the line's length."""
+        if not self._batch_tokens:
+            return
+        sequence = self._values.get(Key.TRAINING_SEQ_LEN)
+        if not isinstance(sequence, int):
+            row_id = self._catalog.architectures.find_id(str(self._values.get(MODEL, "")))
+            context = self._catalog.architectures[row_id].max_context if row_id is not None else None
+            sequence = min(int(vocabulary().usual[TRAIN]["sequence_of_a_batch"]), int(context or math.inf))
+            self._values[Key.TRAINING_SEQ_LEN] = sequence
+            self._assumed.append(Assumption(Key.TRAINING_SEQ_LEN, sequence, f"sequences of {sequence} tokens"))
+        batch = max(round(self._batch_tokens / sequence), 1)
+        power = 2 ** round(math.log2(batch))
+        batch = power if abs(power / batch - 1) < _SAME_BATCH else batch  # 4M tokens are 1024 sequences of 4096
+        self._values[Key.TRAINING_GLOBAL_BATCH] = batch
+        why = f"{batch} sequences a step: {format_count(batch * sequence)} tokens"
+        self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))
+
+    def _price_of_devices(self) -> None:
+        """Make the price of all devices of that of each, or of each machine, as ``8xh100 at $2/h``."""
+        if not self._device_price:
+            return
+        if hardware.NAME not in self._values:
+            hint = "name the hardware that costs so much, or write under $2/h of all of it together"
+            self._faults.append(PlanError("a price of which device?", f"${self._device_price:g} an hour", hint))
+            return
+        row_id = self._catalog.instances.find_id(str(self._values[hardware.NAME]))
+        sold = 1 if row_id is None else self._catalog.instances[row_id].sold_devices
+        devices = self._degree(hardware.DEVICES, sold)
+        self._values.setdefault(hardware.DEVICES, devices)  # the price is of so many, also where their number is asked
+        count = devices if self._is_price_of_one else devices / sold
+        self._values[Key.PRICING_USD_PER_HOUR] = price = self._device_price * count
+        what = "device" if self._is_price_of_one or row_id is None else "machine"
+        why = f"price: ${price:g} an hour, ${self._device_price:g} for each {what} (of all: pricing.usd_per_hour=)"
+        self._assumed.append(Assumption(Key.PRICING_USD_PER_HOUR, price, why))
+
+    def _weights_of_the_engine(self) -> None:
+        """Take bits of weights for the format that the engine of the line has of so many, as ``mlx 4bit``.
+
+        Some engines serve a format where nobody names one, as Ollama does.
+        """
+        is_stored = format_in_name(str(self._values.get(MODEL, ""))) is not None
+        if self._task == INFER and Key.INFERENCE_WEIGHTS not in self._values and not is_stored:
+            for token in self._tokens:
+                if (weights := vocabulary().weights_of.get(key_of(token.text))) is not None:
+                    self._values[Key.INFERENCE_WEIGHTS] = weights
+                    why = f"weights: {weights}, what {token.text} serves where no other is named"
+                    self._assumed.append(Assumption(Key.INFERENCE_WEIGHTS, weights, why))
+        engine = self._catalog.engines.find_id(str(self._values.get(Key.INFERENCE_ENGINE, "")))
+        formats = vocabulary().bits.get(engine or "", {})
+        values = [formats[key] for token in self._tokens if (key := key_of(token.text)) in formats]
+        if values and Key.INFERENCE_WEIGHTS in self._values:
+            self._values[Key.INFERENCE_WEIGHTS] = values[0]
+
+    def _optimal_length(self) -> None:
+        """Train as many tokens as suit the size of the model best, where the line says so."""
+        words = (self._span(index, count) for index, (count, _) in self._taken.items())
+        if Key.TRAINING_TOKENS in self._values or not any(key_of(word) in _OPTIMAL for word in words):
+            return
+        row_id = self._catalog.architectures.find_id(str(self._values.get(MODEL, "")))
+        parameters = self._catalog.architectures[row_id].params_total if row_id is not None else None
+        if parameters:
+            ratio = vocabulary().usual[TRAIN]["tokens_per_parameter"]
+            self._values[Key.TRAINING_TOKENS] = round(ratio * parameters)
+            why = f"{ratio:g} tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
+            self._assumed.append(Assumption(Key.TRAINING_TOKENS, self._values[Key.TRAINING_TOKENS], why))

@@ -1,0 +1,33 @@
+"""One line that compares: what it compares, and that lines which compare nothing are left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.plan.line import alternatives, read_line
+
+COMPARED = {
+    "rtx 6000 ada vs l40s llama 13b inference": ["rtx 6000 ada", "l40s"],
+    "h100 vs a100 80gb for finetuning 13b": ["h100", "a100 80gb"],
+    "llama 3.1 8b vs qwen2.5 7b on 4090": ["llama 3-1 8b", "qwen2-5 7b"],
+    "4090 vs m3 max for qwen3 30b a3b q4": ["4090", "m3 max"],
+    "8 h100 vs 8 a100 llama 70b lora": ["8 h100", "8 a100"],
+    "batch 8 vs 16 llama 8b h100": ["8", "16"],
+    "a100 vs h100 vs b200 train 7b 1T tokens": ["a100", "h100", "b200"],
+    "is a 4090 or a 3090 better for llama 8b q4": ["4090", "3090"],
+    "vllm versus sglang llama 8b h100 5 req/s": ["vllm", "sglang"],
+}
+
+
+@pytest.mark.parametrize(("text", "names"), COMPARED.items(), ids=COMPARED)
+def test_a_line_is_one_for_each_name_that_it_compares(text: str, names: list[str]) -> None:
+    lines = alternatives(text)
+    assert [line.name for line in lines] == names
+    read = [read_line(line.text) for line in lines]
+    assert not any(line.faults for line in read)
+    assert len({str(line.values) for line in read}) == len(names)
+
+
+@pytest.mark.parametrize("text", ["llama 8b lora 4090", "qlora or nothing", "foo vs bar", "h100 vs", "vs h100", ""])
+def test_a_line_that_compares_nothing_is_left_alone(text: str) -> None:
+    assert alternatives(text) == ()
