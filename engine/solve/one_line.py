@@ -100,6 +100,8 @@ def plan_of_line(
         why = _why_here(machine) if here.name == DETECTED else f"on {devices}{here.name}, as before"
         if not is_open:
             assumed.append(Assumption(_HARDWARE, here.name, why))
+    if line.asked is not None and line.asked.solve == Key.INFERENCE_USERS:
+        values[Key.INFERENCE_USERS] = 1  # to begin with: the pause between their requests is of somebody's
     for entry in (*_length(line), *_pace(line)):
         values[entry.key] = entry.value
         assumed.append(entry)
@@ -183,6 +185,9 @@ def _usual_engine(plan: Plan, machine: Machine | None, catalog: Catalog, *, is_o
     maker = vocabulary().makers[0] if is_open else vendor_of(resolved.cluster.device, catalog)
     if weights.family in usual:
         return usual[weights.family], f"a model of {weights.family} weights"
+    row = None if is_open else catalog.accelerators.get(resolved.cluster.device.id)
+    if row is not None and row.generation is not None and row.generation in usual:
+        return usual[row.generation], f"a model on {row.name}"
     return (usual[maker], f"a model on {maker}") if maker in usual else None
 
 
@@ -214,7 +219,8 @@ def _length(line: OneLine) -> Iterator[Assumption]:
 
 def _pace(line: OneLine) -> Iterator[Assumption]:
     """Yield how often users send a request where they are not said to wait for each other."""
-    if line.has(Key.INFERENCE_USERS) and not line.has(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS):
+    are_asked = line.asked is not None and line.asked.solve == Key.INFERENCE_USERS
+    if (line.has(Key.INFERENCE_USERS) or are_asked) and not line.has(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS):
         pause = vocabulary().usual[INFER][Key.INFERENCE_SECONDS_BETWEEN_REQUESTS]
         why = f"users send a request every {pause:g} s (or give 64 requests at once, or 3 requests/s)"
         yield Assumption(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, pause, why)

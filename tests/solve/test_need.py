@@ -16,7 +16,7 @@ from capacity_tui.engine.plan.line import read_line
 from capacity_tui.engine.present import needed_as_dict
 from capacity_tui.engine.solve import answer, plan_of_line
 from capacity_tui.engine.solve.modes import fill
-from capacity_tui.engine.solve.need import need
+from capacity_tui.engine.solve.need import answer_asked, need
 from capacity_tui.engine.solve.need.bounds import Bounds
 from capacity_tui.engine.solve.search import Question, parse_axis, parse_goal, parse_limit
 from capacity_tui.engine.uncertainty import Interval
@@ -287,3 +287,18 @@ def test_the_next_name_is_the_one_that_comes_nearest():
     assert found.value is not None
     if found.neighbour is not None:
         assert found.neighbour.violation <= 1.0
+
+
+def test_users_that_are_asked_for_are_no_more_than_the_engine_keeps_up_with():
+    """They send a request now and then, as users whose number a line says, so that their number ends with the load."""
+    asking_line = read_line("how many concurrent users can a 4090 handle with llama-3.1-8b awq")
+    made = plan_of_line(asking_line, catalog=FACTS)
+    needed = answer_asked(made.plan, made.asked, catalog=FACTS)
+    assert 10 < needed.value < 1000
+
+    def verdict(users):
+        plan = plan_of_line(read_line(f"serve llama-3.1-8b awq 4090 {users} users"), catalog=FACTS).plan
+        return answer(plan, catalog=FACTS).estimate.verdict
+
+    assert verdict(needed.value) in (Verdict.FITS, Verdict.TIGHT)
+    assert verdict(2 * needed.value) is Verdict.MISSES_LIMIT

@@ -111,6 +111,8 @@ class NamedWords(CountedWords):
     def _nodes_of(self, index: int, count: int) -> Meaning | None:
         """Return the machines that some words count, as ``4 dgx a100`` or ``dgx h100``: each has several devices."""
         words = [token.text for token in self._tokens[index : index + count]]
+        if key_of(words[-1]) in vocabulary().racks:
+            return self._racks(words)
         size = vocabulary().nodes.get(key_of(words[0].lstrip("0123456789xX×*"))) or (
             vocabulary().nodes.get(key_of(words[1])) if count > 2 else None
         )
@@ -123,6 +125,16 @@ class NamedWords(CountedWords):
         nodes = int(number[0]) if number else 1
         counted: dict[str, object] = {hardware.DEVICES: nodes * size, Key.HARDWARE_PER_NODE: size}
         return Meaning(f"{nodes} x {size} {match.words}", {**match.values, **counted})
+
+    def _racks(self, words: list[str]) -> Meaning | None:
+        """Return the racks that some words count, as ``2x gb200 nvl72``: each is a node of so many devices."""
+        size = vocabulary().racks[key_of(words[-1])]
+        match = hardware.named_hardware(" ".join(words[:-1]), self._catalog) if words[:-1] else None
+        if match is None or match.fault:
+            return None
+        racks = int(str(match.values.get(hardware.DEVICES, 1)))
+        values = {**match.values, hardware.DEVICES: racks * size, Key.HARDWARE_PER_NODE: size}
+        return Meaning(f"{racks} x {size} {match.values[hardware.NAME]}", values)
 
     def _size_first(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a model whose size stands before its name, as ``70b llama2`` or ``350M gpt``."""

@@ -97,6 +97,7 @@ class Vocabulary:
         priced: words before dollars an hour that a device costs; before others they are a limit.
         within, deadlines: words before a time that is not to be passed, and words that are one.
         nodes: machines of so many devices, by the word before the name of these.
+        racks: nodes of so many devices, by the word behind the name of these.
         methods: which weights are trained, by word.
         objectives: of fine-tuning, by word.
         here: names of this machine.
@@ -148,6 +149,7 @@ class Vocabulary:
     within: frozenset[str]
     deadlines: Mapping[str, str]
     nodes: Mapping[str, int]
+    racks: Mapping[str, int]
     methods: Mapping[str, str]
     objectives: Mapping[str, str]
     here: frozenset[str]
@@ -227,6 +229,7 @@ def vocabulary() -> Vocabulary:
         within=frozenset(rows["within"]),
         deadlines=rows["deadlines"],
         nodes=rows["nodes"],
+        racks=rows["racks"],
         methods=_by_word(rows["methods"]),
         objectives=_by_word(rows["objectives"]),
         here=frozenset(rows["here"]),
