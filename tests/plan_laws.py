@@ -128,6 +128,9 @@ def _served(plan: Plan, estimate: Estimate) -> Iterator[str]:
     if not math.isclose(running + waiting, rate * time, rel_tol=1e-6):
         yield f"{running + waiting} requests are in flight, rate times time {rate * time}"
     users = load.concurrency if load.request_rate is None else None
+    if users is not None and load.requests is not None:
+        # A load that ends has fewer in flight at last.
+        users = min(users, running + waiting)
     if users is not None and not math.isclose(running + waiting, users, rel_tol=1e-6):
         yield f"{running + waiting} requests of {users} users"
 

@@ -160,8 +160,8 @@ class LoadFields(Section):
             raise ValueError("seconds_between_requests are those of users: give their number (inference.users)")
         if self.users is not None and (self.request_rate is not None or self.concurrency is not None):
             raise ValueError("users say how many requests come: leave request_rate and concurrency out")
-        if self.requests is not None and self.arrival_rate is None:
-            raise ValueError("requests end a load that arrives: say request_rate, or leave them out")
+        if self.requests is not None and not self.is_load:
+            raise ValueError("requests end a load: say request_rate or concurrency, or leave them out")
         return self
 
 

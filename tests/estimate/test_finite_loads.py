@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scheduler import simulated
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
@@ -84,11 +85,51 @@ def test_it_is_as_requests_simulated_pass_by_pass(engine: str, rate: float) -> N
     assert token == pytest.approx(float(np.nanpercentile(seen.per_token, percentile)), rel=0.2)
 
 
-def test_requests_need_a_rate() -> None:
-    with pytest.raises(CapacityError, match="request_rate"):
+@pytest.mark.parametrize(
+    ("engine", "prompt", "answer", "users", "count", "spread"),
+    [
+        ("vllm", 512, 256, 4, 4, 0.0),  # all prompts in one pass
+        ("vllm", 512, 256, 128, 128, 0.0),  # several passes, answers given meanwhile
+        ("vllm", 3200, 800, 64, 500, 0.0),  # in groups, one after the other
+        ("vllm", 1024, 256, 300, 300, 0.5),
+        ("vllm", 256, 64, 64, 256, 1.0),
+        ("sglang", 512, 256, 128, 128, 0.0),  # several passes, during which answers stand still
+        ("sglang", 3200, 800, 64, 500, 0.0),  # all of them again and again
+        ("sglang", 512, 256, 32, 40, 0.0),  # the last ones are fewer
+        ("sglang", 1024, 256, 64, 300, 0.5),
+    ],
+)
+def test_so_many_at_once_until_all_are_answered_see_what_the_scheduler_does(
+    engine: str, prompt: int, answer: int, users: int, count: int, spread: float
+) -> None:
+    spreads = {"prompt_tokens_stddev": spread * prompt, "output_tokens_stddev": spread * answer / 2}
+    lengths = {"prompt_tokens": prompt, "output_tokens": answer}
+    plan = plan_of(engine=engine, concurrency=users, requests=count, **lengths, **spreads)
+    resolved = resolve_plan(plan, load_catalog())
+    assert resolved.shape is not None
+    run = serving_run(resolved.plan, resolved.shape, resolved.cluster, load_catalog())
+    seen = simulated(run, users, count, share_left_out=0.0)
+    # Spreads are those of few requests.
+    tolerance = 0.1 if spread == 0 else 0.25
+    for percentile in (50, 99):
+        speed = estimate_of(
+            engine=engine, concurrency=users, requests=count, percentile=percentile, **lengths, **spreads
+        ).computation.infer
+        assert speed is not None and speed.time_per_output_token_percentile_seconds is not None
+        assert speed.time_to_first_token_percentile_seconds is not None and speed.request_seconds is not None
+        slowest = float(np.quantile(seen.first, percentile / 100))
+        if percentile != 50 or users * prompt > 5 * run.runtime.chunk_tokens:
+            first = speed.time_to_first_token_percentile_seconds.value
+            assert float(first) == pytest.approx(slowest, rel=2 * tolerance)
+        token = float(np.quantile(seen.token, percentile / 100))
+        assert float(speed.time_per_output_token_percentile_seconds.value) == pytest.approx(token, rel=0.35)
+        assert float(speed.time_to_first_token_seconds.value) == pytest.approx(seen.first.mean(), rel=2 * tolerance)
+        assert float(speed.request_seconds.value) == pytest.approx(seen.whole.mean(), rel=tolerance)
+
+
+def test_requests_end_a_load() -> None:
+    with pytest.raises(CapacityError, match="request_rate or concurrency"):
         plan_of(requests=300)
-    with pytest.raises(CapacityError, match="request_rate"):
-        plan_of(requests=300, concurrency=8)
 
 
 def test_a_batch_beyond_the_cache_is_answered_in_waves_and_marked() -> None:

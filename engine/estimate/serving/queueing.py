@@ -285,24 +285,6 @@ def request_seconds(host: Number, wait: Number, seconds: Number) -> Number:
 
 
 @equation(
-    "wait = (running - 1) · prompt · (1 + min(1, room / running)) / 2",
-    unit="s",
-    source="answers of one length end together, and so the next requests start together: those of a pass are read as "
-    "one, the rest one pass after another",
-    units={"prompt": "s"},
-)
-def lockstep_wait(running: Number, prompt: Number, room: Number) -> Number:
-    """Seconds in which the prompts of others are read where all start together, the mean.
-
-    Args:
-        running: requests that run at once.
-        prompt: seconds that each adds to passes.
-        room: prompts that a pass has room for.
-    """
-    return (running - 1.0) * prompt * (1.0 + np.minimum(1.0, room / running)) / 2.0
-
-
-@equation(
     "seconds = waited · rate · prompt / max(1 - rate · prompt, least)",
     unit="s",
     source="delay busy period, Conway et al. 1967: prompts that came while a request waited are read while it answers",

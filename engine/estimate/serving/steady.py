@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import equation, unrecorded
 from capacity_tui.engine.estimate.ranges import FEW
+from capacity_tui.engine.estimate.serving.burst import burst_load
 from capacity_tui.engine.estimate.serving.finite import Steady, finite_load
+from capacity_tui.engine.estimate.serving.lockstep import missed_passes, passes_until_read, together_percentile
 from capacity_tui.engine.estimate.serving.memory import room_in_cache
 from capacity_tui.engine.estimate.serving.operators import decode_pass
 from capacity_tui.engine.estimate.serving.queueing import (
@@ -22,7 +24,6 @@ from capacity_tui.engine.estimate.serving.queueing import (
     followed_seconds,
     following_prompts,
     loaded_token_seconds,
-    lockstep_wait,
     mean_pass,
     pass_at_random,
     pass_wait,
@@ -68,6 +69,7 @@ class Waiting:
         started: from its first pass, or the first before which others are read, to its first token.
         longer: by which its answer takes longer for those who came meanwhile.
         turn_scatter, others_scatter, longer_scatter: standard deviations.
+        together: percentile of ``started`` where all requests start together, else 0.
     """
 
     room: Number
@@ -78,6 +80,7 @@ class Waiting:
     turn_scatter: Number
     others_scatter: Number
     longer_scatter: Number
+    together: Number = 0.0
 
 
 @equation(
@@ -123,17 +126,14 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
     tokens = np.maximum(run.output - 1.0, 1.0)
     token = loaded_token_seconds(seconds - waiting.started, tokens, met.step / run.accepted)
     room = room_percentile(waiting.room, np.clip(rate / largest, traffic.beyond, 1.0), traffic.beyond)
-    slow = skewed_percentile(
-        host + (room if traffic.arrives else waiting.room),
-        waiting.turn + waiting.started,
-        np.sqrt(scatter**2 + waiting.turn_scatter**2 + waiting.others_scatter**2),
-        traffic.deviations,
-    )
+    first_scatter = np.sqrt(scatter**2 + waiting.turn_scatter**2 + waiting.others_scatter**2)
+    token_scatter = _token_scatter(run, met, crowded, rate, token * tokens, waiting, scatter) / tokens
+    waited = host + (room if traffic.arrives else waiting.room)
+    slow = skewed_percentile(waited, waiting.turn + waiting.started, first_scatter, traffic.deviations)
+    if any_true(waiting.together > 0):
+        slow = where(waiting.together > 0, waited + waiting.together, slow)
     slowly = skewed_percentile.for_part(Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS)(
-        0.0,
-        token,
-        _token_scatter(run, met, crowded, rate, token * tokens, waiting, scatter) / tokens,
-        traffic.deviations,
+        0.0, token, token_scatter, traffic.deviations
     )
     # What most requests keep to is no less than the mean that is given alongside.
     is_high = np.less_equal(traffic.beyond, FEW)
@@ -152,7 +152,9 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
     )
     if any_true(np.isfinite(run.requests)):
         started = waiting.room + waiting.turn + waiting.started
-        return _ending(run, seen, held, Steady(largest, met.seconds, met.running, started, token))
+        locked = False if traffic.arrives else _in_lockstep(run, met.running)
+        steady = Steady(largest, met.seconds, met.running, started, token, first_scatter, token_scatter, locked)
+        return _ending(run, seen, held, steady)
     return replace(run, batch=now.running), (*now.phases, *_idle(rate, now)), seen
 
 
@@ -161,8 +163,10 @@ def _ending(
 ) -> tuple[ServingRun, tuple[Phase, ...], Loaded]:
     """Return the same of a load that ends: what its requests see while they ramp up, meet and drain."""
     host = run.runtime.request_seconds
-    seen = finite_load(run, held, steady)
+    seen = (finite_load if run.traffic.arrives else burst_load)(run, held, steady)
     rate = run.requests / (seen.seconds + host)
+    if not run.traffic.arrives:
+        rate = np.minimum(rate, run.users / (seen.request + host))
     # As many are in flight as come in the time of a request (Little 1961); steps of time tell which of them run.
     running = rate * seen.request * seen.running / (seen.running + seen.waiting)
     now = round_of(run, np.maximum(running, 1.0))
@@ -178,6 +182,7 @@ def _ending(
         running=running,
         waiting=np.maximum(rate * (seen.request + host) - running, 0.0),
         arriving=run.layout.dp * rate,
+        largest_rate=np.maximum(goes_on.largest_rate, run.layout.dp * rate),
         first_token=followed_seconds.for_part(Figure.TIME_TO_FIRST_TOKEN_SECONDS)(host, seen.first),
         first_token_percentile=followed_seconds.for_part(Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS)(host, first),
         token_seconds=followed_seconds.for_part(Figure.TIME_PER_OUTPUT_TOKEN_SECONDS)(0.0, seen.token),
@@ -191,17 +196,14 @@ def _turn(run: ServingRun, met: Round) -> Number:
     """Return how long a request waits for the pass at work, where each follows an answer and a time at the host.
 
     Answers end where answers are given: prompts that are read in passes of their own are not met. Answers of one length
-    end together, and nobody else is at work then.
+    end together: what requests miss then is counted with the prompts of others.
     """
     if not any_true(run.runtime.request_seconds > 0):
         return 0.0
     mixed = mean_pass(met.reading, met.runs, met.step, met.steps)
     seconds = where(run.runtime.mixes_prefill > 0, mixed, where(met.tokens > 0, met.step, met.reading))
-    return where(
-        _in_lockstep(run, met.running),
-        0.0,
-        pass_wait((met.running - 1.0) / met.running, seconds / met.groups),
-    )
+    wait = pass_wait((met.running - 1.0) / met.running, seconds / met.groups)
+    return where(np.asarray(run.output_spread <= 0), 0.0, wait)
 
 
 def _room_in_pass(run: ServingRun) -> Number:
@@ -217,10 +219,10 @@ def _other_prompt(run: ServingRun, met: Round) -> Number:
     return np.maximum(met.prompt, phase_time(phase).seconds / together)
 
 
-def _read_together(run: ServingRun, met: Round, prompts: Number) -> Number:
-    """Return the seconds of passes that read so many prompts beside the answers that are given in them."""
+def _read_together(run: ServingRun, met: Round, prompts: Number, share: Number) -> Number:
+    """Return the seconds of passes that read so many prompts beside a share of the answers, where these are mixed."""
     groups = met.groups
-    riding = where(met.runs > 0, (met.tokens - met.steps) / met.runs, 0.0) * met.running / groups
+    riding = where(met.runs > 0, (met.tokens - met.steps) / met.runs, 0.0) * met.running / groups * share
     answers = decode_pass(run, riding, run.guessing.tokens) if any_true(riding > 0) else None
     reading = reading_phase(run, prompts * run.fresh / groups, answers, riding + prompts / groups, groups)
     return phase_time(reading).seconds
@@ -292,21 +294,29 @@ def _returning(run: ServingRun, met: Round, scatter: Number) -> Waiting:
     ahead = closed_response(met.passes, met.tokens, met.running) - met.passes
     is_long = _is_long(run, met) & (run.runtime.mixes_prefill > 0)
     others = where(is_long, np.maximum(ahead, 0.0) * met.reading, shared)
-    # Answers of one length whose prompts are read in one pass stay together.
-    in_pass = np.clip(_room_in_pass(run) * met.groups, 1.0, met.running)
-    grouped = _read_together(run, met, in_pass) - _read_together(run, met, 1.0)
-    others = where(run.output_spread > 0, others, np.maximum(shared, grouped))
     started = started_seconds(met.own + others, met.seconds, met.answering)
-    locked = _in_lockstep(run, met.running)
-    room = _room_in_pass(run) * met.groups
-    others = where(locked, lockstep_wait(met.running, other, room), np.maximum(started - met.own, 0.0))
-    # Answers begin when the prompts of all are read.
-    started = where(locked, other + others, started)
-    longer = where(locked, np.maximum(started + met.answering - met.seconds, 0.0), 0.0)
-    scatter = where(is_long, others, np.sqrt(share * ending * (other**2 + scatter**2)))
-    # One pass after another: those read first and last are twice as far apart as the mean waits.
-    scatter = where(locked, others / np.sqrt(UNIFORM) * (room < met.running), scatter)
-    return Waiting(0.0, turn, others, started, longer, turn / np.sqrt(UNIFORM), scatter, 0.0)
+    others_scatter = where(is_long, others, np.sqrt(share * ending * (other**2 + scatter**2)))
+    longer: Number = 0.0
+    others = np.maximum(started - met.own, 0.0)
+    alike = np.asarray(run.output_spread <= 0)
+    if not any_true(alike):
+        return Waiting(0.0, turn, others, started, longer, turn / np.sqrt(UNIFORM), others_scatter, 0.0)
+    # Answers of one length end together, or one group after the other where a pass has no room for all prompts.
+    room, locked = _room_in_pass(run) * met.groups, _in_lockstep(run, met.running)
+    own, groups = np.maximum(1.0 / room, 1.0), np.maximum(met.running / room, 1.0)
+    full = _read_together(run, met, np.minimum(room, met.running), 1.0 - own / groups)
+    missed = missed_passes(run.runtime.request_seconds, met.step / met.groups)
+    in_groups = full * passes_until_read(own, groups, where(run.runtime.mixes_prefill > 0, missed, np.inf))
+    started = where(alike, in_groups, started)
+    others = where(alike, np.maximum(in_groups - met.own, 0.0), others)
+    # Where all start together answers begin when the prompts of all are read.
+    longer = where(locked, np.maximum(groups * full + met.answering - met.seconds, 0.0), 0.0)
+    apart = full * where(locked, groups - own, np.minimum(groups - own, 1.0)) / 2.0
+    others_scatter = where(alike, apart / np.sqrt(UNIFORM), others_scatter)
+    together = together_percentile(in_groups, run.traffic.beyond, own, groups, full)
+    return Waiting(
+        0.0, turn, others, started, longer, turn / np.sqrt(UNIFORM), others_scatter, 0.0, where(locked, together, 0.0)
+    )
 
 
 def _token_scatter(

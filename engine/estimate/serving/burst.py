@@ -1,0 +1,137 @@
+"""Loads that end whose requests are so many at once: the first come together, each of the others follows an answer.
+
+The prompts of the first are read one full pass after another; those that are read early wait for the others, or answer
+beside them where passes are mixed. What follows an answer sees the steady state, or the same again where answers of one
+length end together. The last answers are given while fewer and fewer run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capacity_tui.engine.estimate.derivation import unrecorded
+from capacity_tui.engine.estimate.serving.finite import Finite, Steady
+from capacity_tui.engine.estimate.serving.pass_times import (
+    LEAST,
+    WEIGHTS,
+    Floats,
+    Passes,
+    along,
+    answer_passes,
+    mixes_prompts,
+    pass_times,
+    scattered,
+    weighted_mean,
+    weighted_percentile,
+)
+from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.numeric import Number
+
+# Places in the order of those that come together at which they are looked at.
+PLACES = 32
+
+
+def burst_load(run: ServingRun, held: Number, steady: Steady) -> Finite:
+    """Return what requests see of one replica.
+
+    Args:
+        run: the replica's run.
+        held: sequences that the cache holds.
+        steady: what they would see, did the load go on.
+    """
+    with unrecorded():
+        like = np.zeros_like(np.asarray(steady.stay + run.users + run.requests + run.traffic.beyond, dtype=np.float64))
+        return _Burst(run, held + like, steady, like).seen()
+
+
+class _Burst:
+    """The first requests in the order in which they are read; the first axis of arrays is that of places in it."""
+
+    def __init__(self, run: ServingRun, held: Floats, steady: Steady, like: Floats) -> None:
+        self.run, self.steady = run, steady
+        self.requests = run.requests + like
+        self.users = np.maximum(np.minimum(run.users, self.requests), 1.0)
+        self.placed = np.minimum(self.users, np.maximum(held, 1.0))
+        self.passes: Passes = pass_times(run, self.placed, self.placed / 2.0, self.placed)
+        self.mixes = mixes_prompts(run) + like
+        self.in_pass = np.minimum(self.passes.most, self.placed)
+        self.all_passes = self._passes_of(self.placed - LEAST)
+        self.read = self._seconds(self.all_passes)
+        self.lengths = answer_passes(run, like)
+
+    def _passes_of(self, order: Floats) -> Floats:
+        """Return the passes until a prompt is read: whole ones, or parts of the last where a prompt takes several."""
+        several = (np.floor(order) + 1.0) / np.minimum(self.in_pass, 1.0)
+        return np.asarray(np.where(self.in_pass >= 1.0, np.floor(order / np.maximum(self.in_pass, 1.0)) + 1.0, several))
+
+    def _seconds(self, passes: Floats) -> Floats:
+        """Return the seconds of the first so many passes; those who have been read answer in them where they mix."""
+        prompts = np.minimum(passes * self.in_pass, self.placed)
+        full = np.where(self.in_pass >= 1.0, np.floor(prompts / self.in_pass + LEAST), prompts / self.in_pass)
+        rest = np.maximum(prompts - full * self.in_pass, 0.0)
+        last = np.where(rest > LEAST * self.placed, self.passes.read(np.maximum(rest, self.passes.fewest)), 0.0)
+        answers = self.passes.answer(np.maximum((passes - 1.0) * self.in_pass / 2.0, 1.0))
+        return np.asarray(full * self.passes.read(self.in_pass) + last + self.mixes * passes * answers)
+
+    def _draining(self, running: Floats) -> Floats:
+        """Return the seconds until answers of each length end, where nobody follows those that have ended."""
+        alive = along(np.cumsum(WEIGHTS[::-1])[::-1].copy(), running) * running
+        steps = np.diff(self.lengths, axis=0, prepend=0.0)
+        return np.cumsum(steps * self.passes.answer(np.maximum(alive, 1.0)), axis=0)
+
+    def _waves(self, once: Floats) -> Floats:
+        """Return the seconds in which all requests are answered together, so many at a time, the last ones fewer."""
+        waves = np.floor(self.requests / self.users + LEAST)
+        fewer = np.minimum(np.maximum(self.requests - waves * self.users, 0.0), self.placed)
+        last = self._seconds(self._passes_of(np.maximum(fewer - LEAST, 0.0))) + self._draining(fewer)[-1]
+        return np.asarray(waves * once + np.where(fewer >= 1.0, last, fewer * once / self.users))
+
+    def seen(self) -> Finite:
+        """Return what the requests saw."""
+        run, steady, users = self.run, self.steady, self.users
+        largest = steady.largest + 0.0 * users
+        others = np.where(steady.locked, 0.0, np.maximum(self.requests - users, 0.0))
+        order = along((np.arange(PLACES) + 0.5) / PLACES, users) * users
+        passes = self._passes_of(np.minimum(order, self.placed - LEAST))
+        own = self._seconds(np.ones_like(users) / np.minimum(self.in_pass, 1.0))
+        waits = order >= self.placed
+        first = np.where(waits, order / largest + own, self._seconds(passes))
+        # While the rest is read those that mix get a token a pass, others none.
+        rest = np.where(waits, 0.0, np.maximum(self.all_passes - passes, 0.0))[:, np.newaxis]
+        reading = np.where(waits, 0.0, np.maximum(self.read - first, 0.0))[:, np.newaxis]
+        rides = np.minimum(self.mixes * rest, self.lengths)
+        reading = np.where(self.mixes > 0, reading * rides / np.maximum(rest, LEAST), reading)
+        left = (self.lengths - rides) / np.maximum(self.lengths, LEAST)
+        # Those that go on beside others see what these see; where nobody follows, fewer and fewer run.
+        followed = np.minimum(others / users, 1.0)
+        given = self.lengths * run.accepted
+        draining = self._draining(self.placed)
+        going_on = followed * given * steady.token + (1.0 - followed) * draining
+        answer = np.where(given > 0, reading + left * going_on, 0.0)
+        of_first = np.broadcast_to(users / PLACES, first.shape)
+        scatter = self.passes.read(self.in_pass) / self.in_pass * run.prompt_spread * np.sqrt(order + 1.0)
+        firsts = scattered(first, scatter, of_first)
+        after = scattered(*((part + 0.0 * users)[np.newaxis] for part in (steady.first, steady.first_scatter, others)))
+        values, shares = (np.concatenate(both) for both in zip(firsts, after, strict=True))
+        more = (given > 0).any(axis=0)
+        token = np.where(more, answer / np.maximum(given, 1.0), steady.token)
+        of_token = of_first[:, np.newaxis] * along(WEIGHTS, users) * np.where(more, given > 0, 1.0)
+        flat = (-1, *users.shape)
+        later = scattered(*((part + 0.0 * users)[np.newaxis] for part in (steady.token, steady.token_scatter, others)))
+        tokens = np.concatenate([token.reshape(flat), later[0]])
+        of_tokens = np.concatenate([of_token.reshape(flat), later[1]])
+        percentile = 1.0 - run.traffic.beyond
+        mean_first, mean_token = weighted_mean(values, shares, users.ndim), weighted_mean(tokens, of_tokens, users.ndim)
+        mean_answer = mean_token * weighted_mean(given, along(WEIGHTS, users) + 0.0 * given, users.ndim)
+        once = self.read + np.where(more, draining[-1], 0.0) + np.maximum(users - self.placed, 0.0) / largest
+        seconds = np.where(run.output_spread <= 0, self._waves(once), once + others / largest)
+        return Finite(
+            first=mean_first,
+            first_percentile=weighted_percentile(values, shares, percentile),
+            token=mean_token,
+            token_percentile=weighted_percentile(tokens, of_tokens, percentile),
+            request=mean_first + mean_answer,
+            seconds=seconds,
+            running=self.requests * (mean_answer + own) / seconds,
+            waiting=self.requests * np.maximum(mean_first - own, 0.0) / seconds,
+        )
