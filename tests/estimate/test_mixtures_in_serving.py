@@ -10,6 +10,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import Estimate, estimate_plan
 from capacity_tui.engine.estimate.memory_estimate import kept_reserve
 from capacity_tui.engine.estimate.serving.speed import passes_in_step
+from capacity_tui.engine.estimate.timing.roofline import grouped_share, tiled_rows
 from capacity_tui.engine.plan.files import plan_from_data
 
 CATALOG = load_catalog()
@@ -83,3 +84,10 @@ def test_memory_is_counted_in_three_ways_each_with_its_range() -> None:
 def test_a_longer_grouped_product_is_never_faster() -> None:
     seconds = [token_seconds(served("qwen3-30b-a3b", batch=batch)) for batch in (1, 2, 4, 8, 64, 128, 256)]
     assert seconds == sorted(seconds)
+
+
+def test_narrow_tiles_leave_less_of_a_grouped_product_empty() -> None:
+    wide, narrow = (float(grouped_share(1.0, 64.0, 8.0, tile)) for tile in (128.0, 16.0))
+    assert wide == pytest.approx(2 / 3)
+    assert narrow == pytest.approx(8 / 9)
+    assert float(tiled_rows(64.0, 8.0, 16.0)) == pytest.approx(72 * 8)

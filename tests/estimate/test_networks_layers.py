@@ -242,6 +242,17 @@ def test_boxes_are_selected_while_the_device_waits() -> None:
     assert 1.1 * served(1) < served(2) < 1.9 * served(1)
 
 
+def test_early_releases_of_pytorch_keep_what_fixed_normalization_multiplies_and_convolve_more_slowly() -> None:
+    spec = {"image_h": 800, "image_w": 1216}
+    old, current = (
+        trained("mask-rcnn-resnet-50-fpn", spec, precision="fp32", micro_batch=2, framework=framework)
+        for framework in ("ddp==1.0", "ddp==1.3")
+    )
+    parts, fewer = (answer.estimate.memory.parts["activations"] for answer in (old, current))
+    assert 1.2 * float(fewer) < float(parts) < 2.0 * float(fewer)
+    assert 1.3 * seconds(current) < seconds(old) < 2.5 * seconds(current)
+
+
 def test_images_whose_channels_are_apart_cost_copies_on_matrix_units_alone() -> None:
     def taken(**training: object) -> float:
         return seconds(trained("resnet50", micro_batch=64, **training))

@@ -131,6 +131,14 @@ def test_a_part_that_is_not_trained_keeps_nothing_and_runs_forward_alone() -> No
     assert behind.trained_parameters == behind.trained_flops == 0
 
 
+def test_fixed_normalization_multiplies_what_convolutions_put_out_and_needs_none_of_it() -> None:
+    layers: list[object] = [{"conv": 8}, {"norm": "fixed"}, {"activation": "relu"}]
+    trained = build_network(layers, Shape(3, 8, 8), 10)
+    assert trained.factor_elements == 8 * 8 * 8
+    assert trained.kept_elements == 3 * 8 * 8 + 8 * 8 * 8
+    assert build_network([{"frozen": layers}], Shape(3, 8, 8), 10).factor_elements == 0
+
+
 def test_windows_save_attention() -> None:
     qkv: list[object] = [{"project": 24}]
     whole = build_network([*qkv, {"attention": {"heads": 2}}], Shape(8, 28, 28), 10)

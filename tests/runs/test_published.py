@@ -132,6 +132,12 @@ def test_a_known_row_reads_as_published(measured):
     assert row.tags["parallelism"] == "fsdp"
 
 
+def test_first_tokens_of_a_program_without_a_server_are_the_rate_of_its_prompts(measured):
+    row = next(row for row in measured["prefill"] if row.id == "trt05-ttft-h100-llama2-7b-tp1-2048")
+    assert row.quantity == "prefill_tokens_per_second"
+    assert row.value == pytest.approx(2048 / 0.036)
+
+
 def test_memory_is_in_bytes_of_the_published_unit(measured):
     row = next(row for row in measured["train_memory"] if row.id == "mem-titan-t1-1")
     assert row.unit == "bytes"

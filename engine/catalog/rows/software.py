@@ -93,6 +93,9 @@ class Framework(Released):
     saved_norm: tuple[NonNegativeFloat, NonNegativeFloat] = Field(
         description="elements norms and residuals keep, in widths of the model, unfused and fused"
     )
+    keeps_factors: int = Field(
+        0, ge=0, le=1, description="1: factors of products are kept for backward, whether it needs them or not"
+    )
     saved_routed: PositiveFloat = Field(2.0, description="hidden states kept of a token at each of its experts")
     narrow_inputs: int = Field(
         0, ge=0, le=1, description="1: inputs of matrices are kept in the type of their products"
@@ -178,6 +181,9 @@ class Framework(Released):
     )
     moe_launches: NonNegativeFloat = Field(description="further kernels of a mixture layer's routing")
     expert_launches: NonNegativeFloat = Field(description="further kernels for each expert on the device")
+    convolution_share: Share = Field(
+        1.0, description="rate of its convolutions over that of the libraries of PyTorch since 1.1"
+    )
     launch_us: PositiveFloat = Field(description="host time of one launch, microseconds")
     fused_optimizer: int = Field(0, ge=0, le=1, description="1: the optimizer updates a parameter in one kernel")
     host_seconds_per_step: NonNegativeFloat = Field(description="fixed time of a step, seconds")
@@ -212,6 +218,9 @@ class InferenceEngine(Released):
     )
     mixture_bandwidth: Share = Field(
         1.0, description="share of the bandwidth of dense products at which weights of grouped experts are read"
+    )
+    expert_tile: PositiveInt | None = Field(
+        None, description="rows of a tile of grouped products, where kernels have smaller ones than those of vendors"
     )
     computes_all_experts: bool = Field(
         False,

@@ -80,7 +80,8 @@ def _multiplied(
         )
         fed = fed_rate(full, device.units, reach.gather_rate, element_bytes) if gathered else full
         fewer = shares.fewer_products if layer.overlapping and kernels.peak <= kernels.vector_peak else 1.0
-        rate = narrow_rate(fed, n, shares.half_columns) * fewer
+        older = run.software.convolution_share if layer.unfolded else 1.0
+        rate = narrow_rate(fed, n, shares.half_columns) * (fewer * older)
     weights = layer.columns * layer.depth * layer.groups
     # The windows of a kernel overlap: caches deliver the unfolded input, memory each element once.
     moved = element_bytes * (run.data.micro_batch * (layer.read + layer.output.elements) + weights)

@@ -242,7 +242,7 @@ def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
         "activations": activation_bytes(
             run.data.micro_batch,
             run.kept,
-            float(network.kept_elements),
+            float(network.kept_elements + run.software.keeps_factors * network.factor_elements),
             float(network.kept_bytes),
             float(network.largest),
             numerics.element_bytes,

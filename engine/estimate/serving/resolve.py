@@ -25,6 +25,7 @@ from capacity_tui.engine.estimate.serving.run import (
     Traffic,
 )
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
+from capacity_tui.engine.estimate.timing.roofline import TILE_ROWS
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters
 from capacity_tui.engine.numeric import Number, largest
@@ -202,6 +203,7 @@ def runtime(engine: InferenceEngine, catalog: Catalog, claim: float, chunk: int 
         Runtime,
         engine,
         chunk_tokens=float(chunk or engine.chunk_tokens or 0),
+        expert_tile=float(engine.expert_tile or TILE_ROWS),
         expert_spread=catalog.coefficients["expert-spread"].value,
         replicas_apart=catalog.coefficients["replicas-apart"].value,
         claim=0.0 if engine.memory_policy == "needed" else claim,

@@ -129,6 +129,7 @@ class Runtime:
     mixture_kernels: Number
     mixture_passes: Number
     mixture_bandwidth: Number
+    expert_tile: Number
     expert_spread: Number
     replicas_apart: Number
     kernel_gap: Number

@@ -70,21 +70,22 @@ def gemm_rate(
 
 
 @equation(
-    "share = reach · rows / (rows + min(rows, 128) / 2) if groups > 1 else reach",
+    "share = reach · rows / (rows + min(rows, tile) / 2) if groups > 1 else reach",
     unit="",
-    source="the last tile of each group, as large as its rows or 128, is half full in the mean; published timings of "
+    source="the last tile of each group is half full in the mean, and no larger than its rows; published timings of "
     "grouped products",
-    origins={"reach": "reached_share"},
+    origins={"reach": "reached_share", "tile": "counts.tile-rows"},
 )
-def grouped_share(reach: Number, rows: Number, groups: Number) -> Number:
+def grouped_share(reach: Number, rows: Number, groups: Number, tile: Number) -> Number:
     """Share of the peak that groups of rows leave of what one product reaches: their last tiles are partly filled.
 
     Args:
         reach: share of the peak that large products sustain.
         rows: rows of a group.
         groups: products side by side.
+        tile: rows of a tile.
     """
-    return reach * where(groups > 1, rows / (rows + 0.5 * np.minimum(rows, TILE_ROWS)), 1.0)
+    return reach * where(groups > 1, rows / (rows + 0.5 * np.minimum(rows, tile)), 1.0)
 
 
 @equation(
@@ -104,18 +105,20 @@ def busiest_load(spread: Number, ranks: Number, experts: Number) -> Number:
 
 
 @equation(
-    "rows = (rows + min(rows, 128) / 2) · groups if groups > 1 else rows",
+    "rows = (rows + min(rows, tile) / 2) · groups if groups > 1 else rows",
     unit="rows",
-    source="the last tile of each group, as large as its rows or 128, is half full in the mean",
+    source="the last tile of each group is half full in the mean, and no larger than its rows",
+    origins={"tile": "counts.tile-rows"},
 )
-def tiled_rows(rows: Number, groups: Number) -> Number:
+def tiled_rows(rows: Number, groups: Number, tile: Number) -> Number:
     """Rows that the tiles of groups of rows have room for.
 
     Args:
         rows: rows of a group.
         groups: products side by side.
+        tile: rows of a tile.
     """
-    return where(groups > 1, (rows + 0.5 * np.minimum(rows, TILE_ROWS)) * groups, rows)
+    return where(groups > 1, (rows + 0.5 * np.minimum(rows, tile)) * groups, rows)
 
 
 @equation(

@@ -12,6 +12,7 @@ from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.timing.roofline import (
     BACKWARD_PASSES,
     FORWARD_PASSES,
+    TILE_ROWS,
     activation_passes,
     alignment,
     elementwise_bytes,
@@ -123,8 +124,8 @@ def gemm(
     def product(label: str, phase: Direction, rows: Number, columns: Number, depth: Number, runs: Number) -> Operator:
         # The last tile of each group is partly filled, and runs as long as a full one.
         grouped = any_true(groups > 1)
-        share = grouped_share(reached, rows, groups) if grouped else reached
-        in_tiles = tiled_rows(rows, groups) if grouped else rows * groups
+        share = grouped_share(reached, rows, groups, TILE_ROWS) if grouped else reached
+        in_tiles = tiled_rows(rows, groups, TILE_ROWS) if grouped else rows * groups
         rate = gemm_rate(in_tiles, columns, depth, peak, share, device.units, reach.wave_fill, ramp)
         return Operator(
             label, "compute", phase, where, 2.0 * rows * columns * depth * groups,

@@ -110,6 +110,7 @@ class LayerList:
     Attributes:
         kept_elements: elements of one sample that the backward pass needs, in the activation type.
         kept_bytes: further bytes: indices and masks.
+        factor_elements: elements of one sample that are only multiplied by constants, of which no gradient is needed.
         awaited: small kernels of a batch for whose results the host waits, as those that select boxes.
     """
 
@@ -118,6 +119,7 @@ class LayerList:
     kept_elements: int
     kept_bytes: int
     awaited: int = 0
+    factor_elements: int = 0
 
     @property
     def parameters(self) -> int:

@@ -28,6 +28,7 @@ class LayerBuilder:
         self.tensor = 0
         self._made = 0
         self._kept: dict[int, int] = {}
+        self._factors: dict[int, int] = {}
         self._kept_elsewhere = 0
         self._kept_bytes = 0
         self._awaited = 0
@@ -37,7 +38,8 @@ class LayerBuilder:
     def built(self) -> LayerList:
         """Return the network built so far."""
         kept = sum(self._kept.values()) + self._kept_elsewhere
-        return LayerList(tuple(self.layers), self.source, kept, self._kept_bytes, self._awaited)
+        factors = sum(elements for tensor, elements in self._factors.items() if tensor not in self._kept)
+        return LayerList(tuple(self.layers), self.source, kept, self._kept_bytes, self._awaited, factors)
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
@@ -239,8 +241,9 @@ class LayerBuilder:
         self._add(Layer(name, "norm", self.shape, parameters, wide=kind != "batch", moves=moves))
 
     def fixed_norm(self) -> None:
-        """Add a scale and a shift of each channel that stay as they came, as two kernels; keeps nothing."""
+        """Add a scale and a shift of each channel that stay as they came, as two kernels; keeps its factor."""
         elements = self.shape.elements
+        self._factors[self.tensor] = 0 if self._frozen else elements
         fused = (0, 0, 0) if self._joins() else (2 * elements, 2 * elements, 2 * elements)
         moves = Moves(4 * elements, 2 * elements, 4 * elements, fused)
         self._add(Layer("fixed normalization", "norm", self.shape, wide=True, moves=moves))

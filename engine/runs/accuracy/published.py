@@ -252,7 +252,9 @@ def _speed(kind: Kind, row: Row) -> _Figure | None:
     if row["phase"] != kind:
         return None
     if not row["tokens_per_s"]:
-        return _Figure("time_to_first_token_seconds", float(row["ttft_ms"]) * _MILLISECONDS, "s")
+        # A program that runs the engine itself: no server takes the request in or sends its first text.
+        tokens = float(row[Key.INFERENCE_BATCH]) * float(row[Key.INFERENCE_PROMPT_TOKENS])
+        return _Figure("prefill_tokens_per_second", tokens / (float(row["ttft_ms"]) * _MILLISECONDS), "tokens/s")
     devices = int(row[Key.HARDWARE_DEVICES]) if row["counted_over"] == "device" else 1
     quantity = "output" if kind in ("generate", "serving") else kind
     return _Figure(f"{quantity}_tokens_per_second", float(row["tokens_per_s"]) * devices, "tokens/s")
