@@ -103,28 +103,42 @@ def unnamed_constants(fits: Fits) -> tuple[Constant, ...]:
 def serving_constants(fits: Fits, catalog: Catalog) -> tuple[Constant, ...]:
     """Return the constants of serving: of each engine and each library of kernels the fields ``serving.yaml`` names.
 
-    What a row holds at 0 or not at all is a property of the software, no number to fit.
+    What a row holds at 0 or not at all is a property of the software, no number to fit. Rows that are like another, and
+    hold what that one does, share its constant.
     """
     found = []
     for field, block in _blocks("serving"):
         shared = _Shared.model_validate(block)
-        rows = table_of(catalog, shared.table).items() if shared.fits == fits else ()
+        if shared.fits != fits:
+            continue
+        sharing: dict[str, list[str]] = {}
+        for row_id, row in table_of(catalog, shared.table).items():
+            if getattr(row, field):
+                sharing.setdefault(_first_with(row, field, catalog, shared.table), []).append(row_id)
         found += [
             Constant(
                 id=f"{row_id}.{field}",
                 fits=fits,
                 table=shared.table,
-                rows=(row_id,),
+                rows=tuple(rows),
                 field=field,
                 prior=shared.priors.get(row_id, shared.prior),
                 spread=shared.spread,
                 low=shared.low,
                 high=shared.high,
             )
-            for row_id, row in rows
-            if getattr(row, field)
+            for row_id, rows in sharing.items()
         ]
     return tuple(found)
+
+
+def _first_with(row: Row, field: str, catalog: Catalog, table: TableName) -> str:
+    """Return the row that states what a row holds in a field: itself, or one that it is like."""
+    like = getattr(row, "like", None)
+    base = table_of(catalog, table)[like] if like else None
+    if base is None or getattr(base, field) != getattr(row, field):
+        return row.id
+    return _first_with(base, field, catalog, table)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,13 +43,21 @@ def replaced(text: str, row: str, field: str, value: float) -> str:
     return text[: block.start(1)] + body + text[block.end(1) :]
 
 
+def inherits(text: str, row: str, field: str) -> bool:
+    """Return whether a row of YAML text is like another and does not state a field of its own."""
+    block = re.search(rf"(?ms)^{re.escape(row)}:\n(.*?)(?=^\S|\Z)", text)
+    name = field.partition(".")[0]
+    return block is not None and "\n  like: " in f"\n{block[1]}" and f"\n  {name}: " not in f"\n{block[1]}"
+
+
 def write_constants(values: Mapping[Constant, float], profiles: Path = PROFILES) -> None:
     """Write fitted values into the rows that hold them."""
     for constant, value in values.items():
         path = profiles / f"{constant.table}.yaml"
         text = path.read_text("utf-8")
         for row in constant.rows:
-            text = replaced(text, row, constant.field, value)
+            if not inherits(text, row, constant.field):
+                text = replaced(text, row, constant.field, value)
         path.write_text(text, "utf-8")
 
 
