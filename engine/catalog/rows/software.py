@@ -290,6 +290,7 @@ class InferenceEngine(Released):
 class WeightKernel(Row):
     """Kernels of matrix products with weights of some formats; engines name theirs for each format."""
 
+    like: Annotated[str | None, SHOWN] = Field(None, description="row that holds what this one does not give")
     bandwidth: Ratio = Field(description="share of reachable bandwidth at which weights are read")
     matrix: Ratio = Field(description="share of the reachable matrix rate, for many rows")
     unit_gbs: PositiveFloat | None = Field(None, description="most that one unit of the device streams, GB/s")
