@@ -43,6 +43,8 @@ def _speed(engine: str, **inference: object) -> InferenceSpeed:
         ("vllm", "vllm"),
         ("vllm==0.8.5.post1", "vllm"),
         ("vllm==v0.7.3", "vllm-v0"),
+        ("vllm==0.5.2", "vllm-2024"),
+        ("vllm==2023.10", "vllm-2023"),
         ("vllm==2024.11", "vllm-v0"),
         ("vllm-v0", "vllm-v0"),
         ("sglang==0.4.3.post2", "sglang-2024"),
