@@ -127,7 +127,8 @@ def plan_of_line(
         plan = edited(plan, {_MODEL: name}, facts).plan
         if line.asked is None or line.asked.solve != _MODEL:
             assumed.append(Assumption(_MODEL, name, _why_largest(largest)))
-    assumed += _settings_of_the_model(line, plan)
+    plan, shorter = _within_context(line, plan, facts)
+    assumed += [*shorter, *_settings_of_the_model(line, plan)]
     return LinePlan(plan, tuple(assumed), line.remarks, line.readings, line.asked, line.limits)
 
 
@@ -224,6 +225,20 @@ def _pace(line: OneLine) -> Iterator[Assumption]:
         pause = vocabulary().usual[INFER][Key.INFERENCE_SECONDS_BETWEEN_REQUESTS]
         why = f"users send a request every {pause:g} s (or give 64 requests at once, or 3 requests/s)"
         yield Assumption(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, pause, why)
+
+
+def _within_context(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, list[Assumption]]:
+    """Return a plan whose prompt is one that the model reads, where nobody said how long it is."""
+    row = catalog.architectures.get(str(plan.model.name))
+    context = int(row.max_context or 0) if row is not None else 0
+    answer = plan.inference.output_tokens if row is not None and row.kind == "decoder" else 0
+    prompt = context - answer
+    if line.task != INFER or line.has(Key.INFERENCE_PROMPT_TOKENS) or not 0 < prompt < plan.inference.prompt_tokens:
+        return plan, []
+    why = f"prompt: {prompt} tokens, as the model reads {context}"
+    return edited(plan, {Key.INFERENCE_PROMPT_TOKENS: prompt}, catalog).plan, [
+        Assumption(Key.INFERENCE_PROMPT_TOKENS, prompt, why)
+    ]
 
 
 def _settings_of_the_model(line: OneLine, plan: Plan) -> Iterator[Assumption]:

@@ -15,6 +15,8 @@ COMPARED = {
     "batch 8 vs 16 llama 8b h100": ["8", "16"],
     "a100 vs h100 vs b200 train 7b 1T tokens": ["a100", "h100", "b200"],
     "is a 4090 or a 3090 better for llama 8b q4": ["4090", "3090"],
+    "compare 8xA100 and 4xH100 for training a 13B model": ["8xA100", "4xH100"],
+    "H100 PCIe vs SXM for llama 70b inference": ["PCIe", "SXM"],
     "vllm versus sglang llama 8b h100 5 req/s": ["vllm", "sglang"],
 }
 

@@ -449,3 +449,18 @@ def test_unknown_words_can_be_left_out_and_that_is_said() -> None:
 def test_a_degree_that_is_no_count_is_left_to_the_plan(word: str) -> None:
     line = read_line(f"lora llama-3.1-8b 8xh100 micro batch 2 accumulation 8 {word}")
     assert line.values["training.micro_batch"] == 2
+
+
+@pytest.mark.parametrize(("line", "prompt"), [("serve bert-base l4", 512), ("serve gpt2-small 4090", 512)])
+def test_a_prompt_that_nobody_said_is_one_that_the_model_reads(line: str, prompt: int) -> None:
+    made = plan_of_line(read_line(line))
+    assert made.plan.inference.prompt_tokens == prompt
+    assert any(entry.startswith(f"prompt: {prompt} tokens") for entry in made.assumed)
+    assert plan_of_line(read_line(f"{line} 400 tokens")).plan.inference.prompt_tokens == 400
+
+
+@pytest.mark.parametrize(
+    ("line", "engine"), [("llama-3.1-8b gaudi3", "optimum-habana"), ("llama-3.1-8b arc b580", "llamacpp")]
+)
+def test_a_line_is_served_by_what_is_usual_on_its_devices(line: str, engine: str) -> None:
+    assert plan_of_line(read_line(line)).plan.inference.engine == engine

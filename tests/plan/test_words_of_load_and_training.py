@@ -106,3 +106,14 @@ def test_overlap_hides_communication_as_current_releases_do() -> None:
     old, current = "megatron==2023.06", "megatron"
     assert exposed(framework=old, overlap=True) == pytest.approx(exposed(framework=current))
     assert exposed(framework=current, overlap=False) > exposed(framework=current)
+
+
+def test_adapters_of_networks_are_refused_not_ignored() -> None:
+    data = {
+        "task": "finetune",
+        "model": {"name": "stable-diffusion-xl"},
+        "training": {"method": "lora", "steps": 10, "micro_batch": 1},
+        "hardware": {"name": "rtx-4090"},
+    }
+    with pytest.raises(PlanError, match="adapters are not modelled"):
+        estimate_plan(plan_from_data(data), None, CATALOG)

@@ -21,9 +21,11 @@ from capacity_tui.engine.models import Checkpointing, checkpointing
 from capacity_tui.engine.models.networks import Layer, LayerList
 from capacity_tui.engine.models.transformer import Matrix
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan import FULL, Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, MICRO
+
+_METHOD = Place(field=Key.TRAINING_METHOD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,9 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
             place = Place(field=f"parallelism.{name}")
             raise PlanError("this kind of model runs data-parallel only", hint="leave it at 1", place=place)
     trains = plan.task != "infer"
+    if trains and training.method not in (None, FULL):
+        hint = "training.method=full trains all weights, which takes more memory and time"
+        raise PlanError("adapters are not modelled for this kind of model", training.method, hint, _METHOD)
     recomputed = checkpointing(training.checkpointing, catalog)
     recomputes = trains and recomputed == Checkpointing(full_layers=1.0)
     if trains and not recomputes and recomputed != Checkpointing():

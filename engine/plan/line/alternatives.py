@@ -16,6 +16,7 @@ from capacity_tui.engine.record import dataclass
 
 _MOST_WORDS = 5
 """Words that one of the compared names may have, as in ``rtx 6000 ada``."""
+_COMPARE = "compar"
 _NUMBERS = frozenset({Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE, Key.INFERENCE_WEIGHTS, Key.TRAINING_QUANTIZATION})
 """Fields that one of the compared lines may say and the other not, as in ``2 a100 vs h100``."""
 
@@ -53,11 +54,15 @@ def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative
         catalog: what names stand for; the shipped one with the user's own by default.
     """
     words = text.split()
-    marks = [at for at, word in enumerate(words) if key_of(word.rstrip(".,")) in vocabulary().comparing]
+    keys = [key_of(word.rstrip(".,")) for word in words]
+    between = vocabulary().comparing | (vocabulary().both if any(key.startswith(_COMPARE) for key in keys) else set())
+    marks = [at for at, key in enumerate(keys) if key in between]
     facts = catalog or load_catalog()
     if not marks or not read_line(text, facts).faults:
         return ()
-    return next(filter(lambda lines: _are_alike(lines, facts), _splits(words, marks)), ())
+    alike = [lines for lines in _splits(words, marks) if _are_alike(lines, facts)]
+    whole = (lines for lines in alike if not _cut_names(lines, facts))
+    return next(whole, alike[0] if alike else ())
 
 
 def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, ...]]:
@@ -85,10 +90,14 @@ def _are_alike(lines: tuple[Alternative, ...], catalog: Catalog) -> bool:
     read = [read_line(line.text, catalog) for line in lines]
     if any(line.faults or not line.understood for line in read) or len({line.task for line in read}) > 1:
         return False
-    if lines[0].cuts(read[0], is_last=False) or lines[-1].cuts(read[-1], is_last=True):
-        return False
     fields_of = [_fields(line) for line in read]
     return all(fields == fields_of[0] for fields in fields_of) and len({str(dict(line.values)) for line in read}) > 1
+
+
+def _cut_names(lines: tuple[Alternative, ...], catalog: Catalog) -> bool:
+    """Whether a name of a model or of hardware goes on beyond what is compared, as in ``h100 pcie vs sxm``."""
+    first, last = (read_line(line.text, catalog) for line in (lines[0], lines[-1]))
+    return lines[0].cuts(first, is_last=False) or lines[-1].cuts(last, is_last=True)
 
 
 def _fields(line: OneLine) -> set[str]:

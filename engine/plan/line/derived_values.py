@@ -8,7 +8,9 @@ from dataclasses import replace
 from capacity_tui.engine.catalog import format_in_name, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line import hardware_words as hardware
+from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.model_words import MODEL
 from capacity_tui.engine.plan.line.named_words import NamedWords
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
@@ -19,6 +21,7 @@ _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
 _OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "optimaltokens"})
 
+_EDGE = "image_size"
 _SAME_BATCH = 0.05
 """Share by which a batch of tokens may differ from a power of two and is meant to be that."""
 
@@ -33,6 +36,7 @@ class DerivedValues(NamedWords):
         self._batch_of_tokens()
         self._optimal_length()
         self._weights_of_the_engine()
+        self._small_images()
 
     def _degree(self, path: str, otherwise: float = 1) -> int:
         """Return the number that the line has for a field; another where it has none, or one that is no count."""
@@ -96,6 +100,18 @@ class DerivedValues(NamedWords):
         self._values[Key.TRAINING_GLOBAL_BATCH] = batch
         why = f"{batch} sequences a step: {format_count(batch * sequence)} tokens"
         self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))
+
+    def _small_images(self) -> None:
+        """Train a network on images as small as those of the data, as ``resnet-18 cifar10``."""
+        has_edge = settings.named_field(_EDGE, self._task, self._model) is not None
+        if self._task != TRAIN or not has_edge or any(path.endswith(_EDGE) for path in self._values):
+            return
+        for token in self._tokens:
+            edge = vocabulary().image_edges.get(key_of(token.text))
+            if edge is not None:
+                path = f"{OWN_PARAMETERS}{_EDGE}"
+                self._values[path] = edge
+                self._assumed.append(Assumption(path, edge, f"images of {edge} pixels, as {token.text} has"))
 
     def _price_of_devices(self) -> None:
         """Make the price of all devices of that of each, or of each machine, as ``8xh100 at $2/h``."""

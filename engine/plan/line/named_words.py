@@ -85,12 +85,15 @@ class NamedWords(CountedWords):
 
     def _ruled_out(self, index: int) -> tuple[int, Meaning] | None:
         """Return what is set by a word that another one rules out, as in ``no offload``."""
-        words = vocabulary()
-        if key_of(self._tokens[index].text) not in words.negations or not self._is_free(index, 2):
+        words, task = vocabulary(), TRAIN if self._task == FINETUNE else self._task
+        if key_of(self._tokens[index].text) not in words.negations:
             return None
-        key, task = key_of(self._tokens[index + 1].text), TRAIN if self._task == FINETUNE else self._task
-        values = words.ruled_out.get(task or "any", {}).get(key)
-        return None if values is None else (2, Meaning(self._span(index, 2) if values else "", values))
+        for count in (2, 1):  # no flash attention
+            key = key_of(self._span(index + 1, count))
+            values = words.ruled_out.get(task or "any", {}).get(key) if self._is_free(index, count + 1) else None
+            if values is not None:
+                return count + 1, Meaning(self._span(index, count + 1) if values else "", values)
+        return None
 
     def _some_hardware(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a number of devices with words of their kind between, as ``2 used 3090s``."""

@@ -65,7 +65,8 @@ def task_meant(
     if family is not None and family.task == FIT:
         return FIT, f"task: fitting, as {family.id} is"
     evidence = ((INFER, "serving", serving), (FINETUNE, "fine-tuning", tuned), (TRAIN, "training", training))
-    for task, name, word in (*evidence, (INFER, "serving", suggested)):
+    implied = _first(words, lambda word: vocabulary().suggests.get(key_of(word)) == TRAIN)
+    for task, name, word in (*evidence, (TRAIN, "training", implied), (INFER, "serving", suggested)):
         if word is not None:
             return task, f"task: {name}, because of {word!r}"
     if devices > vocabulary().usual[INFER]["most_devices"]:

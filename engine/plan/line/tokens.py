@@ -27,9 +27,11 @@ _PER_MILLION = re.compile(
 """What money is for, as in ``cost per 1M tokens``, which counts no tokens of a job."""
 OF_ONE, _OF_MILLION = "/gpuh", "permillion"
 
+_ORDINAL = re.compile(r"(\d{2}(?:\.\d)?)(?:st|nd|rd|th)[\s-]+percentile", re.IGNORECASE)
 # A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
 _WORD = re.compile(
-    rf"{_PRICE.pattern}|{_PER_MILLION.pattern}|(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+", re.IGNORECASE
+    rf"{_ORDINAL.pattern}|{_PRICE.pattern}|{_PER_MILLION.pattern}|(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+",
+    re.IGNORECASE,
 )
 
 _ENDINGS = ",;:?!\"'"
@@ -233,9 +235,11 @@ def _is_latency(word: str) -> bool:
 
 def _phrase(word: str) -> str:
     """Return a phrase that is one word as it is read everywhere; other words with their numbers so."""
-    price = _PRICE.fullmatch(word)
+    price, ordinal = _PRICE.fullmatch(word), _ORDINAL.fullmatch(word)
     if price is not None:
         return f"${price[1] or price[2]}{OF_ONE}"
+    if ordinal is not None:
+        return f"p{ordinal[1]}"  # 99th percentile
     return _OF_MILLION if _PER_MILLION.fullmatch(word) else _plain_number(word)
 
 

@@ -78,12 +78,13 @@ class Vocabulary:
         suggests: what is done where no other word says it, by word.
         of_serving: words that are of serving wherever nothing is trained.
         remarks: words that the plan cannot follow, and what to do about them.
-        comparing: words between names that a line compares.
+        comparing, both: words between names that a line compares, the latter where it says that it compares.
         refused: words that no plan can follow, and what to say instead.
         counts, phrases: numbers in words; values that words set, by what is done.
         joints: words of plain language that say nothing of what stands behind them.
         stored: words behind a size in bytes that is the size of data.
         datasets: field and size of data sets, by name.
+        image_edges: pixels of an edge of small images, by data set.
         slices, core_slices: rows of hardware rented in slices of so many chips, or cores, by the name of a slice.
         per_device: words behind a batch that is one of each device.
         plurals: names that stand for several of another device where they end in a small s.
@@ -124,12 +125,14 @@ class Vocabulary:
     of_serving: frozenset[str]
     remarks: Mapping[str, str]
     comparing: frozenset[str]
+    both: frozenset[str]
     refused: Mapping[str, str]
     counts: Mapping[str, int]
     phrases: Mapping[str, Mapping[str, Mapping[str, object]]]
     joints: frozenset[str]
     stored: frozenset[str]
     datasets: Mapping[str, tuple[str, int]]
+    image_edges: Mapping[str, int]
     slices: Mapping[str, str]
     core_slices: Mapping[str, str]
     per_device: frozenset[str]
@@ -204,12 +207,14 @@ def vocabulary() -> Vocabulary:
         of_serving=frozenset(map(key_of, rows["of_serving"])),
         remarks=_by_word(rows["remarks"]),
         comparing=frozenset(rows["comparing"]),
+        both=frozenset(rows["both"]),
         refused=_by_word(rows["refused"]),
         counts={key_of(word): count for count, words in rows["counts"].items() for word in words},
         phrases=rows["phrases"],
         joints=frozenset(map(key_of, rows["joints"])),
         stored=frozenset(rows["stored"]),
         datasets={name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},
+        image_edges=rows["image_edges"],
         slices=rows["slices"],
         core_slices=rows["core_slices"],
         per_device=frozenset(rows["per_device"]),
