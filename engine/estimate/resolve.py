@@ -126,7 +126,7 @@ def resolve_plan(
         plan = _with_spec(plan, network)
     else:
         shape = like.shape if like and like.shape else _shape(plan, family, catalog)
-        plan = _with_image_tokens(plan, shape)
+        plan = _with_own_lengths(plan, shape)
     _refuse_open(plan)
     weights, why = served_weights(plan, cluster.device, catalog) if task == "infer" else (plan.inference.weights, "")
     cluster = _with_notes(cluster, plan, family, why, catalog)
@@ -209,11 +209,18 @@ def _shape(plan: Plan, family: Family, catalog: Catalog) -> TransformerShape:
     return shape_from_spec(row, plan.model.spec, family.id if bare else "transformer_decoder")
 
 
-def _with_image_tokens(plan: Plan, shape: TransformerShape) -> Plan:
-    """Return the plan with the sequence that follows from the image, its patches and the class token."""
-    if shape.vision is None:
+def _with_own_lengths(plan: Plan, shape: TransformerShape) -> Plan:
+    """Return the plan with the sequence that the model always reads: patches of an image and its class, or sound.
+
+    Raises:
+        PlanError: a model that listens is trained.
+    """
+    if shape.source_positions and plan.task != "infer":
+        hint = "plan what serves it, with task=infer"
+        raise PlanError("training of models that listen is not modelled", str(plan.model.name), hint)
+    if shape.vision is None and not shape.source_positions:
         return plan
-    tokens = int(shape.vision.patches) + 1
+    tokens = int(shape.source_positions or (shape.vision.patches + 1 if shape.vision is not None else 0))
     training = plan.training.model_copy(update={"seq_len": tokens})
     inference = plan.inference.model_copy(update={"prompt_tokens": tokens})
     return plan.model_copy(update={"training": training, "inference": inference})

@@ -228,17 +228,22 @@ def _pace(line: OneLine) -> Iterator[Assumption]:
 
 
 def _within_context(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, list[Assumption]]:
-    """Return a plan whose prompt is one that the model reads, where nobody said how long it is."""
+    """Return a plan whose prompt and answer are ones of the model, where nobody said how long they are."""
     row = catalog.architectures.get(str(plan.model.name))
-    context = int(row.max_context or 0) if row is not None else 0
-    answer = plan.inference.output_tokens if row is not None and row.kind == "decoder" else 0
-    prompt = context - answer
-    if line.task != INFER or line.has(Key.INFERENCE_PROMPT_TOKENS) or not 0 < prompt < plan.inference.prompt_tokens:
+    if line.task != INFER or row is None:
         return plan, []
-    why = f"prompt: {prompt} tokens, as the model reads {context}"
-    return edited(plan, {Key.INFERENCE_PROMPT_TOKENS: prompt}, catalog).plan, [
-        Assumption(Key.INFERENCE_PROMPT_TOKENS, prompt, why)
-    ]
+    prompt, answer = Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS
+    if row.is_of_sound:
+        length = int(vocabulary().usual[INFER]["tokens_of_sound"])
+        assumed = (
+            [] if line.has(answer) else [Assumption(answer, length, f"a request is 30 s of sound, {length} tokens")]
+        )
+    else:
+        longest = int(row.max_context or 0) - (plan.inference.output_tokens if row.kind == "decoder" else 0)
+        is_shorter = not line.has(prompt) and 0 < longest < plan.inference.prompt_tokens
+        why = f"prompt: {longest} tokens, as the model reads {row.max_context}"
+        assumed = [Assumption(prompt, longest, why)] if is_shorter else []
+    return edited(plan, {entry.key: entry.value for entry in assumed}, catalog).plan if assumed else plan, assumed
 
 
 def _settings_of_the_model(line: OneLine, plan: Plan) -> Iterator[Assumption]:

@@ -373,7 +373,7 @@ def test_users_send_a_request_a_minute_and_requests_at_once_follow_each_other() 
         ("qwen3-8b 3090 or 4090", "A vs B"),
         ("qwen3-8b speculative decoding h100", "4 draft tokens"),
         ("h100 mig 3g.40gb llama-3.1-8b", "gpu(40GiB"),
-        ("whisper large v3 on a t4", "voxtral-mini-3b"),
+        ("wav2vec2 on a t4", "whisper-large-v3"),
         ("full fine-tune llama-3.1-8b 4bit h100", "qlora"),
         ("pretrain bert-base on 16GB of text with 8 v100", "how much data"),
         ("the largest qwen on a 4090", "models --filter qwen"),

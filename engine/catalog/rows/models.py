@@ -62,6 +62,11 @@ class Architecture(Row):
         None, description="cached numbers a token, all layers"
     )
 
+    @property
+    def is_of_sound(self) -> bool:
+        """Whether it reads sound, always as much of it."""
+        return "max_source_positions" in self.config
+
 
 class Network(Row):
     """A network of layers over images."""

@@ -346,8 +346,9 @@ def kv_elements_per_token(shape: TransformerShape) -> Number:
 def cache_elements(shape: TransformerShape, context: Number) -> Number:
     """Elements kept of one sequence of ``context`` tokens when windowed layers drop what they cannot see.
 
-    Includes an indexer's keys, and the state of linear attention, which does not grow.
+    Includes an indexer's keys, and the state of linear attention, which does not grow. Of an encoder-decoder, source
+    tokens among them: each has keys and values for one of the two attentions, cross or self.
     """
     kind = shape.attention_kind
-    growing = kv_elements_per_token(shape) + kind.indexed()
+    growing = (shape.kind in ("decoder", "encoder-decoder")) * kind.cached() + kind.indexed()
     return growing * context + kind.in_windows(context) * (shape.kind == "decoder") + kind.state()

@@ -181,6 +181,7 @@ class TransformerShape(LatentSizes):
         gated: whether feed-forwards have a gate projection beside the up projection.
         tied_embeddings: whether the output head is the token embedding.
         encoder_layers: blocks of the encoder of an encoder-decoder.
+        source_positions: tokens that an encoder of sound always reads.
         experts: routed experts of a mixture layer.
         experts_active: routed experts a token visits.
         experts_shared: experts every token visits.
@@ -214,6 +215,7 @@ class TransformerShape(LatentSizes):
     tied_embeddings: bool = False
     max_context: Number = 0
     encoder_layers: Number = 0
+    source_positions: Number = 0
     experts: Number = 0
     experts_active: Number = 0
     experts_shared: Number = 0
@@ -392,8 +394,6 @@ def _check_range(name: str, value: object, largest: int, where: Place) -> None:
 
 def _sharing(heads: Number, kv_heads: Number, latent: bool) -> str:
     """Name how queries share keys and values; of arrays, the general case."""
-    if latent:
-        return "MLA"
-    if np.all(np.equal(heads, kv_heads)):
-        return "MHA"
+    if latent or np.all(np.equal(heads, kv_heads)):
+        return "MLA" if latent else "MHA"
     return "MQA" if np.all(np.equal(kv_heads, 1)) else "GQA"

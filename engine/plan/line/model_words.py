@@ -59,7 +59,8 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
     like = vocabulary().like.get(key_of(name)) if known is None else known.id
     if like is not None:
         return _model(like, "" if known else f"{_shown(name)}: {like} is the nearest of the catalogue")
-    return Meaning(f"model {_shown(name)}", {MODEL: name}) if is_model_file(name, catalog) else None
+    is_one_word = not any(map(str.isspace, name))  # serve /models/config.json
+    return Meaning(f"model {_shown(name)}", {MODEL: name}) if is_one_word and is_model_file(name, catalog) else None
 
 
 def sized_model(word: str, catalog: Catalog) -> Meaning | None:

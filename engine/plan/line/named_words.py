@@ -62,6 +62,7 @@ class NamedWords(CountedWords):
         """Recognize what names task, method, model or hardware, the longest name first."""
         token = self._tokens[index]
         ruled_out = self._ruled_out(index) or self._some_hardware(index) or self._family_asked_for(index)
+        ruled_out = ruled_out or self._configured(token.text)
         if ruled_out is not None:
             return ruled_out
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
@@ -82,6 +83,11 @@ class NamedWords(CountedWords):
             if meaning is not None:
                 return count, meaning
         return self._size_first(index)
+
+    def _configured(self, text: str) -> tuple[int, Meaning] | None:
+        """Recognize a model by its configuration, as ``model.config=config.json``."""
+        key, _, path = text.partition("=")
+        return (1, Meaning(f"model {path}", {models.MODEL: path})) if key == Key.MODEL_CONFIG and path else None
 
     def _ruled_out(self, index: int) -> tuple[int, Meaning] | None:
         """Return what is set by a word that another one rules out, as in ``no offload``."""

@@ -71,7 +71,7 @@ def task_meant(
             return task, f"task: {name}, because of {word!r}"
     if devices > vocabulary().usual[INFER]["most_devices"]:
         return TRAIN, f"task: training, as none was named for {devices} devices (or say serve)"
-    if family is not None and (is_sampled or _is_decoder(family.id, catalog)):
+    if family is not None and (is_sampled or _is_answering(family.id, catalog)):
         return INFER, "task: serving, as no training was named (say train or lora)"
     return TRAIN, "task: training, as none was named"
 
@@ -92,9 +92,13 @@ def _is_sampled(name: str, catalog: Catalog) -> bool:
     return network is not None and catalog.networks[network].is_sampled
 
 
-def _is_decoder(name: str, catalog: Catalog) -> bool:
+def _is_answering(name: str, catalog: Catalog) -> bool:
+    """Whether a model is served more often than it is trained: a decoder, or one that listens."""
     row_id = catalog.architectures.find_id(name) if catalog.networks.find_id(name) is None else None
-    return row_id is not None and catalog.architectures[row_id].kind == "decoder"
+    if row_id is None:
+        return False
+    row = catalog.architectures[row_id]
+    return row.kind == "decoder" or row.is_of_sound
 
 
 def _is_of_training(word: str, catalog: Catalog, *, is_sampled: bool) -> bool:
