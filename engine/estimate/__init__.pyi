@@ -17,6 +17,7 @@ from .estimate import estimate_run as estimate_run
 from .estimate import transformer_work as transformer_work
 from .evidence import evidence_before as evidence_before
 from .evidence import run_splits as run_splits
+from .evidence import unsure_of as unsure_of
 from .evidence import with_further_run as with_further_run
 from .evidence import with_numbers as with_numbers
 from .figures.limits import REQUESTS as REQUESTS
@@ -51,11 +52,12 @@ from .memory_estimate import StageBytes as StageBytes
 from .money import cost as cost
 from .resolve import ResolvedPlan as ResolvedPlan
 from .resolve import job_steps as job_steps
+from .resolve import own_runs_of as own_runs_of
 from .resolve import resolve_plan as resolve_plan
+from .resolve import run_like as run_like
 from .resolve import unsaid as unsaid
 from .resolve import with_assumed as with_assumed
 from .resolve import with_own_runs as with_own_runs
-from .resolve import words_of_run as words_of_run
 from .result import Bottleneck as Bottleneck
 from .result import CostEstimate as CostEstimate
 from .result import EnergyEstimate as EnergyEstimate

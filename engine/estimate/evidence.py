@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast, get_args
+from typing import get_args
 
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.cluster import Device
-from capacity_tui.engine.estimate.resolve import MIXTURE, ResolvedPlan, kind_of_run, own_runs_of, words_of_run
+from capacity_tui.engine.estimate.resolve import MIXTURE, ResolvedPlan, kind_of_run, own_runs_of, run_like
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.run import RunLayout
 from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.machine import MeasuredRun
 from capacity_tui.engine.numeric import Number, present, where
 from capacity_tui.engine.plan import UNNAMED, Plan
 from capacity_tui.engine.uncertainty import (
-    KIND,
     UNKNOWN,
+    WORDS,
     Evidence,
     FigureName,
     OwnRuns,
     RunFeatures,
+    figure_spread,
     measured_networks,
+    published_bins,
     spreads_here,
 )
 
@@ -55,9 +58,9 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
     if kind == "plugin":
         return Evidence(_rows(catalog, "plugin"))
     device = resolved.cluster.device
-    kind_words = words_of_run(resolved.plan, resolved.family, resolved.shape, device, catalog)
+    like = run_like(resolved.plan, resolved.family, resolved.shape, device, catalog)
     rows = _rows(catalog, kind_of_run(resolved.plan, resolved.shape))
-    words = {name: word for name, word in kind_words.items() if name != KIND}
+    words = {name: word for name, word in like.words.items() if name in WORDS}
     words["hardware"] = UNKNOWN if _measured(device) else device.efficiency.row
     unnamed = float(words["software"] == UNNAMED)
     flags: dict[str, Number] = {
@@ -75,14 +78,14 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
     if unnamed:
         words["software"] = UNKNOWN
     features = RunFeatures(words, _splits(resolved.plan))
-    runs = own_runs_of(device, catalog)
+    runs = device.efficiency.runs
     networks = measured_networks(resolved.cluster.networks, resolved.cluster.direct_devices)
     return Evidence(
         rows,
         features,
         flags,
         spreads_here(device.efficiency.errors),
-        own=None if runs is None else (runs, kind_words, _usual_context_bytes(device)),
+        own=(own_runs_of(runs, catalog), like, _usual_context_bytes(device)) if runs else None,
         networks=networks,
         oldest_rate=_oldest_rate(resolved, catalog),
     )
@@ -146,23 +149,42 @@ def with_numbers(
 
 
 def with_further_run(
-    resolved: ResolvedPlan, work: Work, figure: FigureName, catalog: Catalog
-) -> tuple[OwnRuns, Mapping[str, str], float]:
+    estimate: Estimate, resolved: ResolvedPlan, figure: FigureName, catalog: Catalog
+) -> tuple[OwnRuns, RunFeatures, float]:
     """Return the runs of the user's own with one more: of this very plan, just as it is estimated.
 
     Args:
+        estimate: of the plan.
+        resolved: the plan.
         figure: what it tells: ``step`` or ``memory``.
     """
     device = resolved.cluster.device
-    words = words_of_run(resolved.plan, resolved.family, resolved.shape, device, catalog)
-    numbers = {name: float(number) for name, number in work.evidence.features.numbers.items()}
-    own = own_runs_of(device, catalog)
-    speed = 1.0 if own is None else own.speed(words)
-    context = float(device.efficiency.context_bytes)
-    run = MeasuredRun("", words, numbers, **({"speed": speed} if figure == "step" else {"peak_bytes": context}))
-    runs = replace(device.efficiency, runs=(*device.efficiency.runs, run))
-    learnt = cast("OwnRuns", own_runs_of(replace(device, efficiency=runs), catalog))
-    return learnt, words, _usual_context_bytes(device)
+    like = run_like(resolved.plan, resolved.family, resolved.shape, device, catalog)
+    own, usual = own_runs_of(device.efficiency.runs, catalog), _usual_context_bytes(device)
+    speed, context = own.speed(like.words, like.numbers), own.context_bytes(like.words, like.numbers, usual)
+    learnt = {"speed": speed} if figure == "step" else {"peak_bytes": context}
+    numbers = {name: float(number) for name, number in like.numbers.items()}
+    run = MeasuredRun("", like.words, numbers, **learnt, unsure=unsure_of(estimate))
+    return own_runs_of((*device.efficiency.runs, run), catalog), like, usual
+
+
+def unsure_of(estimate: Estimate) -> dict[str, dict[str, float]]:
+    """Return what makes time and memory of an estimate unsure without runs of the user's own, part by part."""
+    rows, ranges = estimate.work.evidence.rows, estimate.ranges
+    if ranges is None:
+        return {}
+    figures: tuple[FigureName, ...] = ("step", "memory")
+    spreads = {
+        figure: figure_spread(
+            replace(ranges.error_terms(figure), own=None), rows[figure], published_bins(rows[figure].id)
+        )
+        for figure in figures
+        if figure in rows and figure not in estimate.work.evidence.known
+    }
+    return {
+        figure: {part: float(deviation) for part, deviation in spread.deviations.items()}
+        for figure, spread in spreads.items()
+    }
 
 
 def _usual_context_bytes(device: Device) -> float:

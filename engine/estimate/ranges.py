@@ -142,10 +142,13 @@ class Ranges:
         evidence = self._work.evidence
         if evidence.own is None or figure not in ("step", "memory"):
             return None
-        runs, words, usual = evidence.own
+        runs, like, usual = evidence.own
+        # Numbers that differ among layouts that are compared are those of each of them.
+        several = {name: number for name, number in evidence.features.numbers.items() if np.ndim(number)}
+        numbers = {**like.numbers, **several}
         if figure == "step":
-            return runs.time_spread(words, evidence.features.numbers)
-        return runs.memory_spread(words, evidence.features.numbers, usual)
+            return runs.time_spread(like.words, numbers)
+        return runs.memory_spread(like.words, numbers, usual)
 
     def _range(self, name: FigureName) -> Range:
         evidence = self._work.evidence

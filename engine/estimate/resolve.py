@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -18,8 +18,9 @@ from capacity_tui.engine.estimate.serving.resolve import engine_row, served_weig
 from capacity_tui.engine.estimate.transformer.adapters import base_format
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
 from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.machine import MeasuredRun
 from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec
-from capacity_tui.engine.models.transformer import TransformerShape, shape_from_spec, shape_of
+from capacity_tui.engine.models.transformer import TransformerShape, count_parameters, shape_from_spec, shape_of
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import (
     BATCH_FOR_ALL,
@@ -39,7 +40,7 @@ from capacity_tui.engine.plan import (
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, TRAINED
-from capacity_tui.engine.uncertainty import ALIKE_WORDS, KIND, Likeness, OwnRuns
+from capacity_tui.engine.uncertainty import ALIKE_WORDS, KIND, Likeness, OwnRuns, RunFeatures
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
@@ -50,10 +51,10 @@ _USUAL = "the default"
 _MEMORY = "hardware.spec.memory_mib"
 _NO_LENGTH = "the length of the job is not given: it has no time and no cost (give 50M, or training.tokens=)"
 
-
 MIXTURE = "mixture"
 # What is known of runs of the user's own besides how alike another word leaves them.
-_OF_LIKENESS = ("doubling", "scatter", "patience")
+_OF_LIKENESS = ("doubling", "shared", "scatter", "patience", "context")
+_WAYS = ("tp", "pp", "cp", "ep", "zero")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,8 @@ def resolve_plan(
 
         spec = settle_classical(plan, family.id, cluster.device)
         plan = _with_spec(plan, spec)
-        words = words_of_run(plan, family, None, cluster.device, catalog)
-        return ResolvedPlan(plan, family, with_own_runs(cluster, words, catalog), None, spec)
+        like_runs = run_like(plan, family, None, cluster.device, catalog)
+        return ResolvedPlan(plan, family, with_own_runs(cluster, like_runs, catalog), None, spec)
     if family.kind == "plugin":
         given = read_spec(plugin_of(family.id).spec_type, plan.model.spec)
         return ResolvedPlan(_with_spec(plan, given), family, cluster, None, given)
@@ -144,7 +145,7 @@ def resolve_plan(
     resolved = plan.model_copy(update={"parallelism": parallel, "training": training})
     if shape is not None:
         refuse_impossible(plan_layout(resolved, shape, catalog))
-    cluster = with_own_runs(cluster, words_of_run(resolved, family, shape, cluster.device, catalog), catalog)
+    cluster = with_own_runs(cluster, run_like(resolved, family, shape, cluster.device, catalog), catalog)
     return ResolvedPlan(resolved, family, cluster, shape, network, why)
 
 
@@ -322,22 +323,28 @@ def kind_of_run(plan: Plan, shape: TransformerShape | None) -> str:
     return "serving" if plan.task == "infer" else "training"
 
 
-def words_of_run(
+def run_like(
     plan: Plan, family: Family, shape: TransformerShape | None, device: Device, catalog: Catalog
-) -> dict[str, str]:
-    """Return what a run is like in words, with its kind."""
+) -> RunFeatures:
+    """Return what a settled plan is like, with its kind: by words, and by numbers."""
     if family.kind in ("classical", "plugin"):
-        return {KIND: family.kind, "family": family.id, "precision": str((plan.model.spec or {}).get("precision"))}
+        spec = plan.model.spec or {}
+        words = {KIND: family.kind, "family": family.id, "precision": str(spec.get("precision"))}
+        sizes = {"length": spec.get("n"), "parameters": spec.get("p")}
+        return RunFeatures(words, numbers={name: float(str(size)) for name, size in sizes.items() if size is not None})
     kind = {KIND: kind_of_run(plan, shape), "family": family.id if shape is None else _family(shape)}
+    words = {**kind, **_software(plan, shape, device, catalog), "layout": ", ".join(_layout(plan))}
+    return RunFeatures(words, numbers=_numbers(plan, shape))
+
+
+def _software(plan: Plan, shape: TransformerShape | None, device: Device, catalog: Catalog) -> dict[str, str]:
     if plan.task == "infer" and shape is not None:
         weights = catalog.quantizations.find(plan.inference.weights_format)
-        engine = engine_row(plan.inference.engine, device, catalog)
-        return {**kind, "software": engine.id, "precision": weights.id}
+        return {"software": engine_row(plan.inference.engine, device, catalog).id, "precision": weights.id}
     training = plan.training
     adapter = training.adapter.kind if training.adapter is not None else FULL
     base = base_format(training)
     return {
-        **kind,
         "software": framework_row(plan, catalog).id,
         "precision": str(training.precision),
         "method": f"{adapter}, {base}" if base else adapter,
@@ -345,24 +352,45 @@ def words_of_run(
     }
 
 
+def _layout(plan: Plan) -> Iterator[str]:
+    """Yield in which ways the devices share the work, and what is done to save memory."""
+    for way in _WAYS:
+        if (size := int(getattr(plan.parallelism, way) or 0)) > (0 if way == "zero" else 1):
+            yield f"{way} {size}"
+    if plan.parallelism.offload != "none":
+        yield f"offload {plan.parallelism.offload}"
+    if plan.task != "infer" and plan.training.checkpointing != "none":
+        yield f"checkpointing {plan.training.checkpointing}"
+
+
+def _numbers(plan: Plan, shape: TransformerShape | None) -> dict[str, Number]:
+    inference, training = plan.inference, plan.training
+    serves = plan.task == "infer"
+    numbers: dict[str, Number] = {
+        "devices": float(plan.hardware.devices or 1),
+        "batch": float(inference.batch if serves else training.micro_batch),
+    }
+    if shape is None:
+        return numbers
+    length = inference.prompt_tokens + inference.output_tokens if serves else training.seq_len
+    return {**numbers, "length": float(length), "parameters": count_parameters(shape).total}
+
+
 def _family(shape: TransformerShape) -> str:
     return MIXTURE if float(shape.experts) > 0 else shape.kind
 
 
-def own_runs_of(device: Device, catalog: Catalog) -> OwnRuns | None:
-    """Return the runs of the user's own on a device; None where there are none."""
-    if not device.efficiency.runs:
-        return None
+def own_runs_of(runs: Sequence[MeasuredRun], catalog: Catalog) -> OwnRuns:
+    """Return runs of the user's own on one device with how alike they are."""
     value = {name: catalog.coefficients[f"own-run-{name}"].value for name in (*ALIKE_WORDS, *_OF_LIKENESS)}
     words = {name: value[name] for name in ALIKE_WORDS}
-    return OwnRuns(device.efficiency.runs, Likeness(words, value["doubling"], value["scatter"], value["patience"]))
+    return OwnRuns(runs, Likeness(words, **{name: value[name] for name in _OF_LIKENESS}))
 
 
-def with_own_runs(cluster: Cluster, words: Mapping[str, str], catalog: Catalog) -> Cluster:
-    """Return a cluster as fast as runs of the user's own on its device, like a plan of such words, show it."""
-    runs = own_runs_of(cluster.device, catalog)
-    if runs is None:
+def with_own_runs(cluster: Cluster, like: RunFeatures, catalog: Catalog) -> Cluster:
+    """Return a cluster as fast as runs of the user's own on its device show it for a plan that is like this."""
+    if not cluster.device.efficiency.runs:
         return cluster
-    device = cluster.device.with_speed(1.0)
-    outside = runs.context_bytes(words, float(device.efficiency.context_bytes))
-    return replace(cluster, device=device.with_speed(runs.speed(words), outside))
+    runs, device = own_runs_of(cluster.device.efficiency.runs, catalog), cluster.device.with_speed(1.0)
+    outside = runs.context_bytes(like.words, like.numbers, float(device.efficiency.context_bytes))
+    return replace(cluster, device=device.with_speed(runs.speed(like.words, like.numbers), outside))

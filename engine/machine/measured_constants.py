@@ -51,12 +51,14 @@ class MeasuredRun:
 
     Attributes:
         date: its day, ISO.
-        words: what it is like by words: kind of work, precision, family, software, method, optimizer.
+        words: what it is like by words: kind of work, precision, family, software, method, optimizer, layout.
         numbers: likewise by numbers: tokens of a sequence, parameters, sequences or samples at once, devices.
         speed: how many times faster the device is than its other constants say; None where no time was measured.
         peak_bytes: memory that it took; None where that was not measured.
         tensor_bytes: what of it is not the device's memory outside the allocator, as estimated.
         weight: how much it counts, from 0 to 1: less where others used the machine too.
+        unsure: for ``step`` and ``memory``, the standard deviations of the logarithm of measured over estimated, by the
+            part that they come from.
     """
 
     date: str
@@ -66,6 +68,7 @@ class MeasuredRun:
     peak_bytes: float | None = None
     tensor_bytes: float = 0.0
     weight: float = 1.0
+    unsure: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,4 +209,8 @@ def _run(row: Mapping[str, object]) -> MeasuredRun:
         peak_bytes=None if peak is None else _number(peak),
         tensor_bytes=_number(row["tensor_bytes"]),
         weight=min(_number(row["weight"]), 1.0),
+        unsure={
+            figure: {part: _number(deviation) for part, deviation in json_table(parts).items()}
+            for figure, parts in json_table(row.get("unsure", {})).items()
+        },
     )

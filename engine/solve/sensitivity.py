@@ -332,7 +332,7 @@ def _measured(case: EstimatedPlan, measurement: Measurement) -> Figured:
     if not evidence.features.words:
         return case.estimate  # nothing that is measured of a device narrows ranges of this kind of model
     if measurement.figure is not None:
-        own = with_further_run(case.resolved, case.estimate.work, measurement.figure, case.catalog)
+        own = with_further_run(case.estimate, case.resolved, measurement.figure, case.catalog)
         return with_evidence(case, replace(evidence, own=own))
     here = spreads_here([FitError(name, 1, 0.0, 0.0) for name in measurement.samples])
     words = {name: UNKNOWN if name == "hardware" else word for name, word in evidence.features.words.items()}

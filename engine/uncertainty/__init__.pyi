@@ -1,7 +1,7 @@
 from .features import UNKNOWN as UNKNOWN
+from .features import WORDS as WORDS
 from .features import RunFeatures as RunFeatures
 from .features import published_bins as published_bins
-from .own_runs import ALIKE_NUMBERS as ALIKE_NUMBERS
 from .own_runs import ALIKE_WORDS as ALIKE_WORDS
 from .own_runs import KIND as KIND
 from .own_runs import Likeness as Likeness

@@ -13,8 +13,8 @@ from capacity_tui.engine.cluster import Level
 from capacity_tui.engine.machine import FitError
 from capacity_tui.engine.numeric import Number, added
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.uncertainty.features import Bins, Nearest, RunFeatures, published_bins
-from capacity_tui.engine.uncertainty.own_runs import OwnRuns, OwnSpread
+from capacity_tui.engine.uncertainty.features import DISTANCE, Bins, Nearest, RunFeatures, published_bins
+from capacity_tui.engine.uncertainty.own_runs import SMALLEST, OwnRuns, OwnSpread
 
 # What of a range is named: contributions above this share of its variance.
 REPORTED_SHARE = 0.08
@@ -143,6 +143,14 @@ class Spread:
         """Standard deviation of the logarithm."""
         return np.sqrt(self.variance)
 
+    @property
+    def deviations(self) -> dict[str, Number]:
+        """Standard deviation that each part brings, that of the distance to published runs among them."""
+        return {
+            **{name: np.sqrt(square) for name, square in self.parts.items()},
+            DISTANCE: np.sqrt(added(self.nearest.squares.values())),
+        }
+
 
 def figure_spread(error_terms: ErrorTerms, row: Reliability, bins: Bins | None) -> Spread:
     """Return how far measured runs lie from an estimate.
@@ -160,10 +168,11 @@ def figure_spread(error_terms: ErrorTerms, row: Reliability, bins: Bins | None) 
 
 
 def _with_own_runs(usual: Spread, own: OwnSpread) -> Spread:
-    """Return a spread with what runs of the user's own say, as far as they are alike."""
-    left = 1.0 - own.alike
+    """Return a spread with what runs of the user's own say: what they leave of it, or what they add."""
+    variance, before = own.variance(usual.deviations), np.maximum(usual.variance, SMALLEST)
+    left = np.minimum(variance / before, 1.0)
     parts = {name: left * square for name, square in usual.parts.items()}
-    parts[OWN_RUNS] = own.alike * own.variance(usual.variance)
+    parts[OWN_RUNS] = np.maximum(variance - before, 0.0)
     squares = {name: left * square for name, square in usual.nearest.squares.items()}
     return Spread(parts, replace(usual.nearest, squares=squares))
 
@@ -277,8 +286,8 @@ class Evidence:
         features: what the run is like.
         flags: properties that make it less sure, 1 or 0, by name of their spread.
         here: spreads found on this very machine.
-        own: runs of the user's own on such a device, and what this one is like to them by words, with its
-            memory outside the allocator without them, bytes.
+        own: runs of the user's own on such a device, and what this one is like among them, with its memory outside the
+            allocator without them, bytes.
         known: ranges that are given as they are, by figure.
         networks: how sure the networks are, where they were measured.
         oldest_rate: rate of older releases over the estimated one, where the run does not say its release; else 1.
@@ -288,7 +297,7 @@ class Evidence:
     features: RunFeatures = field(default_factory=RunFeatures)
     flags: Mapping[str, Number] = field(default_factory=dict)
     here: Mapping[str, float] = field(default_factory=dict)
-    own: tuple[OwnRuns, Mapping[str, str], float] | None = None
+    own: tuple[OwnRuns, RunFeatures, float] | None = None
     known: Mapping[FigureName, Range] = field(default_factory=dict)
     networks: MeasuredNetworks | None = None
     oldest_rate: float = 1.0

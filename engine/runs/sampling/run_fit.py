@@ -16,8 +16,9 @@ from capacity_tui.engine.estimate import (
     ResolvedPlan,
     estimate_resolved,
     resolve_plan,
+    run_like,
+    unsure_of,
     with_own_runs,
-    words_of_run,
 )
 from capacity_tui.engine.machine import FitError, Machine, MeasuredEfficiency, MeasuredRun, possible
 from capacity_tui.engine.plan import Plan
@@ -27,7 +28,7 @@ from capacity_tui.engine.runs.history import History, RunRecord
 from capacity_tui.engine.runs.sampling.calibration import chosen_files, fit_samples
 from capacity_tui.engine.runs.sampling.own_runs import OwnRun, own_run_of, read_runs
 from capacity_tui.engine.runs.sampling.samples import read_samples, sample_files
-from capacity_tui.engine.uncertainty import ALIKE_NUMBERS, KIND
+from capacity_tui.engine.uncertainty import KIND
 from capacity_tui.engine.units import format_bytes
 
 # A run this many times faster or slower than estimated is another run than its plan says.
@@ -114,8 +115,8 @@ def _resolved(
 def estimate_as_measured(resolved: ResolvedPlan, measured: MeasuredEfficiency | None, catalog: Catalog) -> Estimate:
     """Return the estimate of a plan with what was measured of its device, the user's own runs among it."""
     device = with_measured(resolved.cluster.device, () if measured is None else (measured,))
-    words = words_of_run(resolved.plan, resolved.family, resolved.shape, device, catalog)
-    cluster = with_own_runs(replace(resolved.cluster, device=device), words, catalog)
+    like = run_like(resolved.plan, resolved.family, resolved.shape, device, catalog)
+    cluster = with_own_runs(replace(resolved.cluster, device=device), like, catalog)
     return estimate_resolved(replace(resolved, cluster=cluster), catalog)
 
 
@@ -144,15 +145,16 @@ def _measured_run(
     speed = _speed_factor(run.step_seconds, resolved, device, catalog) if run.step_seconds and not run.held_up else None
     if speed is None and not run.peak_bytes:
         return None
-    numbers = estimate.work.evidence.features.numbers
+    like = run_like(resolved.plan, resolved.family, resolved.shape, device, catalog)
     return MeasuredRun(
         date=run.date,
-        words=words_of_run(resolved.plan, resolved.family, resolved.shape, device, catalog),
-        numbers={name: float(numbers[name]) for name in ALIKE_NUMBERS if name in numbers},
+        words=like.words,
+        numbers={name: float(number) for name, number in like.numbers.items()},
         speed=speed,
         peak_bytes=run.peak_bytes or None,
         tensor_bytes=max(tensors, 0.0),
         weight=run.weight,
+        unsure=unsure_of(estimate),
     )
 
 
@@ -234,11 +236,11 @@ def learnt_from(run: RunRecord, machine: Machine, catalog: Catalog, history: His
     measured = fit_runs(
         base, (*others, newest), machine, catalog, lambda run, error: left_out.append(f"{run.date}: {error.one_line()}")
     )
-    words = words_of_run(resolved.plan, resolved.family, resolved.shape, device, catalog)
+    kind = run_like(resolved.plan, resolved.family, resolved.shape, device, catalog).words[KIND]
     known = next((one for one in machine.measured if one.device == measured.device), None)
     return Learnt(
         measured,
-        sum(entry.words.get(KIND) == words[KIND] for entry in measured.runs),
+        sum(entry.words.get(KIND) == kind for entry in measured.runs),
         tuple(left_out),
         estimate_as_measured(resolved, known, catalog),
         estimate_as_measured(resolved, measured, catalog),
