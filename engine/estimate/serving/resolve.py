@@ -98,7 +98,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
     counts = count_parameters(shape)
     body, embedding, head = _widths(quantization)
     exact = _exact(plan.model, quantization, counts, shape, (body, embedding, head), catalog)
-    half = "fp16" if device.native("fp16") in device.peaks else "bf16"
+    half = max(("fp16", "bf16"), key=device.peak)
     compute = quantization.compute if quantization.own_type and quantization.compute != "fp16" else half
     # Weights of four bytes come with activations of four bytes; everything narrower attends in 16 bits.
     attention = compute if catalog.precisions[compute].activation_bytes == FP32_BYTES else half
