@@ -64,11 +64,13 @@ class LinePlan:
     @property
     def assumed(self) -> tuple[str, ...]:
         """What nobody said, in words."""
-        limits = (
-            f"{limit}: `plan` tells whether it holds, `need --limit '{limit}'` and Find keep it"
-            for limit in self.limits
+        limits = f"limit: {' and '.join(self.limits)}" if self.limits else ""
+        return (
+            *self.remarks,
+            *filter(None, (limits,)),
+            *self.readings,
+            *dict.fromkeys(entry.why for entry in self.assumptions),
         )
-        return (*self.remarks, *limits, *self.readings, *dict.fromkeys(entry.why for entry in self.assumptions))
 
 
 def plan_of_line(

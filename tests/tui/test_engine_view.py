@@ -307,3 +307,14 @@ def test_a_line_that_compares_pins_what_the_plan_is_compared_with(engine: Capaci
     assert (document.plan.hardware.name, document.pins()) == ("rtx-4090", ("a100",))
     assert document.plan.scenarios["a100"].hardware.name == "a100-sxm-80gb"
     assert any("10 M tokens" in entry for entry in assumed)
+
+
+def test_a_deadline_of_a_line_is_a_limit_of_every_mode_and_of_the_search(engine: CapacityEngine) -> None:
+    document, _ = engine.plan_of_line("train gpt2-small 10B tokens on 1x4090 in 1h", None)
+    for after in (document, document.edited("training.micro_batch", "4")):
+        column = after.compare().column("balanced")
+        assert column.verdict is Verdict.MISSES_LIMIT
+        assert column.verdict_brief == "misses time"
+    assert document.question({}).given["time"] == "1h"
+    within, _ = engine.plan_of_line("train gpt2-small 10M tokens on 1x4090 in 20d", None)
+    assert within.compare().column("balanced").verdict is Verdict.FITS

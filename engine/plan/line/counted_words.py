@@ -14,7 +14,7 @@ from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.model_words import is_size
 from capacity_tui.engine.plan.line.task_words import TASK
-from capacity_tui.engine.plan.line.tokens import Token, split
+from capacity_tui.engine.plan.line.tokens import Token, duration_of, split
 from capacity_tui.engine.plan.line.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.record import dataclass
@@ -249,9 +249,10 @@ class CountedWords:
         return is_number and next(self._names_behind(count.end), None) is None
 
     def _is_of_hardware(self, index: int, behind: Count) -> bool:
-        """Whether a number is a device's, and the words behind it name the next: ``4090 concurrent requests 16``."""
-        name = self._tokens[index].text
-        return self._is_number_at(behind.end) and hardware.named_hardware(name, self._catalog) is not None
+        """Whether a number is a device's, and words behind it are of the next: ``4090 batch 16``, ``4090 in 2d``."""
+        name, after = self._tokens[index].text, self._span(behind.end, 1)
+        is_followed = self._is_number_at(behind.end) or duration_of(after) is not None
+        return is_followed and hardware.named_hardware(name, self._catalog) is not None
 
     # What they set
 

@@ -295,14 +295,12 @@ def _default_form(several: bool, output: Output, answer: Answer) -> str:
 def _of_source(answer: Answer, source: PlanSource, settings: tuple[str, ...]) -> Answer:
     """Return an answer with what was assumed of a line, but for what settings give, and with the limits it says."""
     from capacity_tui.engine.estimate import with_assumed
-    from capacity_tui.engine.solve.search import parse_limit
+    from capacity_tui.engine.solve.search import held_to
 
     given = {setting.partition("=")[0] for setting in settings}
     left = [entry for entry in source.assumed if entry.key not in given]
     estimate = with_assumed(answer.estimate, answer.plan, left)
-    asked = (parse_limit(text, str(answer.plan.task)).constraint(estimate) for text in source.limits)
-    kept = tuple(constraint for constraint in asked if constraint.reached is not None)
-    return replace(answer, estimate=replace(estimate, limits=(*estimate.limits, *kept)))
+    return replace(answer, estimate=held_to(estimate, source.limits, str(answer.plan.task)))
 
 
 def _reported(answer: Answer, many: bool, not_understood: tuple[str, ...]) -> Report:

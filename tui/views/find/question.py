@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -301,10 +301,16 @@ def parts_asked(asked: Asked, plan: Plan) -> Mapping[str, str]:
     parts |= {"goal": goal} if goal else {}
     parts |= {"hardware": ",".join(question.hardware)} if question.hardware else {}
     parts |= {"devices": ",".join(map(str, question.devices))} if question.devices else {}
-    for limit in asked.limits:
-        figure, _, value = limit.partition("<=")
-        parts |= {figure: value} if figure in LIMIT_PARTS else {"limits": limit}
-    return parts
+    return {**parts, **parts_limited(asked.limits)}
+
+
+def parts_limited(limits: Iterable[str]) -> Mapping[str, str]:
+    """Return the parts of a question that limits are, as ``time<=30d``."""
+    read = [(limit, *limit.partition("<=")[::2]) for limit in limits]
+    return {
+        figure if figure in LIMIT_PARTS else "limits": value if figure in LIMIT_PARTS else limit
+        for limit, figure, value in read
+    }
 
 
 def limits_of(texts: Mapping[str, str]) -> tuple[str, ...]:
