@@ -56,6 +56,7 @@ def efficiency_of(generation: str, catalog: Catalog) -> Efficiency:
         wave_fill=row.wave_fill,
         ramp_length=row.ramp_length,
         gather_rate=(row.gather_tflops or math.inf) * TERA,
+        convolutions=row.convolutions,
         misaligned=row.misaligned,
         unaligned=row.unaligned,
         exponential_flops=row.exponential_flops,
@@ -225,7 +226,7 @@ def processor_device(row: Processor, catalog: Catalog) -> Device:
         clock=1.0,
         link_bandwidth=bandwidth * 0.5,
         host_bandwidth=bandwidth,
-        efficiency=efficiency_of("CPU", catalog),
+        efficiency=efficiency_of(_generation(row, catalog), catalog),
         checked=row.checked.isoformat(),
         confidence=row.confidence,
         runs_as=stand_ins(catalog),
@@ -242,6 +243,12 @@ def processor_device(row: Processor, catalog: Catalog) -> Device:
         for guess in guessed:
             device = device.with_provenance(assumed_by(guesses[guess]), name)
     return device
+
+
+def _generation(row: Processor, catalog: Catalog) -> str:
+    """Return the microarchitecture of a CPU where it has a row of its own, else that of all of them."""
+    kind = row.microarchitecture or ""
+    return kind if any(kind in efficiency.generations for efficiency in catalog.efficiencies.values()) else "CPU"
 
 
 def _efficiency(row: Accelerator, peaks: Mapping[str, float], catalog: Catalog) -> Efficiency:

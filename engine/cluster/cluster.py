@@ -49,6 +49,7 @@ class Efficiency:
     wave_fill: Number
     ramp_length: Number
     gather_rate: Number
+    convolutions: Number
     misaligned: Number
     unaligned: Number
     exponential_flops: Number

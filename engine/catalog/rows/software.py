@@ -31,6 +31,7 @@ class Efficiency(Row):
     gather_tflops: NonNegativeFloat = Field(
         0.0, description="rate for which a processor gathers the operands of a convolution, of 2 bytes; 0: any"
     )
+    convolutions: PositiveFloat = Field(1.0, description="rate of convolutions over that of matrix products")
     attention_unfused: Share = Field(description="rate of separate score products over large products")
     emulated: dict[str, Share] = Field(
         {}, description="rate of 16-bit products without units over that of the type that has them, by vector units"

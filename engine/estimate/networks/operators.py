@@ -79,9 +79,11 @@ def _multiplied(
             m * layer.groups * parts, n, k / parts, kernels.peak, reached, device.units, reach.wave_fill, ramp
         )
         fed = fed_rate(full, device.units, reach.gather_rate, element_bytes) if gathered else full
-        fewer = shares.fewer_products if layer.overlapping and kernels.peak <= kernels.vector_peak else 1.0
-        older = run.software.convolution_share if layer.unfolded else 1.0
-        rate = narrow_rate(fed, n, shares.half_columns) * (fewer * older)
+        # Libraries of processors take every product (oneDNN's direct convolutions, which PyTorch asks for).
+        saves = layer.overlapping and kernels.peak <= kernels.vector_peak and device.kind != "cpu"
+        fewer = shares.fewer_products if saves else 1.0
+        library = run.software.convolution_share * reach.convolutions if layer.unfolded else 1.0
+        rate = narrow_rate(fed, n, shares.half_columns) * (fewer * library)
     weights = layer.columns * layer.depth * layer.groups
     # The windows of a kernel overlap: caches deliver the unfolded input, memory each element once.
     moved = element_bytes * (run.data.micro_batch * (layer.read + layer.output.elements) + weights)
