@@ -210,8 +210,8 @@ def test_commands_of_ms_swift_are_its_own(alone):
 
 
 def test_a_few_options_of_other_tools_do_not_make_a_file_theirs(alone):
-    text = "policy: {model_name: Qwen/Qwen3-8B, max_total_sequence_length: 4096, train_global_batch_size: 64}\n"
-    text += "grpo: {num_prompts_per_step: 32, num_generations_per_prompt: 16}\ndata: {max_length: 4096}\n"
+    text = "agent: {base: Qwen/Qwen3-8B, context: 4096, sequences: 64, tower: kept, judge: none}\n"
+    text += "game: {rounds_per_step: 32, moves_per_round: 16}\ndata: {max_length: 4096}\n"
     text += "resources: {accelerators: H100:8}\ncheckpointing: {enabled: true, keep_top_k: 3}\n"
     with pytest.raises(CapacityError, match="no known tool"):
         alone("recipe.yaml", text)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity_tui.engine.plan.imports.shell import read_script
+from capacity_tui.engine.plan.imports.scripts.shell import read_script
 
 
 def last_words(text):

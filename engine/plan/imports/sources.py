@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_text
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
@@ -21,16 +22,19 @@ from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.scripts import (
     LAUNCHER,
     Command,
+    Script,
     assignments,
     calls,
     is_command,
     is_python,
+    manifest_of,
     options_kept,
+    read_script,
     tool_commands,
+    variables_of,
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
-from capacity_tui.engine.plan.imports.shell import Script, read_script
-from capacity_tui.engine.plan.imports.tools import Tool, tool, tools
+from capacity_tui.engine.plan.imports.tools import RECIPE, Tool, tool, tools
 from capacity_tui.engine.record import dataclass
 
 _OLDER = frozenset(".".join(path) for path in OLDER_KEYS)
@@ -135,6 +139,10 @@ def _read_text(text: str, name: str) -> list[Reading]:
     """
     if is_command(text) or Path(name).suffix in _SHELL_SCRIPTS:
         readings = _read_commands(text, name)
+    elif not is_python(text) and (manifest := manifest_of(text, name)) is not None:
+        readings = _read_commands(manifest.script, name)
+        serves = any(reading.tool.sets.get("task") == "infer" for reading in readings)
+        readings[0].settings += manifest.settings(serves=serves)
     else:
         readings = _read_calls(text, name) if is_python(text) else _readings(read_text_of_tool(text, name))
     readings[0].settings += read_kept(text, name)
@@ -150,8 +158,11 @@ def _read_calls(text: str, name: str) -> list[Reading]:
     readings = []
     for document, owner, called in calls(text, name):
         readings.append(_started(read_document(document, owner), called))
-    for document, made in assignments(text, name):
-        starter = next((one for one in tools().values() if any(one.started_values(made))), tool_of(document.data))
+    for given, made in assignments(text, name):
+        starter = next((one for one in tools().values() if any(one.started_values(made))), tool_of(given.data))
+        options = given.data if isinstance(given.data, dict) else {}
+        is_recipe = starter is not None and starter.names_recipe(made)
+        document = replace(given, data={**options, RECIPE: made}) if is_recipe else given
         if starter is not None and not any(reading.tool is starter for reading in readings):
             readings.append(_started(read_document(document, starter), made))
     if not readings:
@@ -305,6 +316,7 @@ def _run_by(reading: Reading, document: Document) -> list[Reading]:
     owner, data = reading.tool, document.data if isinstance(document.data, dict) else {}
     values = {setting.field: setting.value for setting in reading.settings}
     lines = [f"{name}={values[field]}" for name, field in owner.variables.items() if field in values]
+    lines += [f"{name}={quote(text)}" for option in owner.environment for name, text in variables_of(data.get(option))]
     for option in owner.runs:
         value = data.get(option)
         lines += [str(line) for line in (value if isinstance(value, list) else [value]) if line]

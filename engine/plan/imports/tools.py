@@ -12,6 +12,9 @@ from typing import Any, Final
 from capacity_tui.engine.catalog import KeyPath, parse_shipped
 from capacity_tui.engine.record import dataclass
 
+RECIPE = "recipe"
+"""The option of tools whose configurations functions make, that is named as these are."""
+
 NOTHING: Final = object()
 """The default of an option that has none."""
 
@@ -65,6 +68,7 @@ class Tool:
         serves: words in the name of a program that generates or evaluates rather than trains.
         trained_by: options of which a file that trains has one; empty where its files are of one task.
         runs: options that hold commands of a shell.
+        environment: options that hold variables of such a shell.
         variables: fields and quantities that variables of such a shell hold, by their names.
     """
 
@@ -85,6 +89,7 @@ class Tool:
     serves: tuple[str, ...] = ()
     trained_by: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
@@ -99,6 +104,11 @@ class Tool:
     def started_values(self, called: str) -> Iterator[Mapping[str, Any]]:
         """Yield what a program, a class or a function says by being called."""
         return (values for name, values in self.starters.items() if _starts(name, called))
+
+    def names_recipe(self, called: str) -> bool:
+        """Whether a function is called as recipes of the tool are, after one of its models."""
+        known = {word for words in self.models.values() for word in words}
+        return RECIPE in self.options and any(called.startswith(f"{word}_") for word in known)
 
     def named(self, written: str) -> str:
         """Return the name of an option as the table has it: without dashes and short forms."""
@@ -185,6 +195,7 @@ def _tool(name: str) -> Tool:
         serves=tuple(rows.get("serves", ())),
         trained_by=tuple(rows.get("trained_by", ())),
         runs=tuple(rows.get("runs", ())),
+        environment=tuple(rows.get("environment", ())),
         variables=rows.get("variables", {}),
     )
 

@@ -1,19 +1,17 @@
-"""Commands and calls in scripts of other tools as documents of options with their lines; nothing is run."""
+"""Commands in scripts of other tools as documents of options with their lines; nothing is run."""
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
 from capacity_tui.engine.errors import DocumentError, Place
-from capacity_tui.engine.plan.imports.shell import Script
-from capacity_tui.engine.plan.imports.shell_words import Word, calculated, split_words
+from capacity_tui.engine.plan.imports.scripts.shell import Script
+from capacity_tui.engine.plan.imports.scripts.shell_words import Word, split_words
 from capacity_tui.engine.plan.imports.tools import Tool, tools
 from capacity_tui.engine.record import dataclass
 
@@ -205,7 +203,7 @@ def _options(words: Sequence[Word], name: str) -> Document:
     data: dict[str, Plain] = {}
     lines: dict[KeyPath, int] = {}
     given = list(_before_options(words))
-    if len(given) > 1 and given[-2].text in {"serve", "launch_server", "run"}:
+    if len(given) > 1 and given[-2].text in {"serve", "launch_server", "run", "trtllm-serve"}:
         data["model"], lines["model",] = _plain(given[-1]), given[-1].line
     elif given and _CONFIGURATION.fullmatch(given[-1].text):
         data["config"], lines["config",] = _plain(given[-1]), given[-1].line
@@ -242,153 +240,3 @@ def _plain(word: Word) -> Plain:
     """Return a word, of a model in a folder that only the shell knows the rest; None for what only that knows."""
     named = _IN_FOLDER.fullmatch(word.text)
     return named[1] if named is not None else None if word.is_open else word.text
-
-
-_IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
-
-_LOADS = "from_pretrained"
-
-_MODEL = "Model"
-
-
-def is_python(text: str) -> bool:
-    """Whether a text is a Python script."""
-    if _IMPORT.search(text) is None:
-        return False
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
-
-
-class _Reached(ast.NodeTransformer):
-    """Leaves out what a script never does, as ``if False: model = from_pretrained("saved")`` of a notebook."""
-
-    def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt]:
-        if isinstance(node.test, ast.Constant) and not node.test.value:
-            return [self.visit(one) for one in node.orelse]
-        self.generic_visit(node)
-        return node
-
-
-def calls(text: str, name: str) -> Iterator[tuple[Document, Tool, str]]:
-    """Yield the arguments of calls that a tool knows, the tool, and what is called, in the order of the script."""
-    tree = ast.parse(text)
-    with suppress(RecursionError):
-        tree = _Reached().visit(tree)
-    constants = dict(_constants(tree))
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    for call in sorted(nodes, key=lambda node: node.lineno):
-        called = _called(call)
-        owner = next((candidate for candidate in tools().values() if called in candidate.calls), None)
-        if owner is not None:
-            yield _arguments(call, constants, name), owner, called
-
-
-def assignments(text: str, name: str) -> Iterator[tuple[Document, str]]:
-    """Yield what functions of a script assign to parts of a configuration, and the function that made it.
-
-    ``config = llama3_8b()`` makes one, ``config.training.steps = 100`` sets an option of it; of a value that is called
-    into being, as ``FullAC.Config()``, the name counts, and arguments are options below it.
-    """
-    tree = ast.parse(text)
-    outside = dict(_assigned(tree.body, {}))
-    for function in ast.walk(tree):
-        if not isinstance(function, ast.FunctionDef | ast.Module):
-            continue
-        constants = {**outside, **dict(_assigned(function.body, outside))}
-        data: dict[str, Plain] = {}
-        lines: dict[KeyPath, int] = {}
-        made: dict[str, str] = {}
-        for node in function.body:
-            if not isinstance(node, ast.Assign) or len(node.targets) != 1:
-                continue
-            target, value = ast.unparse(node.targets[0]), node.value
-            call = ast.unparse(value.func) if isinstance(value, ast.Call) else ""
-            base, dot, option = target.partition(".")
-            if call and not dot:
-                made[target] = call
-            if not dot or base not in made:
-                continue
-            given = {option: value}
-            if isinstance(value, ast.Call):
-                # What a chain begins with names it: Bridge.from_hf_pretrained("a model").to_provider().
-                while isinstance(value.func, ast.Attribute) and isinstance(value.func.value, ast.Call):
-                    value = value.func.value
-                call = ast.unparse(value.func)
-                if not value.keywords or call.endswith(".Config"):
-                    data[option], lines[option,] = call, node.lineno
-                given = {f"{option}.argument": part for part in value.args[:1]}
-                given |= {f"{option}.{word.arg}": word.value for word in value.keywords if word.arg}
-            for key, part in given.items():
-                lines[key,] = node.lineno
-                part_of, _, other = ast.unparse(part).partition(".")
-                if part_of in made:  # cfg.dataset.seq_length = cfg.model.seq_length
-                    data |= {key: data[other]} if other in data else {}
-                    continue
-                with suppress(ValueError):
-                    data[key] = _literal(part, constants)
-        if data:
-            yield Document(data, name, lines), next(iter(made.values()))
-
-
-def _called(call: ast.Call) -> str:
-    """Return what is called; loading counts where a model is loaded, not its tokenizer."""
-    function = call.func
-    if isinstance(function, ast.Name):
-        return function.id
-    if not isinstance(function, ast.Attribute):
-        return ""
-    base = function.value.id if isinstance(function.value, ast.Name) else ""
-    return "" if function.attr == _LOADS and _MODEL not in base else function.attr
-
-
-def _constants(tree: ast.AST) -> Iterator[tuple[str, Plain]]:
-    """Yield names that a script gives a plain value."""
-    yield from _assigned(ast.walk(tree), {})
-
-
-def _assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
-    """Yield names that some statements give a plain value."""
-    for node in nodes:
-        is_single = isinstance(node, ast.AnnAssign) or (isinstance(node, ast.Assign) and len(node.targets) == 1)
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or not is_single or node.value is None:
-            continue
-        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        if isinstance(target, ast.Name):
-            with suppress(ValueError):
-                yield target.id, _literal(node.value, constants)
-
-
-def _arguments(call: ast.Call, constants: Mapping[str, Plain], name: str) -> Document:
-    """Return the arguments of a call; the first one without a name is its ``model``."""
-    data: dict[str, Plain] = {}
-    lines: dict[KeyPath, int] = {}
-    given = [("model", argument) for argument in call.args[:1]]
-    given += [(word.arg, word.value) for word in call.keywords if word.arg is not None]
-    for key, value in given:
-        lines[key,] = value.lineno
-        with suppress(ValueError):
-            data[key] = _literal(value, constants)
-    return Document(data, name, lines)
-
-
-def _literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
-    """Return the value of an expression; ``torch.bfloat16`` is its last name.
-
-    Raises:
-        ValueError: only running the script tells it.
-    """
-    if isinstance(node, ast.Name):
-        if node.id in constants:
-            return constants[node.id]
-        raise ValueError(node.id)
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    if isinstance(node, ast.List | ast.Tuple):
-        return [_literal(element, constants) for element in node.elts]
-    value = calculated(node) if isinstance(node, ast.BinOp) else ast.literal_eval(node)
-    if not isinstance(value, str | int | float | bool | list | dict | None):
-        raise ValueError(type(value).__name__)
-    return value

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.plan.imports.shell_words import Variables, Word, joined, source_of
+from capacity_tui.engine.plan.imports.scripts.shell_words import Variables, Word, joined, source_of
 from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:

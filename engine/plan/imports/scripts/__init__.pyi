@@ -1,0 +1,12 @@
+from .commands import LAUNCHER as LAUNCHER
+from .commands import Command as Command
+from .commands import is_command as is_command
+from .commands import options_kept as options_kept
+from .commands import tool_commands as tool_commands
+from .manifests import manifest_of as manifest_of
+from .manifests import variables_of as variables_of
+from .python import assignments as assignments
+from .python import calls as calls
+from .python import is_python as is_python
+from .shell import Script as Script
+from .shell import read_script as read_script

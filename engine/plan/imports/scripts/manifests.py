@@ -1,0 +1,232 @@
+"""Files that run programs on machines: Kubernetes manifests, compose files, charts, units and model files.
+
+What they run is read as a script of the same lines; on what, from the resources that they ask for.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from capacity_tui.engine.catalog import Document, KeyPath, Plain, parse_shipped, read_yaml
+from capacity_tui.engine.errors import CapacityError, Place
+from capacity_tui.engine.plan.imports.setting import ImportedSetting
+from capacity_tui.engine.record import dataclass
+
+_NEXT = re.compile(r"^---.*$", re.MULTILINE)
+_SHELL, _SCRIPT = frozenset({"sh", "bash", "ash", "zsh"}), re.compile(r"-[a-z]*c")
+_UNIT, _STARTS = re.compile(r"^\[Service\]", re.MULTILINE), re.compile(r"(?:ExecStart=[-@:+!]*|Environment=)(.*)")
+_FROM = re.compile(r"\s*FROM\s+(\S+)")
+_PARAMETER = re.compile(r"\s*PARAMETER\s+(\w+)\s+(\S+)")
+_BUILT = re.compile(r"\s*(?:RUN|COPY|CMD|ENTRYPOINT|WORKDIR|ENV)\s")
+_CONTEXT = "num_ctx"
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a file runs.
+
+    Attributes:
+        script: its commands, each in the line in which the file has it.
+        devices: accelerators of one copy; 0 where none are asked for.
+        copies: how often it runs.
+        device: what the accelerators are called; empty where the file does not say.
+        name: the file.
+    """
+
+    script: str
+    devices: int = 0
+    copies: int = 1
+    device: str = ""
+    name: str = ""
+
+    def settings(self, *, serves: bool) -> Iterator[ImportedSetting]:
+        """Yield how many devices there are; of what serves each copy is a replica, of what trains a node."""
+        place = Place(self.name)
+        if self.device:
+            yield ImportedSetting("device", self.device, place, self.device)
+        if self.copies > 1:
+            yield ImportedSetting("replicas" if serves else "nodes", self.copies, place, "replicas")
+        if self.devices and not serves:
+            yield ImportedSetting("per_process", self.devices, place, "accelerators")
+
+
+def manifest_of(text: str, name: str) -> Manifest | None:
+    """Return what a text runs; None where it is no file that runs programs."""
+    if _UNIT.search(text):
+        return Manifest(_unit(text), name=name)
+    if (model := _model_file(text)) is not None:
+        return Manifest(model, name=name)
+    containers = [container for document in _documents(text, name) for container in _containers(document, (), 1)]
+    running = [container for container in containers if container.script]
+    if not running:
+        return None
+    first = max(running, key=lambda container: container.devices)
+    copies = sum(container.copies for container in running if container.script == first.script)
+    script = [""] * max(container.line for container in running)
+    for container in reversed(running):
+        script[container.line - 1] = container.script
+    return Manifest("\n".join(script), first.devices, copies, first.device, name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Container:
+    script: str
+    line: int
+    devices: int
+    copies: int
+    device: str
+
+
+@cache
+def _words() -> Mapping[str, Any]:
+    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "manifests.yaml")
+    return rows
+
+
+def _documents(text: str, name: str) -> Iterator[Document]:
+    """Yield the documents of a YAML text, each with the lines of the whole; those that cannot be read are left out."""
+    start = 0
+    for end in (*(match.start() for match in _NEXT.finditer(text)), len(text)):
+        part = _NEXT.sub("", text[start:end], count=1)
+        if part.strip():
+            with suppress(CapacityError):
+                yield read_yaml("\n" * text.count("\n", 0, start) + part, name, of_other_tool=True)
+        start = end
+
+
+def _containers(document: Document, path: KeyPath, copies: int, device: str = "") -> Iterator[_Container]:
+    """Yield what runs somewhere in a document, with how often and where that is."""
+    data: Plain = document.data
+    for part in path:
+        data = data[part]  # type: ignore[index]  # a path of the document
+    if isinstance(data, list):
+        for index in range(len(data)):
+            yield from _containers(document, (*path, index), copies, device)
+    if not isinstance(data, dict):
+        return
+    copies *= max(next(_counts(data), 1), 1)
+    device = next((str(value) for value in _below(data, _words()["labels"], 3)), device)
+    script = _command(data)
+    if script:
+        line = document.lines.get((*path, "args")) or document.lines.get((*path, "command")) or document.lines.get(path)
+        devices = sum(_whole(value) for value in [*_below(data, _words()["accelerators"], 4)][:1])
+        yield _Container(script, max(line or 1, 1), devices or _composed(data), copies, device)
+        return
+    for key in data:
+        yield from _containers(document, (*path, key), copies, device)
+
+
+def _counts(data: Mapping[str, Plain]) -> Iterator[int]:
+    """Yield how many there are of what stands in a section."""
+    deployed = data.get("deployment_config")
+    for section in (data, deployed if isinstance(deployed, dict) else {}):
+        yield from (value for key in _words()["copies"] if isinstance(value := section.get(key), int))
+
+
+def _below(data: Plain, names: list[str], depth: int) -> Iterator[Plain]:
+    """Yield values of some names in a mapping and the sections below it; limits of resources go before requests."""
+    if not isinstance(data, dict) or not depth:
+        return
+    yield from (data[name] for name in names if isinstance(data.get(name), str | int))
+    for key in sorted(data, key=str):
+        yield from _below(data[key], names, depth - 1)
+
+
+def _whole(value: Plain) -> int:
+    return int(value) if isinstance(value, str | int) and str(value).isdigit() else 0
+
+
+def _composed(data: Mapping[str, Plain]) -> int:
+    """Return the devices that a service of a compose file reserves."""
+    reserved: Plain = dict(data)
+    for key in ("deploy", "resources", "reservations", "devices"):
+        reserved = reserved.get(key) if isinstance(reserved, dict) else None
+    first = reserved[0] if isinstance(reserved, list) and reserved else None
+    if not isinstance(first, dict):
+        return 0
+    ids = first.get("device_ids")
+    return len(ids) if isinstance(ids, list) else _whole(first.get("count"))
+
+
+def _command(data: Mapping[str, Plain]) -> str:
+    """Return what a container runs, as a line of a shell with its variables before it; empty where it runs nothing."""
+    if isinstance(data.get("modelURL"), str):
+        return _served(data["modelURL"], data.get("vllmConfig"))
+    loading, kwargs = data.get("model_loading_config"), data.get("engine_kwargs")
+    if isinstance(loading, dict):
+        return _served(loading.get("model_source") or loading.get("model_id"), kwargs)
+    given = [part for name in ("entrypoint", "command", "args") for part in _parts(data.get(name))]
+    if not given:
+        return ""
+    program = given[0].rpartition("/")[2]
+    if program in _SHELL and len(given) > 2 and _SCRIPT.fullmatch(given[1]):
+        command = given[2]
+    else:
+        started = _started(data) if given[0].startswith("-") else ""
+        if given[0].startswith("-") and not started:
+            return ""
+        command = f"{started} {given[0] if len(given) == 1 else shlex.join(given)}".strip()
+    variables = "".join(f"{name}={shlex.quote(value)}; " for name, value in variables_of(data.get("env")))
+    return f"{variables}{command}"
+
+
+def _parts(value: Plain) -> list[str]:
+    return [value] if isinstance(value, str) else [str(part) for part in value] if isinstance(value, list) else []
+
+
+def _started(data: Mapping[str, Plain]) -> str:
+    """Return the program that the image of a container starts, or the format of its model."""
+    image, kind = str(data.get("image", "")), data.get("modelFormat")
+    by_format = _words()["formats"].get(str(kind.get("name"))) if isinstance(kind, dict) else None
+    by_image = next((program for part, program in _words()["images"].items() if part in image), "")
+    return str(by_format or by_image)
+
+
+def variables_of(value: Plain) -> Iterator[tuple[str, str]]:
+    """Yield the variables that a section sets: by name, as a list of names and values, or of ``NAME=value``."""
+    if isinstance(value, dict):
+        yield from ((str(name), str(text)) for name, text in value.items() if text is not None)
+    for entry in value if isinstance(value, list) else ():
+        if isinstance(entry, dict) and "value" in entry:
+            yield str(entry.get("name")), str(entry["value"])
+        elif isinstance(entry, str) and "=" in entry:
+            name, _, text = entry.partition("=")
+            yield name, text
+
+
+def _served(model: Plain, options: Plain) -> str:
+    """Return the command of vLLM for options that stand in a section, in whatever case."""
+    words = ["vllm", "serve", str(model)]
+    for key, value in (options if isinstance(options, dict) else {}).items():
+        if isinstance(value, list):
+            words += map(str, value)  # extraArgs
+        elif value is not False and not isinstance(value, dict):
+            words += [f"--{_CAPITAL.sub('-', str(key)).casefold()}", *([] if value is True else [str(value)])]
+    return shlex.join(words)
+
+
+def _unit(text: str) -> str:
+    """Return the commands of a unit of systemd, and the variables before them, each in its line."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        start = _STARTS.match(line)
+        goes_on = bool(lines) and lines[-1].endswith("\\")
+        lines.append(start[1].strip('"') if start else line if goes_on else "")
+    return "\n".join(lines)
+
+
+def _model_file(text: str) -> str | None:
+    """Return the command that a model file of Ollama stands for; None for other texts, such as those of images."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    base = _FROM.fullmatch(lines[0]) if lines else None
+    if base is None or any(map(_BUILT.match, lines)):
+        return None
+    contexts = [match[2] for match in map(_PARAMETER.match, lines) if match and match[1] == _CONTEXT]
+    return shlex.join(["ollama", "run", base[1], *(word for size in contexts[-1:] for word in (f"--{_CONTEXT}", size))])

@@ -1,0 +1,178 @@
+"""Files that run programs on machines: what they run, on how many devices, and where a fault of them stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.errors import CapacityError
+
+DEPLOYMENT = """\
+apiVersion: v1
+kind: Service
+metadata: {name: mistral}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: mistral}
+spec:
+  replicas: 3
+  template:
+    spec:
+      nodeSelector: {nvidia.com/gpu.product: NVIDIA-A100-SXM4-80GB}
+      containers:
+        - name: server
+          image: vllm/vllm-openai:v0.8.4
+          args:
+            - --model=mistralai/Mistral-7B-Instruct-v0.3
+            - --max-model-len=8192
+            - --tensor-parallel-size=2
+            - --frobnicate=3
+          resources: {limits: {nvidia.com/gpu: 2}}
+        - name: exporter
+          image: prom/statsd-exporter
+          args: [--statsd.mapping-config=/etc/mapping.yml]
+"""
+KSERVE = """\
+apiVersion: serving.kserve.io/v1beta1
+kind: InferenceService
+spec:
+  predictor:
+    minReplicas: 2
+    model:
+      modelFormat: {name: huggingface}
+      args: [--model_name=llama3, --model_id=meta-llama/Meta-Llama-3-8B-Instruct, --max-model-len=8192]
+      resources: {limits: {nvidia.com/gpu: "1"}}
+"""
+COMPOSE = """\
+services:
+  vllm:
+    image: vllm/vllm-openai:latest
+    command: --model Qwen/Qwen2.5-32B-Instruct-AWQ --quantization awq_marlin --tensor-parallel-size 2
+    deploy: {resources: {reservations: {devices: [{driver: nvidia, count: 2, capabilities: [gpu]}]}}}
+"""
+RAY = """\
+applications:
+  - args:
+      llm_configs:
+        - model_loading_config: {model_id: qwen, model_source: Qwen/Qwen2.5-7B-Instruct}
+          accelerator_type: L40S
+          deployment_config: {num_replicas: 3, max_ongoing_requests: 128}
+          engine_kwargs: {tensor_parallel_size: 2, max_model_len: 8192, gpu_memory_utilization: 0.85}
+    import_path: ray.serve.llm:build_openai_app
+"""
+CHART = """\
+servingEngineSpec:
+  modelSpec:
+    - name: llama3
+      repository: vllm/vllm-openai
+      modelURL: meta-llama/Llama-3.1-8B-Instruct
+      replicaCount: 2
+      requestGPU: 1
+      vllmConfig: {maxModelLen: 16384, enablePrefixCaching: false, extraArgs: [--gpu-memory-utilization, "0.8"]}
+"""
+UNIT = """\
+[Unit]
+Description=a server
+[Service]
+Environment=CUDA_VISIBLE_DEVICES=0
+ExecStart=/opt/llama.cpp/llama-server -m /models/Qwen3-8B-Q4_K_M.gguf -ngl 99 -c 32768 \\
+    -np 4 -fa on
+[Install]
+WantedBy=multi-user.target
+"""
+TRAINING = """\
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+spec:
+  pytorchReplicaSpecs:
+    Master: &role
+      replicas: 1
+      template:
+        spec:
+          containers:
+            - name: pytorch
+              image: nvcr.io/nvidia/pytorch:25.04-py3
+              env: [{name: MODEL, value: Qwen/Qwen2.5-7B}]
+              command: [bash, -c]
+              args: ["torchrun --nproc_per_node 8 scripts/sft.py --model_name_or_path $MODEL --max_length 4096"]
+              resources: {limits: {nvidia.com/gpu: 8}}
+    Worker:
+      replicas: 3
+      template:
+        spec:
+          containers:
+            - name: pytorch
+              image: nvcr.io/nvidia/pytorch:25.04-py3
+              env: [{name: MODEL, value: Qwen/Qwen2.5-7B}]
+              command: [bash, -c]
+              args: ["torchrun --nproc_per_node 8 scripts/sft.py --model_name_or_path $MODEL --max_length 4096"]
+              resources: {limits: {nvidia.com/gpu: 8}}
+"""
+
+
+@pytest.fixture
+def plan_of(written):
+    """The values of the plan of a text, of which the command line says no more than the device."""
+
+    def values(name, text, *paths, device="h100-sxm-80gb"):
+        typed = {"model__name": None, "hardware__name": device, "hardware__devices": None}
+        plan = written(name, text, **typed).plan
+        return [plan.value(path) for path in paths]
+
+    return values
+
+
+LENGTH = "inference.prompt_tokens"
+SERVED = ("model.name", "hardware.devices", "parallelism.tp")
+
+
+def test_a_deployment_serves_on_the_devices_of_its_replicas(plan_of):
+    assert plan_of("serve.yaml", DEPLOYMENT, *SERVED) == ["mistral-7b-v0.3", 6, 2]
+    assert plan_of("serve.yaml", DEPLOYMENT, "hardware.name", device=None) == ["a100-sxm-80gb"]
+
+
+def test_an_option_that_nobody_knows_stands_in_the_line_of_its_container(written):
+    imported = written("serve.yaml", DEPLOYMENT, model__name=None, hardware__devices=None)
+    remarks = [remark for reading in imported.readings for remark in reading.unknown]
+    place = next(remark.place for remark in remarks if "frobnicate" in str(remark.place.field))
+    assert DEPLOYMENT.splitlines()[place.line - 1].strip() == "args:"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "served"),
+    [
+        ("kserve.yaml", KSERVE, ["llama-3-8b", 2, 1]),
+        ("compose.yml", COMPOSE, ["Qwen/Qwen2.5-32B-Instruct-AWQ", 2, 2]),
+        ("serve.yaml", RAY, ["qwen2.5-7b", 6, 2]),
+        ("values.yaml", CHART, ["llama-3.1-8b", 2, 1]),
+        ("llama.service", UNIT, ["qwen3-8b", None, None]),
+        ("Modelfile", "FROM llama3.1:8b-instruct-q8_0\nPARAMETER num_ctx 16384\n", ["llama-3.1-8b", None, None]),
+    ],
+)
+def test_what_a_file_runs_is_served(plan_of, name, text, served):
+    assert plan_of(name, text, *SERVED) == served
+
+
+def test_what_a_file_says_of_the_engine_counts(plan_of):
+    assert plan_of("serve.yaml", RAY, "inference.gpu_memory_utilization") == [0.85]
+    assert plan_of("serve.yaml", RAY, "hardware.name", device=None) == ["l40s"]
+    assert plan_of("values.yaml", CHART, "inference.gpu_memory_utilization", LENGTH) == [0.8, 16384 - 512]
+    assert plan_of("Modelfile", "FROM llama3.1:8b-instruct-q8_0\n", "inference.weights") == ["q8_0"]
+    assert plan_of("llama.service", UNIT, "inference.weights", LENGTH) == ["q4_k_m", 8192 - 512]
+
+
+def test_a_job_trains_on_the_nodes_of_all_its_roles(plan_of):
+    paths = ("model.name", "hardware.devices", "hardware.per_node", "training.seq_len")
+    assert plan_of("job.yaml", TRAINING, *paths) == ["qwen2.5-7b", 32, 8, 4096]
+
+
+def test_variables_of_a_task_are_filled_in(plan_of):
+    task = "resources: {accelerators: H100:8}\nnum_nodes: 2\nenvs: {MODEL: meta-llama/Llama-3.1-8B}\nrun: |\n"
+    task += "  torchrun --nproc_per_node 8 scripts/sft.py --model_name_or_path $MODEL --max_length 4096\n"
+    assert plan_of("sky.yaml", task, "model.name", "hardware.devices", device=None) == ["llama-3.1-8b", 16]
+
+
+def test_a_file_of_images_and_one_that_runs_nothing_known_are_of_no_tool(written):
+    for text in ("FROM ubuntu:24.04\nRUN apt-get update\n", "containers:\n- command: [sleep, infinity]\n"):
+        with pytest.raises(CapacityError, match=r"no known tool|command of a known tool"):
+            written("file", text, model__name=None)
