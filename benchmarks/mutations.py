@@ -176,7 +176,7 @@ ROOMS = (
              (f"{SEARCH}test_limits_hold_at_the_far_end_of_the_range",), "search"),
     Mutation("a front keeps equals", "engine/solve/search/results.py", "second < before", "second <= before",
              (f"{SEARCH}test_a_front_is_the_same_however_its_points_come",), "search"),
-    Mutation("waiting for a slot twice as long", f"{SERVING}/queueing.py",
+    Mutation("waiting for a slot twice as long", f"{SERVING}/loads/queueing.py",
              "(1.0 + spread**2) / 2.0 * full**power", "(1.0 + spread**2) * full**power", PASSES, "loads"),
     Mutation("what is cached of a prompt is attended to for nothing", f"{SERVING}/operators.py",
              "known = cached * forward_attention_flops(", "known = 2.0 * cached * forward_attention_flops(",

@@ -79,6 +79,7 @@ class Key(StrEnum):
     INFERENCE_OUTPUT_TOKENS_STDDEV = "inference.output_tokens_stddev"
     INFERENCE_PREFIX_CACHE_HIT_RATE = "inference.prefix_cache_hit_rate"
     INFERENCE_MAX_NUM_BATCHED_TOKENS = "inference.max_num_batched_tokens"
+    INFERENCE_CHUNKED_PREFILL = "inference.chunked_prefill"
     INFERENCE_NUM_SPECULATIVE_TOKENS = "inference.num_speculative_tokens"
     INFERENCE_ACCEPTANCE_RATE = "inference.acceptance_rate"
     INFERENCE_DRAFT_COST = "inference.draft_cost"

@@ -129,6 +129,8 @@ class LoadFields(Section):
 
     max_num_batched_tokens: Length | None = None
 
+    chunked_prefill: bool | None = None
+
     num_speculative_tokens: Annotated[int, Field(ge=0, le=MOST_GUESSED)] = 0
 
     acceptance_rate: Annotated[float, Field(ge=0, le=1)] = 0.7

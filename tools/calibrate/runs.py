@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolve_plan
-from capacity_tui.engine.estimate.serving.resolve import engine_row, kernel_id
+from capacity_tui.engine.estimate.serving.resolve import engine_row, kernel_id, published_in_blocks
 from capacity_tui.engine.estimate.timing.attention import attention_kernel
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.numeric import Number
@@ -98,7 +98,9 @@ def _run(measurement: Measurement, catalog: Catalog) -> Run:
     if plan.task == "infer" and resolved.shape is not None:
         engine = engine_row(plan.inference.engine, cluster.device, catalog)
         rows["engines"] = engine.id
-        rows["weight_kernels"] = kernel_id(engine, catalog.quantizations.find(plan.inference.weights_format))
+        weights = catalog.quantizations.find(plan.inference.weights_format)
+        in_blocks = published_in_blocks(plan.model, weights, catalog)
+        rows["weight_kernels"] = kernel_id(engine, weights, in_blocks=in_blocks)
     else:
         software = framework_row(plan, catalog)
         rows["frameworks"] = software.id

@@ -13,13 +13,17 @@ from capacity_tui.engine.catalog import Catalog, Quantization
 from capacity_tui.engine.cluster import Price
 from capacity_tui.engine.estimate import estimate_run
 from capacity_tui.engine.estimate.serving import ServingRun, serving_run
-from capacity_tui.engine.estimate.serving.resolve import readings, runtime
+from capacity_tui.engine.estimate.serving.engines import runtime
+from capacity_tui.engine.estimate.serving.resolve import readings
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.runs.accuracy.predictions import measured_figure
 from capacity_tui.engine.solve.space.stacking import alike, stacked
 from tools.calibrate.constants import Constant
 from tools.calibrate.fitting import Batch
 from tools.calibrate.runs import Run
+
+# What a plan sets of an engine.
+SET_BY_PLAN = ("claim", "chunk_tokens", "mixes_prefill")
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,14 @@ class ServedTogether:
     def figures(self, catalog: Catalog) -> Number:
         """Return the figures as estimated with a catalogue; the last dimension is that of the runs."""
         engine, before = catalog.engines[self.like.rows["engines"]], self.run.runtime
-        changed = replace(runtime(engine, catalog, 0.0), claim=before.claim, chunk_tokens=before.chunk_tokens)
-        body, head = readings(engine, self.quantization, catalog)
+        changed = replace(
+            runtime(engine, catalog, 0.0),
+            claim=before.claim,
+            chunk_tokens=before.chunk_tokens,
+            mixes_prefill=before.mixes_prefill,
+        )
+        kernel = catalog.weight_kernels[self.like.rows["weight_kernels"]]
+        body, head = readings(engine, self.quantization, kernel, catalog)
         run = replace(self.run, runtime=changed, body=body, head=head)
         return measured_figure(estimate_run(run, self.like.resolved.plan), self.like.measurement).value
 
@@ -78,7 +88,9 @@ def _together(runs: Sequence[Run], catalog: Catalog) -> Iterator[ServedTogether]
 def _key(run: Run) -> tuple[object, ...]:
     """Return what estimates in one call have in common beside being alike."""
     plan, measurement = run.resolved.plan, run.measurement
-    return (*sorted(run.rows.items()), plan.inference.weights, measurement.quantity, measurement.tags.get("rank", ""))
+    ends = plan.inference.requests is not None
+    rank = measurement.tags.get("rank", "")
+    return (*sorted(run.rows.items()), plan.inference.weights, ends, measurement.quantity, rank)
 
 
 def _format(run: Run, catalog: Catalog) -> Quantization:

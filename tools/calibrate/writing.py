@@ -21,7 +21,7 @@ def shown(value: float) -> str:
 
 
 def replaced(text: str, row: str, field: str, value: float) -> str:
-    """Return YAML text with another value of one field of one row.
+    """Return YAML text with another value of one field of one row; one that it has from the row it is like is added.
 
     Raises:
         KeyError: the text has no such row or field.
@@ -38,6 +38,9 @@ def replaced(text: str, row: str, field: str, value: float) -> str:
     else:
         pattern = rf"^(  {name}: ){number}"
     body, count = re.subn(pattern, lambda match: match.group(1) + shown(value), block.group(1), flags=re.MULTILINE)
+    if not count and not key:
+        line = rf"\g<0>  {name}: {shown(value)}\n"
+        body, count = re.subn(r"^  like: .*\n", line, block.group(1), count=1, flags=re.MULTILINE)
     if not count:
         raise KeyError(f"{row}.{field}")
     return text[: block.start(1)] + body + text[block.end(1) :]

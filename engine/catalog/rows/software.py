@@ -262,8 +262,17 @@ class InferenceEngine(Released):
     score_passes: NonNegativeFloat = Field(0.0, description="memory passes over stored attention scores, 0 where fused")
     elementwise_passes: PositiveFloat = Field(description="memory passes relative to one kernel an operation")
     chunk_tokens: PositiveInt | None = Field(None, description="most tokens of one forward pass in prefill")
+    server_chunk_tokens: PositiveInt | None = Field(
+        None, description="the same of its server on smaller devices; none: as elsewhere"
+    )
+    large_mib: PositiveInt | None = Field(None, description="memory from which a device is none of the smaller, MiB")
+    small_devices: tuple[str, ...] = Field((), description="words in names of devices that are, whatever their memory")
     slots: PositiveInt | None = Field(None, description="requests it takes up at once by default; none sets no end")
     mixes_prefill: bool = Field(False, description="a pass holds chunks of prompts beside the next tokens of others")
+    mixing_context: PositiveInt | None = Field(
+        None, description="context of a model beyond which one does, where others do not and nothing is said"
+    )
+    mixing_tokens: PositiveInt | None = Field(None, description="most tokens of such a pass, where others do not")
     stage_us: NonNegativeFloat = Field(description="time to hand over to the next pipeline stage, microseconds")
     stage_overlap: float = Field(0.0, ge=0, le=1, description="share of prefill in which stages work side by side")
     activation_bytes: PositiveFloat = Field(description="of one element of the residual stream")
@@ -297,6 +306,7 @@ class WeightKernel(Row):
     unit_gbs: PositiveFloat | None = Field(None, description="most that one unit of the device streams, GB/s")
     unpack_flops: NonNegativeFloat = Field(0.0, description="operations that unpack one weight, at the fp32 peak")
     unpack_rows: PositiveInt | None = Field(None, description="rows from which weights are unpacked to memory first")
+    grouped: Ratio = Field(1.0, description="rate of the products of experts over that of others")
     half_rows: NonNegativeFloat = Field(0.0, description="rows at which half of the matrix rate is reached")
     launches: NonNegativeFloat = Field(0.0, description="further launches of each product")
     half_accumulation: PositiveFloat | None = Field(

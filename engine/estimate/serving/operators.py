@@ -272,8 +272,8 @@ def _operator(run: ServingRun, product: Product, kernel: Reading, element_bytes:
     read = kernel.bandwidth
     if any_true(product.groups > 1):
         # The last tile of each group is partly filled, and runs as long as a full one.
-        tile, together = run.runtime.expert_tile, reached * where(product.groups > 1, reach.grouped, 1.0)
-        reached = grouped_share(together, product.rows, product.groups, tile)
+        tile, share = run.runtime.expert_tile, where(product.groups > 1, reach.grouped * kernel.grouped, 1.0)
+        reached = grouped_share(reached * share, product.rows, product.groups, tile)
         rows = tiled_rows(product.rows, product.groups, tile)
         read = read * where(product.groups > 1, run.runtime.mixture_bandwidth, 1.0)
     rate = gemm_rate(rows, outputs, inner, kernels.peak, reached, device.units, reach.wave_fill, reach.ramp_length)

@@ -14,18 +14,17 @@ from capacity_tui.engine.catalog import Catalog, Quantization, counted, format_i
 from capacity_tui.engine.catalog.rows import InferenceEngine, WeightKernel
 from capacity_tui.engine.cluster import CLOCK_OF_POWER, Cluster, Device, boosted, processor_device
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.estimate.run import KernelRates, numbers_of, run_layout
+from capacity_tui.engine.estimate.run import KernelRates, run_layout
+from capacity_tui.engine.estimate.serving.engines import on_host, passes_of_prompts, runtime
 from capacity_tui.engine.estimate.serving.run import (
     Guessing,
     Host,
     Reading,
-    Runtime,
     ServingNumerics,
     ServingRun,
     Traffic,
 )
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
-from capacity_tui.engine.estimate.timing.roofline import TILE_ROWS
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters
 from capacity_tui.engine.numeric import Number, largest
@@ -33,14 +32,8 @@ from capacity_tui.engine.plan import UNQUANTIZED, InferenceSection, ModelSection
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, PERCENT
 
-# Where neither the engine nor the memory of a device sets an end.
-MOST_SEQUENCES = counted("most-sequences")
-
 # The square of half the width of a uniform spread, over its variance.
 UNIFORM = counted("uniform-square")
-
-# What one core of the host spends its time on.
-HOST_TIMES = ("host_seconds", "eager_seconds", "step_seconds", "sequence_seconds", "stream_seconds", "request_seconds")
 
 # The processor that runs what an accelerator does not hold, where the plan does not say which it is.
 HOST_PROCESSOR = "cpu-8c-3.5ghz-baseline"
@@ -76,10 +69,20 @@ def choose_engine(rows: Iterable[InferenceEngine], name: str, vendor: str) -> In
     return max(fitting, key=lambda row: bool(row.vendors))
 
 
-def kernel_id(engine: InferenceEngine, weights: Quantization) -> str:
-    """Return the row of the kernels with which an engine reads a format of weights."""
-    named = (engine.kernels.get(name) for name in (weights.id, weights.family))
-    return next((name for name in named if name), engine.kernels["packed"])
+def kernel_id(engine: InferenceEngine, weights: Quantization, *, in_blocks: bool = False) -> str:
+    """Return the row of the kernels with which an engine reads a format of weights.
+
+    Args:
+        in_blocks: whether the model is published in it, with a scale of each block.
+    """
+    names = (*((f"{weights.id}-blocks",) if in_blocks else ()), weights.id, weights.family)
+    return next((row for name in names if (row := engine.kernels.get(name))), engine.kernels["packed"])
+
+
+def published_in_blocks(model: ModelSection, weights: Quantization, catalog: Catalog) -> bool:
+    """Return whether a model of the catalogue is published in a format of narrow floats: its scales are of blocks."""
+    row_id = None if model.config or model.spec else catalog.architectures.find_id(model.name or "")
+    return weights.own_type and row_id is not None and catalog.architectures[row_id].weights == weights.id
 
 
 def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalog) -> ServingRun:
@@ -93,8 +96,9 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
     _check_spread(inference, shape)
     quantization = catalog.quantizations.find(inference.weights_format)
     engine = engine_row(inference.engine, device, catalog)
-    kernel = catalog.weight_kernels[kernel_id(engine, quantization)]
-    in_layers, in_head = readings(engine, quantization, catalog)
+    in_blocks = published_in_blocks(plan.model, quantization, catalog)
+    kernel = catalog.weight_kernels[kernel_id(engine, quantization, in_blocks=in_blocks)]
+    in_layers, in_head = readings(engine, quantization, kernel, catalog)
     counts = count_parameters(shape)
     body, embedding, head = _widths(quantization)
     exact = _exact(plan.model, quantization, counts, shape, (body, embedding, head), catalog)
@@ -127,7 +131,10 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
             attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
         ),
         runtime=on_host(
-            runtime(engine, catalog, inference.gpu_memory_utilization, inference.max_num_batched_tokens),
+            replace(
+                runtime(engine, catalog, inference.gpu_memory_utilization),
+                **passes_of_prompts(inference, engine, shape, device),
+            ),
             plan.hardware.host_speed or cluster.host.core_speed,
         ),
         body=in_layers,
@@ -190,37 +197,10 @@ def _deviation_below(longest: float, mean: float) -> float:
     return max(longest - mean, 0.0) / math.sqrt(UNIFORM)
 
 
-def runtime(engine: InferenceEngine, catalog: Catalog, claim: float, chunk: int | None = None) -> Runtime:
-    """Return an engine's row in seconds and bytes.
-
-    Args:
-        engine: the row.
-        catalog: facts.
-        claim: share of device memory that engines take which take a share.
-        chunk: most tokens of a pass, where the plan gives them.
-    """
-    return numbers_of(
-        Runtime,
-        engine,
-        chunk_tokens=float(chunk or engine.chunk_tokens or 0),
-        expert_tile=float(engine.expert_tile or TILE_ROWS),
-        expert_spread=catalog.coefficients["expert-spread"].value,
-        replicas_apart=catalog.coefficients["replicas-apart"].value,
-        claim=0.0 if engine.memory_policy == "needed" else claim,
-        claims_free=float(engine.memory_policy == "free"),
-        slots=float(engine.slots or MOST_SEQUENCES),
-        captured_context=float(engine.captured_context or np.inf),
-    )
-
-
-def on_host(runtime: Runtime, speed: Number) -> Runtime:
-    """Return what an engine does where a core of the host has a speed, relative to that of a server of 2024."""
-    return replace(runtime, **{name: getattr(runtime, name) / speed for name in HOST_TIMES})
-
-
-def readings(engine: InferenceEngine, quantization: Quantization, catalog: Catalog) -> tuple[Reading, Reading]:
+def readings(
+    engine: InferenceEngine, quantization: Quantization, kernel: WeightKernel, catalog: Catalog
+) -> tuple[Reading, Reading]:
     """Return what an engine's kernels do with weights of a format, in the layers and in the output head."""
-    kernel = catalog.weight_kernels[kernel_id(engine, quantization)]
     plain = catalog.weight_kernels[engine.kernels["plain"]]
     packed = not quantization.own_type
     wide = _widths(quantization)[-1] * BITS_PER_BYTE >= FP16_BITS
@@ -237,6 +217,7 @@ def reading(kernel: WeightKernel, packed: float) -> Reading:
     return Reading(
         bandwidth=kernel.bandwidth,
         matrix=kernel.matrix,
+        grouped=kernel.grouped,
         unit_bandwidth=np.inf if kernel.unit_gbs is None else kernel.unit_gbs * GIGA,
         unpack_flops=kernel.unpack_flops * packed,
         unpack_rows=float(kernel.unpack_rows or np.inf) if packed else np.inf,

@@ -174,6 +174,7 @@ class Reading:
 
     bandwidth: Number
     matrix: Number
+    grouped: Number
     unit_bandwidth: Number
     unpack_flops: Number
     unpack_rows: Number

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from capacity_tui.engine.estimate.serving.loads.steady import steady_state
 from capacity_tui.engine.estimate.serving.memory import (
     SEQUENCES,
     claim,
@@ -17,7 +18,6 @@ from capacity_tui.engine.estimate.serving.memory import (
 )
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import decode, guessed, prefill
-from capacity_tui.engine.estimate.serving.steady import steady_state
 from capacity_tui.engine.estimate.work import Loaded, ModelFacts, Note, Phase, Served, Work
 from capacity_tui.engine.models.transformer import decode_flops_per_token, forward_flops_per_token, prompt_flops
 from capacity_tui.engine.numeric import Number, added, any_true, where

@@ -12,7 +12,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import unrecorded
-from capacity_tui.engine.estimate.serving.pass_times import (
+from capacity_tui.engine.estimate.serving.loads.pass_times import (
     LEAST,
     SCATTER,
     WEIGHTS,
@@ -147,8 +147,9 @@ class _Stepped:
         self.steps: list[_Step] = []
         # All come, all are read, and those that have no place wait for one.
         slots = np.minimum(self.slots, np.maximum(held, 1.0))
-        full = self.mixes * self.passes.answer(np.maximum(slots, 1.0)) + self.passes.read(self.passes.most)
-        seconds = self.requests * np.maximum(1.0 / self.rate, full / self.passes.most)
+        room = self.passes.room(slots)
+        full = self.mixes * self.passes.answer(np.maximum(slots, 1.0)) + self.passes.read(room)
+        seconds = self.requests * np.maximum(1.0 / self.rate, full / room)
         size = (seconds + np.maximum(self.requests - slots, 0.0) / self.largest) * MARGIN / STEPS
         for number in range(STEPS):
             self.steps.append(self._next(size, is_last=number == STEPS - 1))
@@ -167,14 +168,12 @@ class _Stepped:
         answering = passes.answer(met)
         waiting = np.maximum(before - joined, 0.0)
         # A pass reads those that came during the one before, where any did.
-        together = coming * answering
-        prompts = np.clip(np.maximum(waiting, together / -np.expm1(-together)), passes.fewest, passes.most)
+        together, most = coming * answering, passes.room(met)
+        prompts = np.minimum(np.maximum(waiting, together / -np.expm1(-together)), most)
         reading = passes.read(prompts)
         prompt_seconds, mixed = reading / prompts, self.mixes * answering
         # What prompts add that are longer than the mean: less than the mean of all, where passes read weights first.
-        longer = np.where(
-            prompts * 2.0 <= passes.most, (passes.read(prompts * 2.0) - reading) / prompts, prompt_seconds
-        )
+        longer = np.where(prompts * 2.0 <= most, (passes.read(prompts * 2.0) - reading) / prompts, prompt_seconds)
         begin = np.maximum(come - joined, 0.0)
         if not is_last:
             room = np.minimum(self.slots - running, (self.cache - tokens) / self.asked)
@@ -184,15 +183,19 @@ class _Stepped:
         # A random moment falls into a pass in proportion to its length; those that come during it are read together.
         at_work = (1.0 - share) * answering + share * (mixed + reading + longer * run.prompt_spread**2)
         alongside = begin / size * busy * at_work
-        own = np.clip(1.0 + alongside, passes.fewest, passes.most)
+        own = np.minimum(1.0 + alongside, most)
         started = (passes.read(own) + self.mixes * passes.answer(np.maximum(met, 1.0))) / np.minimum(own, 1.0)
+        # Of passes that are full of those who wait the mean prompt ends half a pass after its turn.
+        queued = np.minimum(waiting / most, 1.0)
+        started = started + busy * at_work / 2.0
+        started = started + queued * ((mixed + reading) / np.minimum(prompts, 1.0) / 2.0 - started)
         middle = time + size / 2.0
         waited = np.maximum(middle - (joined + begin / 2.0) / self.rate, 0.0)
         return _Step(
             begin=begin,
             start=done + going / 2.0,
             middle=middle,
-            first=waited + busy * at_work / 2.0 + started,
+            first=waited + started,
             scatter=np.sqrt(
                 (busy * at_work) ** 2 / (2.0 * UNIFORM)
                 + longer**2 * (run.prompt_spread**2 + (1.0 + run.prompt_spread**2) * alongside)

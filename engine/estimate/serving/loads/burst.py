@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from capacity_tui.engine.estimate.derivation import unrecorded
-from capacity_tui.engine.estimate.serving.finite import Finite, Steady
-from capacity_tui.engine.estimate.serving.pass_times import (
+from capacity_tui.engine.estimate.serving.loads.finite import Finite, Steady
+from capacity_tui.engine.estimate.serving.loads.pass_times import (
     LEAST,
     WEIGHTS,
     Floats,
@@ -54,7 +54,7 @@ class _Burst:
         self.placed = np.minimum(self.users, np.maximum(held, 1.0))
         self.passes: Passes = pass_times(run, self.placed, self.placed / 2.0, self.placed)
         self.mixes = mixes_prompts(run) + like
-        self.in_pass = np.minimum(self.passes.most, self.placed)
+        self.in_pass = np.minimum(self.passes.room(self.placed / 2.0), self.placed)
         self.all_passes = self._passes_of(self.placed - LEAST)
         self.read = self._seconds(self.all_passes)
         self.lengths = answer_passes(run, like)

@@ -26,10 +26,11 @@ def missed_passes(host: Number, step: Number) -> Number:
 
 
 @equation(
-    "passes = min(own + missed, (groups + own) / 2)",
+    "passes = min(own + min(own - 1, 1) + missed, (groups + own) / 2)",
     unit="passes",
     source="answers of one length whose prompts are read in groups end one group after the other, each in a pass: "
-    "those that end while the first is missed wait for each other, at most for all",
+    "those that end while the first is missed wait for each other, at most for all; a prompt of several passes begins "
+    "and ends within those of others",
 )
 def passes_until_read(own: Number, groups: Number, missed: Number) -> Number:
     """Full passes until a prompt is read where each follows an answer and all have one length, the mean.
@@ -39,7 +40,7 @@ def passes_until_read(own: Number, groups: Number, missed: Number) -> Number:
         groups: full passes that read the prompts of all requests that run at once, from as many.
         missed: passes that begin before a request is there; infinite where answers stand still while prompts are read.
     """
-    return np.minimum(own + missed, (groups + own) / 2.0)
+    return np.minimum(own + np.minimum(own - 1.0, 1.0) + missed, (groups + own) / 2.0)
 
 
 @equation(

@@ -30,8 +30,9 @@ LEAST = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Passes:
-    """Seconds of passes: for answers by sequences, and what prompts add to one by their number."""
+    """Seconds of passes: for answers by sequences, and what prompts add to one by their number, from fewest to most."""
 
+    run: ServingRun
     answering: Floats
     reading: Floats
     slots: Floats
@@ -45,6 +46,22 @@ class Passes:
     def read(self, prompts: Floats) -> Floats:
         """Return the seconds that so many prompts add to a pass, or take in one of their own."""
         return _between(self.reading, self.fewest, self.most, prompts)
+
+    def room(self, running: Floats) -> Floats:
+        """Return how many prompts a pass has room for at most where so many sequences run."""
+        return np.minimum(room_in_pass(self.run, running), self.most)
+
+
+def room_in_pass(run: ServingRun, running: Number) -> Number:
+    """Return how many prompts a pass has room for beside the answers of those that run, where it gives them any.
+
+    Where prompts fill every pass answers take their share of its tokens, as in the steady state.
+    """
+    mixes = mixes_prompts(run)
+    budget = where(run.runtime.chunk_tokens > 0, run.runtime.chunk_tokens, np.inf)
+    share = run.fresh / (run.fresh + mixes * run.decode_steps)
+    tokens = np.maximum(np.maximum(budget - mixes * running, budget * share), 1.0)
+    return np.maximum(tokens / run.fresh, LEAST)
 
 
 def _between(table: Floats, low: Floats, high: Floats, value: Floats) -> Floats:
@@ -65,10 +82,8 @@ def pass_times(run: ServingRun, slots: Floats, alongside: Number, requests: Numb
         drafts = phase_time(decode_phase("draft", replace(run, batch=sequences), 1.0, 0.0)).seconds
         answering = answering + run.guessing.drafts * drafts
     mixes = mixes_prompts(run)
-    budget = where(run.runtime.chunk_tokens > 0, run.runtime.chunk_tokens, np.inf)
-    room = np.maximum(budget - mixes * alongside, 1.0) / run.fresh
-    most = np.minimum(np.maximum(room, LEAST), np.maximum(requests, FEW)) + 0.0 * slots
-    fewest = np.minimum(1.0, most)
+    most = np.minimum(room_in_pass(run, 0.0), np.maximum(requests, FEW)) + 0.0 * slots
+    fewest = np.minimum(np.minimum(1.0, room_in_pass(run, slots)), most)
     prompts = fewest * (most / fewest) ** along(np.linspace(0.0, 1.0, PROMPTS), slots)
     groups = np.minimum(run.layout.pp, np.maximum(alongside, 1.0))
     answers = decode_pass(run, alongside / groups, run.guessing.tokens) if any_true(mixes > 0) else None
@@ -79,6 +94,7 @@ def pass_times(run: ServingRun, slots: Floats, alongside: Number, requests: Numb
         reading = np.maximum(reading - mixes * alone, 0.0)
     whole = np.broadcast_shapes(np.shape(answering), sequences.shape)
     return Passes(
+        run,
         np.array(np.broadcast_to(answering, whole), dtype=np.float64),
         np.array(np.broadcast_to(reading, (PROMPTS, *whole[1:])), dtype=np.float64),
         slots,

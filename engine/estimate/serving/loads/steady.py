@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import equation, unrecorded
 from capacity_tui.engine.estimate.ranges import FEW
-from capacity_tui.engine.estimate.serving.burst import burst_load
-from capacity_tui.engine.estimate.serving.finite import Steady, finite_load
-from capacity_tui.engine.estimate.serving.lockstep import missed_passes, passes_until_read, together_percentile
-from capacity_tui.engine.estimate.serving.memory import room_in_cache
-from capacity_tui.engine.estimate.serving.operators import decode_pass
-from capacity_tui.engine.estimate.serving.queueing import (
+from capacity_tui.engine.estimate.serving.loads.burst import burst_load
+from capacity_tui.engine.estimate.serving.loads.finite import Steady, finite_load
+from capacity_tui.engine.estimate.serving.loads.lockstep import missed_passes, passes_until_read, together_percentile
+from capacity_tui.engine.estimate.serving.loads.queueing import (
     LEAST,
     closed_rate,
     closed_response,
@@ -35,7 +33,9 @@ from capacity_tui.engine.estimate.serving.queueing import (
     slot_wait,
     started_seconds,
 )
-from capacity_tui.engine.estimate.serving.rounds import ROUNDING, Round, best_round, round_of, round_rate
+from capacity_tui.engine.estimate.serving.loads.rounds import ROUNDING, Round, best_round, round_of, round_rate
+from capacity_tui.engine.estimate.serving.memory import room_in_cache
+from capacity_tui.engine.estimate.serving.operators import decode_pass
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import reading_phase
 from capacity_tui.engine.estimate.timing.schedule import phase_time
