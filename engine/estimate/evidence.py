@@ -54,7 +54,7 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         from capacity_tui.engine.estimate.classical.work import step_range  # noqa: PLC0415 - of its kind alone
 
         algorithm = catalog.algorithms[resolved.family.id]
-        return Evidence(_rows(catalog, "fit"), known={"step": step_range(algorithm)})
+        return Evidence(_rows(catalog, "fit"), known={"step": step_range(algorithm, resolved.spec)})
     if kind == "plugin":
         return Evidence(_rows(catalog, "plugin"))
     device = resolved.cluster.device

@@ -152,6 +152,16 @@ def test_what_was_not_given_is_named() -> None:
     assert fitted("decision_tree", n=10, p=2).estimate.basis.assumed == ()
 
 
+def test_iterations_that_the_data_decide_widen_the_range_until_they_are_given() -> None:
+    """Clusters that lie apart take 2 to 13 iterations, data without any 147 to 300."""
+    still_open, given = (fitted("kmeans", **spec).estimate.computation for spec in ({}, {"iterations": 30}))
+    assert float(still_open.step_seconds.value) == float(given.step_seconds.value)
+    assert float(still_open.step_seconds.high) >= float(
+        fitted("kmeans", iterations=200).estimate.computation.step_seconds.value
+    )
+    assert float(still_open.step_seconds.low) < 0.5 * float(given.step_seconds.low)
+
+
 def test_an_rbf_svm_says_how_many_rows_are_reasonable() -> None:
     answer = fitted("svm_rbf", n=200_000, p=100)
     warning = next(note for note in answer.estimate.warnings if note.code == "scales_badly")

@@ -102,6 +102,9 @@ class Algorithm(Row):
     step_range: tuple[PositiveFloat, PositiveFloat] = Field(
         (0.6, 2.0), description="measured over predicted time, 10th and 90th percentile"
     )
+    open_range: tuple[PositiveFloat, PositiveFloat] | None = Field(
+        None, description="the same where a plan leaves iterations to the data; as with them where it is not given"
+    )
     reasonable_seconds: PositiveFloat = Field(3600.0, description="a fit that takes longer earns a warning")
     instead: str = Field("", description="what to use beyond that")
 

@@ -31,6 +31,7 @@ from capacity_tui.engine.models import (
     LogisticRegressionNewton,
     LogisticRegressionSGD,
     RandomForest,
+    Spec,
     read_spec,
 )
 from capacity_tui.engine.numeric import Number
@@ -232,9 +233,12 @@ FITS: Mapping[type[ClassicalSpec], Callable[..., Fit]] = {
 }
 
 
-def step_range(row: Algorithm) -> Range:
+def step_range(row: Algorithm, spec: Spec | None) -> Range:
     """Return the ratios of measured to estimated time of an algorithm's fits."""
-    return Range(*row.step_range, f"measured over estimated fits of {row.name}; {row.source}")
+    basis = f"measured over estimated fits of {row.name}; {row.source}"
+    if row.open_range is None or getattr(spec, "iterations", None) is not None:
+        return Range(*row.step_range, basis)
+    return Range(*row.open_range, f"{basis}; the data decide how many iterations it takes, give iterations to narrow")
 
 
 def fit_rates(spec: ClassicalSpec, family: str, device: Device, catalog: Catalog, efficiency: float | None) -> Rates:
