@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
-from threading import Event
-from typing import Protocol
+from threading import Event, Thread
+from typing import IO, Protocol
 
 from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import LauncherError, Place
 from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.machine import end_group
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.units import format_bytes
 
 NODE_SECONDS = 60.0
 """Default seconds that a node has for its command."""
@@ -80,6 +83,11 @@ class Launcher(Protocol):
 AT_ONCE = 32
 """Nodes queried in parallel: enough to be quick, few enough for a login node."""
 
+MOST_BYTES = 2**26
+"""More than any answer of a node: what writes on and on is ended there."""
+
+_PIECE = 2**16
+
 _LOOK_SECONDS = 0.2
 
 _ENDING_SECONDS = 0.5
@@ -126,22 +134,53 @@ def _answer(order: Order, node: str, words: Sequence[str], is_stopped: Callable[
         )
     except OSError as error:
         return NodeAnswer(node, failure=f"{words[0]} cannot be started: {error.strerror}")
-    text: bytes | None = order.text.encode()
-    seconds_left = order.seconds
-    while True:
-        try:
-            output, error_text = process.communicate(text, timeout=min(_LOOK_SECONDS, max(seconds_left, 0.0)))
-        except subprocess.TimeoutExpired:
-            text, seconds_left = None, seconds_left - _LOOK_SECONDS
-            if is_stopped():
-                _end(process)
-                return NodeAnswer(node, failure="cancelled")
-            if seconds_left <= 0:
-                _end(process)
-                return NodeAnswer(node, failure=f"no answer within {order.seconds:g} s")
-            continue
-        output_text, errors = output.decode(errors="replace"), error_text.decode(errors="replace")
-        return NodeAnswer(node, output_text, _failure(process.returncode, errors), process.returncode, errors)
+    talk, until = _Talk(process, order.text.encode()), time.monotonic() + order.seconds
+    while not talk.is_over(min(_LOOK_SECONDS, max(until - time.monotonic(), 0.0))):
+        failure = (
+            "cancelled" if is_stopped()
+            else f"more than {format_bytes(MOST_BYTES)} were written" if talk.floods
+            else f"no answer within {order.seconds:g} s" if time.monotonic() >= until
+            else ""
+        )  # fmt: skip
+        if failure:
+            _end(process)
+            return NodeAnswer(node, failure=failure)
+    output, errors = talk.output.decode(errors="replace"), talk.errors.decode(errors="replace")
+    exit_code = process.wait()
+    return NodeAnswer(node, output, _failure(exit_code, errors), exit_code, errors)
+
+
+class _Talk:
+    """What is written to a process and read from it, of which no more is kept than an answer can have."""
+
+    def __init__(self, process: subprocess.Popen[bytes], text: bytes) -> None:
+        self.output, self.errors, self.floods = bytearray(), bytearray(), False
+        self._threads = (
+            Thread(target=self._write, args=(process.stdin, text), daemon=True),
+            Thread(target=self._read, args=(process.stdout, self.output), daemon=True),
+            Thread(target=self._read, args=(process.stderr, self.errors), daemon=True),
+        )
+        for thread in self._threads:
+            thread.start()
+
+    def is_over(self, seconds: float) -> bool:
+        """Wait for some seconds at most, and return whether the process has closed all that it writes to."""
+        until = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(until - time.monotonic(), 0.0))
+        return not self.floods and not any(thread.is_alive() for thread in self._threads)
+
+    def _write(self, pipe: IO[bytes], text: bytes) -> None:
+        with suppress(OSError), pipe:
+            pipe.write(text)
+
+    def _read(self, pipe: IO[bytes], kept: bytearray) -> None:
+        with pipe:
+            while piece := os.read(pipe.fileno(), _PIECE):
+                if len(kept) + len(piece) > MOST_BYTES:
+                    self.floods = True
+                    return
+                kept += piece
 
 
 def _failure(exit_code: int, errors: str) -> str:
@@ -158,7 +197,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     for gently in (True, False):
         end_group(process, gently=gently)
         with suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=_ENDING_SECONDS)
+            process.wait(timeout=_ENDING_SECONDS)
             return
 
 

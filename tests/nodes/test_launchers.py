@@ -7,7 +7,7 @@ import pytest
 
 from capacity_tui.engine.errors import CapacityError, LauncherError
 from capacity_tui.engine.nodes import chosen_launcher
-from capacity_tui.engine.nodes.launcher import Order, Ssh, read_hosts
+from capacity_tui.engine.nodes.launcher import Order, Ssh, read_hosts, run_on_nodes
 from capacity_tui.engine.nodes.slurm import Slurm, names_of, parse_nodes, racks_of, slurm_nodes
 
 
@@ -33,6 +33,20 @@ def test_a_host_that_hangs_or_is_gone_is_named_and_holds_up_no_other(ssh_hosts):
     assert time.monotonic() - started < 15
     failed = by_node(read_hosts(ssh_hosts), Order(("sh", "-c", "echo told >&2; exit 3")), ["n1"])
     assert failed["n1"].failure == "exit code 3: told"
+
+
+@pytest.mark.parametrize("stream", ["", ">&2"])
+def test_a_node_that_writes_on_and_on_is_ended_and_takes_no_memory(stream):
+    import resource
+
+    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    order = Order((), "told", 30)
+    (flooded,) = run_on_nodes(order, ("n1",), lambda _: ("sh", "-c", f"yes {stream}"))
+    assert (flooded.failure, flooded.output) == ("more than 64.0 MiB were written", "")
+    assert time.monotonic() - started < 20
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 * 1024
+    (large,) = run_on_nodes(order, ("n1",), lambda _: ("sh", "-c", "head -c 10000000 /dev/zero; exec cat"))
+    assert (large.failure, len(large.output), large.output[-4:]) == ("", 10_000_004, "told")
 
 
 def test_asking_can_be_given_up(ssh_hosts):
