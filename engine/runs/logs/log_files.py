@@ -185,8 +185,7 @@ _MASK = 0xA282EAD8
 _HEADER, _FOOTER = 12, 4
 LONGEST_RECORD = 1 << 16
 """Bytes of a record that is looked into; longer ones hold pictures and graphs."""
-_HEAD = re.compile(rb"(?=(?!\0{4}).{4}\0{4})", re.DOTALL)
-"""Where a record may begin: its length is not 0, and less than 4 GiB."""
+_ZEROS, _WRITTEN = bytes(4), re.compile(rb"[^\0]")
 _FLOAT, _DOUBLE, _INT32, _INT64 = 1, 2, 3, 9  # numbers of types in tensors (tensorflow/core/framework/types.proto)
 _PACKED = {_FLOAT: "f", _DOUBLE: "d", _INT32: "i", _INT64: "q"}
 
@@ -225,8 +224,7 @@ class EventReader:
         while len(buffer) - position >= _HEADER:
             length = _length(buffer, position)
             if length is None:
-                head = _HEAD.search(buffer, position + 1)
-                position = max(position + 1, len(buffer) - _HEADER + 1) if head is None else head.start()
+                position = _next_head(buffer, position + 1)
                 self.damaged += not self._lost
                 self._lost = True
                 continue
@@ -268,6 +266,21 @@ def _table() -> tuple[int, ...]:
 
 
 _TABLE = _table()
+
+
+def _next_head(buffer: bytes, position: int) -> int:
+    """Return the first place from one on where a record may begin: its length is not 0, and less than 4 GiB.
+
+    Where there is none, that is the first place of which too little is known.
+    """
+    while (upper := buffer.find(_ZEROS, position + 4)) >= 0:
+        if buffer[upper - 4 : upper] != _ZEROS:
+            return upper - 4
+        written = _WRITTEN.search(buffer, upper)
+        if written is None:
+            break
+        position = max(upper - 3, written.start() - 3)
+    return max(position, len(buffer) - _HEADER + 1)
 
 
 def _length(buffer: bytes, position: int) -> int | None:
