@@ -253,6 +253,9 @@ class InferenceEngine(Released):
         None, description="tokens of a sequence up to which decode runs in a captured graph; none sets no end"
     )
     cache_bandwidth: Ratio = Field(description="share of reachable bandwidth, reading keys and values")
+    cache_unpack_flops: NonNegativeFloat = Field(
+        0.0, description="operations at the fp32 peak for a cached number and each head that reads it; 0: matrix units"
+    )
     cache_copies: NonNegativeFloat = Field(
         0.0, description="passes over the whole cache that a step makes to append to it, reads and writes"
     )

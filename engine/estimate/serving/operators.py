@@ -8,7 +8,12 @@ import numpy as np
 
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.serving.run import Reading, ServingRun
-from capacity_tui.engine.estimate.timing.attention import attention_rate
+from capacity_tui.engine.estimate.timing.attention import (
+    attention_rate,
+    busy_units,
+    copied_cache_bytes,
+    unpacking_flops,
+)
 from capacity_tui.engine.estimate.timing.roofline import (
     FORWARD_PASSES,
     busiest_load,
@@ -317,41 +322,6 @@ def _ends(run: ServingRun, step: Pass) -> Iterator[Operator]:
     yield _operator(run, head, run.head, run.numerics.head_bytes)
 
 
-@equation(
-    "bytes = cache · (copies + repeats · (1 + heads / kv_heads))",
-    unit="B",
-    source="code of the library: a step joins the cache and the new keys and values, and writes them for every head",
-    units={"cache": "B"},
-)
-def copied_cache_bytes(cache: Number, copies: Number, repeats: Number, heads: Number, kv_heads: Number) -> Number:
-    """Bytes that a step of decode moves before attention reads keys and values.
-
-    Args:
-        cache: bytes of keys and values.
-        copies: passes over all of them that appending makes.
-        repeats: 1 where they are written out for every head of queries.
-        heads: heads of queries.
-        kv_heads: heads of keys and values.
-    """
-    return cache * (copies + repeats * (1.0 + heads / kv_heads))
-
-
-@equation(
-    "share = min(1, heads / units)",
-    unit="",
-    source="a block of threads for each head and sequence keeps no more units busy",
-    origins={"units": "hardware.units"},
-)
-def busy_units(heads: Number, units: Number) -> Number:
-    """Share of the device that attention for single tokens keeps busy.
-
-    Args:
-        heads: heads of all sequences on the device.
-        units: processors of the device.
-    """
-    return np.minimum(1.0, heads / units)
-
-
 def _attention(run: ServingRun, step: Pass) -> Iterator[Operator]:
     layout = run.layout
     device, runtime, here = run.cluster.device, run.runtime, 1.0 - run.host.share
@@ -367,8 +337,15 @@ def _attention(run: ServingRun, step: Pass) -> Iterator[Operator]:
     if step.decodes and any_true(runtime.block_per_head > 0):
         busy = busy_units(step.rows * shape.heads / layout.tp, device.units)
         reachable = reachable * np.where(runtime.block_per_head > 0, busy, 1.0)
-    yield Operator("attention", "attention", "forward", "layer", step.attention_flops / layout.tp,
-                   read / run.cache_shards, step.attention_rate, reachable, here)  # fmt: skip
+    flops, rate = step.attention_flops / layout.tp, step.attention_rate
+    if step.decodes and any_true(runtime.cache_unpack_flops > 0):
+        readers = shape.heads / shape.attention_kind.key_value_heads
+        numbers = read / run.numerics.cache_bytes / run.cache_shards
+        vectors = runtime.cache_unpack_flops > 0
+        flops = where(vectors, unpacking_flops(numbers, readers, runtime.cache_unpack_flops), flops)
+        rate = where(vectors, run.kernels.vector_peak, rate)
+    yield Operator("attention", "attention", "forward", "layer", flops,
+                   read / run.cache_shards, rate, reachable, here)  # fmt: skip
     stored = runtime.score_passes * step.scores / layout.tp
     yield Operator("stored attention scores", "attention", "forward", "layer", 0.0, stored, 1.0, moving, here)
 

@@ -143,6 +143,7 @@ class Runtime:
     align_seconds: Number
     captured_context: Number
     cache_bandwidth: Number
+    cache_unpack_flops: Number
     cache_copies: Number
     repeats_heads: Number
     computes_all_experts: Number

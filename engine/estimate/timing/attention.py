@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 
+import numpy as np
+
 from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import OTHER, AttentionKernel, Framework
 from capacity_tui.engine.cluster import Device, device_setting
@@ -149,3 +151,54 @@ def attention_in_place_of(wanted: str, device: Device, catalog: Catalog) -> Sett
     named = catalog.attention_kernels.get(wanted)
     words = [catalog.efficiencies[row].name for row in named.generations] if named is not None else []
     return Setting(SETTING, runs.id, f"{named.name if named else wanted} is for {', '.join(words)}")
+
+
+@equation(
+    "bytes = cache · (copies + repeats · (1 + heads / kv_heads))",
+    unit="B",
+    source="code of the library: a step joins the cache and the new keys and values, and writes them for every head",
+    units={"cache": "B"},
+)
+def copied_cache_bytes(cache: Number, copies: Number, repeats: Number, heads: Number, kv_heads: Number) -> Number:
+    """Bytes that a step of decode moves before attention reads keys and values.
+
+    Args:
+        cache: bytes of keys and values.
+        copies: passes over all of them that appending makes.
+        repeats: 1 where they are written out for every head of queries.
+        heads: heads of queries.
+        kv_heads: heads of keys and values.
+    """
+    return cache * (copies + repeats * (1.0 + heads / kv_heads))
+
+
+@equation(
+    "share = min(1, heads / units)",
+    unit="",
+    source="a block of threads for each head and sequence keeps no more units busy",
+    origins={"units": "hardware.units"},
+)
+def busy_units(heads: Number, units: Number) -> Number:
+    """Share of the device that attention for single tokens keeps busy.
+
+    Args:
+        heads: heads of all sequences on the device.
+        units: processors of the device.
+    """
+    return np.minimum(1.0, heads / units)
+
+
+@equation(
+    "flops = numbers · readers · operations",
+    unit="FLOP",
+    source="Lin et al. 2024, QServe: vector units unpack and multiply keys and values of few bits, head by head",
+)
+def unpacking_flops(numbers: Number, readers: Number, operations: Number) -> Number:
+    """Operations of vector units in which a token attends to packed keys and values.
+
+    Args:
+        numbers: keys and values that are read, elements.
+        readers: heads of queries that share a head of keys and values.
+        operations: operations for each number and head.
+    """
+    return numbers * readers * operations
