@@ -117,5 +117,6 @@ def test_eager_decode_beyond_captured_contexts_is_slow() -> None:
         assert each is not None
         return float(each.value)
 
-    assert step("vllm==0.7.3", short) < 1.1 * step("vllm==0.8", short)
+    # Its host takes some 1.5 ms a pass in both cases.
+    assert step("vllm==0.8", short) < step("vllm==0.7.3", short) < step("vllm==0.8", short) + 2e-3
     assert step("vllm==0.7.3", long) > 1.2 * step("vllm==0.8", long)
