@@ -244,3 +244,97 @@ def test_what_only_the_shell_knows_is_told_where_it_counts(tmp_path: Path) -> No
     readings = import_plan([str(script)], {"hardware.name": "h100-sxm-80gb"}).readings
     told = [remark for reading in readings for remark in reading.unmodelled]
     assert [remark.place.field for remark in told] == ["--seq-length"] and "$LENGTH" in told[0].why
+
+
+NANOGPT = """\
+# torchrun --standalone --nproc_per_node=8 train.py config/train_gpt2.py
+wandb_log = True
+wandb_run_name = 'gpt2-124M'
+batch_size = 12
+block_size = 1024
+gradient_accumulation_steps = 5 * 8
+max_iters = 600000
+weight_decay = 1e-1
+"""
+OLMO = """\
+model: {d_model: 4096, n_heads: 32, n_layers: 32, mlp_hidden_size: 22016, weight_tying: false, rope: true,
+  include_bias: false, layer_norm_type: rms, activation_type: swiglu, max_sequence_length: 2048, vocab_size: 50280, embedding_size: 50304}
+optimizer: {name: adamw, learning_rate: 3.0e-4}
+max_duration: 2e12T
+global_train_batch_size: 2160
+device_train_microbatch_size: 2
+precision: amp_bf16
+fsdp: {wrapping_strategy: null, sharding_strategy: FULL_SHARD}
+"""
+LLMC = """\
+make train_gpt2cu USE_CUDNN=1
+mpirun -np 8 ./train_gpt2cu -i "data/fineweb_train_*.bin" -v 250 -b 64 -t 1024 -d 524288 -r 0 -z 1 -x 20000 -e "d12"
+"""
+MAXTEXT = (
+    "python3 -m MaxText.train base.yml model_name=llama2-7b per_device_batch_size=4 max_target_length=4096 steps=100\n"
+)
+LLAVA = """\
+deepspeed llava/train/train_mem.py --deepspeed ./zero3.json --model_name_or_path lmsys/vicuna-13b-v1.5 --bf16 True \\
+    --vision_tower openai/clip-vit-large-patch14-336 --per_device_train_batch_size 2 --model_max_length 2048 --tf32 True
+"""
+FOUND = {
+    "nanogpt.py": (NANOGPT, {"training.micro_batch": 12, "training.global_batch": 480, "training.steps": 600000}),
+    "olmo.yaml": (OLMO, {"training.tokens": 2 * 10**12, "training.global_batch": 2160, "parallelism.zero": 3}),
+    "llmc.sh": (LLMC, {"model.name": "gpt2-small", "training.global_batch": 512, "parallelism.zero": 1}),
+    "maxtext.sh": (MAXTEXT, {"model.name": "llama-2-7b", "training.seq_len": 4096, "training.steps": 100}),
+    "llava.sh": (LLAVA, {"model.name": "llama-2-13b", "training.seq_len": 2048, "parallelism.zero": 3}),
+    "litgpt.sh": (
+        "litgpt finetune_lora meta-llama/Llama-3.1-8B --train.micro_batch_size 2 --lora_r 16\n",
+        {"model.name": "llama-3.1-8b", "training.method": "lora", "training.micro_batch": 2},
+    ),
+    "tune.sh": (
+        "tune run --nproc_per_node 8 lora_finetune_distributed --config llama3_1/70B_lora batch_size=4\n",
+        {"model.name": "llama-3.1-70b", "training.method": "lora", "training.micro_batch": 4},
+    ),
+    "examples.sh": (
+        "torchrun run_clm.py --model_name_or_path gpt2 --do_train --fp16 --block_size 512 --output_dir out\n",
+        {"training.seq_len": 512, "training.precision": "fp16", "training.checkpointing": "none"},
+    ),
+    "chat.sh": (
+        "deepspeed main.py --model_name_or_path opt-13b --max_seq_len 512 --zero_stage 3 --only_optimize_lora\n",
+        {"model.name": "opt-13b", "training.seq_len": 512, "parallelism.zero": 3},
+    ),
+    "bridge.py": (
+        "from megatron.bridge.recipes.llama import llama3_8b_pretrain_config\nif __name__ == '__main__':\n"
+        "    cfg = llama3_8b_pretrain_config(seq_length=8192)\n    cfg.model.tensor_model_parallel_size = 2\n"
+        "    cfg.train.global_batch_size = 512\n    cfg.train.micro_batch_size = 1\n",
+        {"model.name": "llama-3-8b", "training.seq_len": 8192, "parallelism.tp": 2, "training.global_batch": 512},
+    ),
+    "rl.yaml": (
+        "policy: {model_name: Qwen/Qwen2.5-7B, train_global_batch_size: 512, train_micro_batch_size: 4,\n"
+        "  max_total_sequence_length: 4096, precision: bfloat16, dtensor_cfg: {tensor_parallel_size: 2}}\n"
+        "grpo: {num_prompts_per_step: 32, num_generations_per_prompt: 16}\ncluster: {gpus_per_node: 8, num_nodes: 1}\n",
+        {"model.name": "qwen2.5-7b", "training.preference": "grpo", "training.seq_len": 4096, "parallelism.tp": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_files_that_people_have_say_what_they_run(alone, name):
+    text, values = FOUND[name]
+    plan = alone(name, text).plan
+    assert {path: plan.value(path) for path in values} == values
+
+
+SERVED = {
+    "trt.sh": ("trtllm-serve nvidia/Llama-3.3-70B-Instruct-FP8 --tp_size 4 --max_seq_len 16384\n", "tensorrt-llm"),
+    "lmdeploy.sh": ("lmdeploy serve api_server Qwen/Qwen2.5-7B-Instruct --tp 4 --session-len 8192\n", "lmdeploy"),
+    "docker.sh": (
+        "docker run --gpus '\"device=0,1\"' -v ~/x:/y -p 8000:8000 --ipc=host vllm/vllm-openai:v0.9.1 "
+        "--model Qwen/Qwen3-32B --tensor-parallel-size 4\n",
+        "vllm",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_commands_that_serve_are_read_to_their_last_option(alone, name):
+    text, engine = SERVED[name]
+    imported = alone(name, text)
+    assert (imported.plan.inference.engine, imported.plan.value("parallelism.tp")) == (engine, 4)
+    assert not [remark for reading in imported.readings for remark in reading.unknown]

@@ -242,6 +242,9 @@ def _batches(settings: Settings) -> None:
     of_process, micro = settings.count("batch_of_process"), settings.count(MICRO)
     if of_process and micro and not settings.is_given("accumulation"):
         settings.derive("accumulation", max(1, of_process // micro), settings.chosen["batch_of_process"].words)
+    of_step = settings.count("micro_batches_of_step")
+    if of_step and micro and GLOBAL not in settings.chosen:
+        settings.derive(GLOBAL, micro * of_step, settings.chosen["micro_batches_of_step"].words)
     micro, steps, whole = settings.count(MICRO), settings.count("accumulation"), settings.count(GLOBAL)
     if is_kept(settings.chosen.get(GLOBAL)) and micro and settings.is_given("accumulation"):
         whole = None

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from capacity_tui.engine.catalog import Plain, format_in_name, gguf_type
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.imports.recipes import UnmodelledError, UnreadError, accelerators, any_of, recipe
 
 _ATTENTION = frozenset({"q_proj", "k_proj", "v_proj", "o_proj"})
 _FEED_FORWARD = frozenset({"gate_proj", "up_proj", "down_proj"})
@@ -27,7 +28,6 @@ _ALL_LAYERS = 99
 _TAIL = re.compile(r"[-_.]gguf$", re.IGNORECASE)
 _PATTERN = re.compile(r"\[([01](?:,[01]){,999})\](?:\*(\d{1,4}))?")
 """A piece of a list of layers as Megatron-LM takes it, a Python expression: ``([0]*3+[1]*58)``."""
-_RECIPE = re.compile(r"(.+?)_(?:low_precision_)?(pretrain|sft|peft|finetune|lora|dora)(_.*)?_config(?:_.*)?")
 _NINE = (
     Key.PARALLELISM_PP,
     Key.PARALLELISM_TP,
@@ -39,29 +39,18 @@ _NINE = (
     "accumulation",
     "per_node",
 )
-_DURATION = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)(ep|ba|tok|sp)")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)(ep|ba|tok|sp|T)")
 _LENGTHS = {
     "ep": Key.TRAINING_EPOCHS,
     "ba": Key.TRAINING_STEPS,
     "tok": Key.TRAINING_TOKENS,
     "sp": Key.TRAINING_SAMPLES,
+    "T": Key.TRAINING_TOKENS,
 }
 _GPT2_VOCABULARY = 50257
 """Radford et al. 2019: 50 000 merges, 256 bytes and an end of text."""
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 _UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 2**20, "G": 2**30}
-
-
-_MAKERS = frozenset({"nvidia", "amd", "intel", "google", "tpu"})
-_SIZE_OR_COUNT = re.compile(r"[\d.]+([kKmMgGtT]i?[bB]?)?(\.\.[\w.]*)?")
-
-
-class UnreadError(ValueError):
-    """A value that an option cannot have; the text says what it takes."""
-
-
-class UnmodelledError(ValueError):
-    """A value that plans have no word for; the text says what is counted in its place."""
 
 
 def text(value: Plain) -> object:
@@ -228,21 +217,6 @@ def tokens_together(value: Plain) -> object:
     return None if given is None else {"tokens_together": given, "tokens_fill_batches": True}
 
 
-def recipe(value: Plain) -> object:
-    """Return model, method and number type of a recipe by its name: ``llama31_8b_sft_2gpu_h100_bf16_config``."""
-    match = _RECIPE.fullmatch(str(value))
-    if match is None:
-        return None
-    method = {"peft": "lora", "lora": "lora", "dora": "dora", "sft": "full", "finetune": "full"}.get(match[2])
-    number = re.search(r"_(fp8|mxfp8|nvfp4)", match[3] or "")
-    read: dict[str, object] = {"model": match[1]}
-    if method is not None:
-        read |= {Key.TRAINING_METHOD: method, "task": "finetune"}
-    if number is not None:
-        read[Key.TRAINING_PRECISION] = "fp4" if number[1] == "nvfp4" else "fp8"
-    return read
-
-
 def training_config(value: Plain) -> object:
     """Return the nine numbers of estimate-train-time's list."""
     if not isinstance(value, list) or len(value) != len(_NINE):
@@ -253,6 +227,17 @@ def training_config(value: Plain) -> object:
 def first_size(value: Plain) -> object:
     """Return the least of a range such as ``1:4``, or a number."""
     return size(value.partition(":")[0] if isinstance(value, str) else value)
+
+
+def rate(value: Plain) -> object:
+    """Return how many requests are sent a second; nothing where all are sent at once."""
+    return None if str(value).casefold() == "inf" else number(value)
+
+
+def half(value: Plain) -> object:
+    """Return the half of a width that gate and up projection share, as OLMo counts it."""
+    whole_width = size(value)
+    return None if whole_width is None else {"shape.ffn": int(str(whole_width)) // 2}
 
 
 def layers(value: Plain) -> object:
@@ -320,44 +305,8 @@ def duration(value: Plain) -> object:
     match = _DURATION.fullmatch(str(value).strip().replace("_", ""))
     if match is None:
         raise UnreadError("a duration such as 1ep, 4800ba or 2e12tok")
-    names = {
-        "ep": Key.TRAINING_EPOCHS,
-        "ba": Key.TRAINING_STEPS,
-        "tok": Key.TRAINING_TOKENS,
-        "sp": Key.TRAINING_SAMPLES,
-    }
     number = float(match[1])
-    return {names[match[2]]: int(number) if number.is_integer() else number}
-
-
-def accelerators(value: Plain) -> dict[str, object]:
-    """Return the devices of a node as clouds write them: ``H100:8``, ``80GB:2``, by name, or of several the first."""
-    if isinstance(value, dict) and "name" in value:
-        value = ":".join(str(part) for part in (_first(value["name"]), value.get("count", 1)))
-    parts = str(_first(value)).split(":") if value else []
-    names = [part for part in parts if part.casefold() not in _MAKERS and not _SIZE_OR_COUNT.fullmatch(part)]
-    counts = [part for part in parts if part.partition("..")[0].isdigit()]
-    if not names:
-        raise UnreadError("a device and its number, such as H100:8")
-    return {Key.HARDWARE_NAME: names[0], "per_process": int(counts[0].partition("..")[0]) if counts else 1}
-
-
-def any_of(value: Plain) -> object:
-    """Return what the first of several sets of resources asks for, which are as good."""
-    first = _first(value)
-    if not isinstance(first, dict):
-        raise UnreadError("a list of resources, such as [{accelerators: H100:8}, {accelerators: H200:8}]")
-    asked = accelerators(first["accelerators"]) if first.get("accelerators") else {}
-    if first.get("use_spot") is True:
-        asked[Key.PRICING_SPOT] = True
-    return asked
-
-
-def _first(value: Plain) -> Plain:
-    """Return the first of several that are as good; of a mapping with its value."""
-    if isinstance(value, dict):
-        return next((f"{name}:{count}" for name, count in value.items()), None)
-    return value[0] if isinstance(value, list) and value else value
+    return {_LENGTHS[match[2]]: int(number) if number.is_integer() else number}
 
 
 MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
@@ -383,6 +332,8 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "tokens_together": tokens_together,
         "training_config": training_config,
         "layers": layers,
+        "half": half,
+        "rate": rate,
         "served": served,
         "gguf": gguf,
         "lora_rank": lora_rank,

@@ -9,7 +9,8 @@ from pathlib import Path
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.imports.meanings import MEANINGS, UnmodelledError, UnreadError
+from capacity_tui.engine.plan.imports.meanings import MEANINGS
+from capacity_tui.engine.plan.imports.recipes import UnmodelledError, UnreadError
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, tool, word_of
 
@@ -121,6 +122,8 @@ class _Options:
             self.section(value, other, path, "")
         elif isinstance(value, str) and value:
             self._add(option.sets, source)
+            if option.meaning:  # the name of a configuration tells what it is of
+                self._add(self._values(option, value, source.place), source)
             self._reading.named.append((Path(value), source.place))
 
     def _values(self, option: Option, value: Plain, place: Place) -> Mapping[str, object]:

@@ -30,6 +30,7 @@ from capacity_tui.engine.plan.imports.scripts import (
     manifest_of,
     options_kept,
     read_script,
+    settings_alone,
     tool_commands,
     variables_of,
 )
@@ -139,6 +140,8 @@ def _read_text(text: str, name: str) -> list[Reading]:
     """
     if is_command(text) or Path(name).suffix in _SHELL_SCRIPTS:
         readings = _read_commands(text, name)
+    elif not is_python(text) and (alone := settings_alone(text, name)) is not None:
+        readings = _readings(alone)
     elif not is_python(text) and (manifest := manifest_of(text, name)) is not None:
         readings = _read_commands(manifest.script, name)
         serves = any(reading.tool.sets.get("task") == "infer" for reading in readings)

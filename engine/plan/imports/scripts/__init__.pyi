@@ -8,5 +8,6 @@ from .manifests import variables_of as variables_of
 from .python import assignments as assignments
 from .python import calls as calls
 from .python import is_python as is_python
+from .python import settings_alone as settings_alone
 from .shell import Script as Script
 from .shell import read_script as read_script

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
 from capacity_tui.engine.errors import DocumentError, Place
+from capacity_tui.engine.plan.imports.scripts.images import program_of_image
 from capacity_tui.engine.plan.imports.scripts.shell import Script
 from capacity_tui.engine.plan.imports.scripts.shell_words import Word, split_words
 from capacity_tui.engine.plan.imports.tools import Tool, tools
@@ -36,8 +37,17 @@ _CONTINUED = re.compile(r"[+~]{0,2}[a-z]\w*(?:\.\w+)+=")
 _CONFIGURATION = re.compile(r".+\.(?:ya?ml|json|toml)")
 """A file of options, alone behind a program."""
 
-_PRINTS = frozenset({"echo", "printf", "cat", "tee"})
-"""Programs that show a command rather than run it."""
+_TAKES_MODEL = re.compile(r"serve|launch_server|run|trtllm-serve|api_server|pretrain|finetune(?:_\w+)?")
+"""What a model without an option stands behind: ``vllm serve MODEL``, ``litgpt finetune_lora MODEL``."""
+
+_CONTAINERS = frozenset({"docker", "podman", "nerdctl", "apptainer", "singularity"})
+"""Programs that run another one in an image."""
+
+_PRINTS = frozenset({"echo", "printf", "cat", "tee", "make", "pip"})
+"""Programs that show a command, or build and install it, rather than run it."""
+
+_SPREADS = frozenset({"mpirun", "mpiexec", "srun", "numactl", "nohup", "time", "taskset"})
+"""Programs that start another one, with options of their own before it."""
 
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 
@@ -137,7 +147,19 @@ def _submitted(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return the command behind ``--``, as ``ray job submit -- python ...`` has it; all words where there is none."""
     at = next((index for index, word in enumerate(words) if word.text == "--"), len(words))
     behind = words[at + 1 :]
-    return _wrapped(behind if behind and not behind[0].text.startswith("-") else words)
+    return _wrapped(_in_image(behind if behind and not behind[0].text.startswith("-") else words))
+
+
+def _in_image(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return what an image runs that a command starts, as ``docker run --gpus all vllm/vllm-openai --model ...``."""
+    if words[0].text.rpartition("/")[2] not in _CONTAINERS:
+        return words
+    at = next((index for index, word in enumerate(words) if index and program_of_image(word.text)), None)
+    if at is None:
+        return words
+    behind, image = words[at + 1 :], words[at]
+    program = program_of_image(image.text) if not behind or behind[0].text.startswith("-") else ""
+    return (*(Word(part, image.line) for part in program.split()), *behind)
 
 
 def _wrapped(words: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -146,6 +168,8 @@ def _wrapped(words: tuple[Word, ...]) -> tuple[Word, ...]:
         return words
     starts = (index for index, word in enumerate(words[:-1]) if _PYTHON.fullmatch(word.text))
     at = next((index for index in starts if words[index + 1].text == "-m" or _is_program(words, index + 1)), 0)
+    if not at and words[0].text.rpartition("/")[2] in _SPREADS:
+        at = next((index for index, word in enumerate(words) if index and _tool(word.text) is not None), 0)
     return words[at:] if any(_OPTION.match(word.text) for word in words[:at]) else words
 
 
@@ -203,7 +227,7 @@ def _options(words: Sequence[Word], name: str) -> Document:
     data: dict[str, Plain] = {}
     lines: dict[KeyPath, int] = {}
     given = list(_before_options(words))
-    if len(given) > 1 and given[-2].text in {"serve", "launch_server", "run", "trtllm-serve"}:
+    if len(given) > 1 and _TAKES_MODEL.fullmatch(given[-2].text):
         data["model"], lines["model",] = _plain(given[-1]), given[-1].line
     elif given and _CONFIGURATION.fullmatch(given[-1].text):
         data["config"], lines["config",] = _plain(given[-1]), given[-1].line

@@ -9,12 +9,10 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
-from capacity_tui.engine.catalog import Document, KeyPath, Plain, parse_shipped, read_yaml
+from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_yaml
 from capacity_tui.engine.errors import CapacityError, Place
+from capacity_tui.engine.plan.imports.scripts.images import program_of_image, words_of_manifests
 from capacity_tui.engine.plan.imports.setting import ImportedSetting
 from capacity_tui.engine.record import dataclass
 
@@ -84,12 +82,6 @@ class _Container:
     device: str
 
 
-@cache
-def _words() -> Mapping[str, Any]:
-    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "manifests.yaml")
-    return rows
-
-
 def _documents(text: str, name: str) -> Iterator[Document]:
     """Yield the documents of a YAML text, each with the lines of the whole; those that cannot be read are left out."""
     start = 0
@@ -112,14 +104,16 @@ def _containers(document: Document, path: KeyPath, copies: int, device: str = ""
     if not isinstance(data, dict):
         return
     copies *= max(next(_counts(data), 1), 1)
-    device = next((str(value) for value in _below(data, _words()["labels"], 3)), device)
+    device = next((str(value) for value in _below(data, words_of_manifests()["labels"], 3)), device)
     script = _command(data)
     if script:
         line = document.lines.get((*path, "args")) or document.lines.get((*path, "command")) or document.lines.get(path)
-        devices = sum(_whole(value) for value in [*_below(data, _words()["accelerators"], 4)][:1])
+        devices = sum(_whole(value) for value in [*_below(data, words_of_manifests()["accelerators"], 4)][:1])
         yield _Container(script, max(line or 1, 1), devices or _composed(data), copies, device)
         return
     for key in data:
+        if key == "workerTemplate" and "leaderTemplate" in data:
+            continue  # the leader says what they serve together
         yield from _containers(document, (*path, key), copies, device)
 
 
@@ -127,7 +121,7 @@ def _counts(data: Mapping[str, Plain]) -> Iterator[int]:
     """Yield how many there are of what stands in a section."""
     deployed = data.get("deployment_config")
     for section in (data, deployed if isinstance(deployed, dict) else {}):
-        yield from (value for key in _words()["copies"] if isinstance(value := section.get(key), int))
+        yield from (value for key in words_of_manifests()["copies"] if isinstance(value := section.get(key), int))
 
 
 def _below(data: Plain, names: list[str], depth: int) -> Iterator[Plain]:
@@ -184,9 +178,8 @@ def _parts(value: Plain) -> list[str]:
 def _started(data: Mapping[str, Plain]) -> str:
     """Return the program that the image of a container starts, or the format of its model."""
     image, kind = str(data.get("image", "")), data.get("modelFormat")
-    by_format = _words()["formats"].get(str(kind.get("name"))) if isinstance(kind, dict) else None
-    by_image = next((program for part, program in _words()["images"].items() if part in image), "")
-    return str(by_format or by_image)
+    by_format = words_of_manifests()["formats"].get(str(kind.get("name"))) if isinstance(kind, dict) else None
+    return str(by_format or program_of_image(image))
 
 
 def variables_of(value: Plain) -> Iterator[tuple[str, str]]:

@@ -40,6 +40,23 @@ class _Reached(ast.NodeTransformer):
         return node
 
 
+def settings_alone(text: str, name: str) -> Document | None:
+    """Return the settings of a text that is assignments of Python alone, as nanoGPT's files are; None for others."""
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        body = ast.parse(text).body
+        texts = (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in body)
+        if all(is_text or isinstance(node, ast.Assign) for is_text, node in zip(texts, body, strict=True)):
+            lines: dict[KeyPath, int] = {
+                (target.id,): node.lineno
+                for node in body
+                if isinstance(node, ast.Assign)
+                for target in node.targets
+                if isinstance(target, ast.Name)
+            }
+            return Document(dict(_assigned(body, {})), name, lines) if lines else None
+    return None
+
+
 def calls(text: str, name: str) -> Iterator[tuple[Document, Tool, str]]:
     """Yield the arguments of calls that a tool knows, the tool, and what is called, in the order of the script."""
     tree = ast.parse(text)
