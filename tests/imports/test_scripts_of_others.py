@@ -258,7 +258,8 @@ weight_decay = 1e-1
 """
 OLMO = """\
 model: {d_model: 4096, n_heads: 32, n_layers: 32, mlp_hidden_size: 22016, weight_tying: false, rope: true,
-  include_bias: false, layer_norm_type: rms, activation_type: swiglu, max_sequence_length: 2048, vocab_size: 50280, embedding_size: 50304}
+  include_bias: false,
+  layer_norm_type: rms, activation_type: swiglu, max_sequence_length: 2048, vocab_size: 50280, embedding_size: 50304}
 optimizer: {name: adamw, learning_rate: 3.0e-4}
 max_duration: 2e12T
 global_train_batch_size: 2160
