@@ -133,8 +133,8 @@ def amount_named(words: str, task: str, model: KnownModel | None) -> Amount | No
         path = next(filter(_is_degree, vocabulary().fields.get(key_of(words), ())), None)
         return None if path is None else Amount(words, {TRAIN: path, INFER: path})
     field = named_field(words, task, model)
-    if field is None or field[1].kind == "switch":
-        return None
+    if field is None or field[1].kind == "switch" or (field[1].kind == "choice" and field[1].rows):
+        return None  # what has names takes no number
     behind = "either" if field[0].startswith(OWN_PARAMETERS) else ""
     return Amount(_in_sentence(field[1].label), {TRAIN if task == FINETUNE else task: field[0]}, behind)
 
