@@ -49,7 +49,8 @@ def _product(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:
     passes: list[tuple[str, Direction, Number, Number, Number]] = [("", "forward", rows, columns, depth)]
     if run.trains and not layer.frozen:
         passes.append((", input gradient", "backward", rows, depth, columns))
-        passes.append((", weight gradient", "backward", depth, columns, rows))
+        if not run.adapters or layer.kind == "attention":
+            passes.append((", weight gradient", "backward", depth, columns, rows))
         if run.recomputed:
             passes.append((", recomputed", "recompute", rows, columns, depth))
     multiplied = _attended if layer.kind == "attention" else _multiplied
@@ -268,7 +269,7 @@ def _optimizer(run: NetworkRun) -> Iterator[Operator]:
     if not run.trains:
         return
     ranks = run.layout.shard if run.layout.zero >= 1 else 1.0
-    updated = run.network.trained_parameters / ranks
+    updated = run.trained_parameters / ranks
     yield from update_operators(run.numerics, updated, 0.0, run.cluster, run.layout.offload_optimizer)
     times = 1.0 / min(ranks, len(run.matrices) or 1.0)
     yield from matrix_operators(run.numerics.optimizer, run.matrices, times, run.cluster.device)

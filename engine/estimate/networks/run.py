@@ -18,14 +18,14 @@ from capacity_tui.engine.estimate.transformer.launches import launch_seconds
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Checkpointing, checkpointing
-from capacity_tui.engine.models.networks import Layer, LayerList
+from capacity_tui.engine.models.networks import Layer, LayerList, adapter_parameters
 from capacity_tui.engine.models.transformer import Matrix
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import FULL, Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, MICRO
 
-_METHOD = Place(field=Key.TRAINING_METHOD)
+_METHOD, _LORA = Place(field=Key.TRAINING_METHOD), "lora"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,7 @@ class NetworkRun:
         kernels: what the device's kernels reach.
         shares: what kernels of networks reach.
         trains: whether there is a backward pass.
+        adapters: parameters of adapters, which alone are trained; 0 where the network itself is.
         kept: share of the activations that are alive at the peak.
         recomputed: whether the forward pass runs again in the backward pass.
         reach_given: share of the peak that large products sustain, where the plan gives it.
@@ -79,6 +80,7 @@ class NetworkRun:
     kernels: KernelRates
     shares: Shares
     trains: bool
+    adapters: float
     kept: float
     recomputed: bool
     reach_given: float | None
@@ -92,6 +94,11 @@ class NetworkRun:
         """Weight matrices of the products."""
         return product_matrices(self.network)
 
+    @property
+    def trained_parameters(self) -> float:
+        """Parameters of which there are gradients."""
+        return self.adapters or float(self.network.trained_parameters)
+
     def element_bytes(self, layer: Layer) -> float:
         """Bytes of the numbers that a layer bound by memory moves."""
         return FP32_BYTES if layer.wide and self.mixed else self.numerics.element_bytes
@@ -100,6 +107,23 @@ class NetworkRun:
     def micro_batches(self) -> Number:
         """Micro-batches one device runs for a step."""
         return np.maximum(1.0, np.ceil(self.data.global_batch / (self.data.micro_batch * self.layout.dp)))
+
+
+def _adapters(plan: Plan, network: LayerList) -> int:
+    """Return the parameters of a plan's adapters; 0 where all of the network is trained.
+
+    Raises:
+        PlanError: a network without attention, or adapters of a kind that networks of layers do not have here.
+    """
+    training = plan.training
+    if training.method in (None, FULL):
+        return 0
+    adapter = training.adapter if training.method == _LORA else None
+    adapters = 0 if adapter is None else adapter_parameters(network, adapter.rank)
+    if not adapters:
+        hint = "lora is, on the attention of networks that have some; full trains all weights"
+        raise PlanError("adapters are not modelled for this kind of model", training.method, hint, _METHOD)
+    return adapters
 
 
 def product_matrices(network: LayerList) -> tuple[Matrix, ...]:
@@ -144,9 +168,7 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
             place = Place(field=f"parallelism.{name}")
             raise PlanError("this kind of model runs data-parallel only", hint="leave it at 1", place=place)
     trains = plan.task != "infer"
-    if trains and training.method not in (None, FULL):
-        hint = "training.method=full trains all weights, which takes more memory and time"
-        raise PlanError("adapters are not modelled for this kind of model", training.method, hint, _METHOD)
+    adapters = _adapters(plan, network) if trains else 0
     recomputed = checkpointing(training.checkpointing, catalog)
     recomputes = trains and recomputed == Checkpointing(full_layers=1.0)
     if trains and not recomputes and recomputed != Checkpointing():
@@ -161,7 +183,8 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
         weight_bytes = (stored.bits_per_weight or FP16_BITS) / BITS_PER_BYTE
         numerics = replace(numerics, weight_bytes=weight_bytes, element_bytes=wide.activation_bytes)
     else:
-        numerics = numerics.averaged(product_matrices(network), float(network.trained_parameters))
+        matrices = () if adapters else product_matrices(network)
+        numerics = numerics.averaged(matrices, float(adapters or network.trained_parameters))
     device, reach = cluster.device, plan.hardware.efficiency
     compiled_launches = catalog.coefficients["compiled-launches"].value if training.compile else 1.0
     batch = float(training.micro_batch if trains else plan.inference.batch * at_once)
@@ -184,6 +207,7 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
         ),
         shares=_shares(catalog),
         trains=trains,
+        adapters=float(adapters),
         kept=float(checkpointed_share(len(network.layers))) if recomputes else float(trains),
         recomputed=recomputes,
         reach_given=reach,

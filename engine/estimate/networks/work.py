@@ -99,13 +99,18 @@ def network_work(
         units_per_step=samples,
         units_per_sample=1.0,
         steps=steps if run.trains else None,
-        model_flops_per_step=samples * (flops + run.trains * (TRAINING_FLOPS - 1.0) * network.trained_flops),
+        model_flops_per_step=samples * (flops + run.trains * _backward_passes(run) * network.trained_flops),
         peak_flops=run.kernels.peak,
         method=METHOD,
         assumed=cluster.assumed if supply is None else (*cluster.assumed, *supply.assumed),
         state_bytes=(lambda: parts["weights"] + parts["optimizer"] + host) if run.trains else None,
         delivery=None if supply is None else supply.delivery(samples),
     )
+
+
+def _backward_passes(run: NetworkRun) -> float:
+    """Return the products of a backward pass for each of a forward one: weights that stay have no gradient."""
+    return 1.0 if run.adapters else TRAINING_FLOPS - 1.0
 
 
 def _samples(spec: NetworkSpec) -> Literal["images", "samples"]:
@@ -118,7 +123,7 @@ def _collectives(run: NetworkRun) -> Iterator[Collective]:
     layout = run.layout
     if layout.dp <= 1:
         return
-    overlap, parameters = run.software.dp_overlap, float(run.network.trained_parameters)
+    overlap, parameters = run.software.dp_overlap, run.trained_parameters
     gradients, values = parameters * run.numerics.gradient_bytes, parameters * run.numerics.element_bytes
     if layout.zero < 1:
         seconds = all_reduce_seconds(gradients, layout.dp, 1.0, run.cluster)
@@ -228,14 +233,14 @@ def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
     """Return bytes inside the allocator by part, and bytes in host memory."""
     layout = run.layout
     numerics, network = run.numerics, run.network
-    parameters, trained = float(network.parameters), float(network.trained_parameters)
+    parameters, trained = float(network.parameters), run.trained_parameters
     shards = [layout.shard if layout.zero >= stage else 1.0 for stage in (1, 2, 3)]
     trains = float(run.trains)
     stored_bytes = numerics.optimizer.state_bytes + numerics.master_bytes
     states = sharded_bytes.for_part(OPTIMIZER)(stored_bytes, trained, 0.0, shards[0], 1.0) * trains
     parts = {
         "weights": sharded_bytes.for_part(Figure.MEMORY_WEIGHTS)(
-            numerics.weight_bytes, parameters, 0.0, shards[2], 1.0
+            numerics.element_bytes if run.adapters else numerics.weight_bytes, parameters, 0.0, shards[2], 1.0
         ),
         "gradients": sharded_bytes.for_part(GRADIENTS)(numerics.gradient_bytes, trained, 0.0, shards[1], 1.0) * trains,
         "optimizer": states * (1.0 - layout.offload_optimizer),

@@ -191,7 +191,7 @@ def busy_units(heads: Number, units: Number) -> Number:
 @equation(
     "flops = numbers · readers · operations",
     unit="FLOP",
-    source="Lin et al. 2024 (arXiv:2405.04532): vector units unpack and multiply keys and values of few bits, head by head",
+    source="arXiv:2405.04532: vector units unpack and multiply keys and values of few bits, head by head",
 )
 def unpacking_flops(numbers: Number, readers: Number, operations: Number) -> Number:
     """Operations of vector units in which a token attends to packed keys and values.
