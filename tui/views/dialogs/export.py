@@ -235,7 +235,9 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
         self._session.ask(self, "exports", lambda _: self._read(), self._take_exports, failed=self._show_failure)
 
     def _take_exports(self, exports: tuple[Export, ...]) -> None:
-        """Show what can be chosen."""
+        """Show what can be chosen, unless the menu was closed meanwhile."""
+        if not self.is_attached:
+            return
         self._exports = exports
         self.query_one("#exports", Lines).styles.height = min(len(exports) + 1, max(self.size.height // 2, _LEAST_ROWS))
         self.call_after_refresh(self.show_lines)
@@ -274,7 +276,9 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
         self._when_read, self.is_answered = act, True
 
     def show_lines(self) -> None:
-        """Lay out what there is to choose from."""
+        """Lay out what there is to choose from, unless the menu was closed meanwhile."""
+        if not self.is_attached:
+            return
         lines, text = self.query_one("#exports", Lines), self.query_one("#export-text", Lines)
         if not self._exports:
             lines.show([line(Span(self._message, "dim"))])
