@@ -91,6 +91,9 @@ class Framework(Released):
     saved_activation: tuple[PositiveFloat, PositiveFloat] = Field(
         description="feed-forward activations kept, in widths of the feed-forward, gated and plain"
     )
+    saved_by_class: dict[str, PositiveFloat] = Field(
+        {}, description="the same of models that compute the activation in a way of their own, by class, uncompiled"
+    )
     saved_norm: tuple[NonNegativeFloat, NonNegativeFloat] = Field(
         description="elements norms and residuals keep, in widths of the model, unfused and fused"
     )

@@ -107,6 +107,8 @@ def training_software(
 ) -> Software:
     """Return what a framework does with a plan's choices for a model."""
     saved_activation: Number = row.saved_activation[0] if shape.gated else row.saved_activation[1]
+    if not training.compile:
+        saved_activation = row.saved_by_class.get(shape.architecture, saved_activation)
     saved_norm: tuple[Number, Number] = row.saved_norm
     loss = training.loss or row.loss
     if loss == FUSED:
