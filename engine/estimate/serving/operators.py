@@ -335,7 +335,7 @@ def _attention(run: ServingRun, step: Pass) -> Iterator[Operator]:
                        copied / run.cache_shards, 1.0, moving, here)  # fmt: skip
         read = read * np.where(runtime.repeats_heads > 0, shape.heads / kv_heads, 1.0)
     if step.decodes and any_true(runtime.block_per_head > 0):
-        busy = busy_units(step.rows * shape.heads / layout.tp, device.units)
+        busy = busy_units(np.maximum(step.rows, TINY) * shape.heads / layout.tp, device.units)
         reachable = reachable * np.where(runtime.block_per_head > 0, busy, 1.0)
     flops, rate = step.attention_flops / layout.tp, step.attention_rate
     if step.decodes and any_true(runtime.cache_unpack_flops > 0):
