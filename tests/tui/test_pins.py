@@ -138,3 +138,15 @@ async def test_enter_takes_a_pinned_plan_over_in_one_edit(tmp_path: Path) -> Non
         assert "▼" in row(pilot, "plans", "peak memory")
         await press(pilot, "u")
         assert store.document.plan.inference.batch == 16
+
+
+async def test_long_times_of_four_columns_keep_their_days(tmp_path: Path, engine: CapacityEngine) -> None:
+    path = tmp_path / "compared.yaml"
+    compared, _ = engine.plan_of_line("a100 vs h100 train qwen2.5-7b 1T tokens 8 gpus", None)
+    path.write_text(compared.dump(), encoding="utf-8")
+    app = CapacityApp(engine=CapacityEngine, source=path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        times = row(pilot, "plans", "time")
+    assert "…" not in times
+    assert times.split().count("d") == 4

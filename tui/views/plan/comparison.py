@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -29,6 +30,8 @@ _LEAST_PERCENT, _MOST_PERCENT, _TWICE = 0.5, 1000, 100
 """Differences below the first are not worth a number, from the second on nobody reads one."""
 _COUNTED = ("/s", " tok", " requests", " GPU-h", " device-h")
 """Units that labels name too."""
+_LONG_TIME = re.compile(r"(\d{2,} (?:y|d|h|min)) \d+ (?:d|h|min|s)")
+"""A time whose smaller unit says little."""
 _LEAST_COMPARED = 2
 """Columns that can be compared with one another."""
 _HEAD = 2
@@ -348,7 +351,9 @@ def _gauged(row: Row, width: int) -> str:
 
 
 def _short(text: str, width: int, is_short: bool) -> str:
-    """Return the text, without the reason of a missing value or the unit of a rate where those have no room."""
+    """Return the text, without the reason of a missing value, a unit or hours of many days where these have no room."""
     if is_short and text.endswith(_COUNTED):
         text = text.rpartition(" ")[0]
+    if is_short and (time := _LONG_TIME.fullmatch(text)) is not None:
+        text = time[1]
     return "n/a" if text.startswith("n/a") and cell_len(text) > width else clip(text, width)
