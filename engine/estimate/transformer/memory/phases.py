@@ -259,7 +259,8 @@ def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Nu
     layer_states = sharded_bytes(inner, held.dense, held.experts, shards[0], expert_shards[0])
     states = state_bytes(layer_states, outer, held.ends, shards[0])
     temporaries: Number = 0.0
-    if any_true(numerics.optimizer.temporary_bytes > 0):
+    # Steps on a processor take one tensor after the other: operations over lists of tensors are of accelerators.
+    if any_true(numerics.optimizer.temporary_bytes > 0) and run.cluster.device.kind != "cpu":
         temporaries = sharded_bytes(numerics.optimizer.temporary_bytes, dense, experts, shards[0], expert_shards[0])
     # An engine that updates on the host sends sharded gradients there as they are made.
     sent = layout.offload_optimizer * (layout.zero >= 2)
