@@ -251,3 +251,45 @@ def test_twice_the_prompt_never_answers_sooner(prompt: int, cached: float, stage
         return float(speed.time_to_first_token_seconds.value)
 
     assert first(2 * prompt) >= first(prompt) * (1 - 1e-9)
+
+
+def served_on(hardware: str, devices: int = 1, model: str = "llama-3.1-8b", **inference: Any) -> InferenceSpeed:
+    """Return the speeds of a model that some devices split."""
+    changes = {"model.name": model, "hardware.name": hardware, "hardware.devices": devices, "parallelism.tp": devices}
+    plan = plan_of(SERVING, changes | {f"inference.{name}": value for name, value in inference.items()})
+    speed = estimate_plan(plan).estimate.computation.infer
+    assert speed is not None
+    return speed
+
+
+@pytest.mark.parametrize(("hardware", "tokens"), [("a100-sxm-80gb", 2048), ("l40s", 2048), ("h100-sxm-80gb", 8192)])
+def test_a_server_of_vllm_reads_as_many_tokens_a_pass_as_its_device_lets_it(hardware: str, tokens: int) -> None:
+    load = {"engine": "vllm", "concurrency": 32, "prompt_tokens": 1024, "output_tokens": 128, "requests": 32}
+    usual, given, other = (
+        served_on(hardware, **load, **passes).time_to_first_token_seconds.value
+        for passes in ({}, {"max_num_batched_tokens": tokens}, {"max_num_batched_tokens": 10240 - tokens})
+    )
+    assert float(usual) == pytest.approx(float(given))
+    assert float(usual) != pytest.approx(float(other), rel=0.1)
+
+
+def test_answers_stand_still_while_prompts_are_read_unless_passes_are_mixed() -> None:
+    load = {"engine": "vllm", "request_rate": 4, "requests": 200, "prompt_tokens": 4096, "output_tokens_stddev": 100}
+    mixed, apart = (served_on("h100-sxm-80gb", **load, chunked_prefill=mixes) for mixes in (True, False))
+    assert float(apart.time_to_first_token_seconds.value) < float(mixed.time_to_first_token_seconds.value)
+    # Releases before 0.8 mix passes where a model's context is long.
+    old = {**load, "engine": "vllm==0.7.3", "prompt_tokens": 2048}
+    usual, forced = (served_on("h100-sxm-80gb", **old, **given) for given in ({}, {"chunked_prefill": True}))
+    assert float(usual.time_to_first_token_seconds.value) == float(forced.time_to_first_token_seconds.value)
+
+
+def test_kernels_of_blocks_of_8_bit_floats_were_slow_before_spring_2025() -> None:
+    load = {"concurrency": 4, "requests": 4, "prompt_tokens": 3200, "output_tokens": 800, "weights": "fp8"}
+    whole = {"chunked_prefill": False, "max_num_batched_tokens": 163_840}
+    old, new = (
+        float(served_on("h200-sxm", 8, "deepseek-r1", engine=engine, **load, **whole).time_to_first_token_seconds.value)
+        for engine in ("vllm==0.7.3", "vllm")
+    )
+    # A published server of 0.7.4 read four such prompts in 0.97 s.
+    assert 0.7 < old < 1.4
+    assert old > 1.5 * new
