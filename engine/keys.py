@@ -183,6 +183,7 @@ class Figure(StrEnum):
     TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS = "computation.infer.time_to_first_token_percentile_seconds"  # noqa: S105 - no password
     TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS = "computation.infer.time_per_output_token_percentile_seconds"  # noqa: S105 - no password
     REQUEST_SECONDS = "computation.infer.request_seconds"
+    ALL_REQUESTS_SECONDS = "computation.infer.all_requests_seconds"
     RUNNING_REQUESTS = "computation.infer.running_requests"
     WAITING_REQUESTS = "computation.infer.waiting_requests"
     INFERENCE_LARGEST_BATCH = "inference.largest_batch"
@@ -192,6 +193,7 @@ class Figure(StrEnum):
     COST_USD_PER_HOUR = "cost.usd_per_hour"
     COST_USD_PER_MILLION_TOKENS = "cost.usd_per_million_tokens"
     COST_USD_PER_REQUEST = "cost.usd_per_request"
+    COST_USD_OF_ALL_REQUESTS = "cost.usd_of_all_requests"
     COST_GPU_HOURS = "cost.gpu_hours"
     ENERGY_KWH = "energy.kwh"
     ENERGY_KWH_SYSTEM = "energy.kwh_system"

@@ -99,6 +99,7 @@ class InferenceSpeed:
         running_requests: requests that run at once, over all replicas, likewise.
         waiting_requests: requests that wait, likewise.
         percentile: of the figures that are at one, likewise.
+        all_requests_seconds: until the last request of a load that ends is answered; None for one that goes on.
     """
 
     prefill_tokens_per_second: Interval
@@ -114,6 +115,7 @@ class InferenceSpeed:
     running_requests: Number | None = None
     waiting_requests: Number | None = None
     percentile: Number | None = None
+    all_requests_seconds: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)

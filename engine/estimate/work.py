@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Literal
@@ -284,6 +285,7 @@ class Served:
         loaded: the steady state under a load; None for a batch that starts together.
         beyond: share of the requests under a load that take longer than the percentile of the plan.
         host_seconds: host time of a request beside its passes.
+        requests: of the load in all; infinite where it goes on.
     """
 
     batch: Number
@@ -297,6 +299,7 @@ class Served:
     loaded: Loaded | None = None
     beyond: Number = 0.5
     host_seconds: Number = 0.0
+    requests: Number = math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from scheduler import simulated
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import Estimate, estimate_plan, resolve_plan
+from capacity_tui.engine.estimate import Estimate, estimate_plan, figure, resolve_plan
 from capacity_tui.engine.estimate.serving import serving_run
 from capacity_tui.engine.fleet.serving.question import Requests
 from capacity_tui.engine.fleet.serving.simulation import simulate, step_times
@@ -150,3 +150,18 @@ def test_what_generates_nothing_is_answered_with_its_first_token(rate: float) ->
     ).computation.infer
     assert speed is not None and speed.request_seconds is not None
     assert float(speed.request_seconds.value) == pytest.approx(float(speed.time_to_first_token_seconds.value))
+
+
+def test_all_requests_take_their_number_at_the_rate_at_which_they_are_answered() -> None:
+    estimate = estimate_of(requests=50_000, concurrency=64)
+    speed = estimate.computation.infer
+    assert speed is not None and speed.all_requests_seconds is not None
+    seconds = float(speed.all_requests_seconds.value)
+    assert seconds == pytest.approx(50_000 / float(speed.requests_per_second.value))
+    twice = estimate_of(requests=100_000, concurrency=64).computation.infer
+    assert twice is not None and twice.all_requests_seconds is not None
+    assert float(twice.all_requests_seconds.value) == pytest.approx(2 * seconds, rel=0.01)
+    dollars = figure(estimate, "cost.usd_of_all_requests").number
+    assert dollars == pytest.approx(seconds / 3600 * float(estimate.cost.usd_per_hour))
+    goes_on = estimate_of(concurrency=64).computation.infer
+    assert goes_on is not None and goes_on.all_requests_seconds is None

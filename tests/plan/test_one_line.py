@@ -377,7 +377,6 @@ def test_users_send_a_request_a_minute_and_requests_at_once_follow_each_other() 
         ("full fine-tune llama-3.1-8b 4bit h100", "qlora"),
         ("pretrain bert-base on 16GB of text with 8 v100", "how much data"),
         ("the largest qwen on a 4090", "models --filter qwen"),
-        ("serve qwen3-8b h100 50k customer tickets", "samples beyond"),
         ("train gpt2-small 4k something h100", "4k something"),
         ("serve llama-3.1-8b h100 400 requests", "requests"),
         ("serve llama-3.1-8b h100 latency under 200ms", "ttft"),

@@ -132,6 +132,24 @@ def usd_per_request(million: Number, units: Number) -> Number:
 
 
 @equation(
+    "usd = seconds / 3600 · usd_per_hour",
+    unit="USD",
+    source="price of the catalogue or the plan, for as long as all requests take",
+    part=Figure.COST_USD_OF_ALL_REQUESTS,
+    units={"seconds": "s", "usd_per_hour": "USD"},
+    origins={"seconds": "all_requests_seconds", "usd_per_hour": "machines_hour_usd"},
+)
+def usd_of_all_requests(seconds: Number, usd_per_hour: Number) -> Number:
+    """Price of all requests of a load that ends.
+
+    Args:
+        seconds: until the last of them is answered.
+        usd_per_hour: price of all devices for an hour, USD.
+    """
+    return seconds / HOUR_SECONDS * usd_per_hour
+
+
+@equation(
     "flops = steps · model_flops",
     unit="FLOP",
     source="FLOPs of the model itself, none of recomputation",
@@ -288,6 +306,15 @@ def request_price(estimate: Figured) -> Number | None:
     if computation.infer is None or million is None:
         return None
     return usd_per_request(million, computation.units_per_sample)
+
+
+def all_requests_price(estimate: Figured) -> Interval | None:
+    """Return the price of all requests of a load that ends, USD."""
+    speed, hourly = estimate.computation.infer, estimate.cost.usd_per_hour
+    if speed is None or speed.all_requests_seconds is None or hourly is None:
+        return None
+    seconds = speed.all_requests_seconds
+    return Interval(*(usd_of_all_requests(end, hourly) for end in (seconds.value, seconds.low, seconds.high)))
 
 
 def _rate(equation: Callable[[ComputationEstimate], Number]) -> Reader:

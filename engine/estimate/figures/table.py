@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from capacity_tui.engine.estimate.figures.metric import LESS, MORE, Metric
 from capacity_tui.engine.estimate.figures.readers import (
+    all_requests_price,
     detail,
     device_throughput,
     gpu_hours,
@@ -143,6 +144,10 @@ _ROWS = (
            block="cost", panel="served",
            help="Cost of a request, its prompt and its answer, at full load. Multiply it by your traffic for the "
                 "cost of serving."),
+    Metric(Figure.COST_USD_OF_ALL_REQUESTS, "cost of all requests", "USD", all_requests_price, LESS,
+           block="cost", panel="loaded",
+           help="Cost of all devices until the last of the plan's requests is answered. It is the price of a job over "
+                "so many prompts."),
     Metric(Figure.COST_USD_PER_HOUR, "cost per hour", "USD", lambda e: e.cost.usd_per_hour, LESS, "$ an hour", "$/h",
            block="cost", panel="open", column="hourly", rank=5, words=("hourly",),
            help="Price of all devices per hour, busy or idle. It is the figure to compare offers by."),
@@ -219,6 +224,10 @@ _ROWS = (
     Metric(Figure.LARGEST_REQUESTS_PER_SECOND, "maximum load", "requests/s",
            of_serving(lambda i: i.largest_requests_per_second), MORE, has_ends=True, block="time", panel="loaded",
            help="The most requests per second that the plan can serve. Beyond it the queue grows without bound."),
+    Metric(Figure.ALL_REQUESTS_SECONDS, "time of all requests", "s", of_serving(lambda i: i.all_requests_seconds), LESS,
+           has_ends=True, block="time", panel="loaded",
+           help="Time until the last of the plan's requests is answered. It is how long a job over so many prompts "
+                "takes."),
     Metric(Figure.RUNNING_REQUESTS, "requests in flight", "requests", of_serving(lambda i: i.running_requests),
            has_ends=True, block="time", panel="loaded",
            help="Requests processed at once under the plan's load. They share the cache and the speed of the device."),

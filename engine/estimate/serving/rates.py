@@ -142,6 +142,24 @@ def batch_first_token_seconds(host: Number, prefill: Number, waves: Number, seco
     return host + prefill + (waves - 1.0) / 2.0 * seconds / waves
 
 
+@equation(
+    "seconds = requests / rate",
+    unit="s",
+    source="requests one after another at the rate at which they are answered",
+    part=Figure.ALL_REQUESTS_SECONDS,
+    units={"rate": "1/s"},
+    origins={"rate": ("answered_rate", "request_rate")},
+)
+def all_requests_seconds(requests: Number, rate: Number) -> Number:
+    """Seconds in which all requests of a load that ends are answered.
+
+    Args:
+        requests: how many there are.
+        rate: requests answered a second, over all replicas.
+    """
+    return requests / rate
+
+
 def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Number, ranges: Ranges) -> InferenceSpeed:
     """Return the speeds of serving.
 
@@ -218,7 +236,15 @@ def _under_load(
         running_requests=served.replicas * loaded.running,
         waiting_requests=served.replicas * loaded.waiting,
         percentile=PERCENT * (1.0 - served.beyond),
+        all_requests_seconds=_until_the_last(served.requests, speed.requests_per_second),
     )
+
+
+def _until_the_last(requests: Number, rate: Interval) -> Interval | None:
+    """Return the time of all requests where their number is known."""
+    if not np.all(np.isfinite(requests)):
+        return None
+    return Interval(*(all_requests_seconds(requests, speed) for speed in (rate.value, rate.high, rate.low)))
 
 
 _INFER = "computation.infer."

@@ -99,6 +99,7 @@ def serving_work(run: ServingRun) -> Work:
             loaded,
             run.traffic.beyond,
             run.runtime.request_seconds,
+            run.traffic.requests,
         ),
         details=details,
     )

@@ -19,6 +19,7 @@ from capacity_tui.engine.units import format_count
 
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
+_LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
 _OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "optimaltokens"})
 
 _EDGE = "image_size"
@@ -37,6 +38,7 @@ class DerivedValues(NamedWords):
         self._optimal_length()
         self._weights_of_the_engine()
         self._small_images()
+        self._requests_at_once()
 
     def _degree(self, path: str, otherwise: float = 1) -> int:
         """Return the number that the line has for a field; another where it has none, or one that is no count."""
@@ -100,6 +102,14 @@ class DerivedValues(NamedWords):
         self._values[Key.TRAINING_GLOBAL_BATCH] = batch
         why = f"{batch} sequences a step: {format_count(batch * sequence)} tokens"
         self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))
+
+    def _requests_at_once(self) -> None:
+        """Send requests whose number is known as many at once as engines take up, as ``10M documents`` are embedded."""
+        if Key.INFERENCE_REQUESTS not in self._values or any(load in self._values for load in _LOADS):
+            return
+        at_once = int(vocabulary().usual[INFER]["requests_at_once"])
+        self._values[Key.INFERENCE_CONCURRENCY] = at_once
+        self._assumed.append(Assumption(Key.INFERENCE_CONCURRENCY, at_once, f"{at_once} requests at once"))
 
     def _small_images(self) -> None:
         """Train a network on images as small as those of the data, as ``resnet-18 cifar10``."""

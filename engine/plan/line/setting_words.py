@@ -177,7 +177,8 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
     except UnitError as error:
         return Meaning(fault=PlanError(error.title, error.detail, error.hint))
     if task == INFER and count > amount.most:
-        return _fault(f"{amount.name} beyond {amount.most:g}", number, amount.beyond)
+        beyond = _fault(f"{amount.name} beyond {amount.most:g}", number, amount.beyond)
+        return field_value(amount.many, number, task) if amount.many else beyond
     if amount.per != 1 and is_number(number):
         number = f"{count / amount.per:.4g}"
     if amount.reciprocal and count > 0:

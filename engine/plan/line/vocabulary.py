@@ -32,6 +32,7 @@ class Amount:
         per: what the number is divided by, as requests a day are for those a second.
         most: the most that it may count; more are of something else.
         beyond: what to write instead of more.
+        many: the field that more of them go to where they are served, a part at once.
         tells: whether its words tell what is done with the model.
         hint: what to write instead, of what is told apart by another word.
         unit: the amount whose words may stand between the number and these, or behind the number.
@@ -49,6 +50,7 @@ class Amount:
     per: float = 1.0
     most: float = math.inf
     beyond: str = ""
+    many: str = ""
     tells: bool = True
     hint: str = ""
     unit: str = ""
