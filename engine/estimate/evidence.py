@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -15,10 +15,11 @@ from capacity_tui.engine.estimate.resolve import MIXTURE, ResolvedPlan, kind_of_
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.run import RunLayout
 from capacity_tui.engine.estimate.work import Work
-from capacity_tui.engine.machine import MeasuredRun
+from capacity_tui.engine.machine import FitError, MeasuredRun
 from capacity_tui.engine.numeric import Number, present, where
 from capacity_tui.engine.plan import UNNAMED, Plan
 from capacity_tui.engine.uncertainty import (
+    KERNELS,
     UNKNOWN,
     WORDS,
     Evidence,
@@ -28,6 +29,7 @@ from capacity_tui.engine.uncertainty import (
     figure_spread,
     measured_networks,
     published_bins,
+    sampled_in,
     spreads_here,
 )
 
@@ -61,7 +63,10 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
     like = run_like(resolved.plan, resolved.family, resolved.shape, device, catalog)
     rows = _rows(catalog, kind_of_run(resolved.plan, resolved.shape))
     words = {name: word for name, word in like.words.items() if name in WORDS}
-    words["hardware"] = UNKNOWN if _measured(device) else device.efficiency.row
+    errors = device.efficiency.errors
+    if resolved.plan.task != "infer":
+        errors = sampled_in(errors, device.native(str(resolved.plan.training.precision)))
+    words["hardware"] = UNKNOWN if _kernels_known(errors) else device.efficiency.row
     unnamed = float(words["software"] == UNNAMED)
     flags: dict[str, Number] = {
         "unnamed": unnamed,
@@ -84,7 +89,7 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         rows,
         features,
         flags,
-        spreads_here(device.efficiency.errors),
+        spreads_here(errors),
         own=(own_runs_of(runs, catalog), like, _usual_context_bytes(device)) if runs else None,
         networks=networks,
         oldest_rate=_oldest_rate(resolved, catalog),
@@ -105,9 +110,9 @@ def _rows(catalog: Catalog, kind: str) -> Mapping[FigureName, Reliability]:
     return {name: catalog.reliabilities[row] for name in names if (row := f"{kind}-{name}") in catalog.reliabilities}
 
 
-def _measured(device: Device) -> bool:
-    """Whether the device itself was sampled: then no other hardware stands for it."""
-    return bool(device.efficiency.errors)
+def _kernels_known(errors: Sequence[FitError]) -> bool:
+    """Whether products of the device itself were sampled: then no other hardware stands for it."""
+    return any(error.name.startswith(KERNELS) for error in errors)
 
 
 def run_splits(layout: RunLayout) -> dict[str, Number]:

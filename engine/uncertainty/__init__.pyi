@@ -8,6 +8,7 @@ from .own_runs import Likeness as Likeness
 from .own_runs import OwnRuns as OwnRuns
 from .own_runs import OwnSpread as OwnSpread
 from .spread import EXCHANGES as EXCHANGES
+from .spread import KERNELS as KERNELS
 from .spread import ErrorTerms as ErrorTerms
 from .spread import Evidence as Evidence
 from .spread import FigureName as FigureName
@@ -19,5 +20,6 @@ from .spread import figure_range as figure_range
 from .spread import figure_spread as figure_spread
 from .spread import measured_networks as measured_networks
 from .spread import range_from as range_from
+from .spread import sampled_in as sampled_in
 from .spread import spread_here as spread_here
 from .spread import spreads_here as spreads_here

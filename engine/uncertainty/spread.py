@@ -312,6 +312,11 @@ KERNELS = ("gemm.", "attention")
 COLLECTIVES = "collectives"
 
 
+def sampled_in(errors: Sequence[FitError], dtype: str) -> tuple[FitError, ...]:
+    """Return the errors that say something of kernels in a type: those of other types' kernels are left out."""
+    return tuple(error for error in errors if not error.name.startswith(KERNELS) or error.name.endswith(f".{dtype}"))
+
+
 def spreads_here(errors: Sequence[FitError]) -> Mapping[str, float]:
     """Return the spreads that samples of this machine leave, by the names of what they measured.
 

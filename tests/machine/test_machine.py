@@ -10,7 +10,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster import cluster_of_machine, device_key, with_measured
 from capacity_tui.engine.errors import HardwareError, PlanError, StorageError
 from capacity_tui.engine.estimate.timing import attention_rate, gemm_rate
-from capacity_tui.engine.machine import detect, read_constants
+from capacity_tui.engine.machine import FitError, detect, read_constants
 from capacity_tui.engine.numeric import Curve
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present import result_as_dict
@@ -203,3 +203,18 @@ def test_constants_are_plain_data(tmp_path, measured):
     data = json.loads(write_measured(measured, tmp_path).read_text())
     assert data["software"] == {"torch": "2"}
     assert data["curves"][0]["name"]
+
+
+def test_samples_of_one_type_leave_ranges_of_another_as_they_were(machine, device, measured):
+    """What products in fp32 reach says nothing of those in bf16."""
+
+    def width(precision, errors):
+        plan = plan_from_data({**PLAN, "training": {**PLAN["training"], "precision": precision}})
+        fitted = replace(measured, errors=errors)
+        return answer(plan, replace(machine, measured=(fitted,))).estimate.ranges["step"]
+
+    sampled = (FitError("gemm.fp32", 9, 0.01, 0.02, 0.01),)
+    assert width("fp32", sampled).high < width("fp32", ()).high
+    native = device.native("bf16")
+    if native != "fp32":
+        assert width("bf16", sampled) == width("bf16", ())
