@@ -178,7 +178,8 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
         return Meaning(fault=PlanError(error.title, error.detail, error.hint))
     if task == INFER and count > amount.most:
         beyond = _fault(f"{amount.name} beyond {amount.most:g}", number, amount.beyond)
-        return field_value(amount.many, number, task) if amount.many else beyond
+        takes_load = amount.many and (model is None or model.kind == "transformer")
+        return field_value(amount.many, number, task) if takes_load else beyond
     if amount.per != 1 and is_number(number):
         number = f"{count / amount.per:.4g}"
     if amount.reciprocal and count > 0:
