@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan import Plan
     from capacity_tui.engine.plan.files import PlanSource
     from capacity_tui.engine.plan.imports import Imported
-    from capacity_tui.engine.plan.line import Alternative, Asked, OneLine, PlanFlags
+    from capacity_tui.engine.plan.line import Asked, OneLine, PlanFlags
 
 
 def architectures(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -194,12 +194,15 @@ def sources_of(files: tuple[str, ...], flags: PlanFlags) -> tuple[str | None, ..
     return (None,)
 
 
-def lines_of(name: str) -> tuple[Alternative, ...]:
-    """Return the lines that one line compares, as ``h100 vs a100 llama 8b``; the name alone for all others."""
+def compared_lines(name: str) -> Mapping[str, str]:
+    """Return the lines that one line compares, each with what tells it apart; empty for what compares nothing."""
     from capacity_tui.engine.plan.files import may_be_line
-    from capacity_tui.engine.plan.line import Alternative, alternatives
 
-    return (alternatives(name) if may_be_line(name) else ()) or (Alternative("", name),)
+    if not may_be_line(name):
+        return {}
+    from capacity_tui.engine.plan.line import alternatives
+
+    return {line.text: line.name for line in alternatives(name)}
 
 
 def source_of(name: str | None, flags: PlanFlags, hardware: object = None) -> PlanSource:

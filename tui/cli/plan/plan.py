@@ -16,7 +16,7 @@ from capacity_tui.tui.cli.history_store import history_option, keep_estimates
 from capacity_tui.tui.cli.output import Output, output_options, progress, tell
 from capacity_tui.tui.cli.plan_sources import (
     changed_plan,
-    lines_of,
+    compared_lines,
     machine_for,
     plan_flags,
     settings_option,
@@ -111,7 +111,7 @@ def plan(
     "llama-3.1-70b lora 8xh100 4k 50M". Several give one JSON object a line, or stand side by side with --compare.
     Without one the flags say the plan.
     """
-    labels = {line.text: line.name for line in lines_of(files[0])} if len(files) == 1 else {}
+    labels = compared_lines(files[0]) if len(files) == 1 else {}
     names, compare = tuple(labels) or sources_of(files, flags), compare or len(labels) > 1
     form = output.form
     settings = (*settings, *(_IN_FULL if verbose else ()), *(("scalability.enabled=true",) if scaling else ()))
