@@ -107,7 +107,9 @@ class DerivedValues(NamedWords):
         """Send requests whose number is known as many at once as engines take up, as ``10M documents`` are embedded."""
         if Key.INFERENCE_REQUESTS not in self._values or any(load in self._values for load in _LOADS):
             return
-        at_once = int(vocabulary().usual[INFER]["requests_at_once"])
+        row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
+        of_sound = row is not None and row.is_of_sound
+        at_once = int(vocabulary().usual[INFER]["sounds_at_once" if of_sound else "requests_at_once"])
         self._values[Key.INFERENCE_CONCURRENCY] = at_once
         self._assumed.append(Assumption(Key.INFERENCE_CONCURRENCY, at_once, f"{at_once} requests at once"))
 

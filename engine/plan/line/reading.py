@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -27,6 +28,7 @@ from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, OF_ONE, duration_
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
 from capacity_tui.engine.schema import AUTO
+from capacity_tui.engine.units import parse_quantity
 
 _NOTHING = Meaning()
 _IMAGE_SIZE = "image_size"
@@ -127,9 +129,10 @@ class _Line(DerivedValues):
         if price is not None and (text.endswith(OF_ONE) or hardware.NAME in self._values):
             self._device_price, self._is_price_of_one = price, text.endswith(OF_ONE)
             return 1, Meaning(f"${price:g} an hour for each device")
-        limit = limit_in(self._tokens, index)
-        if limit is not None:
-            return 1, self._limit(index, limit)
+        heard = self._hours_of_sound(index)
+        limit = limit_in(self._tokens, index) if heard is None else None
+        if heard is not None or limit is not None:
+            return heard or (1, self._limit(index, limit or ""))
         if "=" in text:
             return 1, settings.assigned(text, self._task, self._model)
         figure = hardware.figures_of(text)
@@ -140,6 +143,17 @@ class _Line(DerivedValues):
         if counted is not None or settings.is_number(text):
             return counted or self._part_of_data(index)
         return self._field_first(index) or self._value_of_some(index) or self._alone(text)
+
+    def _hours_of_sound(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize the sound that is heard, as ``1000 hours of audio``: a request is a piece of it."""
+        span, words = duration_of(self._tokens[index].text), vocabulary()
+        behind = 1 + int(key_of(self._span(index + 1, 1)) == "of")
+        is_heard = key_of(self._span(index + behind, 1)) in words.sound and self._is_free(index, behind + 1)
+        if span is None or not is_heard or self._task != INFER:
+            return None
+        seconds = parse_quantity(span, "s")
+        requests = math.ceil(seconds / words.usual[INFER]["seconds_of_sound"])
+        return behind + 1, Meaning(f"{span} of sound", {Key.INFERENCE_REQUESTS: requests})
 
     def _limit(self, index: int, limit: str) -> Meaning:
         """Keep a limit on time or money, which is asked for rather than planned."""

@@ -85,6 +85,7 @@ class Vocabulary:
         counts, phrases: numbers in words; values that words set, by what is done.
         joints: words of plain language that say nothing of what stands behind them.
         stored: words behind a size in bytes that is the size of data.
+        sound: words behind a time that is how long something sounds.
         datasets: field and size of data sets, by name.
         image_edges: pixels of an edge of small images, by data set.
         slices, core_slices: rows of hardware rented in slices of so many chips, or cores, by the name of a slice.
@@ -133,6 +134,7 @@ class Vocabulary:
     phrases: Mapping[str, Mapping[str, Mapping[str, object]]]
     joints: frozenset[str]
     stored: frozenset[str]
+    sound: frozenset[str]
     datasets: Mapping[str, tuple[str, int]]
     image_edges: Mapping[str, int]
     slices: Mapping[str, str]
@@ -215,6 +217,7 @@ def vocabulary() -> Vocabulary:
         phrases=rows["phrases"],
         joints=frozenset(map(key_of, rows["joints"])),
         stored=frozenset(rows["stored"]),
+        sound=frozenset(rows["sound"]),
         datasets={name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},
         image_edges=rows["image_edges"],
         slices=rows["slices"],

@@ -140,7 +140,9 @@ def _context(case: EstimatedPlan) -> Iterator[Note]:
         return
     length = float(plan.training.seq_len)
     if plan.task == "infer":
-        length = float(plan.inference.prompt_tokens + plan.inference.output_tokens)
+        # What listens reads its sound beside the context of its answer.
+        prompt = 0 if shape.source_positions else plan.inference.prompt_tokens
+        length = float(prompt + plan.inference.output_tokens)
     if length > largest(shape.max_context):
         detail = f"{format_number(length)} tokens, trained on up to {format_number(largest(shape.max_context))}."
         yield Note("beyond_context", "Sequences are longer than the model's context", detail)
