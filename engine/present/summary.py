@@ -282,7 +282,7 @@ def brief_parts(plan: Plan, estimate: Estimate) -> Iterator[Part]:
     yield verdict_part(plan, estimate)
     if assumed := assumed_text(estimate):
         yield TextPart(f"Assumed: {assumed}", "quiet")
-    main = (key for key in panel_figures(estimate) if METRICS[key].column or METRICS[key].topic)
+    main = (key for key in panel_figures(estimate) if METRICS[key].is_main)
     values = (value for key in main if (value := figure(estimate, key)).value is not None)
     figures = (_row(value)._replace(label=value.metric.name) for value in values)
     limited = Row("limited by", limit_label(estimate.bottleneck.kind))

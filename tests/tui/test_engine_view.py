@@ -318,3 +318,12 @@ def test_a_deadline_of_a_line_is_a_limit_of_every_mode_and_of_the_search(engine:
     assert document.question({}).given["time"] == "1h"
     within, _ = engine.plan_of_line("train gpt2-small 10M tokens on 1x4090 in 20d", None)
     assert within.compare().column("balanced").verdict is Verdict.FITS
+
+
+def test_a_load_that_ends_is_headed_by_the_time_and_the_cost_of_all_its_requests(engine: CapacityEngine) -> None:
+    document, _ = engine.plan_of_line("embed 1M documents of 512 tokens with bge-large on an l4", None)
+    column = document.compare().column("balanced")
+    first, second = column.headlines[:2]
+    assert first.text.startswith("all requests ")
+    assert second.text.startswith("$")
+    assert column.row("computation.infer.all_requests_seconds") is not None

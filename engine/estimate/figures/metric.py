@@ -15,7 +15,9 @@ LESS, NEITHER, MORE = -1, 0, 1
 
 Block: TypeAlias = Literal["", "model", "memory", "time", "cost", "law"]
 
-Runs: TypeAlias = Literal["none", "all", "trained", "served", "not served", "loaded", "unloaded", "closed", "open"]
+Runs: TypeAlias = Literal[
+    "none", "all", "trained", "served", "not served", "loaded", "unloaded", "ending", "closed", "open"
+]
 
 RUNS: Mapping[Runs, Callable[[Figured], bool]] = {
     "none": lambda _: False,
@@ -25,10 +27,11 @@ RUNS: Mapping[Runs, Callable[[Figured], bool]] = {
     "not served": lambda e: e.computation.infer is None,
     "loaded": lambda e: e.computation.infer is not None and e.computation.infer.request_seconds is not None,
     "unloaded": lambda e: e.computation.infer is not None and e.computation.infer.request_seconds is None,
+    "ending": lambda e: e.computation.infer is not None and e.computation.infer.all_requests_seconds is not None,
     "closed": lambda e: e.computation.steps is not None,
     "open": lambda e: e.computation.steps is None,
 }
-"""Kinds of runs: served under a load of requests or without one, jobs whose length is open or not."""
+"""Kinds of runs: served under a load of requests that may end, or without one, jobs whose length is open or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,11 @@ class Metric:
     def name(self) -> str:
         """The label without what it adds in brackets, for sentences."""
         return self.label.partition(" (")[0]
+
+    @property
+    def is_main(self) -> bool:
+        """Whether a brief answer has it: what alternatives are compared by, and what a load that ends is about."""
+        return bool(self.column or self.topic) or self.panel == "ending"
 
 
 _ROOM = {

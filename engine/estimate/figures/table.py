@@ -100,6 +100,10 @@ _ROWS = (
            block="time", panel="closed", saying_nothing=is_rarely_interrupted, words=("goodput",),
            help="Share of the calendar time spent on steps that count. Faster restarts and checkpoints raise it; "
                 "published runs on ten thousand GPUs reach 85 to 97 %."),
+    Metric(Figure.ALL_REQUESTS_SECONDS, "time of all requests", "s", of_serving(lambda i: i.all_requests_seconds), LESS,
+           has_ends=True, block="time", panel="ending",
+           help="Time until the last of the plan's requests is answered. It is how long a job over so many prompts "
+                "takes."),
     Metric(Figure.TIME_TO_FIRST_TOKEN_SECONDS, "time to first token", "s",
            of_serving(lambda i: i.time_to_first_token_seconds), LESS, "TTFT", has_ends=True, block="time",
            panel="served", difference="all", topic="latency", column="time", served=("ttft",),
@@ -135,6 +139,10 @@ _ROWS = (
     Metric(Figure.RELIABILITY_CALENDAR_USD, "calendar cost", "USD", of_calendar(lambda r: r.calendar_usd), LESS,
            "calendar cost", has_ends=True, block="cost", panel="closed", saying_nothing=is_rarely_interrupted,
            help="Cost of all devices for the calendar time. Machines are paid for while a job restarts."),
+    Metric(Figure.COST_USD_OF_ALL_REQUESTS, "cost of all requests", "USD", all_requests_price, LESS,
+           block="cost", panel="ending",
+           help="Cost of all devices until the last of the plan's requests is answered. It is the price of a job over "
+                "so many prompts."),
     Metric(Figure.COST_USD_PER_MILLION_TOKENS, "cost per million {counted}{both}", "USD/M",
            per_step(lambda e: e.cost.usd_per_million_tokens), LESS, "$/M {counted}", block="cost",
            panel="open", difference="all", topic="money", column="money", served=("usd", "cost"),
@@ -144,10 +152,6 @@ _ROWS = (
            block="cost", panel="served",
            help="Cost of a request, its prompt and its answer, at full load. Multiply it by your traffic for the "
                 "cost of serving."),
-    Metric(Figure.COST_USD_OF_ALL_REQUESTS, "cost of all requests", "USD", all_requests_price, LESS,
-           block="cost", panel="loaded",
-           help="Cost of all devices until the last of the plan's requests is answered. It is the price of a job over "
-                "so many prompts."),
     Metric(Figure.COST_USD_PER_HOUR, "cost per hour", "USD", lambda e: e.cost.usd_per_hour, LESS, "$ an hour", "$/h",
            block="cost", panel="open", column="hourly", rank=5, words=("hourly",),
            help="Price of all devices per hour, busy or idle. It is the figure to compare offers by."),
@@ -224,10 +228,6 @@ _ROWS = (
     Metric(Figure.LARGEST_REQUESTS_PER_SECOND, "maximum load", "requests/s",
            of_serving(lambda i: i.largest_requests_per_second), MORE, has_ends=True, block="time", panel="loaded",
            help="The most requests per second that the plan can serve. Beyond it the queue grows without bound."),
-    Metric(Figure.ALL_REQUESTS_SECONDS, "time of all requests", "s", of_serving(lambda i: i.all_requests_seconds), LESS,
-           has_ends=True, block="time", panel="loaded",
-           help="Time until the last of the plan's requests is answered. It is how long a job over so many prompts "
-                "takes."),
     Metric(Figure.RUNNING_REQUESTS, "requests in flight", "requests", of_serving(lambda i: i.running_requests),
            has_ends=True, block="time", panel="loaded",
            help="Requests processed at once under the plan's load. They share the cache and the speed of the device."),

@@ -209,11 +209,13 @@ def absence(key: str, estimate: Figured) -> str:
 
 def _not_served(key: str, speed: InferenceSpeed) -> str:
     """Return why something that is served lacks a figure."""
-    has_load = speed.request_seconds is not None
+    has_load, panel = speed.request_seconds is not None, METRICS[key].panel
     if key.startswith("inference."):
         return "the load decides the batch" if has_load else "memory size not known"
-    if METRICS[key].panel == "loaded" and not has_load:
+    if panel in ("loaded", "ending") and not has_load:
         return "the plan gives no load"
+    if panel == "ending":
+        return "the load goes on"
     endless = getattr(speed, key.rpartition(".")[2]) is not None
     return "more requests arrive than can be answered" if endless else "the model generates no tokens"
 

@@ -138,7 +138,9 @@ def headlines(plan: Plan, estimate: Estimate) -> tuple[Headline, ...]:
 
 def _headlines(plan: Plan, estimate: Estimate) -> Iterator[Headline]:
     speed, is_open = estimate.computation.infer, estimate.computation.steps is None
-    if speed is not None and figure(estimate, Figure.TIME_TO_FIRST_TOKEN_SECONDS).number is not None:
+    if speed is not None and speed.all_requests_seconds is not None:
+        yield _timed(estimate, Figure.ALL_REQUESTS_SECONDS, "all requests ")
+    elif speed is not None and figure(estimate, Figure.TIME_TO_FIRST_TOKEN_SECONDS).number is not None:
         yield _timed(estimate, Figure.TIME_TO_FIRST_TOKEN_SECONDS, "first token ")
         yield _timed(estimate, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS, "", "/token", rank=_SECOND_TIME)
     elif is_open or plan.task == "infer":
@@ -165,6 +167,10 @@ def _cost(plan: Plan, estimate: Estimate, is_open: bool) -> Headline:
     if not is_open:
         value = figure(estimate, Figure.COST_USD)
         return Headline(value.absence or value.text, key=Figure.COST_USD)
+    speed = estimate.computation.infer
+    if speed is not None and speed.all_requests_seconds is not None:
+        value = figure(estimate, Figure.COST_USD_OF_ALL_REQUESTS)
+        return Headline(value.absence or value.text, key=Figure.COST_USD_OF_ALL_REQUESTS)
     if plan.task == "infer":
         value = figure(estimate, Figure.COST_USD_PER_MILLION_TOKENS)
         counted = "tok" if estimate.model.unit == "token" else estimate.model.counted
