@@ -11,6 +11,7 @@ import numpy as np
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
+from capacity_tui.engine.estimate.money import job_usd
 from capacity_tui.engine.estimate.result import (
     Bottleneck,
     ComputationEstimate,
@@ -129,24 +130,6 @@ def usd_per_request(million: Number, units: Number) -> Number:
         units: tokens of a request, prompt and answer; 1 where samples are counted.
     """
     return million / MEGA * units
-
-
-@equation(
-    "usd = seconds / 3600 · usd_per_hour",
-    unit="USD",
-    source="price of the catalogue or the plan, for as long as all requests take",
-    part=Figure.COST_USD_OF_ALL_REQUESTS,
-    units={"seconds": "s", "usd_per_hour": "USD"},
-    origins={"seconds": "all_requests_seconds", "usd_per_hour": "machines_hour_usd"},
-)
-def usd_of_all_requests(seconds: Number, usd_per_hour: Number) -> Number:
-    """Price of all requests of a load that ends.
-
-    Args:
-        seconds: until the last of them is answered.
-        usd_per_hour: price of all devices for an hour, USD.
-    """
-    return seconds / HOUR_SECONDS * usd_per_hour
 
 
 @equation(
@@ -314,7 +297,8 @@ def all_requests_price(estimate: Figured) -> Interval | None:
     if speed is None or speed.all_requests_seconds is None or hourly is None:
         return None
     seconds = speed.all_requests_seconds
-    return Interval(*(usd_of_all_requests(end, hourly) for end in (seconds.value, seconds.low, seconds.high)))
+    usd = job_usd.for_part(Figure.COST_USD_OF_ALL_REQUESTS).with_origins(seconds="all_requests_seconds")
+    return Interval(*(usd(end, hourly) for end in (seconds.value, seconds.low, seconds.high)))
 
 
 def _rate(equation: Callable[[ComputationEstimate], Number]) -> Reader:

@@ -306,11 +306,14 @@ def parts_asked(asked: Asked, plan: Plan) -> Mapping[str, str]:
 
 def parts_limited(limits: Iterable[str]) -> Mapping[str, str]:
     """Return the parts of a question that limits are, as ``time<=30d``."""
-    read = [(limit, *limit.partition("<=")[::2]) for limit in limits]
-    return {
-        figure if figure in LIMIT_PARTS else "limits": value if figure in LIMIT_PARTS else limit
-        for limit, figure, value in read
-    }
+    parts = {}
+    for limit in limits:
+        figure, _, value = limit.partition("<=")
+        if figure in LIMIT_PARTS:
+            parts[figure] = value
+        else:
+            parts["limits"] = limit
+    return parts
 
 
 def limits_of(texts: Mapping[str, str]) -> tuple[str, ...]:
