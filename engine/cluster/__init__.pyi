@@ -1,3 +1,7 @@
+from .assessment import Score as Score
+from .assessment import Tier as Tier
+from .assessment import placement_advice as placement_advice
+from .assessment import score_machine as score_machine
 from .catalogue_devices import CLOCK_OF_POWER as CLOCK_OF_POWER
 from .catalogue_devices import PCIE_LANE_GBS as PCIE_LANE_GBS
 from .catalogue_devices import boosted as boosted
@@ -24,7 +28,6 @@ from .levels import Level as Level
 from .levels import NodeHost as NodeHost
 from .levels import machine_host as machine_host
 from .levels import roomiest_disk as roomiest_disk
-from .placement import placement_advice as placement_advice
 from .pricing import HOUR as HOUR
 from .pricing import device_price as device_price
 from .pricing import instances_for as instances_for
@@ -38,6 +41,3 @@ from .quotes import chosen_quote as chosen_quote
 from .quotes import quotes as quotes
 from .quotes import region_id as region_id
 from .resolve_cluster import resolve_cluster as resolve_cluster
-from .score import Score as Score
-from .score import Tier as Tier
-from .score import score_machine as score_machine

@@ -20,9 +20,6 @@ from .evidence import run_splits as run_splits
 from .evidence import unsure_of as unsure_of
 from .evidence import with_further_run as with_further_run
 from .evidence import with_numbers as with_numbers
-from .figures.limits import REQUESTS as REQUESTS
-from .figures.limits import limit as limit
-from .figures.limits import plan_limits as plan_limits
 from .figures.metric import LESS as LESS
 from .figures.metric import MORE as MORE
 from .figures.metric import PARTS as PARTS
@@ -32,6 +29,7 @@ from .figures.readers import Figured as Figured
 from .figures.readers import job_seconds as job_seconds
 from .figures.readers import units_per_second as units_per_second
 from .figures.table import METRICS as METRICS
+from .figures.values import REQUESTS as REQUESTS
 from .figures.values import FigureValue as FigureValue
 from .figures.values import block_figures as block_figures
 from .figures.values import bound_text as bound_text
@@ -41,10 +39,12 @@ from .figures.values import figure_keys as figure_keys
 from .figures.values import figure_text as figure_text
 from .figures.values import figures_of as figures_of
 from .figures.values import interval_text as interval_text
+from .figures.values import limit as limit
 from .figures.values import limit_label as limit_label
 from .figures.values import named_figure as named_figure
 from .figures.values import open_length as open_length
 from .figures.values import panel_figures as panel_figures
+from .figures.values import plan_limits as plan_limits
 from .figures.values import read_figure as read_figure
 from .figures.values import usual_words as usual_words
 from .memory_estimate import MemoryEstimate as MemoryEstimate

@@ -14,7 +14,7 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.derivation import Given, recording
 from capacity_tui.engine.estimate.evidence import evidence_of
-from capacity_tui.engine.estimate.figures.limits import plan_limits
+from capacity_tui.engine.estimate.figures.values import plan_limits
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps, resolve_plan, steps_of
 from capacity_tui.engine.estimate.result import Estimate, Iteration

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from capacity_tui.engine.present.parts import Part, TextPart, parts_as_markdown, table_part
-from capacity_tui.engine.present.pictures.timeline_chart import ASCII_BARS, BLOCKS
+from capacity_tui.engine.present.pictures.text_charts import ASCII_BARS, BLOCKS
 from capacity_tui.engine.present.results import plan_value_text
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import RATIO, Narrowing, Sensitivity, Swing

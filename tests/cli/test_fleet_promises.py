@@ -12,7 +12,7 @@ from capacity_tui.tui.cli import main
 @pytest.fixture(scope="module")
 def found():
     from capacity_tui.engine.compat import check_promises, promises_as_dict
-    from capacity_tui.engine.compat.promises import promises
+    from capacity_tui.engine.compat.fleet_guide import promises
 
     wanted = tuple(each for each in promises() if each.id in ("over_provisioned_p5", "busy_p5", "spot_p5"))
     return {each["id"]: each for each in promises_as_dict(tuple(check_promises(wanted)))["promises"]}
@@ -36,7 +36,7 @@ def test_an_instance_that_is_used_in_full_saves_nothing_like_ninety_percent(foun
 
 
 def test_the_table_names_forms_and_counts_what_holds(capsys, monkeypatch, found):
-    monkeypatch.setattr("capacity_tui.engine.compat.promises.promises", tuple)
+    monkeypatch.setattr("capacity_tui.engine.compat.fleet_guide.promises", tuple)
     assert main(("fleet", "promises")) == 0
     assert capsys.readouterr().out.startswith("0 of 0 promises hold")
     assert main(("fleet", "promises", "--format", "json")) == 0

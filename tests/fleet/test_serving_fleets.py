@@ -12,8 +12,8 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import figures_of
 from capacity_tui.engine.fleet.serving import ServingAnswer, ServingQuestion, load_curve, serve
-from capacity_tui.engine.fleet.serving.autoscaling import day_usd, ready_replicas
 from capacity_tui.engine.fleet.serving.candidates import candidates
+from capacity_tui.engine.fleet.serving.serve import day_usd, ready_replicas
 from capacity_tui.engine.fleet.serving.simulation import step_times
 from capacity_tui.engine.fleet.serving.sizing import Replica
 from capacity_tui.engine.plan import edited

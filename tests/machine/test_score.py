@@ -11,7 +11,7 @@ from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster import score_machine
-from capacity_tui.engine.cluster.score import points_between
+from capacity_tui.engine.cluster.assessment import points_between
 from capacity_tui.engine.machine import Fact, MeasuredFacts, detect, detected, missing
 from capacity_tui.engine.machine.benchmark import FIGURES
 from capacity_tui.engine.machine.benchmark.benchmark_report import judge_cooling

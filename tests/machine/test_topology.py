@@ -11,9 +11,9 @@ from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster import placement_advice, usable_devices
+from capacity_tui.engine.cluster.assessment import linked_groups
 from capacity_tui.engine.cluster.catalogue_devices import accelerator_device
 from capacity_tui.engine.cluster.detected_machine import as_slice
-from capacity_tui.engine.cluster.placement import linked_groups
 from capacity_tui.engine.machine import Accelerator, NetworkInterface, detect, detected, missing, topology_lines
 from capacity_tui.engine.machine.machine import LinkPeer, MigInstance, NumaNode, unknown_accelerator
 from capacity_tui.engine.machine.topology import complete_topology, level

@@ -94,13 +94,13 @@ def test_any_change_is_a_plan_or_one_line(above: str, key: str, value: object) -
 
 def test_all_that_is_wrong_at_once_is_told_at_once_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.solve import validation
+    from capacity_tui.engine.solve import faults
 
     unknown = "".join(f"  k{number}: 1\n" for number in range(5000))
     source = PlanSource(read_yaml(f"model: {{name: gpt2-small}}\ntraining:\n{unknown}", "plan"))
     read = []
     monkeypatch.setattr(PlanSource, "plan", lambda self, plan=PlanSource.plan: read.append(1) or plan(self))
-    found = validation.faults(source, load_catalog(), lambda plan: None)
+    found = faults(source, load_catalog(), lambda plan: None)
     assert [fault.place.line for fault in found] == list(range(3, 23))
     assert len(read) == 1
 

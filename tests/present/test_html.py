@@ -17,7 +17,7 @@ from capacity_tui.engine.plan.files import example_text, plan_from_text
 from capacity_tui.engine.plan.plan import ReportSection
 from capacity_tui.engine.present.pictures import limit_text
 from capacity_tui.engine.present.pictures.charts import Slice, bar_chart, roofline_chart, scaling_chart
-from capacity_tui.engine.present.pictures.roofline_chart import ASCII, roofline_lines
+from capacity_tui.engine.present.pictures.text_charts import ASCII, roofline_lines
 from capacity_tui.engine.solve import answer, curves
 from capacity_tui.engine.units import format_bytes
 

@@ -74,7 +74,7 @@ TOPICS = {
 }
 ENTRIES = (
     Entry("plan", "plan", "plan.plan", "Estimate memory, time and cost of plans."),
-    Entry("plan", "export", "plan.export", "Write a plan for Kubernetes, SkyPilot, launchers and engines."),
+    Entry("plan", "export", "plan.plan_files", "Write a plan for Kubernetes, SkyPilot, launchers and engines."),
     Entry("plan", "validate", "plan.plan_files", "Check plans and catalogue files."),
     Entry("plan", "audit", "plan.plan_files", "Audit configurations of other tools."),
     Entry("plan", "examples", "plan.plan_files", "List, print or write the example plans."),
@@ -108,12 +108,14 @@ ENTRIES = (
     Entry("machine", "calibrate", "machine.measure", "Fit constants to samples and to runs of your own."),
     Entry("machine", "accuracy", "machine.accuracy", "Show how far estimates are from measurements."),
     Entry("machine", "cluster", "", "Inventory a cluster, measure it, and submit jobs."),
-    Entry("machine", "cluster detect", "machine.nodes", "Detect the nodes, and keep them as hardware for plans."),
-    Entry("machine", "cluster show", "machine.nodes", "Show the cluster that was kept."),
-    Entry("machine", "cluster sample", "machine.nodes", "Time collectives between nodes."),
-    Entry("machine", "cluster submit", "machine.jobs", "Write a batch script or manifest for a plan, and submit it."),
-    Entry("machine", "cluster stop", "machine.jobs", "End jobs that were submitted from here."),
-    Entry("machine", "cluster jobs", "machine.jobs", "List jobs, predicted beside actual."),
+    Entry("machine", "cluster detect", "machine.cluster", "Detect the nodes, and keep them as hardware for plans."),
+    Entry("machine", "cluster show", "machine.cluster", "Show the cluster that was kept."),
+    Entry("machine", "cluster sample", "machine.cluster", "Time collectives between nodes."),
+    Entry(
+        "machine", "cluster submit", "machine.cluster", "Write a batch script or manifest for a plan, and submit it."
+    ),
+    Entry("machine", "cluster stop", "machine.cluster", "End jobs that were submitted from here."),
+    Entry("machine", "cluster jobs", "machine.cluster", "List jobs, predicted beside actual."),
     Entry("data", "models", "data.catalogue", "List the models a plan can name."),
     Entry("data", "hardware", "data.catalogue", "List the accelerators and processors a plan can name."),
     Entry("data", "instances", "data.catalogue", "List the cloud instances a plan can name, with prices."),

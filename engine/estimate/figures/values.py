@@ -1,25 +1,31 @@
-"""The figures of an estimate by result key: what a name means, its value and range in words, or why there is none."""
+"""The figures of an estimate by result key: value and range, or why there is none; and a plan's limits for them."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from types import MappingProxyType
 from typing import overload
 
 from capacity_tui.engine.catalog import key_of, nearest
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate.constraint import Constraint
 from capacity_tui.engine.estimate.figures.metric import LESS, PARTS, RUNS, Metric, part_help, part_label
 from capacity_tui.engine.estimate.figures.readers import Figured, Value
 from capacity_tui.engine.estimate.figures.table import METRICS
 from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Iteration
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.estimate.serving.memory import SEQUENCES
+from capacity_tui.engine.estimate.serving.rates import FIRST, PER_TOKEN, limited, limits_of
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_quantity, not_available
+from capacity_tui.engine.verdict import Verdict
 
 _LIMIT_LABELS = {"capacity": "memory capacity", "overhead": "host overhead"}
 _OPEN = "length is open"
@@ -318,3 +324,65 @@ def figure_words(task: str | None = None) -> Mapping[str, tuple[str, ...]]:
 def _labels() -> Mapping[str, str]:
     """Return the figure of each name that tables show, of several the first."""
     return {key_of(usual_words(metric.label)): key for key, metric in reversed([*METRICS.items()])}
+
+
+RATE, BATCH = Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH
+NO_NUMBERS: Mapping[str, Number | None] = MappingProxyType({})
+REQUESTS = Figure.LARGEST_REQUESTS_PER_SECOND
+_FIELDS = {FIRST: "ttft_seconds", PER_TOKEN: "tpot_seconds"}
+
+
+def limit(
+    estimate: Figured, key: str, *, most: Number | None = None, least: Number | None = None, why: str = ""
+) -> Constraint:
+    """Return a limit of one figure beside what an estimate reaches of it; broken where it has no such figure.
+
+    Args:
+        estimate: the estimate, of one plan or of several.
+        key: result key of the figure.
+        most: the most it may be.
+        least: the least it must be.
+        why: where the limit comes from.
+
+    Raises:
+        PlanError: no result has that key.
+    """
+    value = figure(estimate, key)
+    reached = value.value if value.value is None or isinstance(value.value, Interval) else Interval.exactly(value.value)
+    label = value.metric.brief or value.metric.label
+    why = f"{label}: {value.absence}" if reached is None else why
+    return Constraint(key, label, value.metric.unit, reached, most, least, why)
+
+
+def plan_limits(
+    plan: Plan, estimate: Figured, numbers: Mapping[str, Number | None] = NO_NUMBERS
+) -> tuple[Constraint, ...]:
+    """Return what a plan that serves asks of its figures; nothing of others.
+
+    Args:
+        plan: the plan.
+        estimate: its estimate, or that of several plans that differ in some numbers.
+        numbers: those numbers as arrays, by plan key; None where these have none.
+    """
+    return tuple(_served(plan, estimate, numbers)) if plan.task == "infer" else ()
+
+
+def _served(plan: Plan, estimate: Figured, numbers: Mapping[str, Number | None]) -> Iterator[Constraint]:
+    wanted, speed = plan.inference, estimate.computation.infer
+    rate = numbers.get(RATE, wanted.arrival_rate)
+    goes_on = rate is not None and wanted.requests is None
+    if goes_on and speed is not None and speed.largest_requests_per_second is not None:
+        yield replace(limit(estimate, REQUESTS, least=rate, why=RATE), label="load served")
+    for name, seconds in limits_of(wanted).items():
+        path = f"inference.{_FIELDS[name]}"
+        limiting = None if speed is None else limited(speed, name)
+        if limiting is not None:
+            yield limit(estimate, limiting[0], most=numbers.get(path, seconds), why=path)
+    room, batch = estimate.details.get(SEQUENCES), numbers.get(BATCH, _whole(wanted.batch))
+    if room is not None and batch is not None and rate is None:
+        reached = Interval.exactly(room)
+        yield Constraint(SEQUENCES, "cache", "sequences", reached, least=batch, why=BATCH, broken_as=Verdict.TIGHT)
+
+
+def _whole(value: object) -> float | None:
+    return float(value) if isinstance(value, int) else None

@@ -1,7 +1,7 @@
-from .autoscaling import Day as Day
-from .autoscaling import FleetDay as FleetDay
 from .question import ServingQuestion as ServingQuestion
 from .question import load_curve as load_curve
+from .serve import Day as Day
+from .serve import FleetDay as FleetDay
 from .serve import PlannedFleet as PlannedFleet
 from .serve import ServingAnswer as ServingAnswer
 from .serve import serve as serve

@@ -8,6 +8,6 @@ from .plane_chart import Grid as Grid
 from .plane_chart import Plane as Plane
 from .plane_chart import grid_file as grid_file
 from .plane_chart import plane_file as plane_file
-from .roofline_chart import limit_text as limit_text
 from .svg import alone as alone
 from .svg import as_png as as_png
+from .text_charts import limit_text as limit_text

@@ -22,18 +22,21 @@ from capacity_tui.engine.explain import (
     step_timeline,
 )
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.present.pictures.roofline_chart import (
+from capacity_tui.engine.present.pictures.svg import COLOURS, WIDTH, element, fill, label, line, polyline, svg
+from capacity_tui.engine.present.pictures.text_charts import (
     ASCII,
+    ASCII_BARS,
+    BLOCKS,
     UNICODE,
     Frame,
     Points,
     frame_of,
+    memory_lines,
     point_text,
     rank_frame,
     roofline_lines,
+    step_lines,
 )
-from capacity_tui.engine.present.pictures.svg import COLOURS, WIDTH, element, fill, label, line, polyline, svg
-from capacity_tui.engine.present.pictures.timeline_chart import ASCII_BARS, BLOCKS, memory_lines, step_lines
 from capacity_tui.engine.present.scaling_report import curve_name
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import Curve

@@ -1,6 +1,3 @@
-from .guard_report import guard_event_line as guard_event_line
-from .guard_report import guard_rehearsal as guard_rehearsal
-from .guard_report import guard_rehearsal_lines as guard_rehearsal_lines
 from .profile_report import profile_page as profile_page
 from .profile_report import profile_rows as profile_rows
 from .profile_report import profile_title as profile_title
@@ -21,6 +18,9 @@ from .run_history import setting_rows as setting_rows
 from .run_history import what_ran as what_ran
 from .run_report import alarm_line as alarm_line
 from .run_report import compared_rows as compared_rows
+from .run_report import guard_event_line as guard_event_line
+from .run_report import guard_rehearsal as guard_rehearsal
+from .run_report import guard_rehearsal_lines as guard_rehearsal_lines
 from .run_report import machine_lines as machine_lines
 from .run_report import progress_line as progress_line
 from .run_report import run_events as run_events

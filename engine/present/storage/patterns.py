@@ -11,8 +11,8 @@ import numpy as np
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.pictures.charts import rank_chart
-from capacity_tui.engine.present.pictures.roofline_chart import Points, rank_lines
 from capacity_tui.engine.present.pictures.svg import alone
+from capacity_tui.engine.present.pictures.text_charts import Points, rank_lines
 from capacity_tui.engine.present.results import to_builtins
 from capacity_tui.engine.storage import (
     DISAGREES,

@@ -91,7 +91,7 @@ def _of_own_runs() -> tuple[Sequence[AccuracyReport], None]:
     from capacity_tui.engine.runs.accuracy import evaluate as evaluate_measurements
     from capacity_tui.engine.runs.accuracy import own_measurements, predictor
     from capacity_tui.engine.runs.sampling import kept_runs, with_cores_of
-    from capacity_tui.tui.cli.history_store import opened_history, tell_notes
+    from capacity_tui.tui.cli.options import opened_history, tell_notes
 
     history = opened_history()
     measured = [

@@ -169,7 +169,7 @@ def _shared_runs_here(path: Path, device: str) -> int:
     from capacity_tui.engine.keys import Figure
     from capacity_tui.engine.runs.accuracy import read_shared as read_shared_runs
     from capacity_tui.engine.runs.sampling import kept_runs
-    from capacity_tui.tui.cli.history_store import opened_history, tell_notes
+    from capacity_tui.tui.cli.options import opened_history, tell_notes
 
     try:
         runs = read_shared_runs(path)
@@ -208,7 +208,7 @@ def _calibrated(device: str) -> SampledDevice:
 
 def _from_samples(device: str) -> MeasuredEfficiency:
     from capacity_tui.engine.runs.sampling import fit_runs, read_runs
-    from capacity_tui.tui.cli.history_store import opened_history, tell_notes
+    from capacity_tui.tui.cli.options import opened_history, tell_notes
 
     this, machine, _ = _this_device(_calibrated(device))
     history = opened_history()
@@ -238,7 +238,7 @@ def _from_run(
     from capacity_tui.engine.runs.logs import read_log as read_run_log
     from capacity_tui.engine.runs.sampling import fit_runs, keep_run, learnt_from, own_run, resolved_run, run_entry
     from capacity_tui.engine.solve.modes import with_auto_resolved
-    from capacity_tui.tui.cli.history_store import opened_history, tell_notes
+    from capacity_tui.tui.cli.options import opened_history, tell_notes
     from capacity_tui.tui.cli.plan_sources import read_plan
 
     peak = None if peak_gib is None else peak_gib * GIB

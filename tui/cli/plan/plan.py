@@ -12,7 +12,7 @@ import click
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.schema import REPORT_FORMATS
-from capacity_tui.tui.cli.history_store import history_option, keep_estimates
+from capacity_tui.tui.cli.options import history_option, keep_estimates
 from capacity_tui.tui.cli.output import Output, output_options, progress, tell
 from capacity_tui.tui.cli.plan_sources import (
     changed_plan,

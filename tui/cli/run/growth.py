@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.tui.cli.history_store import history_option, keep_entries
+from capacity_tui.tui.cli.options import history_option, keep_entries
 from capacity_tui.tui.cli.output import Output, as_text, interrupted, output_options, tell
 from capacity_tui.tui.cli.plan_sources import read_plan
 

@@ -15,7 +15,7 @@ import click
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.printable import printable
-from capacity_tui.tui.cli.history_store import history_option, keep_entries
+from capacity_tui.tui.cli.options import history_option, keep_entries
 from capacity_tui.tui.cli.output import say, tell
 from capacity_tui.tui.cli.run.piped_command import OutputReading, work_in_output
 from capacity_tui.tui.cli.run.run_output import (

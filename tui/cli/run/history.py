@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from capacity_tui.tui.cli.history_store import opened_history, store_option, tell_notes
+from capacity_tui.tui.cli.options import opened_history, store_option, tell_notes
 from capacity_tui.tui.cli.output import Output, output_options, say, tell
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.tui.cli.history_store import history_option
+from capacity_tui.tui.cli.options import history_option
 from capacity_tui.tui.cli.run.run_output import SharedOutput, outlet_options, tell_problems_of
 
 if TYPE_CHECKING:

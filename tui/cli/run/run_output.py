@@ -13,7 +13,7 @@ import click
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.printable import printable, printable_lines
-from capacity_tui.tui.cli.history_store import chosen_place, keep_entries
+from capacity_tui.tui.cli.options import chosen_place, keep_entries
 from capacity_tui.tui.cli.output import tell
 
 if TYPE_CHECKING:
