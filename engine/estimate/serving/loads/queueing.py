@@ -232,20 +232,22 @@ def followed_seconds(host: Number, followed: Number) -> Number:
 
 
 @equation(
-    "time = min(reading, seconds - answering) if answering > 0 else seconds",
+    "time = min(max(reading, seconds - slowest), seconds - fastest)",
     unit="s",
-    source="the rest is the answer's, which takes no less than its own passes; without any a request is read alone",
-    units={"reading": "s", "seconds": "s", "answering": "s"},
+    source="the rest is the answer's, whose passes are no shorter than those for answers alone, and no longer than "
+    "those that read prompts too; without any a request is read alone",
+    units={"reading": "s", "seconds": "s", "fastest": "s", "slowest": "s"},
 )
-def started_seconds(reading: Number, seconds: Number, answering: Number) -> Number:
+def started_seconds(reading: Number, seconds: Number, fastest: Number, slowest: Number) -> Number:
     """Seconds from the start of a running request to its first token, the mean.
 
     Args:
         reading: seconds in which its prompt is read, those it waits for other prompts included.
         seconds: seconds for which it runs.
-        answering: seconds that the passes of its answer alone would take.
+        fastest: seconds that the passes of its answer alone would take.
+        slowest: seconds that they take where each reads prompts too; infinite where answers stand still meanwhile.
     """
-    return np.where(answering > 0, np.minimum(reading, seconds - answering), seconds)
+    return np.minimum(np.maximum(reading, seconds - slowest), seconds - fastest)
 
 
 @equation(

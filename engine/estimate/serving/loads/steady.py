@@ -272,7 +272,8 @@ def _arriving(run: ServingRun, met: Round, slots: Number, largest: Number, scatt
     others = where(
         is_long, reading_wait(rate, met.work, scatter / met.work), shared_pass_wait(busy, rate * seconds, other)
     )
-    started = started_seconds(met.own + others, met.seconds, met.answering)
+    # What comes at random moments may meet passes longer than the mean one.
+    started = started_seconds(met.own + others, met.seconds, met.answering, where(answers, np.inf, 0.0))
     others = np.maximum(started - met.own, 0.0)
     # A wait in a queue is none, or exponential; prompts in a pass are counted.
     queue_scatter = others * np.sqrt(2.0 / occupied - 1.0)
@@ -294,7 +295,9 @@ def _returning(run: ServingRun, met: Round, scatter: Number) -> Waiting:
     ahead = closed_response(met.passes, met.tokens, met.running) - met.passes
     is_long = _is_long(run, met) & (run.runtime.mixes_prefill > 0)
     others = where(is_long, np.maximum(ahead, 0.0) * met.reading, shared)
-    started = started_seconds(met.own + others, met.seconds, met.answering)
+    stands_still = (met.tokens > 0) & (run.runtime.mixes_prefill <= 0)
+    slowest = where(stands_still, np.inf, met.tokens * met.reading)
+    started = started_seconds(met.own + others, met.seconds, met.answering, slowest)
     others_scatter = where(is_long, others, np.sqrt(share * ending * (other**2 + scatter**2)))
     longer: Number = 0.0
     others = np.maximum(started - met.own, 0.0)
@@ -306,7 +309,8 @@ def _returning(run: ServingRun, met: Round, scatter: Number) -> Waiting:
     own, groups = np.maximum(1.0 / room, 1.0), np.maximum(met.running / room, 1.0)
     full = _read_together(run, met, np.minimum(room, met.running), 1.0 - own / groups)
     missed = missed_passes(run.runtime.request_seconds, met.step / met.groups)
-    in_groups = full * passes_until_read(own, groups, where(run.runtime.mixes_prefill > 0, missed, np.inf))
+    passes = passes_until_read(own, groups, where(run.runtime.mixes_prefill > 0, missed, np.inf))
+    in_groups = started_seconds(full * passes, met.seconds, 0.0, slowest)
     started = where(alike, in_groups, started)
     others = where(alike, np.maximum(in_groups - met.own, 0.0), others)
     # Where all start together answers begin when the prompts of all are read.
