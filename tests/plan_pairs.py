@@ -22,7 +22,7 @@ TOLERANCE = 0.03
 # little, or where adapters train little.
 SPREAD = (Figure.MEMORY_WEIGHTS, Figure.MEMORY_GRADIENTS, Figure.MEMORY_OPTIMIZER)
 STEP, MEMORY = Figure.STEP_SECONDS, Figure.MEMORY_RESERVED_BYTES
-TTFT, REQUEST = Figure.TIME_TO_FIRST_TOKEN_SECONDS, "computation.infer.latency_seconds"
+TTFT, REQUEST = Figure.TIME_TO_FIRST_TOKEN_SECONDS, Figure.REQUEST_SECONDS
 
 
 def _batch(plan: Plan) -> dict[str, object]:
@@ -56,8 +56,29 @@ def _served_batch(plan: Plan) -> dict[str, object]:
     return {Key.INFERENCE_BATCH: 2 * int(plan.inference.batch or 1)}
 
 
+def _is_closed(plan: Plan) -> bool:
+    return plan.inference.concurrency is not None or plan.inference.users is not None
+
+
 def _prompt(plan: Plan) -> dict[str, object]:
+    """Twice the prompt, where each is read as soon as it can be.
+
+    It is no law for a batch that goes through stages: a full pass of longer prompts has fewer of them, each of which
+    has a tile to fill and a state to keep, and passes follow each other a stage apart.
+    """
+    in_stages = int(plan.parallelism.pp or 1) > 1 and int(plan.inference.batch or 1) > 1
+    if _is_closed(plan) or in_stages:
+        return {}
     return {Key.INFERENCE_PROMPT_TOKENS: 2 * int(plan.inference.prompt_tokens)}
+
+
+def _prompt_of_users(plan: Plan) -> dict[str, object]:
+    """Twice the prompt, where each follows an answer.
+
+    The whole request is no shorter. Its first token may come sooner: fewer answers end while one is at the host, since
+    passes take longer, and so fewer prompts are before the next (``tests/estimate/scheduler.py`` shows it too).
+    """
+    return {Key.INFERENCE_PROMPT_TOKENS: 2 * int(plan.inference.prompt_tokens)} if _is_closed(plan) else {}
 
 
 # What has more of something, whether it trains, the figures that may not fall by it, and those that may not rise.
@@ -67,7 +88,8 @@ PAIRS: tuple[tuple[str, bool, Changed, tuple[str, ...], tuple[str, ...]], ...] =
     ("twice the replicas", True, _replicas, (STEP,), (MEMORY,)),
     ("the next stage of ZeRO", True, _sharding, (), SPREAD),
     ("twice the served batch", False, _served_batch, (STEP, MEMORY), ()),
-    ("twice the prompt", False, _prompt, (TTFT,), ()),
+    ("twice the prompt", False, _prompt, (TTFT, REQUEST), ()),
+    ("twice the prompt of users", False, _prompt_of_users, (REQUEST,), ()),
 )
 
 

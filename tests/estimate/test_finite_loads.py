@@ -64,6 +64,27 @@ def test_a_load_of_very_many_requests_is_the_steady_state() -> None:
         assert ending[name] == pytest.approx(going_on[name], rel=0.03)
 
 
+@pytest.mark.parametrize("prompt", [2048, 6144])
+def test_a_prompt_goes_through_every_stage_whatever_runs_beside_it(prompt: int) -> None:
+    def first_token(**load: Any) -> float:
+        document = {
+            "task": "infer",
+            "model": {"name": "qwen3-32b"},
+            "hardware": {"name": "rtx-a6000", "devices": 4},
+            "parallelism": {"tp": 1, "pp": 4, "dp": 1},
+            "inference": {"engine": "tensorrt-llm", "prompt_tokens": prompt, "output_tokens": 2, **load},
+        }
+        speed = estimate_plan(plan_from_data(document), None, load_catalog()).estimate.computation.infer
+        assert speed is not None
+        return float(speed.time_to_first_token_seconds.value)
+
+    alone = first_token(batch=1)
+    for share in (0.5, 1.0):
+        ending = first_token(request_rate=share / alone, requests=50)
+        assert 0.95 * alone < ending < 1.5 * alone
+        assert ending == pytest.approx(first_token(request_rate=share / alone), rel=0.3)
+
+
 @pytest.mark.parametrize(("engine", "rate"), [("vllm==0.7.3", 20.0), ("vllm", 20.0)])
 def test_it_is_as_requests_simulated_pass_by_pass(engine: str, rate: float) -> None:
     count, side, percentile = 300, 3, 50

@@ -93,6 +93,17 @@ def test_answers_of_one_length_stay_together(engine: str, prompt: int, answer: i
     check(run_of(engine, prompt, answer, concurrency=users))
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.5])
+@pytest.mark.parametrize(("prompt", "answer", "users"), [(512, 8, 256), (2048, 2, 64), (128, 1, 256), (2048, 64, 200)])
+def test_prompts_wait_for_each_other_where_answers_are_short(
+    prompt: int, answer: int, users: int, spread: float
+) -> None:
+    run = run_of("vllm", prompt, answer, concurrency=users, output_tokens_stddev=spread * (answer - 1))
+    found, steady = seen(run), told(run, 0.5)
+    assert steady.first_token == pytest.approx(float(found.first.mean()), rel=0.1)
+    assert steady.request == pytest.approx(float(found.whole.mean()), rel=0.1)
+
+
 def test_prompts_read_before_answers_hold_these_up() -> None:
     mixed = run_of("vllm", 2048, 64, concurrency=32, output_tokens_stddev=32)
     first = replace(mixed, runtime=replace(mixed.runtime, mixes_prefill=0.0))

@@ -55,6 +55,7 @@ class _Burst:
         self.passes: Passes = pass_times(run, self.placed, self.placed / 2.0, self.placed)
         self.mixes = mixes_prompts(run) + like
         self.in_pass = np.minimum(self.passes.room(self.placed / 2.0), self.placed)
+        self.of_prompt = self.passes.of_prompt(self.in_pass)
         self.all_passes = self._passes_of(self.placed - LEAST)
         self.read = self._seconds(self.all_passes)
         self.lengths = answer_passes(run, like)
@@ -62,7 +63,8 @@ class _Burst:
     def _passes_of(self, order: Floats) -> Floats:
         """Return the passes until a prompt is read: whole ones, or parts of the last where a prompt takes several."""
         several = (np.floor(order) + 1.0) / np.minimum(self.in_pass, 1.0)
-        return np.asarray(np.where(self.in_pass >= 1.0, np.floor(order / np.maximum(self.in_pass, 1.0)) + 1.0, several))
+        before = np.floor(order / np.maximum(self.in_pass, 1.0))
+        return np.asarray(np.where(self.in_pass >= 1.0, before + self.of_prompt, several))
 
     def _seconds(self, passes: Floats) -> Floats:
         """Return the seconds of the first so many passes; those who have been read answer in them where they mix."""
@@ -93,7 +95,7 @@ class _Burst:
         others = np.where(steady.locked, 0.0, np.maximum(self.requests - users, 0.0))
         order = along((np.arange(PLACES) + 0.5) / PLACES, users) * users
         passes = self._passes_of(np.minimum(order, self.placed - LEAST))
-        own = self._seconds(np.ones_like(users) / np.minimum(self.in_pass, 1.0))
+        own = self._seconds(self.of_prompt)
         waits = order >= self.placed
         first = np.where(waits, order / largest + own, self._seconds(passes))
         # While the rest is read those that mix get a token a pass, others none.

@@ -182,13 +182,15 @@ class _Stepped:
         share, busy = np.clip(begin * prompt_seconds / size, 0.0, 1.0), -np.expm1(-running)
         # A random moment falls into a pass in proportion to its length; those that come during it are read together.
         at_work = (1.0 - share) * answering + share * (mixed + reading + longer * run.prompt_spread**2)
-        alongside = begin / size * busy * at_work
-        own = np.minimum(1.0 + alongside, most)
-        started = (passes.read(own) + self.mixes * passes.answer(np.maximum(met, 1.0))) / np.minimum(own, 1.0)
-        # Of passes that are full of those who wait the mean prompt ends half a pass after its turn.
+        # The next pass begins as soon as the first stage is free.
+        turn = busy * at_work / passes.groups
+        mixes = self.mixes * passes.answer(np.maximum(met, 1.0)) * passes.of_prompt(most)
+        alongside = begin / size * turn
+        started = passes.whole(most, 1.0 + alongside) + mixes + turn / 2.0
+        # Of passes that are full of those who wait the mean prompt takes its turn half a stage after their start.
         queued = np.minimum(waiting / most, 1.0)
-        started = started + busy * at_work / 2.0
-        started = started + queued * ((mixed + reading) / np.minimum(prompts, 1.0) / 2.0 - started)
+        full = mixed * passes.of_prompt(most) + np.maximum(reading * passes.of_prompt(most), passes.whole(most))
+        started = started + queued * (full * (1.0 - 1.0 / (2.0 * passes.groups)) - started)
         middle = time + size / 2.0
         waited = np.maximum(middle - (joined + begin / 2.0) / self.rate, 0.0)
         return _Step(
@@ -197,7 +199,7 @@ class _Stepped:
             middle=middle,
             first=waited + started,
             scatter=np.sqrt(
-                (busy * at_work) ** 2 / (2.0 * UNIFORM)
+                turn**2 / (2.0 * UNIFORM)
                 + longer**2 * (run.prompt_spread**2 + (1.0 + run.prompt_spread**2) * alongside)
             ),
             prompt_seconds=prompt_seconds,

@@ -30,9 +30,13 @@ LEAST = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Passes:
-    """Seconds of passes: for answers by sequences, and what prompts add to one by their number, from fewest to most."""
+    """Seconds of passes: for answers by sequences, and what prompts add to one by their number, from fewest to most.
+
+    Through stages there are as many passes side by side as ``groups``; sequences and prompts are those of all of them.
+    """
 
     run: ServingRun
+    groups: Floats
     answering: Floats
     reading: Floats
     slots: Floats
@@ -44,12 +48,25 @@ class Passes:
         return _between(self.answering, np.ones_like(self.slots), self.slots, sequences)
 
     def read(self, prompts: Floats) -> Floats:
-        """Return the seconds that so many prompts add to a pass, or take in one of their own."""
+        """Return the seconds that so many prompts add to passes, or take in some of their own."""
         return _between(self.reading, self.fewest, self.most, prompts)
 
     def room(self, running: Floats) -> Floats:
-        """Return how many prompts a pass has room for at most where so many sequences run."""
-        return np.minimum(room_in_pass(self.run, running), self.most)
+        """Return how many prompts passes have room for at most where so many sequences run."""
+        return np.minimum(room_in_pass(self.run, running / self.groups) * self.groups, self.most)
+
+    def whole(self, room: Floats, together: Number = 1.0) -> Floats:
+        """Return the seconds in which a prompt goes through every stage, in one pass or several one after another.
+
+        Args:
+            room: prompts for which passes have room.
+            together: prompts in the same pass.
+        """
+        return self.read(np.minimum(together * self.groups, room)) * self.of_prompt(room)
+
+    def of_prompt(self, room: Floats) -> Floats:
+        """Return the passes that a prompt takes one after another, where there is room for so many prompts."""
+        return np.maximum(self.groups / room, 1.0)
 
 
 def room_in_pass(run: ServingRun, running: Number) -> Number:
@@ -82,10 +99,10 @@ def pass_times(run: ServingRun, slots: Floats, alongside: Number, requests: Numb
         drafts = phase_time(decode_phase("draft", replace(run, batch=sequences), 1.0, 0.0)).seconds
         answering = answering + run.guessing.drafts * drafts
     mixes = mixes_prompts(run)
-    most = np.minimum(room_in_pass(run, 0.0), np.maximum(requests, FEW)) + 0.0 * slots
-    fewest = np.minimum(np.minimum(1.0, room_in_pass(run, slots)), most)
+    groups = np.minimum(run.layout.pp, np.maximum(alongside, 1.0)) + 0.0 * slots
+    most = np.minimum(room_in_pass(run, 0.0), np.maximum(requests, FEW)) * groups
+    fewest = np.minimum(np.minimum(1.0, room_in_pass(run, slots / groups)), most)
     prompts = fewest * (most / fewest) ** along(np.linspace(0.0, 1.0, PROMPTS), slots)
-    groups = np.minimum(run.layout.pp, np.maximum(alongside, 1.0))
     answers = decode_pass(run, alongside / groups, run.guessing.tokens) if any_true(mixes > 0) else None
     at_work = np.maximum(prompts, 1.0) + mixes * alongside
     reading = phase_time(reading_phase(run, prompts * run.fresh / groups, answers, at_work / groups, groups)).seconds
@@ -95,6 +112,7 @@ def pass_times(run: ServingRun, slots: Floats, alongside: Number, requests: Numb
     whole = np.broadcast_shapes(np.shape(answering), sequences.shape)
     return Passes(
         run,
+        groups,
         np.array(np.broadcast_to(answering, whole), dtype=np.float64),
         np.array(np.broadcast_to(reading, (PROMPTS, *whole[1:])), dtype=np.float64),
         slots,
