@@ -171,7 +171,7 @@ ROOMS = (
     Mutation("copies of files by their name alone", "engine/runs/guard/placeholders.py",
              "folder / _FOLDER / str(number) / Path(source).name", "folder / _FOLDER / Path(source).name",
              ("tests/runs/test_guard_placeholders.py",), "guard"),
-    Mutation("limits hold by the estimate alone", "engine/solve/search/scoring.py",
+    Mutation("limits hold by the estimate alone", "engine/solve/search/search.py",
              "with_range=True).kept_surely", "with_range=True).kept",
              (f"{SEARCH}test_limits_hold_at_the_far_end_of_the_range",), "search"),
     Mutation("a front keeps equals", "engine/solve/search/results.py", "second < before", "second <= before",

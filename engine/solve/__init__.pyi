@@ -14,11 +14,11 @@ from .file_checks import Finding as Finding
 from .file_checks import audit as audit
 from .file_checks import faults as faults
 from .file_checks import remarks as remarks
-from .hardware_settings import as_planned as as_planned
-from .hardware_settings import settings_for as settings_for
-from .hardware_settings import settings_for_plan as settings_for_plan
-from .ladder import Rung as Rung
-from .ladder import ladder as ladder
+from .hardware_advice import Rung as Rung
+from .hardware_advice import as_planned as as_planned
+from .hardware_advice import ladder as ladder
+from .hardware_advice import settings_for as settings_for
+from .hardware_advice import settings_for_plan as settings_for_plan
 from .one_line import changed_by_line as changed_by_line
 from .one_line import command_text as command_text
 from .one_line import command_words as command_words

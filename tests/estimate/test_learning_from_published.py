@@ -14,7 +14,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.estimate import own_runs_of, resolve_plan, run_like, unsure_of
 from capacity_tui.engine.machine import MeasuredRun
-from capacity_tui.engine.runs.accuracy.fits import unseen_predictions
+from capacity_tui.engine.runs.accuracy.out_of_sample import unseen_predictions
 from capacity_tui.engine.runs.accuracy.predictions import answered, figure_name, sign_of
 from capacity_tui.engine.runs.accuracy.scoring import scored_measurements
 from capacity_tui.engine.uncertainty import OwnRuns, RunFeatures

@@ -14,7 +14,7 @@ from capacity_tui.engine.machine.known_devices import generations, table
 from capacity_tui.engine.machine.machine import LinkPeer, MigInstance, unknown_accelerator
 from capacity_tui.engine.machine.topology import complete_topology
 from capacity_tui.engine.solve import settings_for
-from capacity_tui.engine.solve.hardware_settings import LINK_RULES, settings_for_row
+from capacity_tui.engine.solve.hardware_advice import LINK_RULES, settings_for_row
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from capacity_tui.engine.nodes.jobs import follow_job, list_jobs, queue_of, stop
 from capacity_tui.engine.nodes.kubernetes import Kubectl, Kubernetes
 from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.plan.line import read_line
-from capacity_tui.engine.present.frameworks.launchers import newest_checkpoint, resuming
+from capacity_tui.engine.present.frameworks.commands import newest_checkpoint, resuming
 from capacity_tui.engine.solve import answer, plan_of_line
 from capacity_tui.tui.cli import main
 from tests.nodes import fake_kubectl

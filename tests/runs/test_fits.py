@@ -10,7 +10,7 @@ from statistics import median
 import pytest
 
 from capacity_tui.engine.runs.accuracy import COMPARED_KINDS, fitted_constants, unseen_scores
-from capacity_tui.engine.runs.accuracy.fits import unseen_predictions
+from capacity_tui.engine.runs.accuracy.out_of_sample import unseen_predictions
 from capacity_tui.engine.runs.accuracy.published import DESCRIBED
 from capacity_tui.engine.runs.accuracy.scoring import scored_measurements
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.solve import answer, settings_for_plan
-from capacity_tui.engine.solve.hardware_settings import settings_for_row
+from capacity_tui.engine.solve.hardware_advice import settings_for_row
 from capacity_tui.engine.solve.modes import ModePlan, compare, fill
 from capacity_tui.engine.solve.modes.mode_plan import memory_budget
 from capacity_tui.engine.solve.modes.modes import MODES, open_fields

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from capacity_tui.engine.errors import PlanError, QueueError
 from capacity_tui.engine.nodes.jobs.job_request import time_of
-from capacity_tui.engine.nodes.jobs.pod_output import PodOutput
+from capacity_tui.engine.nodes.jobs.kubernetes_pods import PodOutput
 from capacity_tui.engine.nodes.jobs.queues import QueuedJob
 from capacity_tui.engine.nodes.kubernetes import (
     Admission,

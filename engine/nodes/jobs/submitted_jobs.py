@@ -16,7 +16,7 @@ from capacity_tui.engine.files import make_folder, state_folder, write_atomicall
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, launch_of, request_of, safe_name
 from capacity_tui.engine.nodes.jobs.kubernetes_jobs import KubernetesQueue
-from capacity_tui.engine.nodes.jobs.kubernetes_proposal import kubernetes_proposal
+from capacity_tui.engine.nodes.jobs.kubernetes_pods import kubernetes_proposal
 from capacity_tui.engine.nodes.jobs.partitions import read_prices
 from capacity_tui.engine.nodes.jobs.proposal import (
     JobProposal,

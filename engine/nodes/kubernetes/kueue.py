@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pydantic import BaseModel, Field
 
 from capacity_tui.engine.nodes.inventory import DeviceQueue
-from capacity_tui.engine.nodes.kubernetes.kubectl import Kubectl, KubectlError, Model
-from capacity_tui.engine.nodes.kubernetes.resources import amount, is_device
+from capacity_tui.engine.nodes.kubernetes.kubectl import Kubectl, KubectlError, Model, amount, is_device
 from capacity_tui.engine.record import dataclass
 
 _GROUP = "kueue.x-k8s.io"

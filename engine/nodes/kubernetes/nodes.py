@@ -13,16 +13,16 @@ from pydantic import BaseModel, Field
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.machine import match_accelerator
 from capacity_tui.engine.nodes.inventory import DEVICES, MEMORY, PARTITIONED, WHOLE, Inventory, NodeFacts
-from capacity_tui.engine.nodes.kubernetes.kubectl import Kubectl
-from capacity_tui.engine.nodes.kubernetes.kueue import device_queues
-from capacity_tui.engine.nodes.kubernetes.resources import (
+from capacity_tui.engine.nodes.kubernetes.kubectl import (
     Container,
+    Kubectl,
     amount,
     devices_in,
     is_any_device,
     names,
     slices_in,
 )
+from capacity_tui.engine.nodes.kubernetes.kueue import device_queues
 from capacity_tui.engine.nodes.launcher import NodeAnswer, Order
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bytes

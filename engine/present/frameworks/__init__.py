@@ -1,7 +1,12 @@
 """Plans as the files that training frameworks, inference engines, launchers and orchestrators read."""
 
-from capacity_tui.engine.present.frameworks.folder import adapter_tools, framework_files
 from capacity_tui.engine.present.frameworks.orchestrators import Wishes, object_name
-from capacity_tui.engine.present.frameworks.targets import TARGETS, export_files, targets_of
+from capacity_tui.engine.present.frameworks.targets import (
+    TARGETS,
+    adapter_tools,
+    export_files,
+    framework_files,
+    targets_of,
+)
 
 __all__ = ["TARGETS", "Wishes", "adapter_tools", "export_files", "framework_files", "object_name", "targets_of"]

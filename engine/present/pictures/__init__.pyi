@@ -3,11 +3,11 @@ from .charts import Picture as Picture
 from .charts import picture_lines as picture_lines
 from .charts import picture_of as picture_of
 from .charts import picture_svg as picture_svg
-from .plane_chart import Axis as Axis
-from .plane_chart import Grid as Grid
-from .plane_chart import Plane as Plane
-from .plane_chart import grid_file as grid_file
-from .plane_chart import plane_file as plane_file
+from .svg import Axis as Axis
+from .svg import Grid as Grid
+from .svg import Plane as Plane
 from .svg import alone as alone
 from .svg import as_png as as_png
+from .svg import grid_file as grid_file
+from .svg import plane_file as plane_file
 from .text_charts import limit_text as limit_text

@@ -1,12 +1,14 @@
-"""SVG by hand: elements that take colours and font from the page around them, and files of their own."""
+"""SVG by hand: elements that take colours and font from their page, and files of curves, points and coloured cells."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 
 from capacity_tui.engine.errors import MissingPartError
 from capacity_tui.engine.extras import install_command
+from capacity_tui.engine.record import dataclass
 
 WIDTH = 720
 
@@ -83,3 +85,168 @@ def as_png(chart: str) -> bytes:
         raise MissingPartError("PNG needs CairoSVG", reason, hint) from error
     png: bytes = cairosvg.svg2png(bytestring=chart.encode(), scale=2.0, background_color="white")
     return png
+
+
+_LEFT, _TOP, _ACROSS, _UP, _BELOW = 100.0, 24.0, WIDTH - 124.0, 320.0, 56.0
+"""Pixels around and inside the plane."""
+
+_WIDE_RANGE = 20.0
+"""From this ratio of its ends on an axis is logarithmic."""
+
+_TICKS = 5
+
+Place = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What an axis counts, how its values are written, and whether it is even whatever they are."""
+
+    title: str
+    written: Callable[[float], str]
+    is_even: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Curves and points over two axes.
+
+    Attributes:
+        title: what it shows.
+        curves: lines with their names.
+        points: places that stand alone, with their names.
+        best: indices of points that stand out.
+        here: a place that is marked; None for none.
+        band: lowest, expected and highest value across the whole plane; None for none.
+        uprights: places of the axis across where something changes, each with what.
+    """
+
+    title: str
+    across: Axis
+    up: Axis
+    curves: tuple[tuple[str, tuple[Place, ...]], ...] = ()
+    points: tuple[tuple[str, Place], ...] = ()
+    best: frozenset[int] = frozenset()
+    here: Place | None = None
+    band: tuple[float, float, float] | None = None
+    uprights: tuple[tuple[float, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Rows of coloured cells.
+
+    Attributes:
+        title: what it shows.
+        heads: what stands above the cells; none where they count parts.
+        rows: name of each row, and its cells: tone and text.
+        here: row and column of the cell that is marked; None for none.
+    """
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    here: tuple[int, int] | None = None
+
+
+class _Scale:
+    """Places of values between two ends of an axis, linear or logarithmic."""
+
+    def __init__(self, values: Sequence[float], *, is_even: bool) -> None:
+        low, high = min(values), max(values)
+        self._is_log = not is_even and low > 0 and high / low >= _WIDE_RANGE
+        margin = 0.0 if self._is_log else 0.04 * (high - low)
+        self._low, self._high = self._of(low - margin if low - margin > 0 or low <= 0 else low), self._of(high + margin)
+        if self._low == self._high:
+            self._low, self._high = self._low - 0.5, self._high + 0.5
+
+    def share(self, value: float) -> float:
+        """Return where a value stands, 0 at the low end and 1 at the high one."""
+        return (self._of(value) - self._low) / (self._high - self._low)
+
+    def ticks(self) -> Iterator[tuple[float, float]]:
+        """Yield values of even places, each with its place."""
+        for number in range(_TICKS):
+            share = number / (_TICKS - 1)
+            value = self._low + share * (self._high - self._low)
+            yield share, math.exp(value) if self._is_log else value
+
+    def _of(self, value: float) -> float:
+        return math.log(value) if self._is_log else value
+
+
+def plane_file(plane: Plane) -> str:
+    """Return a plane as a file; empty where there is nothing to draw."""
+    places = [place for _, curve in plane.curves for place in curve] + [place for _, place in plane.points]
+    if not places:
+        return ""
+    heights = [y for _, y in places] + list(plane.band or ())
+    across = _Scale([x for x, _ in places], is_even=plane.across.is_even)
+    up = _Scale(heights, is_even=plane.up.is_even)
+    described = "; ".join(
+        f"{name}: {plane.up.written(curve[0][1])} to {plane.up.written(curve[-1][1])}" for name, curve in plane.curves
+    )
+    return alone(svg(plane.title, described, _TOP + _UP + _BELOW, _drawn(plane, across, up))) + "\n"
+
+
+def _drawn(plane: Plane, across: _Scale, up: _Scale) -> Iterator[str]:
+    def place(x: float, y: float) -> Place:
+        return _LEFT + across.share(x) * _ACROSS, _TOP + (1.0 - up.share(y)) * _UP
+
+    yield label(plane.title, _LEFT, 15, "label", "start")
+    for share, value in up.ticks():
+        y = _TOP + (1.0 - share) * _UP
+        yield line(_LEFT, y, _LEFT + _ACROSS, y, "grid")
+        yield label(plane.up.written(value), _LEFT - 6, y + 4, "label", "end")
+    for share, value in across.ticks():
+        x = _LEFT + share * _ACROSS
+        yield line(x, _TOP, x, _TOP + _UP, "grid")
+        yield label(plane.across.written(value), x, _TOP + _UP + 16, "label", "middle")
+    yield label(plane.across.title, _LEFT + _ACROSS / 2, _TOP + _UP + 38, "label", "middle")
+    if plane.band is not None:
+        low, expected, high = (_TOP + (1.0 - up.share(value)) * _UP for value in plane.band)
+        yield element("rect", "predicted", x=_LEFT, y=high, width=_ACROSS, height=low - high, class_="band")
+        yield line(_LEFT, expected, _LEFT + _ACROSS, expected, "limit")
+    for number, (value, words) in enumerate(plane.uprights):
+        x = _LEFT + across.share(value) * _ACROSS
+        yield line(x, _TOP, x, _TOP + _UP, "limit")
+        yield label(words, x + 4, _TOP + 14 + 14 * number, "label", "start")
+    for number, (name, curve) in enumerate(plane.curves):
+        yield polyline([place(*point) for point in curve], f"s{number}")
+        if len(plane.curves) > 1:
+            yield label(name, _LEFT + _ACROSS, _TOP + 14 + 14 * number, "label", "end")
+    for number, (name, point) in enumerate(plane.points):
+        x, y = place(*point)
+        is_best = number in plane.best
+        yield element("circle", name, cx=x, cy=y, r=5.0 if is_best else 3.0, class_=fill(1 if is_best else 0))
+    if plane.here is not None:
+        x, y = place(*plane.here)
+        yield element("circle", "here", cx=x, cy=y, r=8.0, class_="here")
+
+
+_CELL, _NAMES, _LEAST_CELL = 28.0, 150.0, 10.0
+
+
+def grid_file(grid: Grid) -> str:
+    """Return a table of cells as a file."""
+    described = "; ".join(f"{name}: {', '.join(text or tone for tone, text in cells)}" for name, cells in grid.rows)
+    return alone(svg(grid.title, described, 50 + _CELL * len(grid.rows), _cells(grid))) + "\n"
+
+
+def _cells(grid: Grid) -> Iterator[str]:
+    columns = max((len(cells) for _, cells in grid.rows), default=1)
+    width = max(min((WIDTH - _NAMES - 8) / max(columns, 1), 90.0), _LEAST_CELL)
+    yield label(grid.title, 8, 15, "label", "start")
+    for number, head in enumerate(grid.heads):
+        yield label(head, _NAMES + (number + 0.5) * width, 34, "label", "middle")
+    for row, (name, cells) in enumerate(grid.rows):
+        top = 40 + row * _CELL
+        yield label(name, _NAMES - 8, top + 17, "label", "end")
+        for column, (tone, text) in enumerate(cells):
+            left = _NAMES + column * width
+            described = f"{name}: {text or tone}"
+            yield element("rect", described, x=left, y=top, width=width - 2, height=_CELL - 2, class_=tone)
+            if text:
+                yield label(text, left + width / 2 - 1, top + 17, "inside", "middle")
+            if grid.here == (row, column):
+                yield element("rect", "here", x=left, y=top, width=width - 2, height=_CELL - 2, class_="here")

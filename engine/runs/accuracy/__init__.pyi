@@ -1,9 +1,9 @@
-from .first_looks import first_looks as first_looks
-from .first_looks import first_sights as first_sights
-from .first_looks import predictive_factor as predictive_factor
-from .fits import LeftOut as LeftOut
-from .fits import fitted_constants as fitted_constants
-from .fits import unseen_scores as unseen_scores
+from .out_of_sample import LeftOut as LeftOut
+from .out_of_sample import first_looks as first_looks
+from .out_of_sample import first_sights as first_sights
+from .out_of_sample import fitted_constants as fitted_constants
+from .out_of_sample import predictive_factor as predictive_factor
+from .out_of_sample import unseen_scores as unseen_scores
 from .predictions import VerdictReport as VerdictReport
 from .predictions import accuracy_of as accuracy_of
 from .predictions import own_measurements as own_measurements

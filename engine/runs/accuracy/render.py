@@ -11,8 +11,13 @@ from textwrap import shorten
 from types import MappingProxyType
 from typing import TypeAlias
 
-from capacity_tui.engine.runs.accuracy.first_looks import first_looks, first_sights
-from capacity_tui.engine.runs.accuracy.fits import FittedConstant, LeftOut, rival_predictions
+from capacity_tui.engine.runs.accuracy.out_of_sample import (
+    FittedConstant,
+    LeftOut,
+    first_looks,
+    first_sights,
+    rival_predictions,
+)
 from capacity_tui.engine.runs.accuracy.predictions import VerdictReport, share
 from capacity_tui.engine.runs.accuracy.published import DESCRIBED, Kind
 from capacity_tui.engine.runs.accuracy.scoring import AccuracyReport, Pair, Prediction, Scores, score

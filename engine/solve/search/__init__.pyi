@@ -13,13 +13,13 @@ from .results import BlockResult as BlockResult
 from .results import Rejected as Rejected
 from .results import Row as Row
 from .results import SearchResult as SearchResult
-from .scoring import Scorer as Scorer
-from .scoring import TopK as TopK
-from .scoring import space_part as space_part
 from .search import REPORT_SECONDS as REPORT_SECONDS
 from .search import REPORT_SHARE as REPORT_SHARE
+from .search import Scorer as Scorer
+from .search import TopK as TopK
 from .search import answerable as answerable
 from .search import goal_of as goal_of
 from .search import search as search
+from .search import space_part as space_part
 from .spaces import Prepared as Prepared
 from .spaces import spaces_of as spaces_of
