@@ -1,4 +1,4 @@
-"""Names of everything that can be asked for: fields of a plan, and figures of its result.
+"""Names of everything that can be asked for: fields of a plan, figures of its result, and the parts of these.
 
 A member is its key, so that it can replace the text of the key in mappings and files. Its name is the
 key in capitals. Names of figures leave out ``computation``, ``infer`` and ``parts``, which sort results and say nothing
@@ -236,3 +236,10 @@ class Figure(StrEnum):
     OVERHEAD = "computation.parts.overhead"
     INPUT = "computation.parts.input"
     IDLE = "computation.parts.idle"
+
+
+class Parts(StrEnum):
+    """Where a result has the parts of a sum, by dotted paths in its JSON."""
+
+    MEMORY = "memory.parts"
+    COMPUTATION = "computation.parts"

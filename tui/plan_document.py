@@ -12,6 +12,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan, edited, pinned, renamed, taken, unpinned
 from capacity_tui.engine.plan.files import dump_plan
@@ -216,7 +217,7 @@ class PlanDocument:
 
     def replaced_by(self, other: Document) -> PlanDocument:
         """Return another plan with those that stand beside this one."""
-        plan = cast("PlanDocument", other).plan.model_copy(update={"scenarios": self.plan.scenarios})
+        plan = cast("PlanDocument", other).plan.model_copy(update={Key.SCENARIOS: self.plan.scenarios})
         return replace(self, plan=plan, followed={})
 
     def question(self, given: Mapping[str, str]) -> SearchQuestion:
@@ -307,4 +308,4 @@ class PlanDocument:
 
 def _alone(plan: Plan) -> Plan:
     """Return a plan without those that are pinned beside it."""
-    return plan.model_copy(update={"scenarios": {}})
+    return plan.model_copy(update={Key.SCENARIOS: {}})

@@ -106,7 +106,7 @@ def resolve_plan(
         cluster = resolve_cluster(plan.hardware, plan.pricing, catalog, machine)
     task = plan.task or ("finetune" if plan.training.method else family.task)
     hardware = plan.hardware.model_copy(update={"devices": int(cluster.devices), "per_node": int(cluster.per_node)})
-    plan = plan.model_copy(update={"task": task, "hardware": hardware})
+    plan = plan.model_copy(update={Key.TASK: task, "hardware": hardware})
     if family.kind == "classical":
         from capacity_tui.engine.estimate.classical.work import (  # noqa: PLC0415 - each kind of model loads its own
             settle_classical,
@@ -299,7 +299,7 @@ def _applies(resolved: ResolvedPlan, path: str) -> bool:
 
 
 def _value(plan: Plan, path: str) -> object:
-    return plan.task if path == "task" else plan.value(path)
+    return plan.task if path == Key.TASK else plan.value(path)
 
 
 def _is_written(resolved: ResolvedPlan, path: str) -> bool:

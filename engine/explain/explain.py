@@ -20,7 +20,7 @@ from capacity_tui.engine.estimate import (
 )
 from capacity_tui.engine.estimate.transformer import base_format
 from capacity_tui.engine.explain.terms import Sum, Term, sum_of
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import Figure, Parts
 from capacity_tui.engine.models import PluginSpec
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.record import dataclass
@@ -197,9 +197,9 @@ def _origin(key: str, resolved: ResolvedPlan, estimate: Estimate) -> Iterator[st
 def _zero(key: str, resolved: ResolvedPlan, estimate: Estimate) -> str:
     """Say in one line why a figure is zero."""
     group, _, part = key.rpartition(".")
-    if group == "memory.parts":
+    if group == Parts.MEMORY:
         return _no_memory(part, resolved, estimate.memory.peak)
-    if group == "computation.parts":
+    if group == Parts.COMPUTATION:
         return _no_time(part, resolved)
     return "nothing is kept in host memory" if key == Figure.MEMORY_HOST_BYTES else "nothing counts towards it"
 

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate import Derivation, Estimate, Input, Operator, Phase, ResolvedPlan, origin, part_label
 from capacity_tui.engine.estimate.timing import PhaseTime, operator_seconds
 from capacity_tui.engine.explain.step_charts import Sent, sent
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import Figure, Parts
 from capacity_tui.engine.models.networks import Layer, NetworkSpec
 from capacity_tui.engine.models.transformer import ParameterCounts, count_parameters
 from capacity_tui.engine.numeric import Number, mean
@@ -26,8 +26,8 @@ from capacity_tui.engine.units import (
 )
 
 OUTSIDE_ALLOCATOR = frozenset({"context", "reserve"})
-PART_BYTES = "memory.parts."
-PART_SECONDS = "computation.parts."
+PART_BYTES = f"{Parts.MEMORY}."
+PART_SECONDS = f"{Parts.COMPUTATION}."
 STEP = "step_seconds"
 OPERATOR_ORIGINS: Mapping[str, tuple[str, ...]] = {
     "rate": ("gemm_rate", "attention_rate", "narrow_rate"),

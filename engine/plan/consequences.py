@@ -67,7 +67,7 @@ def brought_by_model(before: Plan, after: Plan, catalog: Catalog) -> dict[str, o
     was = _kind(before.model.name, catalog)
     if kind == was:
         return brought
-    brought["task"] = before.task if before.task in _TASKS.get(kind, ()) else None
+    brought[Key.TASK] = before.task if before.task in _TASKS.get(kind, ()) else None
     if kind in _TASKS and was not in _TASKS and before.training == TrainingSection():
         brought["training"] = _first_training(kind)
     elif kind == "network":

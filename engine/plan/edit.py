@@ -333,7 +333,7 @@ def _word(value: object) -> str:
     return "its default" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-_PATH = "scenarios"
+_PATH = Key.SCENARIOS
 
 
 def pinned(plan: Plan, scenario: Plan, name: str = "") -> Plan:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.rows import LevelRow
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.sections import (
     DataSection,
     InferenceSection,
@@ -173,7 +174,7 @@ class Plan(Section):
 
     def plain_data(self) -> dict[str, Any]:
         """Return the plan as plain data, the form of the plan file; without its compared plans."""
-        return self.model_dump(mode="json", exclude={"scenarios"})
+        return self.model_dump(mode="json", exclude={Key.SCENARIOS.value})
 
 
 def accumulation_of(plan: Plan) -> int:

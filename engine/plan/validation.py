@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails
 
 from capacity_tui.engine.catalog import DEEPEST_NESTING, Document, nearest
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import is_classical
 from capacity_tui.engine.plan.field_table import all_fields, field_meant
 from capacity_tui.engine.plan.plan import Plan
@@ -86,7 +87,7 @@ def _words(path: Path, details: ErrorDetails) -> tuple[str, str, str]:
     info = _field(path)
     if info is None:
         return details["msg"].removeprefix("Value error, "), _shown(details["input"]), ""
-    field_path = path[2:] if path[0] == "scenarios" else path
+    field_path = path[2:] if path[0] == Key.SCENARIOS else path
     known = all_fields().get(".".join(field_path))
     return _bad_value(_allowed(info, known.knob if known else None), details)
 
@@ -309,23 +310,23 @@ def checked_plan(
         PlanError: the data are not a plan.
     """
     source = document or Document(None)
-    pinned = data.get("scenarios")
+    pinned = data.get(Key.SCENARIOS)
     scenarios = pinned.items() if isinstance(pinned, dict) else ()
     _check_specs(data, (), source)
     for scenario, section in scenarios:
         if isinstance(section, dict):
-            _check_specs(section, ("scenarios", scenario), source)
+            _check_specs(section, (Key.SCENARIOS, scenario), source)
     try:
         plan = Plan.model_validate(data)
     except ValidationError as error:
         raise plan_error(error, source, origins or {}) from None
     with_tasks = {name: _with_task(section) for name, section in plan.scenarios.items()}
-    return _with_task(plan if with_tasks == plan.scenarios else plan.model_copy(update={"scenarios": with_tasks}))
+    return _with_task(plan if with_tasks == plan.scenarios else plan.model_copy(update={Key.SCENARIOS: with_tasks}))
 
 
 def _with_task(plan: Plan) -> Plan:
     """Return a plan with the task of a classical algorithm where it has none."""
-    return plan.model_copy(update={"task": "fit"}) if plan.task is None and is_classical(plan.model.name) else plan
+    return plan.model_copy(update={Key.TASK: "fit"}) if plan.task is None and is_classical(plan.model.name) else plan
 
 
 def _check_specs(data: Mapping[str, object], above: tuple[str | int, ...], document: Document) -> None:

@@ -24,7 +24,7 @@ from capacity_tui.engine.estimate import (
     figure,
     usual_words,
 )
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import Figure, Parts
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import yaml_text
@@ -133,7 +133,7 @@ def _model(estimate: Estimate) -> dict[str, object]:
 def _memory(estimate: Estimate) -> dict[str, object]:
     memory = estimate.memory
     return _group(estimate, "memory") | {
-        "parts": dict.fromkeys(PARTS["memory.parts"], 0) | {part: _whole(size) for part, size in memory.parts.items()},
+        "parts": dict.fromkeys(PARTS[Parts.MEMORY], 0) | {part: _whole(size) for part, size in memory.parts.items()},
         "peak": memory.peak or None,
         "stages": {name: _stage(memory, name) for name in ("first", "last", "fullest")},
         "timeline": [
@@ -164,7 +164,7 @@ def _computation(estimate: Estimate) -> dict[str, object]:
     total = figure(estimate, Figure.ESTIMATED_TRAIN_TIME_SECONDS)
     value = _group(estimate, "computation") | {
         # Waiting for data is a part of plans that say how their data arrive, and of no others.
-        "parts": dict.fromkeys((part for part in PARTS["computation.parts"] if part != "input"), 0.0)
+        "parts": dict.fromkeys((part for part in PARTS[Parts.COMPUTATION] if part != "input"), 0.0)
         | dict(computation.parts),
         "steps": computation.steps,
         "estimated_train_time_human": None if total.number is None else total.text,

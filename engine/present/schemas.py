@@ -169,7 +169,7 @@ def _add_older_form(definitions: Schema) -> None:
     for (section, name), present in OLDER_KEYS.items():
         holder, _ = _place(definitions, f"{section}.{name}")
         holder[name] = {"deprecated": True, "description": f"older form; now {'.'.join(present)}"}
-    definitions[_ROOT]["properties"]["version"] = {"type": "integer", "minimum": 0, "maximum": CURRENT_VERSION}
+    definitions[_ROOT]["properties"][Key.VERSION] = {"type": "integer", "minimum": 0, "maximum": CURRENT_VERSION}
 
 
 def _parameters(catalog: Catalog) -> Schema:

@@ -20,7 +20,7 @@ from capacity_tui.engine.estimate import (
     panel_figures,
     part_label,
 )
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import Figure, Parts
 from capacity_tui.engine.machine import ORIGINS, Origin
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Assumption, Plan, all_fields
@@ -142,7 +142,7 @@ def _memory(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     for row, key in _keyed(estimate, "memory"):
         yield row
         if key == Figure.MEMORY_RESERVED_BYTES and plan.report.detailed_breakdown:
-            yield from _parts(estimate, "memory.parts", estimate.memory.parts)
+            yield from _parts(estimate, Parts.MEMORY, estimate.memory.parts)
 
 
 def _time(plan: Plan, estimate: Estimate) -> Iterator[Row]:
@@ -153,7 +153,7 @@ def _time(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     for row, key in _keyed(estimate, "time"):
         yield row
         if key == divided and plan.report.detailed_breakdown:
-            yield from _parts(estimate, "computation.parts", estimate.computation.parts)
+            yield from _parts(estimate, Parts.COMPUTATION, estimate.computation.parts)
     yield Row("limited by", limit_label(estimate.bottleneck.kind), bottleneck_text(estimate.bottleneck))
 
 

@@ -10,6 +10,7 @@ from capacity_tui.engine.catalog import Catalog, Document, Plain, load_catalog
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate import Answer, Estimate, estimate_resolved, resolve_plan
 from capacity_tui.engine.explain import memory_timeline
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import MOST_FAULTS, Plan
 from capacity_tui.engine.plan.files import PlanSource, place_in_document
@@ -95,7 +96,7 @@ def _check_scenario(name: str, plan: Plan, catalog: Catalog, machine: Callable[[
     try:
         check(plan, catalog, machine(plan))
     except CapacityError as error:
-        field = ".".join(part for part in ("scenarios", name, error.place.field) if part)
+        field = ".".join(part for part in (Key.SCENARIOS, name, error.place.field) if part)
         error.place = replace(error.place, field=field)
         raise
 
@@ -105,7 +106,7 @@ def _without(data: Plain, path: list[str], catalog: Catalog) -> Plain:
 
     What a plan cannot do without is replaced by something sound.
     """
-    if path[0] == "scenarios":
+    if path[0] == Key.SCENARIOS:
         # The others are looked at without it: what it lacks then would be told of a plan nobody wrote.
         return _removed(data, path[:2])
     if isinstance(data, dict) and path in _MODEL:

@@ -319,7 +319,7 @@ def _settings(base: Plan, plan: Plan) -> Iterator[str]:
     written = _written(plan)
     other = _written(base) ^ written
     for path, value in wanted.items():
-        if (before.get(path) != value or path in other) and path != "version":
+        if (before.get(path) != value or path in other) and path != Key.VERSION:
             is_open = path in _decisive() and path not in written and value != AUTO
             yield f"{path}={_NOTHING if value is None or is_open else setting_text(value)}"
 

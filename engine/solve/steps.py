@@ -145,7 +145,7 @@ def _steps(field: PlanField) -> Iterator[object]:
 
 
 # A step of these is another question: what kind of run it is.
-OTHER_RUNS = frozenset({"task"})
+OTHER_RUNS = frozenset({Key.TASK})
 
 # Sizes that follow from others, and what changes reports alone.
 NO_KNOBS = frozenset({"derived", "output"})

@@ -22,6 +22,7 @@ from capacity_tui.engine.estimate.data import (
     tier_of,
 )
 from capacity_tui.engine.estimate.data import Place as DataPlace
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes import content_of, taken_per_second
@@ -190,7 +191,7 @@ def storage_plan(answer: Answer, machine: Machine | None = None, catalog: Catalo
     content = content_of(answer.resolved, facts)
     if content is None:
         hint = "give a plan that trains a transformer or a network"
-        raise PlanError("nothing is read while this runs", hint=hint, place=Place(field="task"))
+        raise PlanError("nothing is read while this runs", hint=hint, place=Place(field=Key.TASK))
     supply = supply_of(answer.plan, content, answer.resolved.cluster, facts)
     computation = answer.estimate.computation
     steps = None if computation.steps is None else mean(computation.steps)

@@ -11,7 +11,7 @@ from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.timing.roofline import gemm_bytes, gemm_rate
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import Figure, Parts
 from capacity_tui.engine.models import ClassicalSpec
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
@@ -267,7 +267,7 @@ def prediction_flops(**addends: Number) -> Number:
 
 def memory_parts(**parts: Mapping[str, Number]) -> dict[str, Number]:
     """Return bytes by part from the bytes of what each part is made of."""
-    return {part: held_bytes.for_part(f"memory.parts.{part}")(**addends) for part, addends in parts.items()}
+    return {part: held_bytes.for_part(f"{Parts.MEMORY}.{part}")(**addends) for part, addends in parts.items()}
 
 
 def data_bytes(spec: ClassicalSpec, element_bytes: Number) -> Number:

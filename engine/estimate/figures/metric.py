@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from capacity_tui.engine.estimate.figures.readers import Figured, Reader
 from capacity_tui.engine.estimate.work import Part
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import Figure, Parts
 from capacity_tui.engine.record import dataclass
 
 LESS, NEITHER, MORE = -1, 0, 1
@@ -168,12 +168,12 @@ _TIME: Mapping[Part, str] = {
     "idle": "Time a device waits for slower ones. Identical devices have none.",
 }
 
-PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType({"memory.parts": (*_ROOM,), "computation.parts": (*_TIME,)})
+PARTS: Mapping[str, tuple[str, ...]] = MappingProxyType({Parts.MEMORY: (*_ROOM,), Parts.COMPUTATION: (*_TIME,)})
 """Parts that every answer names, by the key above theirs; those that a run has none of are 0."""
 
 _HELP = {
-    **{f"memory.parts.{part}": text for part, text in (_ROOM | _TABLES).items()},
-    **{f"computation.parts.{part}": text for part, text in _TIME.items()},
+    **{f"{Parts.MEMORY}.{part}": text for part, text in (_ROOM | _TABLES).items()},
+    **{f"{Parts.COMPUTATION}.{part}": text for part, text in _TIME.items()},
 }
 
 _LABELS = {

@@ -19,7 +19,7 @@ from capacity_tui.engine.estimate.figures.table import METRICS
 from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Iteration
 from capacity_tui.engine.estimate.serving.memory import SEQUENCES
 from capacity_tui.engine.estimate.serving.rates import FIRST, PER_TOKEN, limited, limits_of
-from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.keys import Figure, Key, Parts
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
@@ -114,8 +114,11 @@ def read_figure(estimate: Figured, key: str) -> Value:
     if key in METRICS:
         return METRICS[key].read(estimate)
     group, _, part = key.rpartition(".")
-    parts = {"memory.parts": estimate.memory.parts, "computation.parts": estimate.computation.parts}[group]
-    return parts.get(part, 0.0)
+    return _parts_of(estimate)[group].get(part, 0.0)
+
+
+def _parts_of(estimate: Figured) -> Mapping[str, Mapping[str, Number]]:
+    return {Parts.MEMORY: estimate.memory.parts, Parts.COMPUTATION: estimate.computation.parts}
 
 
 def panel_figures(estimate: Figured) -> tuple[str, ...]:
@@ -228,7 +231,7 @@ def _not_served(key: str, speed: InferenceSpeed) -> str:
 
 def keys(estimate: Figured) -> tuple[str, ...]:
     """Return the result keys that have a figure."""
-    parts_of_run = {"memory.parts": estimate.memory.parts, "computation.parts": estimate.computation.parts}
+    parts_of_run = _parts_of(estimate)
     parts = (
         f"{group}.{part}" for group, names in PARTS.items() for part in dict.fromkeys((*parts_of_run[group], *names))
     )

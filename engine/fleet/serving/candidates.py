@@ -154,7 +154,7 @@ def _loaded(question: ServingQuestion) -> Plan:
     plan = question.plan
     if plan.task != SERVED:
         raise PlanError(
-            "this plan serves no requests", f"task {plan.task or 'train'}", "set task: infer", Place(field="task")
+            "this plan serves no requests", f"task {plan.task or 'train'}", "set task: infer", Place(field=Key.TASK)
         )
     return with_values(plan, {**asked_values(question), Key.INFERENCE_REQUEST_RATE: LIGHT_RATE})
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from capacity_tui.engine.catalog import Document, nearest, read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
 from capacity_tui.engine.files import typed_path
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import is_classical, load_plugins
 from capacity_tui.engine.plan.consequences import DEFAULT
 from capacity_tui.engine.plan.edit import Edited, edited
@@ -104,7 +105,7 @@ def _moves(data: dict[str, object]) -> dict[KeyPath, KeyPath]:
     model = data.get("model")
     if isinstance(model, dict) and (is_classical(model.get("name")) or _is_plugin(model)):
         return dict(OLDER_KEYS)
-    return {**OLDER_KEYS, **(_INFERENCE_MOVES if data.get("task") == "infer" else _TRAINING_MOVES)}
+    return {**OLDER_KEYS, **(_INFERENCE_MOVES if data.get(Key.TASK) == "infer" else _TRAINING_MOVES)}
 
 
 def names_model(data: object) -> bool:
@@ -195,7 +196,7 @@ def plan_from_document(document: Document, folder: Path | None = None) -> Plan:
     if folder is None:
         return plan
     scenarios = {name: _with_local_config(scenario, folder) for name, scenario in plan.scenarios.items()}
-    return _with_local_config(plan.model_copy(update={"scenarios": scenarios}) if scenarios else plan, folder)
+    return _with_local_config(plan.model_copy(update={Key.SCENARIOS: scenarios}) if scenarios else plan, folder)
 
 
 def _with_local_config(plan: Plan, folder: Path) -> Plan:
@@ -264,7 +265,7 @@ def _model_and_task(plan: Plan, entries: Mapping[FieldPath, object]) -> dict[str
     """Return what decides where values of the older form belong."""
     model = {**dict(plan.model), **{path[1]: value for path, value in entries.items() if path[:-1] == ("model",)}}
     spec = {path[2]: value for path, value in entries.items() if path[:-1] == ("model", "spec")}
-    return {"task": entries.get(("task",), plan.task), "model": {**model, "spec": {**plan.model.spec, **spec}}}
+    return {Key.TASK: entries.get((Key.TASK,), plan.task), "model": {**model, "spec": {**plan.model.spec, **spec}}}
 
 
 def place_in_document(document: Document, field: str | None) -> Place:
@@ -283,28 +284,28 @@ def _plan_from_document(document: Document) -> Plan:
     if len(document.lines) > MOST_VALUES:
         detail = f"{format_number(len(document.lines))} keys and entries"
         raise PlanError("too large for a plan", detail, f"allowed: {format_number(MOST_VALUES)}", Place(document.file))
-    _check_version(data.get("version", CURRENT_VERSION), document)
+    _check_version(data.get(Key.VERSION, CURRENT_VERSION), document)
     converted = _present_form(data, document, ())
-    scenarios = converted.data.get("scenarios")
+    scenarios = converted.data.get(Key.SCENARIOS)
     if not isinstance(scenarios, dict):
         return checked_plan(converted.data, document, converted.origins)
     present: dict[str, object] = {}
     origins = dict(converted.origins)
     for name, scenario in scenarios.items():
-        above = ("scenarios", str(name))
+        above = (Key.SCENARIOS, str(name))
         present[str(name)] = scenario
         if isinstance(scenario, dict):
-            _check_version(scenario.get("version", CURRENT_VERSION), document, *above)
+            _check_version(scenario.get(Key.VERSION, CURRENT_VERSION), document, *above)
             inner = _present_form(scenario, document, above)
             origins |= {(*above, *path): (*above, *origin) for path, origin in inner.origins.items()}
             present[str(name)] = inner.data
-    return checked_plan({**converted.data, "scenarios": present}, document, origins)
+    return checked_plan({**converted.data, Key.SCENARIOS: present}, document, origins)
 
 
 def _present_form(data: Mapping[str, object], document: Document, above: FieldPath) -> Converted:
     """Return a plan's data, or those of a compared plan, in the present form."""
     try:
-        return from_planner_form({**data, "version": CURRENT_VERSION})
+        return from_planner_form({**data, Key.VERSION: CURRENT_VERSION})
     except PlanError as error:
         field = error.place.field or ""
         place = place_of(document, *above, *field.split("."))
@@ -313,7 +314,7 @@ def _present_form(data: Mapping[str, object], document: Document, above: FieldPa
 
 def _check_version(version: object, document: Document, *above: str) -> None:
     """Accept every version there has been: the older form is read whatever number it carries."""
-    place = place_of(document, *above, "version")
+    place = place_of(document, *above, Key.VERSION)
     if isinstance(version, bool) or not isinstance(version, int) or version < 0:
         raise PlanError("not allowed", repr(version)[:40], f"allowed: {CURRENT_VERSION}", place)
     if version > CURRENT_VERSION:

@@ -28,6 +28,7 @@ from capacity_tui.engine.files import (
     storage_error,
     write_atomically,
 )
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.files.loading import load_plan
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.printable import printable, printable_lines
@@ -235,15 +236,15 @@ def dump_plan(plan: Plan, comment: str = "") -> str:
         comment: further lines for the comment at the top.
     """
     heading = [f"Plan for capacity-tui, written by version {_version()}.", *comment.splitlines()]
-    data = {"version": plan.version, **_written(plan)}
+    data = {Key.VERSION: plan.version, **_written(plan)}
     if plan.scenarios:
-        data["scenarios"] = {name: _written(scenario) for name, scenario in plan.scenarios.items()}
+        data[Key.SCENARIOS] = {name: _written(scenario) for name, scenario in plan.scenarios.items()}
     return "".join(f"# {printable(line)}\n" for line in heading) + yaml_text(data)
 
 
 def _written(plan: Plan) -> dict[str, Any]:
     """Return what is written of a plan, without its compared plans."""
-    excluded = {"scenarios"}
+    excluded = {Key.SCENARIOS.value}
     data = plan.model_dump(mode="json", exclude_defaults=True, exclude=excluded)
     document = plan.model_dump(mode="json", exclude_none=True, exclude_unset=_is_open(plan), exclude=excluded)
     for section in ("hardware", *_READ[plan.task or _DEFAULT_TASK]):

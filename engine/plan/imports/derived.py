@@ -328,5 +328,5 @@ def plan_values(settings: Settings) -> Iterator[tuple[str, ImportedSetting]]:
     """Yield the settings that are fields of a plan."""
     for name, setting in settings.chosen.items():
         section, dot, _ = name.partition(".")
-        if name == "task" or (dot and section in _SECTIONS):
+        if name == Key.TASK or (dot and section in _SECTIONS):
             yield name, setting

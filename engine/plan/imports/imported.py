@@ -213,8 +213,8 @@ def _model_file(name: str, given: ImportedSetting) -> Path | None:
 
 def _task(settings: Settings) -> Iterator[str]:
     """Settle the task: adapters are fine-tuned; yields nothing, since that is no assumption."""
-    if "task" not in settings.chosen and settings.value(Key.TRAINING_METHOD) not in (None, FULL):
-        settings.derive("task", FINETUNE, settings.chosen[Key.TRAINING_METHOD].words)
+    if Key.TASK not in settings.chosen and settings.value(Key.TRAINING_METHOD) not in (None, FULL):
+        settings.derive(Key.TASK, FINETUNE, settings.chosen[Key.TRAINING_METHOD].words)
     yield from ()
 
 

@@ -72,7 +72,7 @@ def read_kept(text: str, name: str) -> Iterator[ImportedSetting]:
 def _values(plan: Plan) -> Iterator[tuple[str, object]]:
     """Yield what a plan says beyond defaults, by path."""
     if plan.task is not None:
-        yield "task", plan.task
+        yield Key.TASK, plan.task
     for section in ("model", "hardware", *(_SERVED if plan.task == "infer" else _TRAINED)):
         yield from _changed_values(getattr(plan, section), section)
 

@@ -297,7 +297,7 @@ def generations(value: Plain) -> object:
 
 def generated(value: Plain) -> object:
     """Return that nothing is trained: an option that only programs have that generate."""
-    return None if value is None else {"task": "infer"}
+    return None if value is None else {Key.TASK: "infer"}
 
 
 def duration(value: Plain) -> object:

@@ -66,7 +66,7 @@ class _Options:
             trains = any(owner.named(key) in owner.trained_by for key in data) or bool(self._reading.named)
             if owner.trained_by and not trains:
                 source = ImportedSetting("", None, Place(self._document.file), _NOT_TRAINED, owner.id)
-                self._add({"task": _SERVED}, source)
+                self._add({Key.TASK: _SERVED}, source)
 
     def _option(self, written: str, value: Plain, owner: Tool, path: KeyPath) -> set[str]:
         """Read one option; return the names of what was given."""

@@ -41,7 +41,7 @@ def recipe(value: Plain) -> object:
     number = re.search(r"_(fp8|mxfp8|nvfp4)", match[3] or "")
     read: dict[str, object] = {"model": match[1]}
     if method is not None:
-        read |= {Key.TRAINING_METHOD: method, "task": "finetune"}
+        read |= {Key.TRAINING_METHOD: method, Key.TASK: "finetune"}
     if number is not None:
         read[Key.TRAINING_PRECISION] = "fp4" if number[1] == "nvfp4" else "fp8"
     return read

@@ -55,7 +55,7 @@ def experts(settings: Settings) -> None:
 
 def requests(settings: Settings) -> None:
     """Take requests as long, and as many at once, as the engine lets through."""
-    if settings.value("task") != "infer":
+    if settings.value(Key.TASK) != "infer":
         return
     running = settings.count("running")
     together = settings.count("longest_together")

@@ -144,7 +144,7 @@ def _read_text(text: str, name: str) -> list[Reading]:
         readings = _readings(alone)
     elif not is_python(text) and (manifest := manifest_of(text, name)) is not None:
         readings = _read_commands(manifest.script, name)
-        serves = any(reading.tool.sets.get("task") == "infer" for reading in readings)
+        serves = any(reading.tool.sets.get(Key.TASK) == "infer" for reading in readings)
         readings[0].settings += manifest.settings(serves=serves)
     else:
         readings = _read_calls(text, name) if is_python(text) else _readings(read_text_of_tool(text, name))
@@ -201,7 +201,7 @@ def _read_commands(text: str, name: str) -> list[Reading]:
         _started(reading, command.started)
         serves = command.serves(owner)
         if serves:
-            reading.settings.append(ImportedSetting("task", "infer", Place(name), command.program, owner.id))
+            reading.settings.append(ImportedSetting(Key.TASK, "infer", Place(name), command.program, owner.id))
         _join(runs, _Run(reading, command.program, serves, tuple(launcher)))
         launcher = []
     if not runs and (owner := tool_of((kept := options_kept(script, name)).document.data)) is not None:

@@ -30,7 +30,7 @@ def line_of_flags(flags: PlanFlags, task: str | None = None, catalog: Catalog | 
     facts = catalog or load_catalog()
     meanings = dict(_named(flags, facts))
     values = {path: value for meaning in meanings.values() for path, value in meaning.values.items()}
-    done = values.get("task", task)
+    done = values.get(Key.TASK, task)
     if done is None:
         name = values.get(MODEL)
         done = FIT if name is not None and presumed_family(str(name), facts).task == FIT else TRAIN
@@ -59,9 +59,9 @@ def _named(flags: PlanFlags, catalog: Catalog) -> Iterator[tuple[str, Meaning]]:
 def _task(name: str) -> Meaning:
     words, key = vocabulary(), key_of(name)
     if key in words.methods:
-        return Meaning(name, {"task": FINETUNE, Key.TRAINING_METHOD: words.methods[key]})
+        return Meaning(name, {Key.TASK: FINETUNE, Key.TRAINING_METHOD: words.methods[key]})
     if key in words.tasks:
-        return Meaning(name, {"task": words.tasks[key]})
+        return Meaning(name, {Key.TASK: words.tasks[key]})
     known = ("train", *dict.fromkeys(words.methods.values()), "infer", "fit")
     near = nearest(name, known, 1)
     hint = f"did you mean {near[0]}? " if near else ""

@@ -19,7 +19,7 @@ from capacity_tui.engine.plan.line.setting_words import (
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 
-TASK, METHOD = "task", Key.TRAINING_METHOD
+TASK, METHOD = Key.TASK, Key.TRAINING_METHOD
 
 _SHOWN_TASKS = {TRAIN: "train", FINETUNE: "fine-tune", INFER: "serve", FIT: "fit"}
 

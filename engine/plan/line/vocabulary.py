@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from capacity_tui.engine.catalog import key_of, parse_shipped
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.fields import SECTIONS
 from capacity_tui.engine.plan.line.words import FINETUNE, TRAIN
@@ -284,7 +285,7 @@ def _fields(other_names: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
     """Return the fields that a word may name, by label and by key; those that catalogues are for go by their rows."""
     paths: dict[str, tuple[str, ...]] = {}
     for path, entry in all_fields().items():
-        if entry.knob.catalogue not in ("", "interconnect") or entry.knob.role in UNSAID or path == "task":
+        if entry.knob.catalogue not in ("", "interconnect") or entry.knob.role in UNSAID or path == Key.TASK:
             continue
         for name in dict.fromkeys(map(key_of, (entry.knob.label, path.rpartition(".")[2], path))):
             paths[name] = (*paths.get(name, ()), path)

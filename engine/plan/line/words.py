@@ -161,7 +161,7 @@ class OneLine:
         )
         return OneLine(
             f"{self.text} {other.text}".rstrip(),
-            str(other.values.get("task", self.task)),
+            str(other.values.get(Key.TASK, self.task)),
             (*words, *other.words),
             self.assumed,
             {**left, **other.values},

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from capacity_tui.engine.errors import Place
 from capacity_tui.engine.estimate import figure
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import all_fields
 from capacity_tui.engine.plan.imports import ImportedSetting
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
@@ -78,7 +78,7 @@ def audit_as_dict(audit: Audit) -> dict[str, object]:
 def _setting_rows(audit: Audit) -> list[tuple[str, str, str]]:
     """Return the settings of the plan as understood: what, its value, and where it comes from."""
     fields = all_fields()
-    order = {path: index for index, path in enumerate(("task", *fields))}
+    order = {path: index for index, path in enumerate((Key.TASK, *fields))}
     rows = []
     for path, setting in sorted(audit.imported.settings.items(), key=lambda entry: order.get(entry[0], 0)):
         known = fields.get(path)

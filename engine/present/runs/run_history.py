@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from capacity_tui.engine.estimate import ITERATIONS, METRICS, read_figure, usual_words
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import all_fields, leaves
 from capacity_tui.engine.present.parts import difference_text
@@ -69,7 +69,7 @@ def heading(run: RunRecord) -> Iterator[tuple[str, str]]:
     yield "kind", run.kind
     yield "started", run.started
     if run.plan is not None:
-        yield "task", str(run.plan.get("task") or "")
+        yield Key.TASK, str(run.plan.get(Key.TASK) or "")
         yield "model", run.model
     for name, value in (*run.machine.items(), *run.details.items()):
         if not isinstance(value, Mapping) and value not in ("", None):
@@ -155,7 +155,7 @@ def hardware_of(run: RunRecord) -> str:
 
 def _label(run: RunRecord, key: str) -> str:
     """Return what a figure is called in the words of a run, as far as the entry knows them."""
-    task = str((run.plan or {}).get("task") or "")
+    task = str((run.plan or {}).get(Key.TASK) or "")
     if key not in METRICS:
         return key.replace("_", " ")
     return usual_words(METRICS[key].label, iteration=ITERATIONS.get(task, "step"), counted="units", unit="unit")

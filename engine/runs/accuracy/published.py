@@ -283,7 +283,7 @@ def _measurement(kind: Kind, row: Row, figure: _Figure, source: Row) -> Measurem
 
 def _plan(row: Row) -> dict[str, object]:
     """Return the plan-file data written in the dotted columns."""
-    plan: dict[str, object] = {"task": row.get("task") or "train"}
+    plan: dict[str, object] = {Key.TASK: row.get("task") or "train"}
     for column, text in row.items():
         if not text or not column.startswith(_PLAN_SECTIONS):
             continue
@@ -332,7 +332,7 @@ _LENGTHS = ((1024, "<= 1k"), (2048, "2k"), (4096, "4k"), (8192, "8k"), (32768, "
 
 
 def _tags(row: Row, plan: Mapping[str, object], source_key: str) -> dict[str, str]:
-    inference = plan["task"] == "infer"
+    inference = plan[Key.TASK] == "infer"
     length = row.get(Key.INFERENCE_PROMPT_TOKENS) if inference else row.get(Key.TRAINING_SEQ_LEN)
     watts, side = row.get("hardware.spec.tdp_w"), row.get("model.spec.image_size")
     mixture = int(row["parameters"]) > _MIXTURE_RATIO * int(row["active_parameters"])

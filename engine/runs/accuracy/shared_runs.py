@@ -151,7 +151,7 @@ def _row(run: RunRecord) -> dict[str, object]:
         "date": run.started[:_DAY],
         "step_time_s": step or "",
         "attention_width": 0,
-        "task": run.plan["task"] if run.plan.get("task") in _TASKS else "train",
+        Key.TASK: run.plan[Key.TASK] if run.plan.get(Key.TASK) in _TASKS else "train",
         **{key: round(value) for key, value in sizes.items()},
         **dict(_fields(run.plan, run.device)),
     }
@@ -164,7 +164,7 @@ def _row(run: RunRecord) -> dict[str, object]:
 
 def _fields(plan: Mapping[str, object], device: str) -> Iterator[tuple[str, object]]:
     """Yield the fields of a plan that the run depends on, as cells by their columns."""
-    sections = (*_SECTIONS, "inference" if plan.get("task") == "infer" else "training")
+    sections = (*_SECTIONS, "inference" if plan.get(Key.TASK) == "infer" else "training")
     for path, value in leaves({section: plan.get(section) or {} for section in sections}):
         if value in (None, "", [], (), {}):
             continue
