@@ -13,49 +13,9 @@ import yaml
 
 from capacity_tui.engine.plan.files import load_plan, plan_from_text
 from capacity_tui.engine.plan.files.saved import save_plan
-from capacity_tui.tui.cli import main
+from tests.cli.outcome import PLAN
 
-PLAN = """\
-model: {name: gpt2-small}
-training: {seq_len: 1024, micro_batch: 8, steps: 1000}
-hardware:
-  name: rtx-3060-12gb
-"""
-
-
-class Outcome:
-    """What a command did."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code = code
-        self.out = out
-        self.err = err
-
-    @property
-    def refusal(self) -> str:
-        """The one line that says what is wrong."""
-        assert self.code in (2, 3)
-        assert self.err.count("\n") == 1
-        assert "Traceback" not in self.err
-        return self.err.rstrip("\n")
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    (tmp_path / "plan.yaml").write_text(PLAN)
-    return tmp_path
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]):
-    def command(*arguments: str) -> Outcome:
-        code = main(arguments)
-        captured = capsys.readouterr()
-        return Outcome(code, captured.out, captured.err)
-
-    return command
+pytestmark = pytest.mark.usefixtures("place")
 
 
 @pytest.mark.parametrize(
@@ -231,48 +191,6 @@ def test_plans_answer_by_name(run, monkeypatch: pytest.MonkeyPatch, place: Path)
     assert "check the path" in run("plan", "a" * 5000).refusal
 
 
-def test_validate_names_every_fault_in_reading_order(run, place: Path) -> None:
-    (place / "bad.yaml").write_text("""\
-task: train
-model: {name: llama-3.1-80b}
-training:
-  micro_batch: 0
-  optimzer: adamw
-  optimizer: adamm
-  precision: fp61
-hardware: {name: h1000, devices: 8, interconnect: ib-xyz}
-parallelism: {tp: 3}
-scalability: {device_counts: [0, 2]}
-""")
-    outcome = run("validate", "bad.yaml")
-    lines = outcome.err.splitlines()
-    places = [line.removeprefix("capacity-tui: bad.yaml:").split(": ")[:2] for line in lines]
-    assert places == [
-        ["2", "model.name"],
-        ["4", "training.micro_batch"],
-        ["5", "training.optimzer"],
-        ["6", "training.optimizer"],
-        ["7", "training.precision"],
-        ["8", "hardware.name"],
-        ["8", "hardware.interconnect"],
-        ["9", "parallelism"],
-        ["10", "scalability.device_counts"],
-    ]
-    assert (outcome.code, outcome.out) == (2, "")
-    assert "nearest known: llama-3.1-8b" in lines[0]
-    assert "did you mean adamw?" in lines[3]
-
-
-def test_plan_tells_of_further_faults(run, place: Path) -> None:
-    (place / "bad.yaml").write_text(PLAN.replace("seq_len: 1024", "seq_len: 0").replace("gpt2-small", "gpt2-smal"))
-    assert run("plan", "bad.yaml").refusal.endswith("; and 1 more: capacity-tui validate bad.yaml")
-
-
-def test_a_model_that_is_open_is_valid(run, place: Path) -> None:
-    (place / "auto.yaml").write_text(PLAN.replace("gpt2-small", "auto"))
-    assert run("validate", "auto.yaml").code == 0
-
-
 def test_output_file_decides_the_format(run, place: Path) -> None:
     outcome = run("plan", "plan.yaml", "-o", "out.json")
     assert (outcome.out, outcome.err) == ("", "wrote out.json\n")
@@ -281,76 +199,6 @@ def test_output_file_decides_the_format(run, place: Path) -> None:
     assert (place / "out.md").read_text().startswith("# gpt2-small")
     run("plan", "plan.yaml", "-o", "out.txt", "--format", "yaml")
     assert yaml.safe_load((place / "out.txt").read_text())["fits"] is True
-
-
-@pytest.mark.parametrize(
-    ("change", "line", "says"),
-    [
-        (("name: rtx-3060-12gb", "name: rtx-3061-12gb"), 4, "hardware.name: no hardware"),
-        (("gpt2-small", "gpt2-smal"), 1, "model.name: no model"),
-        (("steps: 1000", "steps: 0"), 2, "training.steps: not allowed: 0"),
-        (("steps: 1000", "stpes: 10"), 2, "did you mean training.steps?"),
-    ],
-)
-def test_validate_says_where(run, place: Path, change: tuple[str, str], line: int, says: str) -> None:
-    (place / "plan.yaml").write_text(PLAN.replace(*change))
-    refusal = run("validate", "plan.yaml").refusal
-    assert refusal.startswith(f"capacity-tui: plan.yaml:{line}: ")
-    assert says in refusal
-
-
-def test_validate_says_yes(run) -> None:
-    assert run("validate", "plan.yaml").out == "plan.yaml: valid\n"
-
-
-def test_plan_with_open_fields_is_valid(run, place: Path) -> None:
-    (place / "open.yaml").write_text(PLAN.replace("micro_batch: 8", "micro_batch: auto"))
-    assert run("validate", "open.yaml").code == 0
-    result = json.loads(run("plan", "open.yaml", "--format", "json").out)
-    micro_batch = result["plan"]["training"]["micro_batch"]
-    assert isinstance(micro_batch, int)
-    why = result["basis"]["chosen"]["training.micro_batch"]
-    assert why
-    for form in ("table", "markdown", "html"):
-        text = run("plan", "open.yaml", "--format", form).out.replace("\\_", "_")
-        assert f"training.micro_batch={micro_batch}: {why}"[:40] in text, form
-
-
-def test_examples(run, place: Path) -> None:
-    titles = json.loads(run("examples", "--format", "json").out)
-    assert len(titles) >= 10
-    assert plan_from_text(run("examples", "--show", "transformer").out, "transformer").model.name
-    outcome = run("examples", "--write", "examples")
-    assert outcome.code == 0
-    assert sorted(path.stem for path in (place / "examples").iterdir()) == sorted(titles)
-
-
-def test_written_examples_are_not_overwritten(run, place: Path) -> None:
-    run("examples", "--write", "examples")
-    mine = place / "examples" / "transformer.yaml"
-    mine.write_text("mine")
-    assert "kept examples/transformer.yaml" in run("examples", "--write", "examples").err
-    assert mine.read_text() == "mine"
-    run("examples", "--write", "examples", "--force")
-    assert mine.read_text() != "mine"
-
-
-@pytest.mark.parametrize("command", ["models", "hardware", "instances"])
-def test_catalogues(run, command: str) -> None:
-    rows = json.loads(run(command, "--format", "json").out)
-    first = rows[0]["id"]
-    assert json.loads(run(command, "--details", first, "--format", "json").out) == rows[0]
-    assert first in run(command, "--list").out
-    assert first in run(command, "--details", first).out
-    nothing = run(command, "--filter", "no such thing")
-    assert nothing.code == 0
-    assert "nothing matches" in nothing.err
-
-
-def test_catalogue_filter_wants_every_word(run) -> None:
-    ids = [row["id"] for row in json.loads(run("hardware", "--filter", "h100 sxm", "--format", "json").out)]
-    assert ids == [row["id"] for row in json.loads(run("hardware", "h100", "sxm", "--format", "json").out)]
-    assert ids == ["h100-sxm-80gb"]
 
 
 def test_three_configurations_as_plan_files(run, place: Path) -> None:
@@ -403,50 +251,3 @@ def test_configurations_say_what_each_mode_chose(run) -> None:
     assert {"model", "sequence", "micro / global batch", "checkpointing"} <= rows.keys()
     assert "1024 tok" in rows["sequence"]
     assert "4096 tok" in rows["sequence"]
-
-
-@pytest.mark.parametrize("command", ["instances", "hardware", "models"])
-@pytest.mark.parametrize("width", [100, 80, 60])
-def test_lists_lose_whole_columns_where_room_is_short(run, monkeypatch, command: str, width: int) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    lines = run(command, "--filter", "llama" if command == "models" else "b").out.splitlines()
-    assert max(map(len, lines)) <= width
-    heads, rows = lines[0], [line for line in lines[2:] if line and not line.startswith("no room for")]
-    assert heads.split()[0] == "id"
-    assert all(not row.startswith(" ") for row in rows), "a cell was folded"
-    kept = {"instances": ("memory", "on demand/h"), "hardware": ("memory", "16-bit peak"), "models": ("parameters",)}
-    assert all(head in heads for head in kept[command])
-    if width == 60:
-        assert any(line.startswith("no room for: ") for line in lines)
-
-
-def test_a_fraction_of_a_device_is_listed_with_its_own_memory(run) -> None:
-    line = next(line for line in run("instances", "--filter", "g6f.large").out.splitlines() if "g6f-large" in line)
-    assert line.split()[1:3] == ["3", "GB"]
-
-
-def test_instances_are_picked_by_provider_devices_price_and_region() -> None:
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.tui.engine_view import choices
-
-    offers = {choice.id: choice for choice in choices("accelerator", load_catalog(), None)}
-    offer = offers["aws-p5-48xlarge"]
-    told = "us-east-1 · 8 x h100-sxm-80gb · AWS p5.48xlarge · price over 90 days old"
-    assert (offer.detail, offer.price) == (told, "$55.04/h")
-
-
-def test_an_unknown_peak_is_not_zero(run) -> None:
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.tui.engine_view import choices
-
-    details = {choice.id: choice.detail for choice in choices("accelerator", load_catalog(), None)}
-    assert details["mi308x"].endswith("n/a")
-    assert not any(" 0 TFLOP/s" in detail for detail in details.values())
-    assert "n/a" in run("hardware", "--filter", "mi308x").out
-
-
-def test_power_without_a_limit_is_not_silent(run) -> None:
-    known = run("plan", "--model", "mlp", "--gpu", "M2_Ultra", "--set", "hardware.spec.tdp_w=100")
-    unknown = run("plan", "--model", "mlp", "--gpu", "M2_Ultra")
-    assert "power limit not known" in unknown.out
-    assert "power limit not known" not in known.out
