@@ -10,7 +10,8 @@ from capacity_tui.tui.shown.results import TableColumn
 from capacity_tui.tui.shown.runs import Band, RunDevice, RunEvent, RunGraph, RunRow, Standing, WatchedRun
 
 if TYPE_CHECKING:
-    from fake_engine import FakeDocument, FakeEngine
+    from fake_document import FakeDocument
+    from fake_engine import FakeEngine
 
 COLUMNS = (
     TableColumn("started (UTC)", rank=2, is_number=False),

@@ -13,7 +13,7 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.results import Cell, ExcludedPlans, Field, Kind, ResultRow, Results, TableColumn
 
 if TYPE_CHECKING:
-    from fake_engine import FakeDocument
+    from fake_document import FakeDocument
 
 GOALS = ("cheapest", "fastest")
 FIELDS = (

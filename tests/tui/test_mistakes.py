@@ -6,7 +6,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from fake_engine import FakeDocument, FakeEngine
+from fake_document import FakeDocument
+from fake_engine import FakeEngine
 from flow import once, plan_screen, press, row, settle, shown, until
 
 from capacity_tui.engine.errors import PlanError
@@ -38,7 +39,7 @@ def app(engine: FakeEngine) -> CapacityApp:
         ("capacity_tui.tui.views.dialogs.picker.Picker.dismiss", ("o", "enter")),
         ("capacity_tui.tui.views.dialogs.text_dialog.TextDialog.action_copy", ("?", "y")),
         ("capacity_tui.tui.themes.load", ("t",)),
-        ("fake_engine.FakeDocument.explain", ("3", "j")),
+        ("fake_document.FakeDocument.explain", ("3", "j")),
         ("fake_engine.FakeEngine.catalogue", ("o", "escape")),
         ("fake_engine.FakeEngine.machine_report", ("m", "escape")),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fake_engine import FakeDocument
+from fake_document import FakeDocument
 from hypothesis import given
 from hypothesis import strategies as st
 

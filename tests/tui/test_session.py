@@ -6,7 +6,8 @@ import asyncio
 import threading
 from collections.abc import Callable
 
-from fake_engine import FakeDocument, FakeEngine
+from fake_document import FakeDocument
+from fake_engine import FakeEngine
 from flow import press, settle, shown
 from textual.app import ComposeResult
 from textual.screen import Screen

@@ -92,7 +92,7 @@ async def test_closing_the_list_ends_the_trying(
         gate.wait(5)
         return Tried(Verdict.FITS)
 
-    monkeypatch.setattr("fake_engine.FakeDocument.tried", slow)
+    monkeypatch.setattr("fake_document.FakeDocument.tried", slow)
     app = make_app()
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
