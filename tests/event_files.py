@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import struct
 
-from capacity_tui.engine.runs.logs.log_files import masked_checksum
+from capacity_tui.engine.runs.logs.record_checksums import masked_checksum
+
+
+def head(length: int) -> bytes:
+    """Return the length of a record with its checksum."""
+    written = struct.pack("<Q", length)
+    return written + struct.pack("<I", masked_checksum(written))
 
 
 def record(content: bytes) -> bytes:
     """Return content with its length and both checksums."""
-    length = struct.pack("<Q", len(content))
-    checksums = [struct.pack("<I", masked_checksum(part)) for part in (length, content)]
-    return length + checksums[0] + content + checksums[1]
+    return head(len(content)) + content + struct.pack("<I", masked_checksum(content))
 
 
 def field(number: int, content: bytes) -> bytes:

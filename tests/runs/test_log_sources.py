@@ -11,13 +11,15 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from event_files import event, record
+from event_files import event, head, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.runs.logs import LineReader, LineSplitter, RunCurve, open_log
-from capacity_tui.engine.runs.logs.log_files import EventReader, FollowedFile, masked_checksum
+from capacity_tui.engine.runs.logs.event_file import EventReader
+from capacity_tui.engine.runs.logs.log_files import FollowedFile
+from capacity_tui.engine.runs.logs.record_checksums import masked_checksum
 from capacity_tui.engine.runs.logs.sources import PipedLog, read_metrics
 
 LINE = "iter {}: loss {}, time 250.00ms, mfu 3%\n"
@@ -94,14 +96,44 @@ def test_a_pipe_that_never_runs_dry_is_read_for_a_bounded_time_and_loses_nothing
     os.close(ends[0])
 
 
-def test_damage_of_an_event_file_is_passed_over_at_once():
-    noise = random.Random(0).randbytes(4 << 20)
-    began = time.process_time()
+DAMAGED = {
+    "noise": random.Random(0).randbytes(1 << 20),
+    "zeros": bytes(1 << 20),
+    "what may be a length anywhere": (b"\1" + bytes(7)) * (1 << 17),
+    "heads alone": head(9) * (1 << 16),
+    "short records": (head(9) + bytes(13)) * (1 << 15),
+    "a long record": head(1 << 16) + bytes(1 << 16) + b"none",
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damage_of_an_event_file_is_passed_over_faster_than_numbers_are_read(name):
+    def seconds(data: bytes) -> float:
+        began = time.process_time()
+        assert EventReader().read(data) is not None
+        return time.process_time() - began
+
+    part = event(7, "loss", 2.5)
+    damaged = DAMAGED[name] * ((4 << 20) // len(DAMAGED[name]))
+    sound = part * (len(damaged) // len(part))
+    seconds(damaged[: 1 << 18])
+    assert min(seconds(damaged) for _ in range(3)) < min(seconds(sound) for _ in range(3))
     reader = EventReader()
-    assert reader.read(noise + bytes(4 << 20)) == []
-    assert time.process_time() - began < 5
-    (scalar,) = reader.read(event(7, "loss", 2.5))
-    assert (scalar.tag, scalar.value, scalar.step) == ("loss", 2.5, 7)
+    assert reader.read(damaged) == []
+    assert reader.damaged
+    scalars = reader.read(bytes(1 << 17) + part)
+    assert [(scalar.tag, scalar.value, scalar.step) for scalar in scalars] == [("loss", 2.5, 7)]
+
+
+@given(st.binary(max_size=300))
+def test_checksums_are_those_of_the_polynomial(content):
+    checksum = 0xFFFFFFFF
+    for byte in content:
+        checksum ^= byte
+        for _ in range(8):
+            checksum = checksum >> 1 ^ (0x82F63B78 if checksum & 1 else 0)
+    checksum ^= 0xFFFFFFFF
+    assert masked_checksum(content) == ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def test_rotation_and_truncation_lose_no_line(tmp_path, reader):

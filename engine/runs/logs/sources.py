@@ -16,8 +16,9 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.runs.logs.event_file import EventReader
 from capacity_tui.engine.runs.logs.line_reader import LineReader, LogEntry, flattened
-from capacity_tui.engine.runs.logs.log_files import EventReader, FollowedFile, LineSplitter, whole_file
+from capacity_tui.engine.runs.logs.log_files import FollowedFile, LineSplitter, whole_file
 
 STANDARD_INPUT = "-"
 
