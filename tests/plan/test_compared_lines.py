@@ -18,6 +18,9 @@ COMPARED = {
     "compare 8xA100 and 4xH100 for training a 13B model": ["8xA100", "4xH100"],
     "H100 PCIe vs SXM for llama 70b inference": ["PCIe", "SXM"],
     "vllm versus sglang llama 8b h100 5 req/s": ["vllm", "sglang"],
+    "rtx pro 6000 vs 2x 5090 for gpt-oss-120b": ["rtx pro 6000", "2x 5090"],
+    "Llama-3.1-8B @ 500 req/min avg 1,2k in 300 out, a10g or l4?": ["a10g", "l4"],
+    "what's faster for llama 3.1 8b inference - 4090 or A100?": ["4090", "A100"],
 }
 
 

@@ -57,7 +57,7 @@ class CountedWords:
         self._text = text
         self._catalog = catalog
         self._taken: dict[int, tuple[int, Meaning]] = {}
-        self._tokens = _with_digits(split(text), catalog)
+        self._tokens = _with_digits(_with_names_first(split(text), catalog), catalog)
         self._values: dict[str, object] = {}
         self._assumed: list[Assumption] = []
         self._faults: list[PlanError] = []
@@ -142,8 +142,9 @@ class CountedWords:
         behind = next(self._names_behind(index), None)
         before = next(self._names_before(index), None)
         if behind is not None and behind.amount.is_behind:
-            # input 1500 tokens; tp 8 users 16
-            is_before = before is not None and (before.end > index + 1 or self._begins_another(behind))
+            # input 1500 tokens; tp 8 users 16; batch 256 images/s
+            is_other = self._begins_another(behind) or _is_speed(behind.name)
+            is_before = before is not None and (before.end > index + 1 or is_other)
             if not is_before and not self._is_of_hardware(index, behind):
                 return behind
         if before is not None or behind is None or behind.amount.is_behind:
@@ -246,12 +247,14 @@ class CountedWords:
     def _begins_another(self, count: Count) -> bool:
         """Whether words that may stand on either side of a number belong to the number behind them."""
         is_number = self._is_number_at(count.end) and self._is_free(count.end) and not self._is_apart(count.end - 1)
+        if duration_of(self._span(count.end, 1)) is not None:
+            return key_of(self._span(count.end - 1, 1)) in vocabulary().within  # 200 tokens in 6 hours
         return is_number and next(self._names_behind(count.end), None) is None
 
     def _is_of_hardware(self, index: int, behind: Count) -> bool:
         """Whether a number is a device's, and words behind it are of the next: ``4090 batch 16``, ``4090 in 2d``."""
         name, after = self._tokens[index].text, self._span(behind.end, 1)
-        is_followed = self._is_number_at(behind.end) or duration_of(after) is not None
+        is_followed = self._is_number_at(behind.end) or duration_of(after) is not None or _is_speed(behind.name)
         return is_followed and hardware.named_hardware(name, self._catalog) is not None
 
     # What they set
@@ -332,6 +335,25 @@ class CountedWords:
         is_noun = after.isalpha() and len(after) > _LONGEST_OTHER and key_of(after) not in vocabulary().joints
         is_nothing = self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
         return is_noun and is_nothing and not self._is_apart(index)
+
+
+def _is_speed(name: str) -> bool:
+    """Whether words are a speed that lines ask for as well, as ``images/s`` behind a batch or a device."""
+    return "/" in name and key_of(name) in vocabulary().fillers
+
+
+def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
+    """Return the words with hardware before a memory that stands between it and its number, as in ``2 24gb 3090s``."""
+    for index in range(1, len(tokens) - 1):
+        before, figure = tokens[index - 1].text, tokens[index]
+        is_counted = before.isdigit() or key_of(before) in {*vocabulary().counts, "x"}
+        if not is_counted or hardware.MEMORY not in (hardware.figures_of(figure.text) or {}):
+            continue
+        for end in range(min(index + 4, len(tokens)), index + 1, -1):
+            name = tokens[index + 1 : end]
+            if hardware.named_hardware(" ".join(token.text for token in name), catalog) is not None:
+                return [*tokens[:index], *name, figure, *_with_names_first(tokens[end:], catalog)]
+    return tokens
 
 
 _TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090

@@ -76,7 +76,8 @@ def asked_of(
     """
     asks = [*_asks(tokens, hardware, task)]
     kinds = {kind for kind, _, _ in asks}
-    goal = _cheapest(task) if kinds & {CHEAPEST, _COST} else _fastest(task) if _FASTEST in kinds else ""
+    cheapest = Figure.COST_USD_OF_ALL_REQUESTS if Key.INFERENCE_REQUESTS in values else _cheapest(task)
+    goal = cheapest if kinds & {CHEAPEST, _COST} else _fastest(task) if _FASTEST in kinds else ""
     for kind, field, words in asks:
         solve = _solved(kind, field, values)
         if solve and (limits or solve != Key.TRAINING_TOKENS):
@@ -87,7 +88,7 @@ def asked_of(
         return Asked(DEVICES, limits, goal, "how many devices keep the limits") if limits and not is_counted else None
     is_loaded = task == INFER and any(load in values for load in _LOADS)
     if MODEL in values and (limits or goal or is_loaded):
-        return Asked(HARDWARE, limits, goal or _cheapest(task), "the cheapest machine that does this")
+        return Asked(HARDWARE, limits, goal or cheapest, "the cheapest machine that does this")
     return None
 
 

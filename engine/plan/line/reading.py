@@ -35,6 +35,9 @@ _IMAGE_SIZE = "image_size"
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
 _PACKED = "qlora"
 _DIGIT, _LENGTHS = re.compile(r"\d+"), re.compile(r"(\d+k?)/(\d+k?)|(\d+k)(\d+k)", re.IGNORECASE)
+_OF_ALL_REQUESTS = {"time": Figure.ALL_REQUESTS_SECONDS, "usd": Figure.COST_USD_OF_ALL_REQUESTS}
+"""Limits of a job, and what they limit of a load that ends."""
+_ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 
 
@@ -65,6 +68,7 @@ class _Line(DerivedValues):
         self._batches_of_devices()
         self._own_figures()
         self._derive()
+        self._limit_loads()
         if self._mended and models.MODEL in self._values:
             name = self._values[models.MODEL]
             self._assumed += [
@@ -139,7 +143,8 @@ class _Line(DerivedValues):
         if figure is not None:
             return self._figure(index, figure)
         ruled_out = self._ruled_out(index)
-        counted = ruled_out or self._some_data(index) or self._counted(index) or self._shape(index)
+        counted = ruled_out or self._some_data(index) or self._to_from(index)
+        counted = counted or self._counted(index) or self._shape(index)
         if counted is not None or settings.is_number(text):
             return counted or self._part_of_data(index)
         return self._field_first(index) or self._value_of_some(index) or self._alone(text)
@@ -148,6 +153,7 @@ class _Line(DerivedValues):
         """Recognize the sound that is heard, as ``1000 hours of audio``: a request is a piece of it."""
         span, words = duration_of(self._tokens[index].text), vocabulary()
         behind = 1 + int(key_of(self._span(index + 1, 1)) == "of")
+        behind += int(key_of(self._span(index + behind + 1, 1)) in words.sound)  # of call recordings
         is_heard = key_of(self._span(index + behind, 1)) in words.sound and self._is_free(index, behind + 1)
         if span is None or not is_heard or self._task != INFER:
             return None
@@ -157,11 +163,20 @@ class _Line(DerivedValues):
 
     def _limit(self, index: int, limit: str) -> Meaning:
         """Keep a limit on time or money, which is asked for rather than planned."""
-        if self._task == INFER and not limit.startswith(Figure.COST_USD_PER_HOUR):
-            hint = "of a load that is served say the dollars an hour or a month, as $2/h, or ttft 1s and tpot 50ms"
-            return Meaning(fault=PlanError("what does this limit?", self._tokens[index].text, hint))
         self._limits[index] = limit
         return Meaning(limit)
+
+    def _limit_loads(self) -> None:
+        """Take a limit on time or money for that of all requests; what is served without an end has none."""
+        ends = Key.INFERENCE_REQUESTS in self._values
+        for index, limit in self._limits.items() if self._task == INFER else ():
+            figure, sign, most = limit.partition("<=")
+            if figure not in _OF_ALL_REQUESTS:
+                continue
+            self._limits[index] = f"{_OF_ALL_REQUESTS[figure]}{sign}{most}"
+            if not ends:
+                hint = "of a load that is served say the dollars an hour or a month, as $2/h, or ttft 1s and tpot 50ms"
+                self._faults.append(PlanError("what does this limit?", self._tokens[index].text, hint))
 
     def _value_of_some(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a name or a phrase of some words, as ``paged adamw 8bit`` or ``flash attention``."""
@@ -262,6 +277,17 @@ class _Line(DerivedValues):
         ):
             values |= settings.field_value(path, number, self._task).values
         return Meaning(f"prompt {match[1] or match[3]}, output {match[2] or match[4]}", values)
+
+    def _to_from(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize the tokens of prompts and answers with an arrow between, as in ``3k tokens -> 200 tokens``."""
+        arrow = index + 1 + int(self._unit_at(index + 1) == _TOKENS)
+        is_pair = self._is_number_at(index) and self._is_number_at(arrow + 1) and self._is_free(index, arrow + 2 - index)
+        if self._task != INFER or not is_pair or self._tokens[arrow].text not in _ARROWS:
+            return None
+        end = arrow + 2
+        end += int(self._unit_at(end) == _TOKENS and self._is_free(end))
+        meaning = self._lengths(f"{self._tokens[index].text}/{self._tokens[arrow + 1].text}")
+        return None if meaning is None else (end - index, meaning)
 
     def _same_format(self, key: str) -> Meaning | None:
         """Recognize bits of weights whose format another word tells, as in ``gptq 4bit``."""

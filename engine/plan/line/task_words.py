@@ -61,9 +61,13 @@ def task_meant(
     is_sampled = family is not None and _is_sampled(family.id, catalog)
     training = _first(free, lambda word: _is_of_training(word, catalog, is_sampled=is_sampled))
     tuned = _first(free, lambda word: vocabulary().suggests.get(key_of(word)) == FINETUNE)
-    suggested = _first(free, lambda word: _suggests_serving(key_of(word), is_named=family is not None))
+    is_answering = family is not None and (is_sampled or _is_answering(family.id, catalog))
+    is_open = family is None or is_answering
+    suggested = _first(free, lambda word: _suggests_serving(key_of(word), is_named=family is not None, is_open=is_open))
     if family is not None and family.task == FIT:
         return FIT, f"task: fitting, as {family.id} is"
+    if training is not None and is_answering and not is_sampled and _is_of_samples(training):
+        tuned = tuned or training  # 3 epochs of 10k samples, 7b
     evidence = ((INFER, "serving", serving), (FINETUNE, "fine-tuning", tuned), (TRAIN, "training", training))
     implied = _first(words, lambda word: vocabulary().suggests.get(key_of(word)) == TRAIN)
     for task, name, word in (*evidence, (TRAIN, "training", implied), (INFER, "serving", suggested)):
@@ -71,14 +75,25 @@ def task_meant(
             return task, f"task: {name}, because of {word!r}"
     if devices > vocabulary().usual[INFER]["most_devices"]:
         return TRAIN, f"task: training, as none was named for {devices} devices (or say serve)"
-    if family is not None and (is_sampled or _is_answering(family.id, catalog)):
+    if is_answering:
         return INFER, "task: serving, as no training was named (say train or lora)"
     return TRAIN, "task: training, as none was named"
 
 
-def _suggests_serving(key: str, *, is_named: bool) -> bool:
-    """Whether a word suggests serving; the largest and the best do where no model is named: then it is asked for."""
+def _is_of_samples(word: str) -> bool:
+    """Whether a word is of a training that goes over some samples, which a model is tuned by rather than made."""
+    amount = amount_of((glued(word) or (word,))[0])
+    return amount is not None and amount.fields.get(TRAIN) in (Key.TRAINING_SAMPLES, Key.TRAINING_EPOCHS)
+
+
+def _suggests_serving(key: str, *, is_named: bool, is_open: bool) -> bool:
+    """Whether a word suggests serving; the largest and the best do where no model is named: then it is asked for.
+
+    Words as plain as ``use`` do where nothing speaks against it: a model that answers, or none.
+    """
     words = vocabulary()
+    if key in words.suggests_little:
+        return is_open
     return words.suggests.get(key) == INFER or (not is_named and words.queries.get(key) in ("most", "which"))
 
 

@@ -36,6 +36,15 @@ _WORD = re.compile(
 
 _ENDINGS = ",;:?!\"'"
 
+_PICTURES = re.compile("[\u2190-\u2191\u2193-\u21ff\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]")
+"""Small pictures, which say nothing, wherever they stand."""
+
+_OF_EACH = re.compile(r"(\d[\d.,]*[kKmM]?)-([a-zA-Z]{3,})")
+"""A number and what it counts as one word: ``384-dim``, ``2048-token``."""
+
+_PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?")
+"""A number that may count what stands behind another one, as in ``50M 384-dim vectors``."""
+
 _IDEOGRAPHS = re.compile("[\u3400-\u9fff]+|[^\u3400-\u9fff]+")
 """Words of a text without spaces, and what stands between them."""
 
@@ -47,19 +56,12 @@ _MONEY_WORDS = ("usd", "dollar", "dollars", "bucks")
 _MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go")
 
 _BITS = ("bit", "bits")
-_MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*bpw", re.IGNORECASE)
+_MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
 
 _QUANTIZED = ("quantization", "quantisation", "quantized", "quantised", "quant")
 
 _UNITS = ((_BITS, "bit"), (_MEMORY_UNITS, "gb"), (("bpw",), "bpw"))
 
-_PER_UNITS: Mapping[str, str] = {
-    **dict.fromkeys(("s", "sec", "second"), "s"),
-    **dict.fromkeys(("min", "minute"), "min"),
-    **dict.fromkeys(("h", "hr", "hour"), "h"),
-    "day": "day",
-    **dict.fromkeys(("mo", "month"), "month"),
-}
 _PER = ("per", "a", "an", "/", "each")
 
 _SPANS, _ONE, _WITHIN = ("hour", "day", "week", "month"), ("a", "an", "one"), ("in", "within", "under", "for")
@@ -68,7 +70,7 @@ _MONEY = re.compile(
     r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?k?)|(?P<other>\d[\d,]*(?:\.\d+)?k?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
 )
 _OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|mo|month)", re.IGNORECASE)
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE)
+_DURATION = re.compile(r"(\d+(?:\.\d+)?k?)(h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE)
 _HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
@@ -112,7 +114,7 @@ class Token:
 def split(text: str) -> list[Token]:
     """Return the words of a line; what is longer than a line may be is left out."""
     tokens: list[Token] = []
-    for match in _WORD.finditer(text[:LONGEST_LINE]):
+    for match in _WORD.finditer(_PICTURES.sub(" ", text[:LONGEST_LINE])):
         word, start = match[0], match.start()
         parts = [(start, word)]
         if word.startswith("(") and "," not in word:  # a remark in brackets, not the figures of a device
@@ -124,6 +126,12 @@ def split(text: str) -> list[Token]:
                 continue  # a comma behind brackets
             marks = len(plain) - len(plain.lstrip(_MARKS))
             marks = 0 if marks == len(plain) else marks
+            counted = _OF_EACH.fullmatch(plain)
+            if counted is not None and key_of(counted[2]) in vocabulary().amounts:
+                pair = Token(counted[1], at, at + counted.end(1)), Token(counted[2], at + counted.start(2), at + len(plain))
+                before = len(tokens) - int(bool(tokens) and _PLAIN_COUNT.fullmatch(tokens[-1].text) is not None)
+                tokens[before:before] = pair  # 50M 384-dim vectors
+                continue
             _add(Token(_phrase(plain[marks:]), at + marks, at + len(plain), plain != part), tokens)
     return tokens
 
@@ -150,7 +158,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens[-1] = Token(f"{before.text.rstrip('<')}<{value}", before.start, token.end, token.ends)
     elif token.text.casefold() in _SPANS and key_of(before.text) in _ONE and _is_within(tokens[:-1]):
         tokens[-1] = Token(f"1{token.text.casefold()}", before.start, token.end, token.ends)
-    elif (unit := _PER_UNITS.get(key_of(token.text))) and before.text.casefold() in _PER and _is_rated(tokens[:-1]):
+    elif (unit := vocabulary().spans.get(key_of(token.text))) and before.text.casefold() in _PER and _is_rated(tokens[:-1]):
         tokens[-2:] = [Token(f"{tokens[-2].text}/{unit}", tokens[-2].start, token.end, token.ends)]
     elif key_of(before.text) in _DEVICE and key_of(token.text) in _HOURS:
         tokens[-1] = Token(f"{before.text}{_HOURS[0]}", before.start, token.end, token.ends)
@@ -177,6 +185,8 @@ def _with_unit(number: str, word: str) -> str | None:
         return number
     if seconds is not None and number[-1:].isdigit():
         return f"{number}{seconds}"
+    if span is not None and number[-1:] in "kK" and _NUMBER.fullmatch(number[:-1]):
+        return f"{_plain_number(number[:-1])}k{span}"  # 40k hours of calls
     if not _NUMBER.fullmatch(number):
         return None
     unit = next((written for units, written in _UNITS if word in units), span)
@@ -199,7 +209,8 @@ def duration_of(word: str) -> str | None:
     match = _DURATION.fullmatch(word)
     if match is None:
         return None
-    hours, is_of_hours = float(match[1]) * _HOURS_OF[match[2][0].casefold()], match[2][0] in "hH"
+    number = float(match[1].rstrip("kK")) * (1000 if match[1][-1] in "kK" else 1)
+    hours, is_of_hours = number * _HOURS_OF[match[2][0].casefold()], match[2][0] in "hH"
     return f"{hours:g}h" if is_of_hours else f"{hours / 24:g}d"
 
 
@@ -216,7 +227,8 @@ def _is_limit(before: str, text: str) -> bool:
 
 def _is_rated(tokens: list[Token]) -> bool:
     """Whether the last word says what a number counts, or is a sum: what may be so much of in a second or an hour."""
-    return bool(tokens) and (key_of(tokens[-1].text) in vocabulary().amounts or sum_of(tokens[-1].text) is not None)
+    words, key = vocabulary(), key_of(tokens[-1].text) if tokens else ""
+    return key in words.amounts or key in words.sent or bool(tokens and sum_of(tokens[-1].text) is not None)
 
 
 def _is_time(tokens: list[Token]) -> bool:

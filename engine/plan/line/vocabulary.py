@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog import key_of, parse_shipped
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.fields import SECTIONS
-from capacity_tui.engine.plan.line.words import FINETUNE, TRAIN
+from capacity_tui.engine.plan.line.words import FINETUNE, INFER, TRAIN
 from capacity_tui.engine.record import dataclass
 
 UNSAID = frozenset({"running", "output"})
@@ -79,6 +79,7 @@ class Vocabulary:
         fillers: words that say nothing.
         tasks: what is done, by word.
         suggests: what is done where no other word says it, by word.
+        suggests_little: words that suggest serving where nothing speaks against it.
         of_serving: words that are of serving wherever nothing is trained.
         remarks: words that the plan cannot follow, and what to do about them.
         comparing, both: words between names that a line compares, the latter where it says that it compares.
@@ -107,6 +108,8 @@ class Vocabulary:
         objectives: of fine-tuning, by word.
         here: names of this machine.
         amounts, units: what numbers count, by word; those that are units of others.
+        sent: what is a request, where so many of it come in a span of time.
+        spans: the span of time that a rate is of, by word.
         twice: what to do where a field is given twice, by field.
         fields, values: fields of a plan by label and key; fields that take a name, by what is done.
         formats: number formats by their bits.
@@ -126,6 +129,7 @@ class Vocabulary:
     fillers: frozenset[str]
     tasks: Mapping[str, str]
     suggests: Mapping[str, str]
+    suggests_little: frozenset[str]
     of_serving: frozenset[str]
     remarks: Mapping[str, str]
     comparing: frozenset[str]
@@ -163,6 +167,8 @@ class Vocabulary:
     here: frozenset[str]
     amounts: Mapping[str, Amount]
     units: frozenset[str]
+    sent: frozenset[str]
+    spans: Mapping[str, str]
     twice: Mapping[str, str]
     fields: Mapping[str, tuple[str, ...]]
     values: Mapping[str, tuple[str, ...]]
@@ -209,6 +215,7 @@ def vocabulary() -> Vocabulary:
         fillers=frozenset(map(key_of, (*rows["fillers"], *rows["prose"]))) | {""},
         tasks=_by_word(rows["tasks"]),
         suggests=_by_word(rows["suggests"]),
+        suggests_little=frozenset(rows["suggests_little"]),
         of_serving=frozenset(map(key_of, rows["of_serving"])),
         remarks=_by_word(rows["remarks"]),
         comparing=frozenset(rows["comparing"]),
@@ -248,8 +255,11 @@ def vocabulary() -> Vocabulary:
             key_of(word): Amount(name, **{key: value for key, value in row.items() if key != "words"})
             for name, row in rows["numbers"].items()
             for word in row["words"]
-        },
+        }
+        | dict(_rates(rows["sent"], rows["rates"])),
         units=frozenset(row.get("unit", "") for row in rows["numbers"].values()) - {""},
+        sent=frozenset(map(key_of, rows["sent"])),
+        spans={key_of(word): span for span, row in rows["rates"].items() for word in row["spans"]},
         twice=rows["twice"],
         fields=_fields(rows["fields"]),
         values={task: tuple(paths) for task, paths in rows["values"].items()},
@@ -279,6 +289,16 @@ def line_examples() -> Mapping[str, str]:
 def _by_word(rows: Mapping[str, list[str]]) -> dict[str, str]:
     """Return the name of each word; where two have one, the later."""
     return {key_of(word): name for name, words in rows.items() for word in words}
+
+
+def _rates(sent: list[str], rates: Mapping[str, dict[str, Any]]) -> Iterator[tuple[str, Amount]]:
+    """Yield what is sent in a span of time, as ``requests/min``, and the short words for it, as ``rpm``."""
+    for row in rates.values():
+        span = row["spans"][-1]
+        amount = Amount(f"requests a {span}", {INFER: Key.INFERENCE_REQUEST_RATE}, "always", per=row["seconds"])
+        spans = (f"{noun}{per}{span}" for noun in sent for per in ("/", "per") for span in row["spans"])
+        for word in (*spans, *row.get("words", ())):
+            yield key_of(word), amount
 
 
 def _fields(other_names: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
