@@ -12,8 +12,8 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.model_words import is_size
-from capacity_tui.engine.plan.line.task_words import TASK
+from capacity_tui.engine.plan.line.model_words import is_size, named_model
+from capacity_tui.engine.plan.line.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.tokens import Token, duration_of, split
 from capacity_tui.engine.plan.line.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
@@ -224,15 +224,25 @@ class CountedWords:
         return None if amount is None or is_of_model or not settings.is_amount(number, amount, self._task) else amount
 
     def _is_described(self, index: int) -> bool:
-        """Whether a word of plain language stands between a number and what it counts, as in ``50k legal texts``."""
+        """Whether a word that says nothing stands between a number and what it counts, as in ``50k legal texts``."""
         number, words = self._tokens[index].text, vocabulary()
         described = self._span(index + 1, 1)
-        is_plain = described.isalpha() and key_of(described) in (words.fillers | words.suggests.keys()) - words.joints
-        amount = settings.amount_of(self._span(index + 2, 1)) if is_plain and self._is_free(index + 1, 2) else None
+        amount = settings.amount_of(self._span(index + 2, 1)) if self._is_free(index + 1, 2) else None
         is_one_name = settings.amount_of(self._span(index + 1, 2)) is not None  # 10k daily users
-        if is_one_name or amount is None or not amount.described or settings.amount_of(described) or number[-1] in "bB":
+        if amount is None or is_one_name or settings.amount_of(described):
             return False
-        return hardware.named_hardware(number, self._catalog) is None
+        if key_of(described) in words.of_something or number[-1] in "bB":
+            return amount.is_behind and key_of(described) in words.of_something  # 20 milliards de tokens
+        is_plain = key_of(described) in (words.fillers | words.suggests.keys()) - words.joints
+        is_meant = is_plain or (amount.described == "any" and not self._is_known(described))
+        is_adjective = bool(amount.described) and described.isalpha() and is_meant
+        return is_adjective and hardware.named_hardware(number, self._catalog) is None
+
+    def _is_known(self, word: str) -> bool:
+        """Whether a word is of plan or of plain language, as those that no adjective is."""
+        words, key = vocabulary(), key_of(word)
+        named = task_named(word) or hardware.named_hardware(word, self._catalog) or named_model(word, self._catalog)
+        return named is not None or key in words.joints | words.fillers | words.refused.keys() | words.queries.keys()
 
     def _unit_at(self, index: int) -> str:
         """Return the unit that a word is, as ``tokens``; empty for other words."""
@@ -276,7 +286,14 @@ class CountedWords:
             amount = vocabulary().amounts[amount.thousands]
         if amount.fewer and settings.is_sequence(value, self._task, self._values):
             amount = vocabulary().amounts[amount.fewer]
+        if amount.name == settings.TOKENS and self._task == INFER and self._is_written(value):
+            amount = vocabulary().amounts[key_of("output")]
         return settings.counted(amount, value, self._task, self._model)
+
+    def _is_written(self, value: str) -> bool:
+        """Whether a word before so many tokens says that they are written: ``generating 10M texts of 500 tokens``."""
+        before = next((at for at, token in enumerate(self._tokens) if token.text == value), 0)
+        return any(key_of(token.text) in vocabulary().writing for token in self._tokens[:before])
 
     def _value_of_field(self, name: str, value: str) -> Meaning | None:
         """Return what a field and the name of its value set, as ``attention flash``."""

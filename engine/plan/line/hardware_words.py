@@ -35,7 +35,7 @@ _COUNTS = (
     re.compile(r"(?P<name>[^\s].*?)\s*[x×*]\s*(?P<count>\d{1,7})", re.IGNORECASE),
 )
 
-_NODES = re.compile(r"(?P<nodes>\d{1,4})\s*[x×*]\s*(?P<count>\d{1,3})\s*[x×*\s]\s*(?P<name>[a-z].*)", re.IGNORECASE)
+_NODES = re.compile(r"(?P<nodes>\d{1,4})\s*[x×*]\s*(?P<count>\d{1,2})\s*[x×*\s]\s*(?P<name>[a-z].*)", re.IGNORECASE)
 
 _NEAR_A_NUMBER = re.compile(r"(?P<count>\d{1,3})\s+(?P<name>\d{4}(?!\d).*)")  # 2 4090; a larger number is a length
 

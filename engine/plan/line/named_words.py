@@ -24,6 +24,7 @@ _MOST_PIECES = 4
 """Words that a part of a model's name may have, as ``nemotron 3 super 120b``."""
 _SAME_PARAMETERS = 0.15
 """Share by which a size in a model's name, as ``671b``, may differ from its parameters."""
+_HOURS = "hours"
 _PARAMETERS = "param"
 """What words begin with that say of a number that it is the parameters of a model."""
 
@@ -80,9 +81,15 @@ class NamedWords(CountedWords):
             if self._is_phrase(phrase):
                 return None
             meaning = task_named(phrase) or self._thing(phrase, count) or self._nodes_of(index, count)
+            if meaning is not None and hardware.DEVICES in meaning.values and self._are_hours(index + count):
+                amount = vocabulary().amounts[key_of(f"gpu{_HOURS}")]  # 3072 H100 hours
+                return count + 1, settings.counted(amount, self._span(index, count + 1), TRAIN, None)
             if meaning is not None:
                 return count, meaning
         return self._size_first(index)
+
+    def _are_hours(self, index: int) -> bool:
+        return key_of(self._span(index, 1)) in (_HOURS, "hrs")
 
     def _configured(self, text: str) -> tuple[int, Meaning] | None:
         """Recognize a model by its configuration, as ``model.config=config.json``."""

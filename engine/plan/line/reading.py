@@ -281,7 +281,9 @@ class _Line(DerivedValues):
     def _to_from(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the tokens of prompts and answers with an arrow between, as in ``3k tokens -> 200 tokens``."""
         arrow = index + 1 + int(self._unit_at(index + 1) == _TOKENS)
-        is_pair = self._is_number_at(index) and self._is_number_at(arrow + 1) and self._is_free(index, arrow + 2 - index)
+        is_pair = (
+            self._is_number_at(index) and self._is_number_at(arrow + 1) and self._is_free(index, arrow + 2 - index)
+        )
         if self._task != INFER or not is_pair or self._tokens[arrow].text not in _ARROWS:
             return None
         end = arrow + 2
@@ -343,6 +345,7 @@ class _Line(DerivedValues):
         is_given = bool(path) or (field is not None and field[0] in self._values)
         is_known = key_of(text) in words.fillers or key_of(text) in self._catalog.architectures.variants
         is_known |= self._is_size_of_model(index) or settings.amount_of(text) is not None
+        is_known |= key_of(text) in words.model_words and models.MODEL in self._values  # a 125M param gpt
         return _NOTHING if is_given or is_known else None
 
     def _bare_number(self, index: int) -> Meaning:

@@ -48,7 +48,7 @@ _PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?")
 _IDEOGRAPHS = re.compile("[\u3400-\u9fff]+|[^\u3400-\u9fff]+")
 """Words of a text without spaces, and what stands between them."""
 
-_MARKS = "~≈#¿¡\"'"
+_MARKS = "~≈#¿¡\"'>≥"
 """What may stand before a word and says nothing: ``~5k samples``."""
 
 _MONEY_WORDS = ("usd", "dollar", "dollars", "bucks")
@@ -72,6 +72,9 @@ _MONEY = re.compile(
 _OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|mo|month)", re.IGNORECASE)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?k?)(h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE)
 _HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
+_SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)
+_FARTHEST_TIME = 6
+"""Words between a latency and its time."""
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
 
@@ -93,8 +96,6 @@ _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?:\.\d{3})*\.000")
 """Thousands apart, as ``10,000`` and ``10.000``; ``5.125`` is no such number."""
 _THOUSANDS, _BEGUN = "000", re.compile(r"[1-9]\d{0,2}(?:000)*")
 _DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
-
-_SIGNS: Mapping[str, str] = {"<": "<", "<=": "<", "≤": "<", "=": "=", "under": "<", "below": "<"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +129,32 @@ def split(text: str) -> list[Token]:
             marks = 0 if marks == len(plain) else marks
             counted = _OF_EACH.fullmatch(plain)
             if counted is not None and key_of(counted[2]) in vocabulary().amounts:
-                pair = Token(counted[1], at, at + counted.end(1)), Token(counted[2], at + counted.start(2), at + len(plain))
+                pair = (
+                    Token(counted[1], at, at + counted.end(1)),
+                    Token(counted[2], at + counted.start(2), at + len(plain)),
+                )
                 before = len(tokens) - int(bool(tokens) and _PLAIN_COUNT.fullmatch(tokens[-1].text) is not None)
                 tokens[before:before] = pair  # 50M 384-dim vectors
                 continue
             _add(Token(_phrase(plain[marks:]), at + marks, at + len(plain), plain != part), tokens)
+    return _with_latencies(tokens)
+
+
+def _with_latencies(tokens: list[Token]) -> list[Token]:
+    """Return the words with a time as one with the latency before it, as in ``ttft < 1 s`` and ``ttft stays under 1s``.
+
+    Between them stand words without a number, and a percentile, which stays.
+    """
+    for index, token in enumerate(tokens):
+        match = _SECONDS.fullmatch(token.text)
+        for at in range(index - 1, max(index - _FARTHEST_TIME, -1), -1) if match else ():
+            if _is_latency(tokens[at].text):
+                name = tokens[at].text.rstrip("<≤=")
+                limit = Token(f"{name}<{match[1] if match else ''}", tokens[at].start, token.end, token.ends)
+                share = [between for between in tokens[at + 1 : index] if PERCENTILE.fullmatch(between.text)]
+                return [*tokens[:at], *share, limit, *_with_latencies(tokens[index + 1 :])]
+            if any(map(str.isdigit, tokens[at].text)) and not PERCENTILE.fullmatch(tokens[at].text):
+                break
     return tokens
 
 
@@ -144,21 +166,19 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens.append(token)
     elif (mixture := _mixture(before.text, token.text)) is not None:
         tokens[-1] = Token(mixture, before.start, token.end, token.ends)
-    elif PERCENTILE.fullmatch(token.text) and _is_latency(before.text):
-        tokens[-1:] = [token, before]  # ttft p95 < 300ms
     elif token.text == _THOUSANDS and _BEGUN.fullmatch(before.text):
         tokens[-1] = Token(f"{before.text}{_THOUSANDS}", before.start, token.end, token.ends)
     elif joined is not None:
         tokens[-1] = Token(joined, before.start, token.end, token.ends)
-    elif before.text in _SIGNS and len(tokens) > 1 and (before.text in "<=≤" or _is_latency(tokens[-2].text)):
-        sign, name = tokens.pop(), tokens.pop()
-        _add(Token(f"{name.text}{_SIGNS[sign.text]}{token.text}", name.start, token.end, token.ends), tokens)
-    elif _is_limit(before.text, token.text):
-        value = token.text.lstrip("<≤=")
-        tokens[-1] = Token(f"{before.text.rstrip('<')}<{value}", before.start, token.end, token.ends)
+    elif before.text == "=" and len(tokens) > 1:
+        tokens[-2:] = [Token(f"{tokens[-2].text}={token.text}", tokens[-2].start, token.end, token.ends)]
     elif token.text.casefold() in _SPANS and key_of(before.text) in _ONE and _is_within(tokens[:-1]):
         tokens[-1] = Token(f"1{token.text.casefold()}", before.start, token.end, token.ends)
-    elif (unit := vocabulary().spans.get(key_of(token.text))) and before.text.casefold() in _PER and _is_rated(tokens[:-1]):
+    elif (
+        (unit := vocabulary().spans.get(key_of(token.text)))
+        and before.text.casefold() in _PER
+        and _is_rated(tokens[:-1])
+    ):
         tokens[-2:] = [Token(f"{tokens[-2].text}/{unit}", tokens[-2].start, token.end, token.ends)]
     elif key_of(before.text) in _DEVICE and key_of(token.text) in _HOURS:
         tokens[-1] = Token(f"{before.text}{_HOURS[0]}", before.start, token.end, token.ends)
@@ -220,11 +240,6 @@ def image_of(word: str) -> int | None:
     return int(match[1]) if match and match[1] == match[2] else None
 
 
-def _is_limit(before: str, text: str) -> bool:
-    """Whether a word is a limit of what is named before it, as in ``ttft< 1s`` and ``ttft <1s``."""
-    return (before[-1:] == "<" and len(before) > 1) or (text[:1] in "<≤" and len(text) > 1 and _is_latency(before))
-
-
 def _is_rated(tokens: list[Token]) -> bool:
     """Whether the last word says what a number counts, or is a sum: what may be so much of in a second or an hour."""
     words, key = vocabulary(), key_of(tokens[-1].text) if tokens else ""
@@ -241,7 +256,7 @@ def _is_within(tokens: list[Token]) -> bool:
 
 
 def _is_latency(word: str) -> bool:
-    amount = vocabulary().amounts.get(key_of(word))
+    amount = vocabulary().amounts.get(key_of(word.rstrip("<≤=")))
     return amount is not None and amount.fields.get(INFER) in (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS)
 
 

@@ -39,7 +39,7 @@ class Amount:
         unit: the amount whose words may stand between the number and these, or behind the number.
         billions: whether so many may be counted; elsewhere a number of billions is the size of a model.
         thousands: the amount that a number with k counts beside these words, as in ``4k sequences``.
-        described: whether a word of plain language may stand between the number and these.
+        described: which words may stand between the number and these: ``plain`` ones, or ``any`` that means nothing.
         fewer: the amount that a number counts in a training which is too small to be this one.
         assumes: what makes a number of something else of it, for people.
     """
@@ -57,7 +57,7 @@ class Amount:
     unit: str = ""
     billions: bool = False
     fewer: str = ""
-    described: bool = False
+    described: str = ""
     thousands: str = ""
     assumes: str = ""
 
@@ -86,6 +86,7 @@ class Vocabulary:
         refused: words that no plan can follow, and what to say instead.
         counts, phrases: numbers in words; values that words set, by what is done.
         joints: words of plain language that say nothing of what stands behind them.
+        of_something: words between a number and what it counts.
         stored: words behind a size in bytes that is the size of data.
         sound: words behind a time that is how long something sounds.
         datasets: field and size of data sets, by name.
@@ -110,6 +111,7 @@ class Vocabulary:
         amounts, units: what numbers count, by word; those that are units of others.
         sent: what is a request, where so many of it come in a span of time.
         spans: the span of time that a rate is of, by word.
+        writing: words before tokens that are written rather than read.
         twice: what to do where a field is given twice, by field.
         fields, values: fields of a plan by label and key; fields that take a name, by what is done.
         formats: number formats by their bits.
@@ -138,6 +140,7 @@ class Vocabulary:
     counts: Mapping[str, int]
     phrases: Mapping[str, Mapping[str, Mapping[str, object]]]
     joints: frozenset[str]
+    of_something: frozenset[str]
     stored: frozenset[str]
     sound: frozenset[str]
     datasets: Mapping[str, tuple[str, int]]
@@ -169,6 +172,7 @@ class Vocabulary:
     units: frozenset[str]
     sent: frozenset[str]
     spans: Mapping[str, str]
+    writing: frozenset[str]
     twice: Mapping[str, str]
     fields: Mapping[str, tuple[str, ...]]
     values: Mapping[str, tuple[str, ...]]
@@ -224,6 +228,7 @@ def vocabulary() -> Vocabulary:
         counts={key_of(word): count for count, words in rows["counts"].items() for word in words},
         phrases=rows["phrases"],
         joints=frozenset(map(key_of, rows["joints"])),
+        of_something=frozenset(rows["of_something"]),
         stored=frozenset(rows["stored"]),
         sound=frozenset(rows["sound"]),
         datasets={name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},
@@ -260,6 +265,7 @@ def vocabulary() -> Vocabulary:
         units=frozenset(row.get("unit", "") for row in rows["numbers"].values()) - {""},
         sent=frozenset(map(key_of, rows["sent"])),
         spans={key_of(word): span for span, row in rows["rates"].items() for word in row["spans"]},
+        writing=frozenset(rows["writing"]),
         twice=rows["twice"],
         fields=_fields(rows["fields"]),
         values={task: tuple(paths) for task, paths in rows["values"].items()},
