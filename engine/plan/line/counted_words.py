@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -12,9 +11,10 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import setting_words as settings
+from capacity_tui.engine.plan.line.counted_tokens import counted_tokens
 from capacity_tui.engine.plan.line.model_words import is_size, named_model
 from capacity_tui.engine.plan.line.task_words import TASK, task_named
-from capacity_tui.engine.plan.line.tokens import Token, duration_of, split
+from capacity_tui.engine.plan.line.tokens import duration_of
 from capacity_tui.engine.plan.line.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.record import dataclass
@@ -57,7 +57,7 @@ class CountedWords:
         self._text = text
         self._catalog = catalog
         self._taken: dict[int, tuple[int, Meaning]] = {}
-        self._tokens = _with_digits(_with_names_first(split(text), catalog), catalog)
+        self._tokens = counted_tokens(text, catalog)
         self._values: dict[str, object] = {}
         self._assumed: list[Assumption] = []
         self._faults: list[PlanError] = []
@@ -357,51 +357,3 @@ class CountedWords:
 def _is_speed(name: str) -> bool:
     """Whether words are a speed that lines ask for as well, as ``images/s`` behind a batch or a device."""
     return "/" in name and key_of(name) in vocabulary().fillers
-
-
-def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
-    """Return the words with hardware before a memory that stands between it and its number, as in ``2 24gb 3090s``."""
-    for index in range(1, len(tokens) - 1):
-        before, figure = tokens[index - 1].text, tokens[index]
-        is_counted = before.isdigit() or key_of(before) in {*vocabulary().counts, "x"}
-        if not is_counted or hardware.MEMORY not in (hardware.figures_of(figure.text) or {}):
-            continue
-        for end in range(min(index + 4, len(tokens)), index + 1, -1):
-            name = tokens[index + 1 : end]
-            if hardware.named_hardware(" ".join(token.text for token in name), catalog) is not None:
-                return [*tokens[:index], *name, figure, *_with_names_first(tokens[end:], catalog)]
-    return tokens
-
-
-_TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
-_OF = frozenset({"of", "x", "×"})
-"""Words between a number in words and what it counts, as in ``a pair of 3090s``."""
-
-
-def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
-    """Return the words with numbers in words as digits, before hardware and before what they count."""
-    counts = vocabulary().counts
-    made: list[Token] = []
-    skipped = -1
-    for index, token in enumerate(tokens):
-        if index == skipped:
-            continue
-        times = _TIMES.fullmatch(token.text)
-        count = int(times[1]) if times else counts.get(key_of(token.text))
-        at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
-        after = [later.text for later in tokens[at : at + 2]]
-        if count is None or not after:
-            made.append(token)
-            continue
-        amount = settings.amount_of(after[0])
-        is_hardware = any(hardware.named_hardware(" ".join(after[:words]), catalog) for words in (1, 2))
-        is_hardware |= key_of(after[0]) in vocabulary().nodes
-        if not is_hardware and (amount is None or not amount.is_behind):
-            made.append(token)
-            continue
-        skipped = at - 1 if at > index + 1 else -1
-        if is_hardware and amount is None:
-            made.append(Token(f"{count}x", token.start, token.end))
-        else:
-            made.append(Token(str(count), token.start, token.end))
-    return made

@@ -24,7 +24,7 @@ _MOST_PIECES = 4
 """Words that a part of a model's name may have, as ``nemotron 3 super 120b``."""
 _SAME_PARAMETERS = 0.15
 """Share by which a size in a model's name, as ``671b``, may differ from its parameters."""
-_HOURS = "hours"
+_HOURS = frozenset({"hours", "hrs"})
 _PARAMETERS = "param"
 """What words begin with that say of a number that it is the parameters of a model."""
 
@@ -63,7 +63,7 @@ class NamedWords(CountedWords):
         """Recognize what names task, method, model or hardware, the longest name first."""
         token = self._tokens[index]
         ruled_out = self._ruled_out(index) or self._some_hardware(index) or self._family_asked_for(index)
-        ruled_out = ruled_out or self._configured(token.text)
+        ruled_out = ruled_out or self._configured(token.text) or self._device_hours(index)
         if ruled_out is not None:
             return ruled_out
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
@@ -81,15 +81,18 @@ class NamedWords(CountedWords):
             if self._is_phrase(phrase):
                 return None
             meaning = task_named(phrase) or self._thing(phrase, count) or self._nodes_of(index, count)
-            if meaning is not None and hardware.DEVICES in meaning.values and self._are_hours(index + count):
-                amount = vocabulary().amounts[key_of(f"gpu{_HOURS}")]  # 3072 H100 hours
-                return count + 1, settings.counted(amount, self._span(index, count + 1), TRAIN, None)
             if meaning is not None:
                 return count, meaning
         return self._size_first(index)
 
-    def _are_hours(self, index: int) -> bool:
-        return key_of(self._span(index, 1)) in (_HOURS, "hrs")
+    def _device_hours(self, index: int) -> tuple[int, Meaning] | None:
+        """Refuse hours that so many devices make up, as in ``3072 H100 hours``."""
+        end = next((at for at in range(index + 1, index + 4) if key_of(self._span(at, 1)) in _HOURS), index)
+        match = hardware.named_hardware(self._span(index, end - index), self._catalog) if end > index else None
+        if match is None or hardware.DEVICES not in match.values:
+            return None
+        hours = self._span(index, end + 1 - index)
+        return end + 1 - index, settings.counted(vocabulary().amounts["gpuhours"], hours, TRAIN, None)
 
     def _configured(self, text: str) -> tuple[int, Meaning] | None:
         """Recognize a model by its configuration, as ``model.config=config.json``."""

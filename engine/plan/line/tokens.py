@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
