@@ -11,10 +11,9 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.counted_tokens import counted_tokens
 from capacity_tui.engine.plan.line.model_words import is_size, named_model
 from capacity_tui.engine.plan.line.task_words import TASK, task_named
-from capacity_tui.engine.plan.line.tokens import duration_of
+from capacity_tui.engine.plan.line.tokens import counted_tokens, duration_of
 from capacity_tui.engine.plan.line.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.record import dataclass
@@ -112,7 +111,18 @@ class CountedWords:
             return Meaning(why=why)
         if name in processors and named in accelerators:
             self._values.pop(hardware.NAME)
-        return meaning
+        return self._machine(name, named, meaning)
+
+    def _machine(self, name: object, named: object, meaning: Meaning) -> Meaning:
+        """Take a machine beside its own accelerators for the same hardware, as ``g4dn.12xlarge (4x T4)``."""
+        machine = self._catalog.instances.get(str(name)) or self._catalog.instances.get(str(named))
+        if machine is None or machine.accelerator not in (name, named):
+            return meaning
+        counts = [values.get(hardware.DEVICES, machine.sold_devices) for values in (self._values, meaning.values)]
+        if not name or counts[0] != counts[1]:
+            return meaning
+        self._values |= {hardware.NAME: machine.id, hardware.DEVICES: counts[0]}
+        return replace(meaning, values={**meaning.values, hardware.NAME: machine.id, hardware.DEVICES: counts[0]})
 
     def _span(self, index: int, count: int) -> str:
         return " ".join(token.text for token in self._tokens[index : index + count])
@@ -194,6 +204,7 @@ class CountedWords:
             for words in range(min(_MOST_WORDS, end), 0, -1):
                 start = end - words
                 amount = self._amount_at(start, words, text, self._unit_at(index + 1))
+                amount = vocabulary().amounts[amount.leading] if amount is not None and amount.leading else amount
                 if self._is_apart(index - 1, "?"):
                     return
                 is_apart = end < index or self._is_apart(index - 1)
@@ -235,7 +246,7 @@ class CountedWords:
             return amount.is_behind and key_of(described) in words.of_something  # 20 milliards de tokens
         is_plain = key_of(described) in (words.fillers | words.suggests.keys()) - words.joints
         is_meant = is_plain or (amount.described == "any" and not self._is_known(described))
-        is_adjective = bool(amount.described) and described.isalpha() and is_meant
+        is_adjective = bool(amount.described) and described.replace("-", "").isalpha() and is_meant
         return is_adjective and hardware.named_hardware(number, self._catalog) is None
 
     def _is_known(self, word: str) -> bool:
@@ -259,7 +270,10 @@ class CountedWords:
         is_number = self._is_number_at(count.end) and self._is_free(count.end) and not self._is_apart(count.end - 1)
         if duration_of(self._span(count.end, 1)) is not None:
             return key_of(self._span(count.end - 1, 1)) in vocabulary().within  # 200 tokens in 6 hours
-        return is_number and next(self._names_behind(count.end), None) is None
+        if not is_number or next(self._names_behind(count.end), None) is not None:
+            return False
+        is_hardware = hardware.named_hardware(self._tokens[count.end].text, self._catalog) is not None
+        return not is_hardware or hardware.NAME in self._values  # 16k ctx 3090
 
     def _is_of_hardware(self, index: int, behind: Count) -> bool:
         """Whether a number is a device's, and words behind it are of the next: ``4090 batch 16``, ``4090 in 2d``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import format_in_name, key_of
@@ -13,8 +14,9 @@ from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.model_words import MODEL
 from capacity_tui.engine.plan.line.named_words import NamedWords
+from capacity_tui.engine.plan.line.task_words import METHOD
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.words import INFER, TRAIN, Assumption
+from capacity_tui.engine.plan.line.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.units import format_count
 
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
@@ -23,6 +25,7 @@ _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_U
 _OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "optimaltokens"})
 
 _EDGE = "image_size"
+_PACKED, _DIGIT, _CACHE = "qlora", re.compile(r"\d+"), frozenset({"kv", "cache", "kvcache"})
 _SAME_BATCH = 0.05
 """Share by which a batch of tokens may differ from a power of two and is meant to be that."""
 
@@ -173,3 +176,46 @@ class DerivedValues(NamedWords):
             self._values[Key.TRAINING_TOKENS] = round(ratio * parameters)
             why = f"{ratio:g} tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
             self._assumed.append(Assumption(Key.TRAINING_TOKENS, self._values[Key.TRAINING_TOKENS], why))
+
+    # Formats, which other words of the line tell apart
+
+    def _packed_base(self, text: str) -> Meaning | None:
+        """Take few bits of a base that adapters are trained on for QLoRA, as in ``lora 4bit``."""
+        if self._task != FINETUNE or self._values.get(METHOD) == _PACKED or key_of(text) not in vocabulary().formats:
+            return None
+        base = settings.named_value(text, FINETUNE, _PACKED, self._catalog)
+        if base is None or Key.TRAINING_QUANTIZATION not in base.values:
+            return None
+        if self._values.get(METHOD) == "full":
+            hint = "say qlora, or leave it out"
+            return Meaning(fault=PlanError("full fine-tuning trains weights of 16 bits or more", text, hint))
+        self._values.pop(METHOD, None)
+        why = f"{text}: adapters on packed weights are QLoRA"
+        return Meaning(base.words, {METHOD: _PACKED, **base.values}, why)
+
+    def _same_format(self, key: str) -> Meaning | None:
+        """Recognize bits of weights whose format another word tells, as in ``gptq 4bit``."""
+        bits = _DIGIT.search(key)
+        if self._task != INFER or key not in vocabulary().formats or bits is None:
+            return None
+        others = (token.text for token in self._tokens if key_of(token.text) not in vocabulary().formats)
+        formats = (settings.named_value(other, INFER, "", self._catalog) for other in others)
+        values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
+        return Meaning() if any(bits[0] in str(name) for name in values if name) else None
+
+    def _cache(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize the format of keys and values, as in ``fp8 kv cache``, ``32k q4 cache`` and ``kv q8``."""
+        for count in (3, 2) if self._task == INFER else ():
+            words = [key_of(self._span(index + at, 1)) for at in range(count)]
+            name, of_cache = (words[0], words[1:]) if words[0] not in _CACHE else (words[-1], words[:-1])
+            if not self._is_free(index, count) or not _CACHE.issuperset(of_cache):
+                continue
+            format_ = vocabulary().formats.get(name, name)
+            kept = settings.known_value(format_, Key.INFERENCE_KV_CACHE, self._catalog)
+            if kept is not None:
+                return count, Meaning(self._span(index, count), {Key.INFERENCE_KV_CACHE: kept})
+            if settings.named_value(name, INFER, "", self._catalog) is not None:
+                hint = "leave it out, or say fp8, int8 or a format of llama.cpp, as q8_0"
+                fault = PlanError("keys and values are not kept in this format", self._span(index, count), hint)
+                return count, Meaning(fault=fault)
+        return None

@@ -48,15 +48,8 @@ _FIGURE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-z/]+)", re.IGNORE
 _RATES = {"gb/s": 1.0, "gbps": 1.0, "gbs": 1.0, "tb/s": 1e3, "tbps": 1e3, "tbs": 1e3}
 
 _PEAKS = {
-    "tf": 1.0,
-    "tflop": 1.0,
-    "tflops": 1.0,
-    "tflop/s": 1.0,
-    "tflops/s": 1.0,
-    "pflop": 1e3,
-    "pflops": 1e3,
-    "pflop/s": 1e3,
-    "pf": 1e3,
+    **dict.fromkeys(("tf", "tflop", "tflops", "tflop/s", "tflops/s"), 1.0),
+    **dict.fromkeys(("pf", "pflop", "pflops", "pflop/s"), 1e3),
 }
 
 _POWER = {"w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3}
@@ -76,11 +69,11 @@ _SIZE_BEHIND = re.compile(r"[a-z]\d*-\d{2,3}$", re.IGNORECASE)
 _BARE_NAME = re.compile(r"\d{3,4}\s*[a-z][a-z0-9 ]*", re.IGNORECASE)
 """A model number without its line, as ``1660 super``."""
 
-_LAPTOP = "laptop"
+LAPTOP = "laptop"
 
 _SIZE_IN_ID = re.compile(r"\d+gb")
 
-_SLICE = re.compile(r"(?:[a-z]+[\s-])?(?P<name>[a-z]\d[a-z]?)-(?P<count>\d{1,4})", re.IGNORECASE)
+_SLICE = re.compile(r"(?:tpu|[a-z]+[\s-])?(?P<name>[a-z]\d[a-z]?)-(?P<count>\d{1,4})", re.IGNORECASE)
 
 _EXAMPLE = "gpu(48GiB,180TFLOPs,900GB/s)"
 
@@ -176,10 +169,17 @@ def given_figure(text: str, figure: Mapping[str, float], is_ram: bool, name: str
         sibling = _SIZE_IN_ID.sub(f"{memory / 1024:g}gb", name)
         if sibling != name and sibling in catalog.accelerators:
             return Meaning(sibling, {NAME: sibling})
-        if row.memory_mib and memory > _MORE_THAN_ANY * row.memory_mib:
-            detail = f"{text}, where {name} has {row.memory_mib / 1024:.0f}"
-            return Meaning(fault=PlanError("whose memory is this?", detail, f"write {text} ram of the host"))
+        if (fault := memory_of_another(row, memory)) is not None:
+            return Meaning(fault=fault)
     return Meaning(f"{text} of each device", {f"{SPEC}.{key}": value for key, value in figure.items()})
+
+
+def memory_of_another(row: Accelerator, memory: float) -> PlanError | None:
+    """Return the fault of a memory in MiB that no device of a row's name has; None where one may have it."""
+    if not row.memory_mib or memory <= _MORE_THAN_ANY * row.memory_mib:
+        return None
+    detail = f"{memory / 1024:g}GB, where {row.id} has {row.memory_mib / 1024:.0f}"
+    return PlanError("whose memory is this?", detail, f"write {memory / 1024:g}GB ram of the host")
 
 
 def custom_device(spec: Mapping[str, object], catalog: Catalog, maker: str = "") -> Meaning:
@@ -255,7 +255,7 @@ def _row_named(name: str, catalog: Catalog) -> Row | None:
     """Return the row of a name, its plural too; None where there is none."""
     tables: tuple[Table[Any], ...] = (catalog.accelerators, catalog.processors, catalog.instances, catalog.clusters)
     plural = name[:-1] if name.endswith(("s", "S")) else ""
-    portable = f"{name[len(_LAPTOP) :]} {_LAPTOP}" if name.casefold().startswith(_LAPTOP) else ""
+    portable = f"{name[len(LAPTOP) :]} {LAPTOP}" if name.casefold().startswith(LAPTOP) else ""
     prefixes = vocabulary().prefixes.items()
     clouds = (f"{row}{name[len(typed) :]}" for typed, row in prefixes if name.casefold().startswith(typed))
     sized = f"{name}gb" if _SIZE_BEHIND.search(name) else ""
@@ -341,7 +341,7 @@ def similar_names(word: str, catalog: Catalog) -> Iterator[tuple[str, str]]:
     for key in difflib.get_close_matches(plain, names, 3, _SIMILAR):
         kind, name = names[key]
         is_same = _DIGIT.findall(word) == _DIGIT.findall(name)
-        is_same = is_same and (kind == HARDWARE_NAME or _begins_alike(word, name))
+        is_same = is_same and (key[:1] == plain[:1] if kind == HARDWARE_NAME else _begins_alike(word, name))
         if kind == TASK_NAME or (is_telling and is_same):
             yield kind, name
 

@@ -269,6 +269,9 @@ class NamedWords(CountedWords):
             if key.startswith(f"{hardware.SPEC}.")
         }
         if hardware.NAME in self._values:
+            row, memory = self._catalog.accelerators.get(str(self._values[hardware.NAME])), given.get(hardware.MEMORY)
+            fault = hardware.memory_of_another(row, memory) if row is not None and isinstance(memory, int) else None
+            self._faults += [] if fault is None else [fault]
             return
         makers = ((token.text, vocabulary().machines.get(key_of(token.text))) for token in self._tokens)
         word, maker = next(((word, maker) for word, maker in makers if maker), ("", ""))

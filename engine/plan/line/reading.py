@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
@@ -33,8 +34,7 @@ from capacity_tui.engine.units import parse_quantity
 _NOTHING = Meaning()
 _IMAGE_SIZE = "image_size"
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
-_PACKED = "qlora"
-_DIGIT, _LENGTHS = re.compile(r"\d+"), re.compile(r"(\d+k?)/(\d+k?)|(\d+k)(\d+k)", re.IGNORECASE)
+_LENGTHS = re.compile(r"(\d+k?)/(\d+k?)|(\d+k)(\d+k)", re.IGNORECASE)
 _OF_ALL_REQUESTS = {"time": Figure.ALL_REQUESTS_SECONDS, "usd": Figure.COST_USD_OF_ALL_REQUESTS}
 """Limits of a job, and what they limit of a load that ends."""
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
@@ -78,6 +78,9 @@ class _Line(DerivedValues):
         if self._unknown:
             self._faults.append(unknown_words(self._unknown, self._catalog))
         asked = self._asked()
+        if self._limits and asked is None and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
+            hint = "name the model, or the hardware, that it is a limit of"
+            self._faults.append(PlanError("a limit of what?", next(iter(self._limits.values())), hint))
         self._price_of_devices()
         words, unknown = tuple(self._words()), tuple(self._unknown)
         assumed, faults = tuple(self._assumed), tuple(self._faults)
@@ -112,6 +115,8 @@ class _Line(DerivedValues):
         elif family is not None and family.task == FIT and self._values.get(TASK) == TRAIN:
             self._values[TASK] = FIT
         self._model = find_known_model(str(name), self._catalog) if family is not None else None
+        if TASK not in self._values:
+            self._pass(self._task_meant)
         if TASK in self._values:
             self._task = str(self._values[TASK])
             return
@@ -123,6 +128,21 @@ class _Line(DerivedValues):
         self._task, why = task_meant(words, free, family, self._catalog, self._degree(hardware.DEVICES))
         self._values[TASK] = self._task
         self._assumed.append(Assumption(TASK, self._task, why))
+
+    def _task_meant(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a slip in the name of a task: it is known before what depends on it."""
+        text = self._tokens[index].text
+        if not self._is_free(index) or not text.isalpha() or self._is_known(text) or settings.is_near_filler(text):
+            return None
+        words, key = vocabulary(), key_of(text)
+        if (
+            self._is_setting(text)
+            or key in words.suggests.keys() | words.of_serving | words.remarks.keys() | words.needs.keys()
+        ):
+            return None
+        near = next(iter(similar_names(text, self._catalog)), ("", ""))
+        meaning = task_named(near[1]) if near[0] == TASK_NAME else None
+        return None if meaning is None else (1, replace(meaning, why=f"{text[:40]}: {near[1]} is the nearest name"))
 
     # Settings
 
@@ -143,7 +163,7 @@ class _Line(DerivedValues):
         if figure is not None:
             return self._figure(index, figure)
         ruled_out = self._ruled_out(index)
-        counted = ruled_out or self._some_data(index) or self._to_from(index)
+        counted = ruled_out or self._cache(index) or self._some_data(index) or self._to_from(index)
         counted = counted or self._counted(index) or self._shape(index)
         if counted is not None or settings.is_number(text):
             return counted or self._part_of_data(index)
@@ -203,20 +223,6 @@ class _Line(DerivedValues):
                 values = {path: value for part in parts if part for path, value in part.values.items()}
                 return words, Meaning(f"{match[1]} rows, {match[2]} features", values)
         return None
-
-    def _packed_base(self, text: str) -> Meaning | None:
-        """Take few bits of a base that adapters are trained on for QLoRA, as in ``lora 4bit``."""
-        if self._task != FINETUNE or self._values.get(METHOD) == _PACKED or key_of(text) not in vocabulary().formats:
-            return None
-        base = settings.named_value(text, FINETUNE, _PACKED, self._catalog)
-        if base is None or Key.TRAINING_QUANTIZATION not in base.values:
-            return None
-        if self._values.get(METHOD) == "full":
-            hint = "say qlora, or leave it out"
-            return Meaning(fault=PlanError("full fine-tuning trains weights of 16 bits or more", text, hint))
-        self._values.pop(METHOD, None)
-        why = f"{text}: adapters on packed weights are QLoRA"
-        return Meaning(base.words, {METHOD: _PACKED, **base.values}, why)
 
     def _phrase(self, words: str) -> Meaning | None:
         values = vocabulary().phrase(words, self._task)
@@ -290,16 +296,6 @@ class _Line(DerivedValues):
         end += int(self._unit_at(end) == _TOKENS and self._is_free(end))
         meaning = self._lengths(f"{self._tokens[index].text}/{self._tokens[arrow + 1].text}")
         return None if meaning is None else (end - index, meaning)
-
-    def _same_format(self, key: str) -> Meaning | None:
-        """Recognize bits of weights whose format another word tells, as in ``gptq 4bit``."""
-        bits = _DIGIT.search(key)
-        if self._task != INFER or key not in vocabulary().formats or bits is None:
-            return None
-        others = (token.text for token in self._tokens if key_of(token.text) not in vocabulary().formats)
-        formats = (settings.named_value(other, INFER, "", self._catalog) for other in others)
-        values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
-        return _NOTHING if any(bits[0] in str(name) for name in values if name) else None
 
     def _some_data(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a data set whose name has two words, as ``imagenet 22k``."""
@@ -375,16 +371,9 @@ class _Line(DerivedValues):
                 meaning = models.named_model(near, self._catalog)
                 if meaning is not None:
                     return Meaning(meaning.words, meaning.values, why)
-            if kind == TASK_NAME:
-                meaning = task_named(near)
-                is_other = meaning is not None and meaning.values.get(TASK) != self._values.get(TASK)
-                if meaning is not None and not is_other:
-                    return Meaning(meaning.words, meaning.values, why)
-                if meaning is not None and self._assumed:
-                    self._values.pop(TASK, None)
-                    self._assumed.clear()
-                    self._task = str(meaning.values[TASK])
-                    return Meaning(meaning.words, meaning.values, why)
+            meaning = task_named(near) if kind == TASK_NAME else None
+            if meaning is not None and meaning.values.get(TASK) == self._values.get(TASK):
+                return Meaning(meaning.words, meaning.values, why)
         self._unknown[text] = name
         return Meaning(fault=unknown_words({text: name}, self._catalog))
 

@@ -274,7 +274,7 @@ def named_value(word: str, task: str, method: str, catalog: Catalog) -> Meaning 
     if task == INFER and name in words.formats.values() and name != word:
         name = words.served.get(name, name)
     paths = [path for path in words.values_of(task) if path != Key.TRAINING_QUANTIZATION or method == "qlora"]
-    for find in (_exactly, _otherwise):
+    for find in (known_value, _otherwise):
         for path in paths:
             row_id = find(name, path, catalog)
             if row_id is not None:
@@ -285,7 +285,7 @@ def named_value(word: str, task: str, method: str, catalog: Catalog) -> Meaning 
 def exact_value(name: str, task: str, catalog: Catalog) -> Meaning | None:
     """Return what the exact name of a row sets, as ``adamw 8bit``; None for other words."""
     for path in vocabulary().values_of(task):
-        row_id = _exactly(name, path, catalog)
+        row_id = known_value(name, path, catalog)
         if row_id is not None:
             return field_value(path, row_id, task)
     return None
@@ -335,7 +335,8 @@ def _length_name(task: str) -> str:
     return "prompt" if task == INFER else SEQUENCE
 
 
-def _exactly(name: str, path: str, catalog: Catalog) -> str | None:
+def known_value(name: str, path: str, catalog: Catalog) -> str | None:
+    """Return the value of a field that is called so; None where none is."""
     return _names_by_key(path, catalog).get(key_of(name))
 
 
@@ -347,7 +348,7 @@ def _names_by_key(path: str, catalog: Catalog) -> Mapping[str, str]:
 def is_exact_value(name: str, catalog: Catalog) -> bool:
     """Return whether a word is the exact name of a number format, framework, engine or optimizer."""
     paths = (path for task in (TRAIN, INFER) for path in vocabulary().values_of(task))
-    return any(_exactly(name, path, catalog) is not None for path in paths)
+    return any(known_value(name, path, catalog) is not None for path in paths)
 
 
 def _otherwise(name: str, path: str, catalog: Catalog) -> str | None:

@@ -66,8 +66,8 @@ def task_meant(
     suggested = _first(free, lambda word: _suggests_serving(key_of(word), is_named=family is not None, is_open=is_open))
     if family is not None and family.task == FIT:
         return FIT, f"task: fitting, as {family.id} is"
-    if training is not None and is_answering and not is_sampled and _is_of_samples(training):
-        tuned = tuned or training  # 3 epochs of 10k samples, 7b
+    if is_answering and not is_sampled:
+        tuned = tuned or _first(free, _is_of_samples)  # 3 epochs of 10k samples, 7b
     evidence = ((INFER, "serving", serving), (FINETUNE, "fine-tuning", tuned), (TRAIN, "training", training))
     implied = _first(words, lambda word: vocabulary().suggests.get(key_of(word)) == TRAIN)
     for task, name, word in (*evidence, (TRAIN, "training", implied), (INFER, "serving", suggested)):

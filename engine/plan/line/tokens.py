@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.words import INFER
 from capacity_tui.engine.record import dataclass
@@ -38,8 +39,11 @@ _ENDINGS = ",;:?!\"'"
 _PICTURES = re.compile("[\u2190-\u2191\u2193-\u21ff\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]")
 """Small pictures, which say nothing, wherever they stand."""
 
-_OF_EACH = re.compile(r"(\d[\d.,]*[kKmM]?)-([a-zA-Z]{3,})")
-"""A number and what it counts as one word: ``384-dim``, ``2048-token``."""
+_OF_EACH = re.compile(r"(\d[\d.,]*[kKmM]??)-?([a-zA-Z]{2,})")
+"""A number and what it counts as one word: ``384-dim``, ``50rps``."""
+
+_SLASH = re.compile(r"(?:(?<=in)|(?<=input)|(?<=prompt)|(?<=tok)|(?<=tokens))/(?=\d)", re.IGNORECASE)
+"""A slash between what is counted and the next number, as in ``1024 in/128 out``."""
 
 _PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?")
 """A number that may count what stands behind another one, as in ``50M 384-dim vectors``."""
@@ -114,7 +118,7 @@ class Token:
 def split(text: str) -> list[Token]:
     """Return the words of a line; what is longer than a line may be is left out."""
     tokens: list[Token] = []
-    for match in _WORD.finditer(_PICTURES.sub(" ", text[:LONGEST_LINE])):
+    for match in _WORD.finditer(_SLASH.sub(" ", _PICTURES.sub(" ", text[:LONGEST_LINE]))):
         word, start = match[0], match.start()
         parts = [(start, word)]
         if word.startswith("(") and "," not in word:  # a remark in brackets, not the figures of a device
@@ -140,21 +144,33 @@ def split(text: str) -> list[Token]:
 
 
 def _with_latencies(tokens: list[Token]) -> list[Token]:
-    """Return the words with a time as one with the latency before it, as in ``ttft < 1 s`` and ``ttft stays under 1s``.
+    """Return the words with a time as one with its latency, as in ``ttft stays under 1s`` and ``200ms p90 ttft``.
 
     Between them stand words without a number, and a percentile, which stays.
     """
     for index, token in enumerate(tokens):
         match = _SECONDS.fullmatch(token.text)
-        for at in range(index - 1, max(index - _FARTHEST_TIME, -1), -1) if match else ():
-            if _is_latency(tokens[at].text):
-                name = tokens[at].text.rstrip("<≤=")
-                limit = Token(f"{name}<{match[1] if match else ''}", tokens[at].start, token.end, token.ends)
-                share = [between for between in tokens[at + 1 : index] if PERCENTILE.fullmatch(between.text)]
-                return [*tokens[:at], *share, limit, *_with_latencies(tokens[index + 1 :])]
-            if any(map(str.isdigit, tokens[at].text)) and not PERCENTILE.fullmatch(tokens[at].text):
-                break
+        at = _latency_at(tokens, index) if match is not None else None
+        if match is None or at is None:
+            continue
+        first, last = min(at, index), max(at, index)
+        name = tokens[at].text.rstrip("<≤=")
+        limit = Token(f"{name}<{match[1]}", tokens[first].start, tokens[last].end, tokens[last].ends)
+        share = [between for between in tokens[first + 1 : last] if PERCENTILE.fullmatch(between.text)]
+        return [*tokens[:first], *share, limit, *_with_latencies(tokens[last + 1 :])]
     return tokens
+
+
+def _latency_at(tokens: list[Token], index: int) -> int | None:
+    """Return where the latency of a time stands: before it, else behind it; None where there is none."""
+    for at in range(index - 1, max(index - _FARTHEST_TIME, -1), -1):
+        if _is_latency(tokens[at].text):
+            return at
+        if any(map(str.isdigit, tokens[at].text)) and not PERCENTILE.fullmatch(tokens[at].text):
+            break
+    is_share = PERCENTILE.fullmatch("".join(token.text for token in tokens[index + 1 : index + 2])) is not None
+    behind = index + 1 + int(is_share)
+    return behind if behind < len(tokens) and _is_latency(tokens[behind].text) else None
 
 
 def _add(token: Token, tokens: list[Token]) -> None:
@@ -291,6 +307,64 @@ def counted_start(word: str) -> str:
     """Return the number of devices that a word begins with, as ``8x``; empty for other words."""
     match = _COUNT.match(word)
     return match[0] if match else ""
+
+
+_TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
+_OF = frozenset({"of", "x", "×"})
+"""Words between a number in words and what it counts, as in ``a pair of 3090s``."""
+
+
+def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
+    """Return the words of a line, its numbers as digits before hardware and before what they count."""
+    return _with_digits(_with_names_first(split(text), catalog), catalog)
+
+
+def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
+    """Return the words with names before a memory inside them, as in ``2 24gb 3090s`` and ``4060 8gb laptop``."""
+    for index in range(1, len(tokens) - 1):
+        before, figure = tokens[index - 1].text, tokens[index]
+        is_counted = before.isdigit() or key_of(before) in {*vocabulary().counts, "x"}
+        if hardware.MEMORY not in (hardware.figures_of(figure.text) or {}):
+            continue
+        for end in range(min(index + 4, len(tokens)), index + 1, -1):
+            name = tokens[index + 1 : end]
+            is_portable = end == index + 2 and key_of(name[0].text) == hardware.LAPTOP
+            is_name = (
+                is_counted and hardware.named_hardware(" ".join(token.text for token in name), catalog) is not None
+            )
+            if is_portable or is_name:
+                return [*tokens[:index], *name, figure, *_with_names_first(tokens[end:], catalog)]
+    return tokens
+
+
+def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
+    """Return the words with numbers in words as digits, before hardware and before what they count."""
+    counts = vocabulary().counts
+    made: list[Token] = []
+    skipped = -1
+    for index, token in enumerate(tokens):
+        if index == skipped:
+            continue
+        times = _TIMES.fullmatch(token.text)
+        count = int(times[1]) if times else counts.get(key_of(token.text))
+        at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
+        after = [later.text for later in tokens[at : at + 2]]
+        is_behind = times is not None and made and hardware.named_hardware(made[-1].text, catalog)  # T4 x4
+        if count is None or not after or is_behind:
+            made.append(token)
+            continue
+        amount = vocabulary().amounts.get(key_of(after[0]))
+        is_hardware = any(hardware.named_hardware(" ".join(after[:words]), catalog) for words in (1, 2))
+        is_hardware |= key_of(after[0]) in vocabulary().nodes
+        if not is_hardware and (amount is None or not amount.is_behind):
+            made.append(token)
+            continue
+        skipped = at - 1 if at > index + 1 else -1
+        if is_hardware and amount is None:
+            made.append(Token(f"{count}x", token.start, token.end))
+        else:
+            made.append(Token(str(count), token.start, token.end))
+    return made
 
 
 @dataclass(frozen=True, slots=True)

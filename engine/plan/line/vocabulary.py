@@ -41,6 +41,7 @@ class Amount:
         thousands: the amount that a number with k counts beside these words, as in ``4k sequences``.
         described: which words may stand between the number and these: ``plain`` ones, or ``any`` that means nothing.
         fewer: the amount that a number counts in a training which is too small to be this one.
+        leading: the amount that a number behind these words counts, where that is another.
         assumes: what makes a number of something else of it, for people.
     """
 
@@ -59,6 +60,7 @@ class Amount:
     fewer: str = ""
     described: str = ""
     thousands: str = ""
+    leading: str = ""
     assumes: str = ""
 
     @property
