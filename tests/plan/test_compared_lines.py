@@ -20,6 +20,7 @@ COMPARED = {
     "vllm versus sglang llama 8b h100 5 req/s": ["vllm", "sglang"],
     "rtx pro 6000 vs 2x 5090 for gpt-oss-120b": ["rtx pro 6000", "2x 5090"],
     "Llama-3.1-8B @ 500 req/min avg 1,2k in 300 out, a10g or l4?": ["a10g", "l4"],
+    "is 2x 3090 faster than a 5090 for llama 8b": ["2x 3090", "5090"],
     "what's faster for llama 3.1 8b inference - 4090 or A100?": ["4090", "A100"],
 }
 

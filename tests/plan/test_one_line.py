@@ -318,7 +318,7 @@ def test_a_limit_that_no_question_keeps_is_told() -> None:
         ("serve llama-3.1-8b h100 latency under 200ms", "ttft"),
         ("distill llama-3.1-70b to 8b on 8xh100", "8b"),
         ("llama-3.1-70b q4 3090 128gb", "whose memory"),
-        ("nemotron 70b 2xa100", "nemotron"),
+        ("nemotron 90b 2xa100", "nemotron"),
         ("1000 tokens/s llama-3.1-8b h100", "one request"),
     ],
 )

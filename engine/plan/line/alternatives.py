@@ -17,6 +17,10 @@ from capacity_tui.engine.record import dataclass
 _MOST_WORDS = 5
 """Words that one of the compared names may have, as in ``rtx 6000 ada``."""
 _COMPARE = "compar"
+_THAN = re.compile(
+    r"\b(?:(?:be|is|are|any|much) )*(?:faster|slower|cheaper|better|worse|quicker) than\b", re.IGNORECASE
+)
+"""Words of a comparison between what it compares: ``2x 3090 be faster than a 4090``."""
 _NUMBERS = frozenset({Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE, Key.INFERENCE_WEIGHTS, Key.TRAINING_QUANTIZATION})
 """Fields that one of the compared lines may say and the other not, as in ``2 a100 vs h100``."""
 
@@ -53,7 +57,7 @@ def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative
         text: the line.
         catalog: what names stand for; the shipped one with the user's own by default.
     """
-    words = text.split()
+    words = _THAN.sub("vs", text).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
     between = vocabulary().comparing | (vocabulary().both if any(key.startswith(_COMPARE) for key in keys) else set())
     marks = [at for at, key in enumerate(keys) if key in between]

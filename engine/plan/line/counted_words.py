@@ -26,6 +26,7 @@ _MOST_WORDS = 4
 """Words that one name of what is counted may have."""
 _LONGEST_OTHER = 4
 """Letters of words that are seldom what is counted, as ``plus`` and ``only``."""
+_EVERY_NODE, _OF_A_NODE = frozenset({"each", "apiece"}), frozenset({"of", "with", "w/", "x", "×"})
 _BATCH, _BATCH_OF_TOKENS = "batch", "tokens of a batch"
 _LARGEST_BATCH = 100_000
 """Sequences of a batch; a larger number counts its tokens."""
@@ -334,23 +335,41 @@ class CountedWords:
         return None
 
     def _nodes(self, number: str) -> Meaning:
-        """Multiply the devices that were named, which are then those of one node."""
-        named = self._values.get(hardware.DEVICES)
-        row = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
-        fabric = self._catalog.fabric_of(row) if row is not None and named is None else None
-        machine = self._catalog.instances.get(str(self._values.get(hardware.NAME)))
-        if machine is not None and number.isdigit():
-            named = int(number) * (named if isinstance(named, int) else machine.sold_devices)
+        """Take the devices that were named for those of one node, or of all where no node has so many."""
+        named, name = self._values.get(hardware.DEVICES), str(self._values.get(hardware.NAME))
+        machine, row = self._catalog.instances.get(name), self._catalog.accelerators.get(name)
+        hint = "say the devices of one node too, as 4 nodes 8xh100"
+        fault = Meaning(fault=PlanError("nodes of unknown size", number, hint))
+        if not number.isdigit() or not int(number):
+            return fault
+        nodes = int(number)
+        if machine is not None:
+            named = nodes * (named if isinstance(named, int) else machine.sold_devices)
             return Meaning(f"{number} x {machine.id}", {hardware.DEVICES: named})
-        size = fabric.node_devices if fabric is not None else named
-        if not isinstance(size, int) or not number.isdigit() or (fabric is not None and size == 1):
-            hint = "say the devices of one node too, as 4 nodes 8xh100"
-            return Meaning(fault=PlanError("nodes of unknown size", number, hint))
+        fabric = self._catalog.fabric_of(row) if row is not None else None
+        usual = fabric.node_devices if fabric is not None else 1
+        size, why = named, ""
+        if fabric is not None and named is None and usual > 1:
+            size, why = usual, f"{usual} devices a node, as {fabric.name} have"
+        elif isinstance(named, int) and named > usual > 1 and not self._is_of_a_node():
+            counts_nodes = any(key_of(token.text) in _EVERY_NODE for token in self._tokens)  # 216 mi250x nodes, 4 each
+            nodes, size = (named, nodes) if counts_nodes else (nodes, named // nodes if named % nodes == 0 else None)
+            size = size if size is not None and size <= usual else None
+        if not isinstance(size, int):
+            return fault
         self._values.pop(hardware.DEVICES, None)
-        devices = size * int(number)
-        why = "" if fabric is None else f"{size} devices a node, as {fabric.name} have"
+        devices = size * nodes
         counted: dict[str, object] = {hardware.DEVICES: devices, Key.HARDWARE_PER_NODE: size}
-        return Meaning(f"{number} nodes of {size}, {devices} devices", counted, why)
+        return Meaning(f"{nodes} nodes of {size}, {devices} devices", counted, why)
+
+    def _is_of_a_node(self) -> bool:
+        """Whether words say that devices are those of a node: ``2 nodes of 16 v100``, as a DGX-2 has."""
+        keys = [key_of(token.text) for token in self._tokens]
+        names = (settings.amount_of(key) for key in keys)
+        return any(
+            amount is not None and amount.name == "nodes" and key in _OF_A_NODE
+            for amount, key in zip(names, keys[1:], strict=False)
+        )
 
     def _part_of_data(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how much of a data set there is, as in ``52k alpaca``."""

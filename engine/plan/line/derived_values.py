@@ -41,6 +41,7 @@ class DerivedValues(NamedWords):
         self._optimal_length()
         self._weights_of_the_engine()
         self._small_images()
+        self._requests_of_a_span()
         self._requests_at_once()
 
     def _degree(self, path: str, otherwise: float = 1) -> int:
@@ -105,6 +106,18 @@ class DerivedValues(NamedWords):
         self._values[Key.TRAINING_GLOBAL_BATCH] = batch
         why = f"{batch} sequences a step: {format_count(batch * sequence)} tokens"
         self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))
+
+    def _requests_of_a_span(self) -> None:
+        """Send requests at a rate where the line says how often there are so many, as ``1M documents daily``."""
+        words, requests = vocabulary(), self._values.get(Key.INFERENCE_REQUESTS)
+        keys = [key_of(token.text) for token in self._tokens]
+        often = [key for key, after in zip(keys, [*keys[1:], ""], strict=False) if after not in words.queries]
+        adverb = next((key for key in often if key in words.adverbs), "")
+        if adverb and isinstance(requests, int):
+            self._values.pop(Key.INFERENCE_REQUESTS)
+            self._values[Key.INFERENCE_REQUEST_RATE] = rate = f"{requests / words.adverbs[adverb]:.4g}"
+            why = f"{rate} requests a second: {requests} {adverb}, at all times alike"
+            self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
 
     def _requests_at_once(self) -> None:
         """Send requests whose number is known as many at once as engines take up, as ``10M documents`` are embedded."""

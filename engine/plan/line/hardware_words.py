@@ -164,7 +164,7 @@ def given_figure(text: str, figure: Mapping[str, float], is_ram: bool, name: str
     row = catalog.accelerators.get(name)
     memory = figure.get(MEMORY)
     if row is not None and memory:
-        if row.memory_mib and abs(row.memory_mib / memory - 1) < _SAME_SIZE:
+        if is_memory_of(row, memory):
             return Meaning(f"{text}, as it has")
         sibling = _SIZE_IN_ID.sub(f"{memory / 1024:g}gb", name)
         if sibling != name and sibling in catalog.accelerators:
@@ -172,6 +172,11 @@ def given_figure(text: str, figure: Mapping[str, float], is_ram: bool, name: str
         if (fault := memory_of_another(row, memory)) is not None:
             return Meaning(fault=fault)
     return Meaning(f"{text} of each device", {f"{SPEC}.{key}": value for key, value in figure.items()})
+
+
+def is_memory_of(row: Accelerator, memory: float) -> bool:
+    """Return whether a memory in MiB is what devices of a row have, as drivers and sellers call it."""
+    return bool(row.memory_mib and abs(row.memory_mib / memory - 1) < _SAME_SIZE)
 
 
 def memory_of_another(row: Accelerator, memory: float) -> PlanError | None:

@@ -270,6 +270,8 @@ class NamedWords(CountedWords):
         }
         if hardware.NAME in self._values:
             row, memory = self._catalog.accelerators.get(str(self._values[hardware.NAME])), given.get(hardware.MEMORY)
+            if row is not None and isinstance(memory, int) and hardware.is_memory_of(row, memory):
+                self._values.pop(f"{hardware.SPEC}.{hardware.MEMORY}")  # A6000 48G *4
             fault = hardware.memory_of_another(row, memory) if row is not None and isinstance(memory, int) else None
             self._faults += [] if fault is None else [fault]
             return

@@ -33,6 +33,7 @@ from capacity_tui.engine.units import parse_quantity
 
 _NOTHING = Meaning()
 _IMAGE_SIZE = "image_size"
+_OTHER_MONEY = re.compile(r"[€£]\d.*|\d.*[€£](?:/.*)?")
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
 _LENGTHS = re.compile(r"(\d+k?)/(\d+k?)|(\d+k)(\d+k)", re.IGNORECASE)
 _OF_ALL_REQUESTS = {"time": Figure.ALL_REQUESTS_SECONDS, "usd": Figure.COST_USD_OF_ALL_REQUESTS}
@@ -232,6 +233,8 @@ class _Line(DerivedValues):
         """Recognize a name of a value, a field glued to its number, or a word that says nothing."""
         if key_of(text) in vocabulary().refused:
             return 1, Meaning(fault=PlanError(f"{text!r} cannot be planned", hint=vocabulary().refused[key_of(text)]))
+        if _OTHER_MONEY.fullmatch(text):
+            return 1, Meaning(fault=PlanError("prices are in dollars here", text, "write the sum in dollars, as $500"))
         key, words = key_of(text), vocabulary()
         if key in words.counts:
             return 1, _NOTHING
@@ -329,7 +332,12 @@ class _Line(DerivedValues):
             return 1, Meaning(fault=PlanError("what does this number count?", self._span(index, 2), hint))
         if settings.is_number(text):
             return 1, self._memory_behind(index) or self._bare_number(index)
-        return 1, _NOTHING if settings.is_near_filler(text) else self._similar(text)
+        return 1, _NOTHING if settings.is_near_filler(text) or self._is_plain(text) else self._similar(text)
+
+    def _is_plain(self, text: str) -> bool:
+        """Whether a word is made of some that say nothing, as ``batch-embed``."""
+        words, parts = vocabulary(), text.casefold().split("-")
+        return len(parts) > 1 and {*parts} <= words.fillers | words.of_serving | words.suggests.keys()
 
     def _nothing(self, index: int) -> Meaning | None:
         """Recognize a word that says nothing beside the others, or that needs a number to say something."""

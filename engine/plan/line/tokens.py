@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.keys import Key
@@ -39,13 +40,13 @@ _ENDINGS = ",;:?!\"'"
 _PICTURES = re.compile("[\u2190-\u2191\u2193-\u21ff\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]")
 """Small pictures, which say nothing, wherever they stand."""
 
-_OF_EACH = re.compile(r"(\d[\d.,]*[kKmM]??)-?([a-zA-Z]{2,})")
+_COUNTED_WORD = re.compile(r"(\d[\d.,]*[kKmM]??)-?([a-zA-Z]{2,})")
 """A number and what it counts as one word: ``384-dim``, ``50rps``."""
 
 _SLASH = re.compile(r"(?:(?<=in)|(?<=input)|(?<=prompt)|(?<=tok)|(?<=tokens))/(?=\d)", re.IGNORECASE)
 """A slash between what is counted and the next number, as in ``1024 in/128 out``."""
 
-_PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?")
+_PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
 """A number that may count what stands behind another one, as in ``50M 384-dim vectors``."""
 
 _IDEOGRAPHS = re.compile("[\u3400-\u9fff]+|[^\u3400-\u9fff]+")
@@ -55,6 +56,7 @@ _MARKS = "~≈#¿¡\"'>≥"
 """What may stand before a word and says nothing: ``~5k samples``."""
 
 _MONEY_WORDS = ("usd", "dollar", "dollars", "bucks")
+_OTHER_MONEY = ("€", "eur", "euro", "euros", "£", "gbp", "pounds")
 
 _MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go")
 
@@ -130,13 +132,15 @@ def split(text: str) -> list[Token]:
                 continue  # a comma behind brackets
             marks = len(plain) - len(plain.lstrip(_MARKS))
             marks = 0 if marks == len(plain) else marks
-            counted = _OF_EACH.fullmatch(plain)
+            counted = _COUNTED_WORD.fullmatch(plain)
             if counted is not None and key_of(counted[2]) in vocabulary().amounts:
                 pair = (
                     Token(counted[1], at, at + counted.end(1)),
                     Token(counted[2], at + counted.start(2), at + len(plain)),
                 )
                 before = len(tokens) - int(bool(tokens) and _PLAIN_COUNT.fullmatch(tokens[-1].text) is not None)
+                if before < len(tokens):
+                    tokens[-1] = replace(tokens[-1], text=tokens[-1].text.removesuffix("x"))  # 1000x 8k-token texts
                 tokens[before:before] = pair  # 50M 384-dim vectors
                 continue
             _add(Token(_phrase(plain[marks:]), at + marks, at + len(plain), plain != part), tokens)
@@ -214,8 +218,9 @@ def _with_unit(number: str, word: str) -> str | None:
     """Return a number and the word behind it as one, as ``24 gb``, ``4 bits`` or ``10 s``; None for others."""
     words = vocabulary()
     scale, span, seconds = words.scales.get(word), words.durations.get(word), words.time_units.get(word)
-    if (number == "$" and word[:1].isdigit()) or (word in _MONEY_WORDS and sum_of(f"${number}")):
-        return f"${word}" if number == "$" else f"${number}"
+    is_sum = number == "$" and word[:1].isdigit()
+    if is_sum or (word in (*_MONEY_WORDS, *_OTHER_MONEY) and sum_of(f"${number}")):
+        return f"${word}" if is_sum else f"${number}" if word in _MONEY_WORDS else f"{number}€"
     if word in _QUANTIZED and number.endswith("bit"):
         return number
     if seconds is not None and number[-1:].isdigit():

@@ -113,6 +113,7 @@ class Vocabulary:
         amounts, units: what numbers count, by word; those that are units of others.
         sent: what is a request, where so many of it come in a span of time.
         spans: the span of time that a rate is of, by word.
+        adverbs: seconds of the span that a word such as ``daily`` says.
         writing: words before tokens that are written rather than read.
         twice: what to do where a field is given twice, by field.
         fields, values: fields of a plan by label and key; fields that take a name, by what is done.
@@ -174,6 +175,7 @@ class Vocabulary:
     units: frozenset[str]
     sent: frozenset[str]
     spans: Mapping[str, str]
+    adverbs: Mapping[str, int]
     writing: frozenset[str]
     twice: Mapping[str, str]
     fields: Mapping[str, tuple[str, ...]]
@@ -258,15 +260,11 @@ def vocabulary() -> Vocabulary:
         methods=_by_word(rows["methods"]),
         objectives=_by_word(rows["objectives"]),
         here=frozenset(rows["here"]),
-        amounts={
-            key_of(word): Amount(name, **{key: value for key, value in row.items() if key != "words"})
-            for name, row in rows["numbers"].items()
-            for word in row["words"]
-        }
-        | dict(_rates(rows["sent"], rows["rates"])),
+        amounts=dict(_amounts(rows)),
         units=frozenset(row.get("unit", "") for row in rows["numbers"].values()) - {""},
         sent=frozenset(map(key_of, rows["sent"])),
         spans={key_of(word): span for span, row in rows["rates"].items() for word in row["spans"]},
+        adverbs={row["adverb"]: row["seconds"] for row in rows["rates"].values() if "adverb" in row},
         writing=frozenset(rows["writing"]),
         twice=rows["twice"],
         fields=_fields(rows["fields"]),
@@ -299,14 +297,27 @@ def _by_word(rows: Mapping[str, list[str]]) -> dict[str, str]:
     return {key_of(word): name for name, words in rows.items() for word in words}
 
 
-def _rates(sent: list[str], rates: Mapping[str, dict[str, Any]]) -> Iterator[tuple[str, Amount]]:
-    """Yield what is sent in a span of time, as ``requests/min``, and the short words for it, as ``rpm``."""
-    for row in rates.values():
+def _amounts(rows: Mapping[str, Any]) -> Iterator[tuple[str, Amount]]:
+    """Yield what numbers count, by word: also what is sent at once, and in a span of time, as ``requests/min``."""
+    amounts = {
+        name: Amount(name, **{key: value for key, value in row.items() if key != "words"})
+        for name, row in rows["numbers"].items()
+    }
+    for noun in (*rows["sent"], *rows["sessions"]):
+        is_sample = noun in rows["numbers"]["samples"]["words"] or noun == "sequences"
+        at_once = amounts["sequences at once" if is_sample else "requests at once"]
+        before = (f"{word}{noun}" for word in rows["at_once"]["before"])
+        for word in (*before, *(f"{noun}{word}" for word in rows["at_once"]["behind"])):
+            yield key_of(word), at_once
+    for row in rows["rates"].values():
         span = row["spans"][-1]
         amount = Amount(f"requests a {span}", {INFER: Key.INFERENCE_REQUEST_RATE}, "always", per=row["seconds"])
-        spans = (f"{noun}{per}{span}" for noun in sent for per in ("/", "per") for span in row["spans"])
+        spans = (f"{noun}{per}{span}" for noun in rows["sent"] for per in ("/", "per") for span in row["spans"])
         for word in (*spans, *row.get("words", ())):
             yield key_of(word), amount
+    for name, row in rows["numbers"].items():
+        for word in row["words"]:
+            yield key_of(word), amounts[name]
 
 
 def _fields(other_names: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
