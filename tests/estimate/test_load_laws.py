@@ -57,6 +57,27 @@ def in_flight(speeds: dict[str, float]) -> float:
     return speeds["running_requests"] + speeds["waiting_requests"]
 
 
+def test_prompts_that_scatter_as_much_and_are_longer_take_no_less() -> None:
+    """What scatters is the length of a prompt, not the number of prompts, each of which has tiles to fill."""
+    first = [
+        speeds_of("vllm", "qwen3.5-0.8b", (prompt, 512), hardware="titan-xp", request_rate=2, prompt_tokens_stddev=280)[
+            "time_to_first_token_seconds"
+        ]
+        for prompt in (16, 32, 64)
+    ]
+    assert first == sorted(first)
+
+
+def test_a_load_that_ends_comes_to_rest_by_and_by() -> None:
+    load = {"request_rate": 60, "output_tokens_stddev": 175}
+    seconds = [
+        speeds_of("vllm", "llama-3.1-8b", (128, 16), requests=count, **load)["request_seconds"]
+        for count in np.geomspace(20, 400, 24).astype(int)
+    ]
+    steps = np.diff(np.log(seconds))
+    assert np.all(np.abs(steps) < 0.03)
+
+
 @SOME
 @given(served, st.sampled_from([1, 2, 7, 64, 513, 3000]), st.sampled_from([1, 3]))
 def test_users_are_as_many_as_run_and_wait_and_little_holds(

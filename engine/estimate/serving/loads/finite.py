@@ -267,8 +267,9 @@ class _Stepped:
         by_step = scattered(first, of_step, begin), scattered(parts, *(part + 0.0 * parts for part in rest))
         values, shares = (np.concatenate(both) for both in zip(*by_step, strict=True))
         of_lengths = (begin + (number == resting) * others)[:, np.newaxis] * along(WEIGHTS, others)
-        is_steady = (number == resting) & (others > self.requests) & (self.steady.first < np.inf)
-        answer = np.where(is_steady[:, np.newaxis], self.steady.token * given, answer)
+        # The more of them there are, the more of the load is at rest.
+        share = np.clip(others / self.requests, 0.0, 1.0) * ((number == resting) & (self.steady.first < np.inf))
+        answer = answer + share[:, np.newaxis] * (self.steady.token * given - answer)
         # Answers of one token have none after it; where all are, the next would take as long as where load goes on.
         more = (given > 0).any(axis=0)
         token = np.where(more, answer / tokens, self.steady.token)

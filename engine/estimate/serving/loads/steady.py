@@ -232,9 +232,8 @@ def _prompt_scatter(run: ServingRun) -> Number:
     """Return the standard deviation of a prompt's seconds: hardly any where weights take longer to read."""
     if not any_true(run.prompt_spread > 0):
         return 0.0
-    usual, longer = (
-        reading_phase(run, factor * run.fresh, None, 1.0, 1.0) for factor in (1.0, 1.0 + run.prompt_spread)
-    )
+    longest = replace(run, prompt=run.prompt * (1.0 + run.prompt_spread))
+    usual, longer = (reading_phase(one, one.fresh, None, 1.0, 1.0) for one in (run, longest))
     return np.maximum(phase_time(longer).seconds - phase_time(usual).seconds, 0.0)
 
 
