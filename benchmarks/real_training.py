@@ -104,7 +104,7 @@ def one_core() -> None:
 
 
 def compare(
-    plans: dict[str, dict[str, object]], folder: Path, module: str, figures: tuple[str, ...], own_runs: int = 0
+    plans: dict[str, dict[str, object]], folder: Path, module: str, figures: tuple[str, ...], user_runs: int = 0
 ) -> None:
     """Predict plans, run each as ``python -m module --one NAME``, and print both with what own runs change."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -124,16 +124,16 @@ def compare(
         measured[name] = json.loads(told.stdout.splitlines()[-1])
         print(name, measured[name], flush=True)
         (folder / "measured.json").write_text(json.dumps(measured, indent=1))
-    for name in list(measured)[:own_runs]:
+    for name in list(measured)[:user_runs]:
         path = folder / "plan.yaml"
         path.write_text(json.dumps(plans[name]))
         seconds, peak = measured[name]["step"], measured[name]["MiB"] / 1024.0
         program("calibrate", "--plan", str(path), "--step-seconds", str(seconds), "--peak-gib", str(peak))
-    if own_runs:
+    if user_runs:
         guesses[OWN] = predictions(plans)
     (folder / "predicted.json").write_text(json.dumps(guesses, indent=1))
     for figure in figures:
-        report(figure, guesses, measured, list(plans)[:own_runs])
+        report(figure, guesses, measured, list(plans)[:user_runs])
 
 
 def program(*words: str) -> None:

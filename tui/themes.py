@@ -58,7 +58,7 @@ def parse(text: str, file: str) -> Theme:
         name=f"capacity-{texts['name']}",
         dark=switches["dark"],
         ansi=switches["ansi"],
-        variables={**_own_variables(switches), **variables},
+        variables={**_ansi_variables(switches), **variables},
         background=colours["background"],
         surface=colours["surface"],
         panel=colours["panel"],
@@ -72,7 +72,7 @@ def parse(text: str, file: str) -> Theme:
     )
 
 
-def _own_variables(switches: Mapping[str, bool]) -> dict[str, str]:
+def _ansi_variables(switches: Mapping[str, bool]) -> dict[str, str]:
     """Return the variables that Textual's own style sheets need in a theme of the terminal's colours."""
     if not switches["ansi"]:
         return {}

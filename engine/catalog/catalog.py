@@ -15,7 +15,7 @@ from capacity_tui.engine.catalog.prices import RefreshedPrices, read_refreshed
 from capacity_tui.engine.catalog.reading import read_aliases
 from capacity_tui.engine.catalog.releases import named_release, rows_of_release
 from capacity_tui.engine.catalog.shipped import parse_shipped
-from capacity_tui.engine.catalog.table import Table, own_files, shipped_files, stray_files, with_left_out
+from capacity_tui.engine.catalog.table import Table, shipped_files, stray_files, user_files, with_left_out
 from capacity_tui.engine.errors import CapacityError, CatalogError
 
 RowT = TypeVar("RowT", bound=rows.Row)
@@ -373,7 +373,7 @@ class Catalog:
     def _parts(self, folder: str) -> tuple[Sequence[Traversable], Sequence[Path], Mapping[str, str]]:
         """Return the shipped files, the user's files and the aliases of a table."""
         aliases = {**self._aliases[0].get(folder, {}), **self._fleet_content.aliases.get(folder, {})}
-        return shipped_files(folder), own_files(self.user_directory, folder), aliases
+        return shipped_files(folder), user_files(self.user_directory, folder), aliases
 
     @cached_property
     def _fleet_content(self) -> FleetFileContent:
@@ -396,4 +396,4 @@ class Catalog:
     @cached_property
     def _aliases(self) -> tuple[dict[str, dict[str, str]], tuple[CapacityError, ...]]:
         """Aliases by table, and the problems of the user's own."""
-        return read_aliases(parse_shipped(shipped_files(_ALIASES)[0]), own_files(self.user_directory, _ALIASES))
+        return read_aliases(parse_shipped(shipped_files(_ALIASES)[0]), user_files(self.user_directory, _ALIASES))

@@ -64,14 +64,14 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         self.kind = kind
         self.row_type = row_type
         self._files = shipped
-        self._own_files = own
+        self._user_files = own
         self._aliases = aliases or {}
         self._own_documents = documents
         self._named = named or {}
         self._rows: dict[str, RowT] = {}
 
     def __getitem__(self, row_id: str) -> RowT:
-        row = self._rows.get(row_id) or self._own[0].get(row_id)
+        row = self._rows.get(row_id) or self._user_rows[0].get(row_id)
         if row is None:
             row = self._shipped_row(row_id)
         self._rows[row_id] = row
@@ -85,7 +85,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
 
     def __iter__(self) -> Iterator[str]:
         yield from self._shipped
-        yield from (row_id for row_id in self._own[0] if row_id not in self._shipped)
+        yield from (row_id for row_id in self._user_rows[0] if row_id not in self._shipped)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -100,7 +100,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
     def problems(self) -> tuple[CapacityError, ...]:
         """What is wrong with the user's own files; the rows concerned are left out."""
         lost = [(alias, row_id) for alias, row_id in self._aliases.items() if row_id not in self]
-        return (*self._own[1], *(_lost_alias(self.kind, alias, row_id) for alias, row_id in lost))
+        return (*self._user_rows[1], *(_lost_alias(self.kind, alias, row_id) for alias, row_id in lost))
 
     @property
     def aliases(self) -> Mapping[str, str]:
@@ -110,7 +110,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
     def where(self, field: str, value: object) -> Iterator[RowT]:
         """Yield the rows that have a value in a field; no other row is checked for it."""
         for row_id in self:
-            row = self._rows.get(row_id) or self._own[0].get(row_id)
+            row = self._rows.get(row_id) or self._user_rows[0].get(row_id)
             if (self._shipped[row_id].get(field) if row is None else getattr(row, field)) == value:
                 yield self[row_id]
 
@@ -143,7 +143,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         return tuple(dict.fromkeys(self._aliases.get(known, known) for known in close))
 
     def __contains__(self, row_id: object) -> bool:
-        return row_id in self._shipped or row_id in self._own[0]
+        return row_id in self._shipped or row_id in self._user_rows[0]
 
     @cached_property
     def _shipped(self) -> dict[str, _Fields]:
@@ -155,7 +155,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
     @cached_property
     def brands(self) -> re.Pattern[str]:
         """What is left out of names: the shipped brands, and the vendors of the user's own rows."""
-        vendors = (getattr(row, "vendor", "") for row in self._own[0].values())
+        vendors = (getattr(row, "vendor", "") for row in self._user_rows[0].values())
         return brand_pattern((*_shipped_brands(), *filter(None, vendors)))
 
     @cached_property
@@ -167,7 +167,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
     def _ids_by_name(self) -> dict[str, str]:
         ids: dict[str, str] = {}
         for row_id in self:
-            row = self._own[0].get(row_id)
+            row = self._user_rows[0].get(row_id)
             fields = row.model_dump() if row else self._shipped[row_id]
             for name in filter(None, map(fields.get, ("name", *self.row_type.other_names))):
                 ids.setdefault(key_of(name), row_id)
@@ -175,14 +175,14 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         return ids
 
     @cached_property
-    def _own(self) -> tuple[dict[str, RowT], tuple[CapacityError, ...]]:
+    def _user_rows(self) -> tuple[dict[str, RowT], tuple[CapacityError, ...]]:
         """The valid rows of the user's files, and the problems of the others."""
         rows: dict[str, RowT] = {}
         problems: list[CapacityError] = []
-        for document in (*self._read_own(problems), *self._own_documents):
+        for document in (*self._read_user_files(problems), *self._own_documents):
             for row_id in document.data if isinstance(document.data, dict) else {}:
                 try:
-                    row = self._own_row(row_id, document, rows.get(row_id))
+                    row = self._user_row(row_id, document, rows.get(row_id))
                     rows[row_id] = self._with_known_names(row, document)
                 except ValidationError as error:
                     problems += refusals(error, self.row_type, document, (row_id,), CatalogError)
@@ -190,9 +190,9 @@ class Table(Mapping[str, RowT], Generic[RowT]):
                     problems.append(problem)
         return rows, tuple(problems)
 
-    def _read_own(self, problems: list[CapacityError]) -> Iterator[Document]:
+    def _read_user_files(self, problems: list[CapacityError]) -> Iterator[Document]:
         """Yield the user's files that can be read."""
-        for path in self._own_files:
+        for path in self._user_files:
             try:
                 document = read_yaml(path)
                 if document.data is not None and not isinstance(document.data, dict):
@@ -202,7 +202,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
             except CapacityError as problem:
                 problems.append(problem)
 
-    def _own_row(self, row_id: str, document: Document, before: RowT | None) -> RowT:
+    def _user_row(self, row_id: str, document: Document, before: RowT | None) -> RowT:
         """Return a row of the user's, laid over the shipped one of the same id, or over one of an earlier file."""
         overlay = document.data[row_id] if isinstance(document.data, dict) else None
         if not isinstance(overlay, dict):
@@ -298,7 +298,7 @@ def shipped_files(stem: str) -> list[Traversable]:
     return sorted(in_folder, key=lambda file: file.name)
 
 
-def own_files(directory: Path, stem: str) -> list[Path]:
+def user_files(directory: Path, stem: str) -> list[Path]:
     """Return the user's own file of a table and the files of its folder, as far as there are any."""
     single = directory / f"{stem}.yaml"
     return [*([single] if single.exists() else []), *sorted((directory / stem).glob("*.yaml"))]

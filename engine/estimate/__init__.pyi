@@ -52,12 +52,12 @@ from .memory_estimate import StageBytes as StageBytes
 from .money import cost as cost
 from .resolve import ResolvedPlan as ResolvedPlan
 from .resolve import job_steps as job_steps
-from .resolve import own_runs_of as own_runs_of
 from .resolve import resolve_plan as resolve_plan
 from .resolve import run_like as run_like
 from .resolve import unsaid as unsaid
+from .resolve import user_runs_of as user_runs_of
 from .resolve import with_assumed as with_assumed
-from .resolve import with_own_runs as with_own_runs
+from .resolve import with_user_runs as with_user_runs
 from .result import Bottleneck as Bottleneck
 from .result import CostEstimate as CostEstimate
 from .result import EnergyEstimate as EnergyEstimate

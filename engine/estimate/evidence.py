@@ -11,7 +11,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.cluster import Device
-from capacity_tui.engine.estimate.resolve import MIXTURE, ResolvedPlan, kind_of_run, own_runs_of, run_like
+from capacity_tui.engine.estimate.resolve import MIXTURE, ResolvedPlan, kind_of_run, run_like, user_runs_of
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.run import RunLayout
 from capacity_tui.engine.estimate.work import Work
@@ -24,8 +24,8 @@ from capacity_tui.engine.uncertainty import (
     WORDS,
     Evidence,
     FigureName,
-    OwnRuns,
     RunFeatures,
+    UserRuns,
     figure_spread,
     measured_networks,
     published_bins,
@@ -90,7 +90,7 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         features,
         flags,
         spreads_here(errors),
-        own=(own_runs_of(runs, catalog), like, _usual_context_bytes(device)) if runs else None,
+        own=(user_runs_of(runs, catalog), like, _usual_context_bytes(device)) if runs else None,
         networks=networks,
         oldest_rate=_oldest_rate(resolved, catalog),
     )
@@ -155,7 +155,7 @@ def with_numbers(
 
 def with_further_run(
     estimate: Estimate, resolved: ResolvedPlan, figure: FigureName, catalog: Catalog
-) -> tuple[OwnRuns, RunFeatures, float]:
+) -> tuple[UserRuns, RunFeatures, float]:
     """Return the runs of the user's own with one more: of this very plan, just as it is estimated.
 
     Args:
@@ -165,12 +165,12 @@ def with_further_run(
     """
     device = resolved.cluster.device
     like = run_like(resolved.plan, resolved.family, resolved.shape, device, catalog)
-    own, usual = own_runs_of(device.efficiency.runs, catalog), _usual_context_bytes(device)
+    own, usual = user_runs_of(device.efficiency.runs, catalog), _usual_context_bytes(device)
     speed, context = own.speed(like.words, like.numbers), own.context_bytes(like.words, like.numbers, usual)
     learnt = {"speed": speed} if figure == "step" else {"peak_bytes": context}
     numbers = {name: float(number) for name, number in like.numbers.items()}
     run = MeasuredRun("", like.words, numbers, **learnt, unsure=unsure_of(estimate))
-    return own_runs_of((*device.efficiency.runs, run), catalog), like, usual
+    return user_runs_of((*device.efficiency.runs, run), catalog), like, usual
 
 
 def unsure_of(estimate: Estimate) -> dict[str, dict[str, float]]:

@@ -19,8 +19,8 @@ from capacity_tui.engine.uncertainty import (
     ErrorTerms,
     FigureName,
     MeasuredNetworks,
-    OwnSpread,
     Range,
+    UserSpread,
     figure_range,
     spread_here,
 )
@@ -133,11 +133,11 @@ class Ranges:
             amounts = memory_amounts(self._work)
             unsure = amounts["activations"] + amounts["outside"]
             flags = {name: flag * unsure if name in OF_SOFTWARE else flag for name, flag in flags.items()}
-            return ErrorTerms({**amounts, **flags}, evidence.features, evidence.here, self._own_spread(figure))
+            return ErrorTerms({**amounts, **flags}, evidence.features, evidence.here, self._user_spread(figure))
         amounts = {**self._time_amounts(figure), **flags}
-        return ErrorTerms(amounts, evidence.features, evidence.here, self._own_spread(figure))
+        return ErrorTerms(amounts, evidence.features, evidence.here, self._user_spread(figure))
 
-    def _own_spread(self, figure: FigureName) -> OwnSpread | None:
+    def _user_spread(self, figure: FigureName) -> UserSpread | None:
         """Return what runs of the user's own say of how sure a step and its memory are."""
         evidence = self._work.evidence
         if evidence.own is None or figure not in ("step", "memory"):

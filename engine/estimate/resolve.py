@@ -40,7 +40,7 @@ from capacity_tui.engine.plan import (
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, TRAINED
-from capacity_tui.engine.uncertainty import ALIKE_WORDS, KIND, Likeness, OwnRuns, RunFeatures
+from capacity_tui.engine.uncertainty import ALIKE_WORDS, KIND, Likeness, RunFeatures, UserRuns
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
@@ -115,7 +115,7 @@ def resolve_plan(
         spec = settle_classical(plan, family.id, cluster.device)
         plan = _with_spec(plan, spec)
         like_runs = run_like(plan, family, None, cluster.device, catalog)
-        return ResolvedPlan(plan, family, with_own_runs(cluster, like_runs, catalog), None, spec)
+        return ResolvedPlan(plan, family, with_user_runs(cluster, like_runs, catalog), None, spec)
     if family.kind == "plugin":
         given = read_spec(plugin_of(family.id).spec_type, plan.model.spec)
         return ResolvedPlan(_with_spec(plan, given), family, cluster, None, given)
@@ -127,7 +127,7 @@ def resolve_plan(
         plan = _with_spec(plan, network)
     else:
         shape = like.shape if like and like.shape else _shape(plan, family, catalog)
-        plan = _with_own_lengths(plan, shape)
+        plan = _with_fixed_lengths(plan, shape)
     _refuse_open(plan)
     weights, why = served_weights(plan, cluster.device, catalog) if task == "infer" else (plan.inference.weights, "")
     cluster = _with_notes(cluster, plan, family, why, catalog)
@@ -145,7 +145,7 @@ def resolve_plan(
     resolved = plan.model_copy(update={"parallelism": parallel, "training": training})
     if shape is not None:
         refuse_impossible(plan_layout(resolved, shape, catalog))
-    cluster = with_own_runs(cluster, run_like(resolved, family, shape, cluster.device, catalog), catalog)
+    cluster = with_user_runs(cluster, run_like(resolved, family, shape, cluster.device, catalog), catalog)
     return ResolvedPlan(resolved, family, cluster, shape, network, why)
 
 
@@ -210,7 +210,7 @@ def _shape(plan: Plan, family: Family, catalog: Catalog) -> TransformerShape:
     return shape_from_spec(row, plan.model.spec, family.id if bare else "transformer_decoder")
 
 
-def _with_own_lengths(plan: Plan, shape: TransformerShape) -> Plan:
+def _with_fixed_lengths(plan: Plan, shape: TransformerShape) -> Plan:
     """Return the plan with the sequence that the model always reads: patches of an image and its class, or sound.
 
     Raises:
@@ -380,17 +380,17 @@ def _family(shape: TransformerShape) -> str:
     return MIXTURE if float(shape.experts) > 0 else shape.kind
 
 
-def own_runs_of(runs: Sequence[MeasuredRun], catalog: Catalog) -> OwnRuns:
+def user_runs_of(runs: Sequence[MeasuredRun], catalog: Catalog) -> UserRuns:
     """Return runs of the user's own on one device with how alike they are."""
     value = {name: catalog.coefficients[f"own-run-{name}"].value for name in (*ALIKE_WORDS, *_OF_LIKENESS)}
     words = {name: value[name] for name in ALIKE_WORDS}
-    return OwnRuns(runs, Likeness(words, **{name: value[name] for name in _OF_LIKENESS}))
+    return UserRuns(runs, Likeness(words, **{name: value[name] for name in _OF_LIKENESS}))
 
 
-def with_own_runs(cluster: Cluster, like: RunFeatures, catalog: Catalog) -> Cluster:
+def with_user_runs(cluster: Cluster, like: RunFeatures, catalog: Catalog) -> Cluster:
     """Return a cluster as fast as runs of the user's own on its device show it for a plan that is like this."""
     if not cluster.device.efficiency.runs:
         return cluster
-    runs, device = own_runs_of(cluster.device.efficiency.runs, catalog), cluster.device.with_speed(1.0)
+    runs, device = user_runs_of(cluster.device.efficiency.runs, catalog), cluster.device.with_speed(1.0)
     outside = runs.context_bytes(like.words, like.numbers, float(device.efficiency.context_bytes))
     return replace(cluster, device=device.with_speed(runs.speed(like.words, like.numbers), outside))

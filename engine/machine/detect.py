@@ -162,7 +162,7 @@ def _measured(host: Host) -> tuple[MeasuredEfficiency | Probe, ...]:
     """Return the measured constants of each file, or what is wrong with it."""
     from capacity_tui.engine.machine.measured_constants import FOLDER, read_constants  # noqa: PLC0415 - few machines need it
 
-    data = host.own_path(data_folder(host.environment))
+    data = host.user_path(data_folder(host.environment))
     folder = data and data / FOLDER
     if folder is None or not folder.is_dir():
         raise NotPresentError("nothing was measured on this machine yet")
@@ -177,7 +177,7 @@ def _measured(host: Host) -> tuple[MeasuredEfficiency | Probe, ...]:
 
 
 def _benchmarked(machine: Machine, host: Host) -> MeasuredFacts:
-    data = host.own_path(data_folder(host.environment))
+    data = host.user_path(data_folder(host.environment))
     return measured_facts(data / BENCHMARKS, machine) if data else facts_of((), machine, "a recorded machine")
 
 

@@ -200,7 +200,7 @@ class Host:
         """The files of the machine."""
         return self.recorded or DiskFiles(self.root)
 
-    def own_path(self, path: Path) -> Path | None:
+    def user_path(self, path: Path) -> Path | None:
         """Return where a path of this user's lies; None on a machine that was recorded, where the user has none."""
         return DiskFiles(self.root).path(str(path.absolute())) if self.recorded is None else None
 

@@ -20,8 +20,8 @@ from .occupancy import Occupancy as Occupancy
 from .occupancy import change_to_available as change_to_available
 from .occupancy import kept_occupancy as kept_occupancy
 from .occupancy import node_map as node_map
-from .occupancy import own_occupancy as own_occupancy
 from .occupancy import planned as planned
+from .occupancy import planned_occupancy as planned_occupancy
 from .occupancy import slurm_occupancy as slurm_occupancy
 from .ray_workers import SharedAnswer as SharedAnswer
 from .ray_workers import search_on_ray as search_on_ray

@@ -260,7 +260,7 @@ def search_environment(question: Question) -> SearchEnvironment:
     return SearchEnvironment(_program_digest(), np.__version__, plugins, sizes)
 
 
-def own_files() -> dict[str, bytes]:
+def files_of_user() -> dict[str, bytes]:
     """Return the user's own files that estimates rest on, by their path below the folder of what the user writes."""
     home = config_folder()
     paths = (path for path in home.rglob("*") if path.suffix in _USER_FILES and path.is_file()) if home.is_dir() else ()
@@ -312,12 +312,12 @@ class Work:
 
     Attributes:
         machine: the detected machine, for plans that run on it.
-        own_files: the user's own files, by their path below the folder of what the user writes.
+        user_files: the user's own files, by their path below the folder of what the user writes.
     """
 
     question: Question
     machine: Machine | None
-    own_files: Mapping[str, bytes]
+    user_files: Mapping[str, bytes]
     rests_on: SearchEnvironment
     cutting: Cutting
 
@@ -335,5 +335,5 @@ def evaluate(work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tu
 def _prepared(work: bytes) -> tuple[Evaluator, str]:
     """Return what evaluates the chunks of a search; of a few, since a warm worker may get those of several by turns."""
     unpickled: Work = pickle.loads(work)  # noqa: S301 - as above
-    evaluator = Evaluator(unpickled.question, catalog_of(unpickled.own_files), unpickled.machine, unpickled.cutting)
+    evaluator = Evaluator(unpickled.question, catalog_of(unpickled.user_files), unpickled.machine, unpickled.cutting)
     return evaluator, unpickled.rests_on.unlike(search_environment(unpickled.question))

@@ -68,7 +68,7 @@ class Occupancy:
     is_live: bool = False
 
 
-def own_occupancy(cluster: Cluster, groups: Sequence[DeviceGroup] = ()) -> Occupancy:
+def planned_occupancy(cluster: Cluster, groups: Sequence[DeviceGroup] = ()) -> Occupancy:
     """Return the hardware of a plan itself as nodes: the plan has all of them, or some of unlike groups."""
     unit = max(int(cluster.levels[0].devices), 1)
     inner = [level for level in cluster.levels[1:] if unit < level.devices < cluster.devices]

@@ -18,8 +18,8 @@ from capacity_tui.engine.nodes.chunks import (
     Chunk,
     Cutting,
     Work,
+    files_of_user,
     outcomes_from_text,
-    own_files,
     search_environment,
     sources,
 )
@@ -263,8 +263,8 @@ def _last_line(error: BaseException) -> str:
 def _name_of(work: Work) -> str:
     """Return what workers are called that have the same program and the same files of the user."""
     digest = sha256(f"{work.rests_on.program} {work.rests_on.numpy}".encode())
-    for name in sorted(work.own_files):
-        digest.update(name.encode() + work.own_files[name])
+    for name in sorted(work.user_files):
+        digest.update(name.encode() + work.user_files[name])
     return digest.hexdigest()[:16]
 
 
@@ -376,7 +376,7 @@ def search_on_ray(
     Raises:
         CapacityError: the question makes no sense or nothing of it can be estimated, or the cluster cannot be used.
     """
-    catalog, user_files, cut = load_catalog(), own_files(), cutting or Cutting()
+    catalog, user_files, cut = load_catalog(), files_of_user(), cutting or Cutting()
     rests_on = search_environment(question)
     journal = journal_of(question, machine, rests_on, user_files, cut)
     shared = SharedSearch(question, catalog, machine, journal, cut)

@@ -75,7 +75,7 @@ def brought_by_model(before: Plan, after: Plan, catalog: Catalog) -> dict[str, o
     return brought
 
 
-def own_parameter(plan: Plan, name: str, value: object, catalog: Catalog) -> object:
+def spec_parameter(plan: Plan, name: str, value: object, catalog: Catalog) -> object:
     """Return the checked value of one of the model's own parameters as plain data; None where it is given back.
 
     Args:

@@ -20,7 +20,7 @@ from capacity_tui.engine.plan.consequences import (
     Change,
     is_model_file,
     names_of_parameter,
-    own_parameter,
+    spec_parameter,
 )
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, KnownField, all_fields
 from capacity_tui.engine.plan.plan import Plan, counted_name
@@ -283,7 +283,7 @@ def _written(plan: Plan, path: str, value: object, catalog: Catalog | None) -> I
     name = path.removeprefix(OWN_PARAMETERS)
     if path.startswith(OWN_PARAMETERS) and "." not in name:
         facts = catalog or load_catalog()
-        typed = own_parameter(plan, name, value, facts)
+        typed = spec_parameter(plan, name, value, facts)
         for key in names_of_parameter(plan, name, facts):
             yield f"{OWN_PARAMETERS}{key}", DEFAULT
         if typed is not None:

@@ -218,7 +218,7 @@ def gpus_of(event: Event) -> tuple[Mapping[str, object], ...]:
     return tuple(gpu for gpu in gpus if isinstance(gpu, dict)) if isinstance(gpus, list) else ()
 
 
-def own_memory(gpu: Mapping[str, object]) -> float | None:
+def memory_of_run(gpu: Mapping[str, object]) -> float | None:
     """Return what the run holds of a GPU, else of all processes."""
     amounts = [number(gpu.get(name)) for name in ("memory_own_bytes", "run_memory_bytes", "memory_used_bytes")]
     return next((amount for amount in amounts if amount is not None), None)
@@ -234,7 +234,7 @@ def _pairs(value: object) -> Iterator[tuple[float, float]]:
 
 
 def _device_memory(event: Event) -> float | None:
-    amounts_held = [memory for gpu in gpus_of(event) if (memory := own_memory(gpu)) is not None]
+    amounts_held = [memory for gpu in gpus_of(event) if (memory := memory_of_run(gpu)) is not None]
     return max(amounts_held, default=None)
 
 

@@ -95,7 +95,7 @@ def scalability(case: EstimatedPlan) -> tuple[Scaling, ...]:
     )
     kinds = [kind for kind, on in asked if on]
     growths: tuple[Growth, ...] = ("strong", "weak") if wanted.weak else ("strong",)
-    batches = wanted.batch_sizes or (_own_batch(case),)
+    batches = wanted.batch_sizes or (_batch_of(case),)
     return tuple(
         point
         for kind in kinds
@@ -116,7 +116,7 @@ def growing_runs(case: EstimatedPlan, growth: Growth) -> Iterator[ScaledRun]:
     """
     if case.plan.task == "fit":
         return
-    batch, current = _own_batch(case), int(case.resolved.cluster.devices)
+    batch, current = _batch_of(case), int(case.resolved.cluster.devices)
     for devices in _counts_around(case):
         run = next(_runs(case, (devices,), batch, "data", growth), None)
         if run is not None and (devices == current or run.candidate.estimate.fits is not False):
@@ -315,7 +315,7 @@ def _batches(case: EstimatedPlan, batch: int, replicas: int) -> Iterator[Mapping
         yield {Key.TRAINING_GLOBAL_BATCH: batch, Key.TRAINING_MICRO_BATCH: size}
 
 
-def _own_batch(case: EstimatedPlan) -> int:
+def _batch_of(case: EstimatedPlan) -> int:
     if case.plan.task == "infer":
         return int(case.plan.inference.batch) * int(case.plan.parallelism.dp or 1)
     return int(case.plan.training.global_batch or case.plan.training.micro_batch)

@@ -2,11 +2,6 @@ from .features import UNKNOWN as UNKNOWN
 from .features import WORDS as WORDS
 from .features import RunFeatures as RunFeatures
 from .features import published_bins as published_bins
-from .own_runs import ALIKE_WORDS as ALIKE_WORDS
-from .own_runs import KIND as KIND
-from .own_runs import Likeness as Likeness
-from .own_runs import OwnRuns as OwnRuns
-from .own_runs import OwnSpread as OwnSpread
 from .spread import EXCHANGES as EXCHANGES
 from .spread import KERNELS as KERNELS
 from .spread import ErrorTerms as ErrorTerms
@@ -23,3 +18,8 @@ from .spread import range_from as range_from
 from .spread import sampled_in as sampled_in
 from .spread import spread_here as spread_here
 from .spread import spreads_here as spreads_here
+from .user_runs import ALIKE_WORDS as ALIKE_WORDS
+from .user_runs import KIND as KIND
+from .user_runs import Likeness as Likeness
+from .user_runs import UserRuns as UserRuns
+from .user_runs import UserSpread as UserSpread

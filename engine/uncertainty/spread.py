@@ -14,7 +14,7 @@ from capacity_tui.engine.machine import FitError
 from capacity_tui.engine.numeric import Number, added
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty.features import DISTANCE, Bins, Nearest, RunFeatures, published_bins
-from capacity_tui.engine.uncertainty.own_runs import SMALLEST, OwnRuns, OwnSpread
+from capacity_tui.engine.uncertainty.user_runs import SMALLEST, UserRuns, UserSpread
 
 # What of a range is named: contributions above this share of its variance.
 REPORTED_SHARE = 0.08
@@ -118,7 +118,7 @@ class ErrorTerms:
     amounts: Mapping[str, Number]
     features: RunFeatures = field(default_factory=RunFeatures)
     here: Mapping[str, float] = field(default_factory=dict)
-    own: OwnSpread | None = None
+    own: UserSpread | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +164,10 @@ def figure_spread(error_terms: ErrorTerms, row: Reliability, bins: Bins | None) 
     parts = {name: (spreads[name] * amount) ** 2 for name, amount in error_terms.amounts.items() if name in spreads}
     nearest = Nearest({}, {}, None) if bins is None else bins.nearest(error_terms.features, row.distances)
     spread = Spread(parts, nearest)
-    return spread if error_terms.own is None else _with_own_runs(spread, error_terms.own)
+    return spread if error_terms.own is None else _with_user_runs(spread, error_terms.own)
 
 
-def _with_own_runs(usual: Spread, own: OwnSpread) -> Spread:
+def _with_user_runs(usual: Spread, own: UserSpread) -> Spread:
     """Return a spread with what runs of the user's own say: what they leave of it, or what they add."""
     variance, before = own.variance(usual.deviations), np.maximum(usual.variance, SMALLEST)
     left = np.minimum(variance / before, 1.0)
@@ -297,7 +297,7 @@ class Evidence:
     features: RunFeatures = field(default_factory=RunFeatures)
     flags: Mapping[str, Number] = field(default_factory=dict)
     here: Mapping[str, float] = field(default_factory=dict)
-    own: tuple[OwnRuns, RunFeatures, float] | None = None
+    own: tuple[UserRuns, RunFeatures, float] | None = None
     known: Mapping[FigureName, Range] = field(default_factory=dict)
     networks: MeasuredNetworks | None = None
     oldest_rate: float = 1.0

@@ -12,12 +12,12 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.rows import Reliability
-from capacity_tui.engine.estimate import own_runs_of, resolve_plan, run_like, unsure_of
+from capacity_tui.engine.estimate import resolve_plan, run_like, unsure_of, user_runs_of
 from capacity_tui.engine.machine import MeasuredRun
 from capacity_tui.engine.runs.accuracy.out_of_sample import unseen_predictions
 from capacity_tui.engine.runs.accuracy.predictions import answered, figure_name, sign_of
 from capacity_tui.engine.runs.accuracy.scoring import scored_measurements
-from capacity_tui.engine.uncertainty import OwnRuns, RunFeatures
+from capacity_tui.engine.uncertainty import RunFeatures, UserRuns
 
 FEWEST, DRAWS, MOST = 7, 6, 12
 
@@ -53,7 +53,7 @@ def machines() -> list[list[Published]]:
     return [runs for runs in found.values() if len(runs) >= FEWEST]
 
 
-def judged(own: OwnRuns | None, runs: Sequence[Published]) -> list[tuple[float, bool]]:
+def judged(own: UserRuns | None, runs: Sequence[Published]) -> list[tuple[float, bool]]:
     """Return how far off each run is, and whether it lies in its range."""
     found = []
     for run in runs:
@@ -71,12 +71,12 @@ def judged(own: OwnRuns | None, runs: Sequence[Published]) -> list[tuple[float, 
 @pytest.mark.parametrize("count", [1, 3, 6])
 def test_after_learning_others_are_met_more_closely_and_as_often(machines: list[list[Published]], count: int) -> None:
     random, catalog = np.random.default_rng(count), load_catalog()
-    likeness = own_runs_of((), catalog).likeness
+    likeness = user_runs_of((), catalog).likeness
     before, after = [], []
     for runs in machines:
         for _ in range(DRAWS):
             order = random.permutation(len(runs))
-            own = OwnRuns([runs[place].as_own for place in order[:count]], likeness)
+            own = UserRuns([runs[place].as_own for place in order[:count]], likeness)
             others = [runs[place] for place in order[count : count + MOST]]
             before.append(judged(None, others))
             after.append(judged(own, others))

@@ -21,9 +21,9 @@ from capacity_tui.engine.runs.sampling import (
     fit_runs,
     fit_samples,
     keep_run,
-    own_run,
     read_runs,
     run_entry,
+    user_run,
     write_measured,
 )
 from capacity_tui.engine.runs.sampling.calibration import chosen_files
@@ -174,7 +174,7 @@ def test_a_curve_interpolates_between_and_ends_at_its_ends():
 
 def test_a_run_of_ones_own_sets_speed_and_memory(tmp_path, machine, device):
     plan = answer(plan_from_data(PLAN), machine).plan
-    run = own_run(plan, 1.5, 3 * 2**30)
+    run = user_run(plan, 1.5, 3 * 2**30)
     catalog = load_catalog()
     fitted = fit_runs(None, (run,), machine, catalog)
     estimate = answer(plan, replace(machine, measured=(fitted,))).estimate
@@ -192,11 +192,11 @@ def test_a_run_of_ones_own_sets_speed_and_memory(tmp_path, machine, device):
 def test_a_run_that_is_not_its_plan_is_refused(machine):
     plan = answer(plan_from_data(PLAN), machine).plan
     with pytest.raises(PlanError, match="cannot be this plan"):
-        fit_runs(None, (own_run(plan, 1e6, None),), machine, load_catalog())
+        fit_runs(None, (user_run(plan, 1e6, None),), machine, load_catalog())
     with pytest.raises(PlanError, match="below what"):
-        fit_runs(None, (own_run(plan, None, 1000.0),), machine, load_catalog())
+        fit_runs(None, (user_run(plan, None, 1000.0),), machine, load_catalog())
     with pytest.raises(PlanError, match="nothing was measured"):
-        own_run(plan, None, None)
+        user_run(plan, None, None)
 
 
 def test_constants_are_plain_data(tmp_path, measured):

@@ -18,8 +18,8 @@ from capacity_tui.engine.nodes import (
     change_to_available,
     kept_occupancy,
     node_map,
-    own_occupancy,
     planned,
+    planned_occupancy,
     slurm_occupancy,
 )
 from capacity_tui.engine.nodes.occupancy import MOST_ROWS, NodeState, occupancy_of
@@ -96,10 +96,10 @@ def test_a_plan_takes_nodes_of_its_own_kind_that_hold_all_it_wants_of_one() -> N
 
 
 def test_a_few_nodes_have_a_cell_for_each_device_and_thousands_stay_readable() -> None:
-    few = node_map(own_occupancy(cluster(16)))
+    few = node_map(planned_occupancy(cluster(16)))
     assert [row.cells for row in few.rows["node"]] == [("planned",) * 8] * 2
     assert few.usual == "node"
-    many = node_map(own_occupancy(cluster(16384)))
+    many = node_map(planned_occupancy(cluster(16384)))
     assert many.usual == "rack"
     racks = many.rows["rack"]
     assert [row.name for row in racks][:2] == ["rack 1 – 32", "rack 33 – 64"]
@@ -108,7 +108,7 @@ def test_a_few_nodes_have_a_cell_for_each_device_and_thousands_stay_readable() -
 
 
 def test_one_broken_device_is_seen_however_much_stands_in_a_row() -> None:
-    many = own_occupancy(cluster(16384))
+    many = planned_occupancy(cluster(16384))
     broken = replace(many.nodes[1000], down=1, note="GPU 3 missing")
     nodes = (*many.nodes[:1000], broken, *many.nodes[1001:])
     for rows in node_map(replace(many, nodes=nodes)).rows.values():
@@ -120,7 +120,7 @@ def test_groups_of_a_plan_are_nodes_of_their_own_of_which_it_uses_the_better_one
     groups = [{"name": name, "devices": 16, "per_node": 8} for name in ("h100-sxm-80gb", "a100-sxm-80gb")]
     wanted = plan(groups=groups)
     found = resolve_cluster(wanted.hardware, wanted.pricing, CATALOG)
-    laid = own_occupancy(found, wanted.hardware.groups)
+    laid = planned_occupancy(found, wanted.hardware.groups)
     assert [(node.hardware, node.planned) for node in laid.nodes] == [("h100-sxm-80gb", 8)] * 2 + [
         ("a100-sxm-80gb", 0)
     ] * 2

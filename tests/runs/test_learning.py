@@ -18,8 +18,8 @@ from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.machine import detect
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, history_entry
-from capacity_tui.engine.runs.sampling import OwnRun, kept_runs, learnt_from, read_runs, with_cores_of
-from capacity_tui.engine.runs.sampling.own_runs import STEP
+from capacity_tui.engine.runs.sampling import UserRun, kept_runs, learnt_from, read_runs, with_cores_of
+from capacity_tui.engine.runs.sampling.user_runs import STEP
 from capacity_tui.engine.solve import answer
 from capacity_tui.tui.cli import main
 
@@ -128,8 +128,8 @@ def test_a_run_that_others_held_up_teaches_nothing_of_time(tmp_path, capsys):
 
 
 def test_a_run_beside_others_within_its_range_counts_for_less():
-    run = OwnRun({}, 1.0, None, "2026-11-26", others=0.5)
-    assert run.weight < OwnRun({}, 1.0, None, "2026-11-26", others=0.05).weight < 1.0
+    run = UserRun({}, 1.0, None, "2026-11-26", others=0.5)
+    assert run.weight < UserRun({}, 1.0, None, "2026-11-26", others=0.05).weight < 1.0
 
 
 def test_what_was_calibrated_is_taken_back_and_comes_again(tmp_path, capsys):

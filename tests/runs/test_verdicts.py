@@ -11,7 +11,7 @@ import pytest
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.plan import Plan
-from capacity_tui.engine.runs.accuracy import evaluate, own_measurements, predictor, verdicts_of
+from capacity_tui.engine.runs.accuracy import evaluate, predictor, user_measurements, verdicts_of
 from capacity_tui.engine.runs.accuracy.predictions import share
 from capacity_tui.engine.runs.accuracy.scoring import Prediction, scored_measurements
 from capacity_tui.engine.verdict import Verdict
@@ -60,7 +60,7 @@ def test_a_plan_is_tight_where_its_range_straddles_the_limit(gib: float | None, 
 def test_own_runs_are_judged_like_published_ones() -> None:
     estimate = estimate_plan(Plan.model_validate(PLAN)).estimate
     seconds, peak = float(estimate.computation.step_seconds.value), float(estimate.memory.reserved_bytes.value)
-    rows = list(own_measurements(PLAN, 1.1 * seconds, peak, "2026-11-22", 1))
+    rows = list(user_measurements(PLAN, 1.1 * seconds, peak, "2026-11-22", 1))
     assert [row.kind for row in rows] == ["train_time", "train_memory"]
     report = evaluate(predictor(load_catalog()), "train_time", rows[:1])
     assert report.overall is not None

@@ -104,7 +104,7 @@ def supply_of(plan: Plan, content: Content, cluster: Cluster, catalog: Catalog) 
     first = tier_bandwidth(tier, row, cluster) if data.read_gbs is None else data.read_gbs * GIGA
     units, epochs = data_units(plan, content.units_per_sample)
     assumption = catalog.assumptions[CORES]
-    cores = cluster.host.cores if own_cores(cluster) is None else own_cores(cluster)
+    cores = cluster.host.cores if spare_cores(cluster) is None else spare_cores(cluster)
     cores = assumption.value if cores is None else cores
     workers = float(usual_workers(cores) if data.workers == AUTO else data.workers)
     cache = cache_tier(str(data.cache), None if units is None else units * size, cluster, catalog)
@@ -208,7 +208,7 @@ def _job_units(plan: Plan, units_per_sample: Number) -> Number | None:
     return None
 
 
-def own_cores(cluster: Cluster) -> float | None:
+def spare_cores(cluster: Cluster) -> float | None:
     """Return the cores that are left beside the work of a processor: half of them; None beside accelerators."""
     return float(np.max(cluster.device.units)) * 0.5 if cluster.device.kind == PROCESSOR else None
 
@@ -221,7 +221,7 @@ def usual_workers(cores: float) -> int:
 def _assumed(plan: Plan, tier: StorageTier, cluster: Cluster, cores: str, count: float) -> Iterator[str]:
     if plan.data.read_gbs is None:
         yield f"reading: {tier.name}, as such storage usually is"
-    if cluster.host.cores is None and own_cores(cluster) is None and plan.data.workers == AUTO:
+    if cluster.host.cores is None and spare_cores(cluster) is None and plan.data.workers == AUTO:
         yield f"{count:g} {cores}"
 
 

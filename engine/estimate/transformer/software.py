@@ -183,16 +183,16 @@ def _standard_logit_bytes(
     if numerics.element_bytes >= FP32_BYTES:
         return np.maximum(row.logit_bytes, copies), np.maximum(sharded, copies / 2.0)
     if training.logits is not None:
-        return _own_copies(training, row, copies) if training.logits != "fp32" else (row.logit_bytes, sharded)
+        return _logit_copies(training, row, copies) if training.logits != "fp32" else (row.logit_bytes, sharded)
     pure = numerics.master_bytes == 0.0 and numerics.weight_bytes < FP32_BYTES
     # Adapters train under automatic mixed precision, whatever type their base has.
     autocast = row.hub_models and (training.adapter is not None or not pure)
     if pure and (not row.logit_upcast or not (casts or autocast)):
-        return _own_copies(training, row, copies)
+        return _logit_copies(training, row, copies)
     return (row.logit_bytes if casts else AUTOCAST_LOGIT_BYTES), sharded
 
 
-def _own_copies(training: TrainingSection, row: Framework, copies: Number) -> tuple[Number, Number]:
+def _logit_copies(training: TrainingSection, row: Framework, copies: Number) -> tuple[Number, Number]:
     """Return the bytes of a logit whose loss has the type of the head: fp32 where that of a quantized base was cast."""
     if in_fp32(training, row) == ALL:
         copies = LOGIT_COPIES * FP32_BYTES

@@ -159,8 +159,8 @@ def _devices(torch: ModuleType) -> Iterator[str]:
 
 def _measure(torch: ModuleType, name: str, conditions: Conditions) -> Iterator[Measurement | Skipped]:
     backend = getattr(torch, name.partition(":")[0])
-    own_memory = hasattr(backend, "mem_get_info")
-    free = backend.mem_get_info(name)[0] if own_memory else conditions.memory_bytes
+    is_dedicated = hasattr(backend, "mem_get_info")
+    free = backend.mem_get_info(name)[0] if is_dedicated else conditions.memory_bytes
 
     def timed(work: Callable[[], object], amount: float) -> Spread:
         def finished() -> None:
@@ -169,7 +169,7 @@ def _measure(torch: ModuleType, name: str, conditions: Conditions) -> Iterator[M
 
         return rates(finished, amount, conditions)
 
-    size = ACCELERATOR_SIZE if own_memory else ACCELERATOR_SMALLER
+    size = ACCELERATOR_SIZE if is_dedicated else ACCELERATOR_SMALLER
     for kind in TYPES:
         conditions.check()
         try:
@@ -192,7 +192,7 @@ def _measure(torch: ModuleType, name: str, conditions: Conditions) -> Iterator[M
     yield Measurement(
         f"gpu.{name}.copy", f"{name} memory copy", "B/s", rates_measured, f"{count >> 20} MiB, reads and writes"
     )
-    yield from _host_copies(torch, name, timed, pinned=own_memory)
+    yield from _host_copies(torch, name, timed, pinned=is_dedicated)
 
 
 def _product(torch: ModuleType, name: str, kind: str, size: int) -> Callable[[], object]:

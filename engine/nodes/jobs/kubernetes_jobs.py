@@ -200,7 +200,7 @@ class KubernetesQueue:
         waits = any(QUEUE in job.metadata.labels for job in chosen)
         admitted = admissions(self._kubectl) if waits else {}
         queued = tuple(
-            _queued(job, _own(pods, job.metadata.name), admitted.get(job.metadata.uid, _ADMITTED)) for job in chosen
+            _queued(job, _pods_of(pods, job.metadata.name), admitted.get(job.metadata.uid, _ADMITTED)) for job in chosen
         )
         forgotten = [job.id for job in queued if job.misses_turns]
         return queued, (
@@ -244,7 +244,7 @@ class KubernetesQueue:
             raise
 
 
-def _own(pods: Sequence[_Pod], name: str) -> list[_Pod]:
+def _pods_of(pods: Sequence[_Pod], name: str) -> list[_Pod]:
     """Return the pods of a job, the oldest first."""
     own = [pod for pod in pods if next(filter(None, map(pod.metadata.labels.get, _OWNERS)), "") == name]
     return sorted(own, key=lambda pod: (pod.metadata.created, pod.metadata.name))

@@ -115,7 +115,7 @@ def hardware_called(name: str, count: int | None, catalog: Catalog, why: str) ->
     return Meaning(meaning.words, meaning.values, why)
 
 
-def own_device(word: str, catalog: Catalog) -> Meaning | None:
+def device_of_figures(word: str, catalog: Catalog) -> Meaning | None:
     """Return a device given by its figures, as ``gpu(48GiB,180TFLOPs,900GB/s)``; None for another word."""
     match = _OWN.fullmatch(word)
     if match is None:
@@ -240,12 +240,12 @@ def _alone(word: str, catalog: Catalog) -> Meaning | None:
     if key_of(word) in vocabulary().here:
         return Meaning("this machine", {NAME: DETECTED})
     row = _row_named(word, catalog)
-    return own_device(word, catalog) if row is None else _hardware(row, None)
+    return device_of_figures(word, catalog) if row is None else _hardware(row, None)
 
 
 def _several(name: str, count: int, catalog: Catalog) -> Meaning | None:
     """Return a number of devices of a name, or of a figure that each of them has."""
-    user_defined = own_device(name, catalog)
+    user_defined = device_of_figures(name, catalog)
     if user_defined is not None:
         return _counted(user_defined, count)
     figure = figures_of(name)

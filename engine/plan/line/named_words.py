@@ -261,7 +261,7 @@ class NamedWords(CountedWords):
             self._values.pop(hardware.NAME)
         return None if meaning.fault or hardware.SPEC in "".join(meaning.values) else meaning
 
-    def _own_figures(self) -> None:
+    def _custom_device(self) -> None:
         """Make figures without a device's name a device of one's own."""
         given = {
             key.removeprefix(f"{hardware.SPEC}."): value

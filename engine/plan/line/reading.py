@@ -67,7 +67,7 @@ class _Line(DerivedValues):
         self._pass(self._set)
         self._pass(self._guessed)
         self._batches_of_devices()
-        self._own_figures()
+        self._custom_device()
         self._derive()
         self._limit_loads()
         if self._mended and models.MODEL in self._values:

@@ -79,7 +79,7 @@ class Container:
         device: id of the device in the catalogue.
         gpus: devices of a node; None where processors do the work.
         command: what a container of Kubernetes or Compose runs.
-        own_command: what one process of a node runs, where an operator starts torchrun's peers.
+        trainer_command: what one process of a node runs, where an operator starts torchrun's peers.
         lines: commands of dstack.
         script: that of SkyPilot.
         variable: whether the command asks for the checkpoint in MODEL.
@@ -319,7 +319,7 @@ class Container:
         return ["bash", "-c", text]
 
     @property
-    def own_command(self) -> list[str]:
+    def trainer_command(self) -> list[str]:
         """What Kubeflow's trainer runs, which sets the variables of torchrun itself."""
         words = script_words(self.wishes.words)
         command = ["torchrun", *words] if words[0].endswith(".py") else [*words]

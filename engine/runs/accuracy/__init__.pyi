@@ -6,8 +6,8 @@ from .out_of_sample import predictive_factor as predictive_factor
 from .out_of_sample import unseen_scores as unseen_scores
 from .predictions import VerdictReport as VerdictReport
 from .predictions import accuracy_of as accuracy_of
-from .predictions import own_measurements as own_measurements
 from .predictions import predictor as predictor
+from .predictions import user_measurements as user_measurements
 from .predictions import verdicts_of as verdicts_of
 from .published import COMPARED_KINDS as COMPARED_KINDS
 from .published import Kind as Kind

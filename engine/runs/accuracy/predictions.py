@@ -270,7 +270,7 @@ def without_framework(measurement: Measurement) -> Measurement:
 SOURCE = "own runs"
 
 
-def own_measurements(
+def user_measurements(
     plan: Mapping[str, object], step_seconds: float | None, peak_bytes: float | None, date: str, number: int
 ) -> Iterator[Measurement]:
     """Yield what was measured of one run: the time of its step, the memory the driver showed, or both.

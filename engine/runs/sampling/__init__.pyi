@@ -20,13 +20,6 @@ from .kernel_samples import sample_kernels as sample_kernels
 from .kernel_samples import sampling_backend as sampling_backend
 from .kernel_samples import sampling_grid as sampling_grid
 from .kernels import KERNELS as KERNELS
-from .own_runs import OwnRun as OwnRun
-from .own_runs import keep_run as keep_run
-from .own_runs import kept_runs as kept_runs
-from .own_runs import own_run as own_run
-from .own_runs import read_runs as read_runs
-from .own_runs import run_entry as run_entry
-from .own_runs import with_cores_of as with_cores_of
 from .rank import CASE_SECONDS as CASE_SECONDS
 from .rank import RANK_MODULE as RANK_MODULE
 from .rank import STDOUT as STDOUT
@@ -44,3 +37,10 @@ from .samples import Timing as Timing
 from .samples import read_samples as read_samples
 from .samples import sample_files as sample_files
 from .torch_kernels import gpu_usable as gpu_usable
+from .user_runs import UserRun as UserRun
+from .user_runs import keep_run as keep_run
+from .user_runs import kept_runs as kept_runs
+from .user_runs import read_runs as read_runs
+from .user_runs import run_entry as run_entry
+from .user_runs import user_run as user_run
+from .user_runs import with_cores_of as with_cores_of

@@ -18,7 +18,7 @@ from capacity_tui.engine.estimate import (
     resolve_plan,
     run_like,
     unsure_of,
-    with_own_runs,
+    with_user_runs,
 )
 from capacity_tui.engine.machine import FitError, Machine, MeasuredEfficiency, MeasuredRun, possible
 from capacity_tui.engine.plan import Plan
@@ -26,8 +26,8 @@ from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import History, RunRecord
 from capacity_tui.engine.runs.sampling.calibration import chosen_files, fit_samples
-from capacity_tui.engine.runs.sampling.own_runs import OwnRun, own_run_of, read_runs
 from capacity_tui.engine.runs.sampling.samples import read_samples, sample_files
+from capacity_tui.engine.runs.sampling.user_runs import UserRun, read_runs, user_run_of
 from capacity_tui.engine.uncertainty import KIND
 from capacity_tui.engine.units import format_bytes
 
@@ -40,7 +40,7 @@ HALVINGS = 40
 LEAST_SHARE = 0.5
 
 
-_Case: TypeAlias = tuple[OwnRun, ResolvedPlan]
+_Case: TypeAlias = tuple[UserRun, ResolvedPlan]
 
 
 def resolved_run(plan: Plan, catalog: Catalog, machine: Machine) -> ResolvedPlan:
@@ -50,10 +50,10 @@ def resolved_run(plan: Plan, catalog: Catalog, machine: Machine) -> ResolvedPlan
 
 def fit_runs(
     base: MeasuredEfficiency | None,
-    runs: Sequence[OwnRun],
+    runs: Sequence[UserRun],
     machine: Machine,
     catalog: Catalog,
-    left_out: Callable[[OwnRun, CapacityError], None] | None = None,
+    left_out: Callable[[UserRun, CapacityError], None] | None = None,
 ) -> MeasuredEfficiency:
     """Return constants with what the user's runs say beyond them, each for plans that are like it.
 
@@ -100,7 +100,10 @@ _NO_RUN = PlanError("none of the runs can be that of its plan", hint="check plan
 
 
 def _resolved(
-    runs: Sequence[OwnRun], machine: Machine, catalog: Catalog, left_out: Callable[[OwnRun, CapacityError], None] | None
+    runs: Sequence[UserRun],
+    machine: Machine,
+    catalog: Catalog,
+    left_out: Callable[[UserRun, CapacityError], None] | None,
 ) -> Iterator[_Case]:
     """Yield the runs with what their plans stand for here."""
     for run in runs:
@@ -116,7 +119,7 @@ def estimate_as_measured(resolved: ResolvedPlan, measured: MeasuredEfficiency | 
     """Return the estimate of a plan with what was measured of its device, the user's own runs among it."""
     device = with_measured(resolved.cluster.device, () if measured is None else (measured,))
     like = run_like(resolved.plan, resolved.family, resolved.shape, device, catalog)
-    cluster = with_own_runs(replace(resolved.cluster, device=device), like, catalog)
+    cluster = with_user_runs(replace(resolved.cluster, device=device), like, catalog)
     return estimate_resolved(replace(resolved, cluster=cluster), catalog)
 
 
@@ -129,7 +132,7 @@ def _reserved(estimate: Estimate) -> float:
 
 
 def _measured_run(
-    run: OwnRun, resolved: ResolvedPlan, start: MeasuredEfficiency, catalog: Catalog
+    run: UserRun, resolved: ResolvedPlan, start: MeasuredEfficiency, catalog: Catalog
 ) -> MeasuredRun | None:
     """Return what a run says of its device; None where it says nothing."""
     device = with_measured(resolved.cluster.device, (start,))
@@ -181,11 +184,11 @@ def _speed_factor(wanted: float, resolved: ResolvedPlan, device: Device, catalog
 
 def _judged(
     name: str,
-    cases: Sequence[tuple[OwnRun, ResolvedPlan]],
+    cases: Sequence[tuple[UserRun, ResolvedPlan]],
     measured: MeasuredEfficiency,
     catalog: Catalog,
     figure: Callable[[Estimate], float],
-    truth: Callable[[OwnRun], float | None],
+    truth: Callable[[UserRun], float | None],
 ) -> FitError | None:
     errors = [
         abs(figure(estimate_as_measured(resolved, measured, catalog)) / true - 1.0)
@@ -224,7 +227,7 @@ def learnt_from(run: RunRecord, machine: Machine, catalog: Catalog, history: His
         PlanError: there is nothing to learn from the run, or it cannot be that of its plan.
         StorageError: the history cannot be read.
     """
-    newest = own_run_of(run)
+    newest = user_run_of(run)
     if newest is None:
         hint = "watch it with --plan, until its step or its memory is known"
         raise PlanError("nothing can be learnt from this run: it has no plan, or nothing was measured", hint=hint)

@@ -34,14 +34,15 @@ MOST_CHUNKS = 16
 def remedies(case: EstimatedPlan) -> tuple[Remedy, ...]:
     """Return what could be changed about a plan, apart from fields that the modes chose."""
     complete = (
-        replace(remedy, change=case.same_batch(remedy.change)) for remedy in (*_own(case), *hardware_remedies(case))
+        replace(remedy, change=case.same_batch(remedy.change))
+        for remedy in (*_on_same_hardware(case), *hardware_remedies(case))
     )
     return tuple(
         remedy for remedy in complete if remedy.replaces_choice or not any(case.is_open(path) for path in remedy.change)
     )
 
 
-def _own(case: EstimatedPlan) -> Iterator[Remedy]:
+def _on_same_hardware(case: EstimatedPlan) -> Iterator[Remedy]:
     """Yield what could be changed on the same hardware."""
     if case.resolved.shape is None and (case.plan.task == "infer" or case.resolved.family.kind != "network"):
         yield from _one_fit(case)

@@ -222,9 +222,9 @@ class Filler:
             if isinstance(plan.parallelism.dp, int):
                 values[Key.PARALLELISM_DP] = plan.parallelism.dp
         elif shape is None:
-            from capacity_tui.engine.solve.modes.network_settings import choose_own_parameters  # noqa: PLC0415
+            from capacity_tui.engine.solve.modes.network_settings import choose_spec_parameters  # noqa: PLC0415
 
-            values, reasons = choose_own_parameters(resolved, wanted, mode, budget, estimated)
+            values, reasons = choose_spec_parameters(resolved, wanted, mode, budget, estimated)
         else:
             search = Search(plan, resolved, mode, self.catalog, self.machine, self.cache)
             values, reasons, notes, step_seconds = _training(search, wanted)

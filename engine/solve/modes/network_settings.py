@@ -21,7 +21,7 @@ from capacity_tui.engine.units import format_bytes, format_percent
 NETWORK_CHECKPOINTING = ("none", "full")
 
 
-def choose_own_parameters(
+def choose_spec_parameters(
     resolved: ResolvedPlan,
     wanted: tuple[str, ...],
     mode: Mode,

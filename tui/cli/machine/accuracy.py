@@ -49,7 +49,7 @@ def accuracy(
     if mine and (unseen or plots):
         raise click.UsageError("--unseen and --plots are of published runs")
     chosen = cast("tuple[MeasurementKind, ...]", kinds or COMPARED_KINDS)
-    reports, verdicts = _of_own_runs() if mine else _of_published(chosen)
+    reports, verdicts = _of_user_runs() if mine else _of_published(chosen)
     left_out: Unseen = {kind: unseen_scores(kind) for kind in chosen} if unseen else {}
     drawn = _plotted(reports, plots, output.path)
     form = output.form or "table"
@@ -83,13 +83,13 @@ def _of_published(kinds: Sequence[MeasurementKind]) -> tuple[Sequence[AccuracyRe
     return reports, verdicts
 
 
-def _of_own_runs() -> tuple[Sequence[AccuracyReport], None]:
+def _of_user_runs() -> tuple[Sequence[AccuracyReport], None]:
     """Return how far estimates for this machine are from the user's runs, with its constants as they are now."""
     from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.errors import PlanError
     from capacity_tui.engine.machine import detect
     from capacity_tui.engine.runs.accuracy import evaluate as evaluate_measurements
-    from capacity_tui.engine.runs.accuracy import own_measurements, predictor
+    from capacity_tui.engine.runs.accuracy import predictor, user_measurements
     from capacity_tui.engine.runs.sampling import kept_runs, with_cores_of
     from capacity_tui.tui.cli.options import opened_history, tell_notes
 
@@ -97,7 +97,7 @@ def _of_own_runs() -> tuple[Sequence[AccuracyReport], None]:
     measured = [
         (row, run)
         for number, run in enumerate(kept_runs(history), 1)
-        for row in own_measurements(run.plan, run.step_seconds, run.peak_bytes, run.date, number)
+        for row in user_measurements(run.plan, run.step_seconds, run.peak_bytes, run.date, number)
     ]
     rows, run_of = [row for row, _ in measured], {row.id: run for row, run in measured}
     tell_notes(history)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.errors import CapacityError
     from capacity_tui.engine.machine import Machine, MeasuredEfficiency
     from capacity_tui.engine.runs.history import History
-    from capacity_tui.engine.runs.sampling import OwnRun
     from capacity_tui.engine.runs.sampling import Progress as SamplingProgress
+    from capacity_tui.engine.runs.sampling import UserRun
     from capacity_tui.engine.runs.sampling import Where as SampledDevice
 
 GIB = 2**30
@@ -236,7 +236,7 @@ def _from_run(
     from capacity_tui.engine.machine import detect
     from capacity_tui.engine.present.runs import learnt_text
     from capacity_tui.engine.runs.logs import read_log as read_run_log
-    from capacity_tui.engine.runs.sampling import fit_runs, keep_run, learnt_from, own_run, resolved_run, run_entry
+    from capacity_tui.engine.runs.sampling import fit_runs, keep_run, learnt_from, resolved_run, run_entry, user_run
     from capacity_tui.engine.solve.modes import with_auto_resolved
     from capacity_tui.tui.cli.options import opened_history, tell_notes
     from capacity_tui.tui.cli.plan_sources import read_plan
@@ -251,7 +251,7 @@ def _from_run(
     known, catalog = detect(), _catalog()
     machine = replace(known, measured=())
     plan = with_auto_resolved(read_plan(plan_name), machine, catalog)
-    run = own_run(plan, step_seconds, peak)
+    run = user_run(plan, step_seconds, peak)
     device = resolved_run(plan, catalog, machine).cluster.device
     base = _sampled(device, needed=False)
     # Fitted before it is kept, so that a run that cannot be is never kept.
@@ -264,7 +264,7 @@ def _from_run(
     return learnt.measured
 
 
-def _tell_left_out(run: OwnRun, error: CapacityError) -> None:
+def _tell_left_out(run: UserRun, error: CapacityError) -> None:
     tell(f"capacity-tui: the run of {run.date} is left out: {error.one_line()}")
 
 

@@ -180,7 +180,7 @@ class PlannedRuns:
         """Return a run beside what its plan predicts; its profile where its output tells neither step nor memory."""
         from capacity_tui.engine.plan import all_fields
         from capacity_tui.engine.plan.files import apply_settings
-        from capacity_tui.engine.runs.sampling import own_run, run_entry
+        from capacity_tui.engine.runs.sampling import run_entry, user_run
         from capacity_tui.engine.solve.modes import with_auto_resolved
 
         if measurement.problem or (measurement.step_seconds is None and measurement.device_memory_bytes is None):
@@ -190,7 +190,7 @@ class PlannedRuns:
         try:
             changed = apply_settings(self._plan, settings).plan if settings else self._plan
             plan = with_auto_resolved(changed, self._machine, self._catalog)
-            run = own_run(plan, measurement.step_seconds, measurement.device_memory_bytes)
+            run = user_run(plan, measurement.step_seconds, measurement.device_memory_bytes)
             return run_entry(run, self._machine, self._catalog, profile.details)
         except CapacityError as error:
             if (line := error.one_line()) not in self._reported:

@@ -15,7 +15,7 @@ from capacity_tui.engine.nodes import (
     kept_cluster_names,
     kept_occupancy,
     node_map,
-    own_occupancy,
+    planned_occupancy,
     slurm_occupancy,
 )
 from capacity_tui.engine.nodes import planned as planned_nodes
@@ -71,7 +71,7 @@ def clustered(case: EstimatedPlan, plan: Plan) -> Iterator[Clustered]:
     yield shown
     words = _NodeWords(case, plan)
     nodes, jobs, why = _seen_nodes(words, case.catalog)
-    own = own_occupancy(case.resolved.cluster, case.plan.hardware.groups)
+    own = planned_occupancy(case.resolved.cluster, case.plan.hardware.groups)
     if nodes is None and why == _NO_CLUSTER and len(own.nodes) == 1:
         example, jobs = example_cluster(case.resolved.cluster.device.id)
         yield replace(shown, nodes=words.map(words.laid(example), MADE_UP), queue=Table(_JOBS, jobs, (MADE_UP,)))

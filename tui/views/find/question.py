@@ -272,7 +272,7 @@ def parts_of(plan: Plan, given: Mapping[str, str]) -> tuple[Field, ...]:
         words=_GOAL_WORDS,
     )
     limits = _INFER_LIMITS if task == "infer" else _TRAIN_LIMITS
-    usual = {"devices": _usual_devices(plan), **_own_limits(plan)}
+    usual = {"devices": _usual_devices(plan), **_plan_limits(plan)}
     if given.get("solve"):
         usual |= {"hardware": OWN, "devices": OWN}
     parts = (goal, *limits, *_FREE, replace(_SOLVE, choices=_SOLVED[task]), _PER_KIND)
@@ -284,7 +284,7 @@ def _usual_devices(plan: Plan) -> str:
     return f"1..{max(8, count)}" if isinstance(count, int) else "1..8"
 
 
-def _own_limits(plan: Plan) -> Mapping[str, str]:
+def _plan_limits(plan: Plan) -> Mapping[str, str]:
     """Return the limits that the plan itself has."""
     if plan.task != "infer":
         return {}

@@ -42,7 +42,7 @@ HELD_UP = {
 
 
 @dataclass(frozen=True, slots=True)
-class OwnRun:
+class UserRun:
     """One run with what was measured.
 
     Attributes:
@@ -74,7 +74,7 @@ class OwnRun:
         return max(1.0 - self.others, 0.0) ** 2
 
 
-def own_run(plan: Plan, step_seconds: float | None, peak_bytes: float | None) -> OwnRun:
+def user_run(plan: Plan, step_seconds: float | None, peak_bytes: float | None) -> UserRun:
     """Return a run of today.
 
     Raises:
@@ -82,11 +82,11 @@ def own_run(plan: Plan, step_seconds: float | None, peak_bytes: float | None) ->
     """
     if step_seconds is None and peak_bytes is None:
         raise PlanError("nothing was measured", hint="give --step-seconds, --peak-gib or --log")
-    return OwnRun(plan.plain_data(), step_seconds, peak_bytes, today())
+    return UserRun(plan.plain_data(), step_seconds, peak_bytes, today())
 
 
 def run_entry(
-    run: OwnRun, machine: Machine, catalog: Catalog, details: Mapping[str, object] | None = None
+    run: UserRun, machine: Machine, catalog: Catalog, details: Mapping[str, object] | None = None
 ) -> RunRecord:
     """Return a run as an entry of the history, with what was predicted of it before it is learnt from.
 
@@ -103,7 +103,7 @@ def run_entry(
     return history_entry(predicted, "run", {key: value for key, value in figures.items() if value is not None}, details)
 
 
-def kept_runs(history: History) -> tuple[OwnRun, ...]:
+def kept_runs(history: History) -> tuple[UserRun, ...]:
     """Return the runs of all devices whose step or memory was measured, in the order of the devices' names.
 
     Raises:
@@ -112,22 +112,22 @@ def kept_runs(history: History) -> tuple[OwnRun, ...]:
     take_over_earlier_runs(history)
     entries = history.find(WantedRuns(measured=True))
     return tuple(
-        measured for run in sorted(entries, key=lambda run: (run.device, run.started)) if (measured := own_run_of(run))
+        measured for run in sorted(entries, key=lambda run: (run.device, run.started)) if (measured := user_run_of(run))
     )
 
 
-def read_runs(key: str, history: History, most: int = MOST_RUNS) -> tuple[OwnRun, ...]:
+def read_runs(key: str, history: History, most: int = MOST_RUNS) -> tuple[UserRun, ...]:
     """Return the newest runs of a device whose step or memory was measured, the oldest of them first.
 
     Raises:
         StorageError: the history cannot be read.
     """
     take_over_earlier_runs(history)
-    runs = (own_run_of(run) for run in reversed(history.find(WantedRuns(device=key, measured=True))))
+    runs = (user_run_of(run) for run in reversed(history.find(WantedRuns(device=key, measured=True))))
     return tuple(measured for measured in runs if measured is not None)[-most:]
 
 
-def with_cores_of(machine: Machine, run: OwnRun) -> Machine:
+def with_cores_of(machine: Machine, run: UserRun) -> Machine:
     """Return a machine with as many usable cores as it had when a run of its processor was measured."""
     cores = run.device.rpartition("-")[2]
     if not run.device.startswith("cpu-") or not cores.isdigit():
@@ -136,7 +136,7 @@ def with_cores_of(machine: Machine, run: OwnRun) -> Machine:
     return replace(machine, accelerators=(), cpu=replace(machine.cpu, usable_threads=usable))
 
 
-def keep_run(entry: RunRecord, history: History) -> tuple[OwnRun, ...]:
+def keep_run(entry: RunRecord, history: History) -> tuple[UserRun, ...]:
     """Add a run to those kept, and return those of its device.
 
     Raises:
@@ -147,13 +147,13 @@ def keep_run(entry: RunRecord, history: History) -> tuple[OwnRun, ...]:
     return read_runs(entry.device, history)
 
 
-def own_run_of(run: RunRecord) -> OwnRun | None:
+def user_run_of(run: RunRecord) -> UserRun | None:
     """Return the run of an entry; None where it ran without a plan, or something else was measured."""
     step, peak = run.actual.get(STEP), run.actual.get(PEAK)
     if run.plan is None or not (step or peak):
         return None
     others, why = run.details.get("others"), run.details.get("why")
-    return OwnRun(
+    return UserRun(
         run.plan,
         step,
         peak,

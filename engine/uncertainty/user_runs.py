@@ -77,7 +77,7 @@ class Likeness:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnSpread:
+class UserSpread:
     """What runs of the user's own say of how far a further one lies from its estimate.
 
     Attributes:
@@ -97,7 +97,7 @@ class OwnSpread:
         return self.errors.variance(self.alike, unsure)
 
 
-class OwnRuns:
+class UserRuns:
     """All runs that count for a device.
 
     Args:
@@ -136,12 +136,12 @@ class OwnRuns:
         shares = usual / np.array([run.tensor_bytes + usual for run in self._held])
         return usual * max(1.0 + context * self._peaks(usual).of_part(alike, context * shares), LEAST_CONTEXT)
 
-    def time_spread(self, words: Words, numbers: Numbers) -> OwnSpread | None:
+    def time_spread(self, words: Words, numbers: Numbers) -> UserSpread | None:
         """Return what the runs say of how sure a time is; None where no run is of the kind."""
         alike = self._alike(self._timed, words, numbers)
-        return OwnSpread(self._times(), alike) if np.any(alike) else None
+        return UserSpread(self._times(), alike) if np.any(alike) else None
 
-    def memory_spread(self, words: Words, numbers: Numbers, usual: float) -> OwnSpread | None:
+    def memory_spread(self, words: Words, numbers: Numbers, usual: float) -> UserSpread | None:
         """Return what the runs say of how sure memory is; None where no run is of the kind.
 
         Args:
@@ -149,7 +149,7 @@ class OwnRuns:
             usual: its memory outside the allocator without any run.
         """
         alike = self._alike(self._held, words, numbers)
-        return OwnSpread(self._peaks(usual), alike) if np.any(alike) else None
+        return UserSpread(self._peaks(usual), alike) if np.any(alike) else None
 
     def _times(self) -> _Errors:
         errors = [-math.log(run.speed or 1.0) for run in self._timed]

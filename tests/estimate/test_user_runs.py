@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.machine import MeasuredRun
-from capacity_tui.engine.uncertainty import Likeness, OwnRuns
+from capacity_tui.engine.uncertainty import Likeness, UserRuns
 
 ALIKE = {"precision": 0.5, "family": 0.5, "software": 0.5, "method": 0.7, "optimizer": 0.9, "layout": 0.8}
 LIKENESS = Likeness(ALIKE, doubling=0.95, shared=0.7, scatter=0.1, patience=2.0, context=0.5)
@@ -37,16 +37,16 @@ def sized(measured: MeasuredRun, parameters: float) -> MeasuredRun:
     return replace(measured, numbers={**NUMBERS, "parameters": parameters})
 
 
-def taught(*runs: MeasuredRun) -> OwnRuns:
-    return OwnRuns(runs, LIKENESS)
+def taught(*runs: MeasuredRun) -> UserRuns:
+    return UserRuns(runs, LIKENESS)
 
 
-def deviation(runs: OwnRuns, words: dict[str, str] = WORDS, usual: float = USUAL, **numbers: float) -> float:
+def deviation(runs: UserRuns, words: dict[str, str] = WORDS, usual: float = USUAL, **numbers: float) -> float:
     own = runs.time_spread(words, {**NUMBERS, **numbers})
     return usual if own is None else math.sqrt(float(own.variance({"base": usual})))
 
 
-def speed_of(runs: OwnRuns, words: dict[str, str] = WORDS, **numbers: float) -> float:
+def speed_of(runs: UserRuns, words: dict[str, str] = WORDS, **numbers: float) -> float:
     return runs.speed(words, {**NUMBERS, **numbers})
 
 
