@@ -30,7 +30,7 @@ from capacity_tui.engine.solve.modes import (
     fill,
     to_the_limit,
 )
-from capacity_tui.engine.solve.search import held_to
+from capacity_tui.engine.solve.search import with_limits
 from capacity_tui.tui.shown.comparison import Advice, Comparison, Row, Tried
 from capacity_tui.tui.shown.results import Export, Field, SizedModel
 from capacity_tui.tui.view import Document
@@ -181,7 +181,7 @@ class PlanDocument:
 
     def corpus(self, given: Mapping[str, str]) -> PlanCorpus:
         """Return the plan's data as a corpus of patterns."""
-        return PlanCorpus(_alone(self.plan), self.machine, self.catalog, given)
+        return PlanCorpus(_without_pins(self.plan), self.machine, self.catalog, given)
 
     def explain(self, mode: str, key: str) -> ExplanationText:
         """Say where a number of a mode comes from."""
@@ -196,7 +196,7 @@ class PlanDocument:
         """Return the plan as YAML; of a mode with everything chosen, without one as it was written."""
         if mode is None:
             return dump_plan(self.plan)
-        return dump_plan(_alone(self._mode(mode).plan), self._what(mode))
+        return dump_plan(_without_pins(self._mode(mode).plan), self._what(mode))
 
     def pins(self) -> tuple[str, ...]:
         """Return the names of the plans beside it."""
@@ -208,7 +208,7 @@ class PlanDocument:
 
     def pinned_with(self, change: Mapping[str, object]) -> PlanDocument:
         """Return the plan with what a change makes of it beside it, as the balanced mode fills that."""
-        changed = edited(_alone(self.plan), change, self.catalog).plan
+        changed = edited(_without_pins(self.plan), change, self.catalog).plan
         return replace(self, plan=pinned(self.plan, fill(changed, "balanced", self.machine, self.catalog).plan))
 
     def pinned_with_plan(self, other: Document) -> PlanDocument:
@@ -227,12 +227,12 @@ class PlanDocument:
             parts = parts_asked(self.asked, self.plan)
         elif not given and self.limits:
             parts = parts_limited(self.limits)
-        return SearchQuestion(_alone(self.plan), self.machine, self.catalog, parts)
+        return SearchQuestion(_without_pins(self.plan), self.machine, self.catalog, parts)
 
     def migration(self, mode: str, given: Mapping[str, str]) -> OffersQuestion:
         """Return what the plan as a mode fills it would be worth on other machines."""
         filled_by = self._mode(mode).mode.id if mode else ""
-        return OffersQuestion(_alone(self.plan), self.machine, self.catalog, given, filled_by)
+        return OffersQuestion(_without_pins(self.plan), self.machine, self.catalog, given, filled_by)
 
     def unpinned(self, name: str) -> PlanDocument:
         """Return the plan without one of those beside it."""
@@ -251,7 +251,7 @@ class PlanDocument:
         filled = self._mode(mode)
         # What leaves open what the balanced mode fills is the shorter plan of the same.
         is_usual = mode not in self.pins() and filled.mode.id == self._compared.balanced.mode.id
-        written, settled = _alone(self.plan if is_usual else filled.plan), _alone(filled.plan)
+        written, settled = _without_pins(self.plan if is_usual else filled.plan), _without_pins(filled.plan)
         name = _NOT_IN_NAMES.sub("-", f"{self.name}-{mode}".casefold()).strip("-")
         return exports_of(written, settled, name, self._what(mode), self.machine, self.catalog)
 
@@ -269,7 +269,7 @@ class PlanDocument:
     def _case(self, mode: str) -> EstimatedPlan:
         """Return the plan as a mode fills it, with all it takes to estimate it again."""
         filled = self._mode(mode)
-        return EstimatedPlan.of(_alone(self.plan), filled, self.machine)
+        return EstimatedPlan.of(_without_pins(self.plan), filled, self.machine)
 
     def _mode(self, mode: str) -> ModePlan:
         """Return the plan of a mode, or one that is pinned."""
@@ -303,9 +303,9 @@ class PlanDocument:
         return EngineComparison(*(self._held(column) for column in compared.columns))
 
     def _held(self, column: ModePlan) -> ModePlan:
-        return replace(column, estimate=held_to(column.estimate, self.limits, str(column.plan.task)))
+        return replace(column, estimate=with_limits(column.estimate, self.limits, str(column.plan.task)))
 
 
-def _alone(plan: Plan) -> Plan:
+def _without_pins(plan: Plan) -> Plan:
     """Return a plan without those that are pinned beside it."""
     return plan.model_copy(update={Key.SCENARIOS: {}})

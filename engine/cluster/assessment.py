@@ -148,7 +148,7 @@ def _device_figures(match: HardwareMatch, measured: MeasuredFacts | None) -> dic
     sized = device.kind != "cpu" and device.memory_bytes is not None
     arithmetic = known(f"peaks.{fastest}", device.peaks[fastest] * count)
     return {
-        "arithmetic": _reached(device, fastest, measured) or arithmetic,
+        "arithmetic": _measured_rate(device, fastest, measured) or arithmetic,
         "device_memory": known("memory_bytes", float(device.memory_bytes or 0) * count)
         if sized
         else _unknown("no device beside the CPU"),
@@ -157,7 +157,7 @@ def _device_figures(match: HardwareMatch, measured: MeasuredFacts | None) -> dic
     }
 
 
-def _reached(device: Device, fastest: str, measured: MeasuredFacts | None) -> Fact[float] | None:
+def _measured_rate(device: Device, fastest: str, measured: MeasuredFacts | None) -> Fact[float] | None:
     """Return what a processor reached where that was measured; of a faster type than that, as large a share."""
     if device.kind != "cpu" or measured is None or measured.fp32_flops.value is None:
         return None

@@ -308,7 +308,7 @@ class Level:
     is_measured: bool = False
     error: float | None = None
 
-    def reached(self, share: Number) -> Number:
+    def sustained(self, share: Number) -> Number:
         """Return what collectives reach of it, B/s in one direction for each device.
 
         Args:

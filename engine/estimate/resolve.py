@@ -40,7 +40,7 @@ from capacity_tui.engine.plan import (
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, TRAINED
-from capacity_tui.engine.uncertainty import ALIKE_WORDS, KIND, Likeness, RunFeatures, UserRuns
+from capacity_tui.engine.uncertainty import ALIKE_WORDS, KIND, RunFeatures, Similarity, UserRuns
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
@@ -384,7 +384,7 @@ def user_runs_of(runs: Sequence[MeasuredRun], catalog: Catalog) -> UserRuns:
     """Return runs of the user's own on one device with how alike they are."""
     value = {name: catalog.coefficients[f"own-run-{name}"].value for name in (*ALIKE_WORDS, *_OF_LIKENESS)}
     words = {name: value[name] for name in ALIKE_WORDS}
-    return UserRuns(runs, Likeness(words, **{name: value[name] for name in _OF_LIKENESS}))
+    return UserRuns(runs, Similarity(words, **{name: value[name] for name in _OF_LIKENESS}))
 
 
 def with_user_runs(cluster: Cluster, like: RunFeatures, catalog: Catalog) -> Cluster:

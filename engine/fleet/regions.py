@@ -12,8 +12,8 @@ from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import Answer, estimate_plan, job_seconds, units_per_second
 from capacity_tui.engine.estimate.data import DataPrice, Place, moving_price
 from capacity_tui.engine.fleet.database import assumed
-from capacity_tui.engine.fleet.migration.moving import transfer_hours
 from capacity_tui.engine.fleet.migration.priced import month_usd
+from capacity_tui.engine.fleet.migration.transfer import transfer_hours
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited, with_values

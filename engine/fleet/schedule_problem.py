@@ -213,7 +213,7 @@ def lower_bounds(problem: Problem) -> Bounds:
     All work needs room on the machines from when it may begin; and no job ends before its own shortest time has passed.
     """
     tasks = problem.tasks
-    alone = [_alone(problem, task) for task in tasks]
+    alone = [_shortest_end(problem, task) for task in tasks]
     begins = sorted({task.earliest for task in tasks})
     rooms = [_room(problem, [task for task in tasks if task.earliest >= begin], begin) for begin in begins]
     late = sum(max(end - task.deadline, 0.0) * task.priority for task, end in zip(tasks, alone, strict=True))
@@ -224,7 +224,7 @@ def lower_bounds(problem: Problem) -> Bounds:
     return Bounds(max([*alone, *rooms], default=0.0), max(late, _crowded(problem)), usd)
 
 
-def _alone(problem: Problem, task: Task) -> float:
+def _shortest_end(problem: Problem, task: Task) -> float:
     """Return when a job ends that has all machines for itself."""
     ends = []
     for kind, seconds in enumerate(task.seconds):

@@ -207,8 +207,8 @@ def needed_as_dict(needed: Needed, answer: NeededAnswer | None) -> dict[str, obj
         "limits": {} if shown is None else {constraint.key: _limit(constraint) for constraint in shown.constraints},
         "binding": needed.binding,
         "goal": None if needed.goal is None else needed.goal.figure,
-        "neighbour": _tried(needed, needed.neighbour),
-        "nearest": _tried(needed, needed.nearest),
+        "neighbour": _candidate_data(needed, needed.neighbour),
+        "nearest": _candidate_data(needed, needed.nearest),
         "monotone": needed.is_monotonic,
         "tried": needed.tried,
         "seconds": needed.seconds,
@@ -275,7 +275,7 @@ def _limit(constraint: CheckedConstraint) -> dict[str, object]:
     return {**limit, "value": constraint.value, **ends, "holds": constraint.holds}
 
 
-def _tried(needed: Needed, tried: Candidate | None) -> dict[str, object] | None:
+def _candidate_data(needed: Needed, tried: Candidate | None) -> dict[str, object] | None:
     if tried is None:
         return None
     broken: list[Mapping[str, object]] = [

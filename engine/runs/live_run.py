@@ -85,12 +85,12 @@ def _start_of(pid: int) -> str | None:
     try:
         text = (_PROCESSES / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return None if _NUMBERS.exists() else _asked_start(pid)
+        return None if _NUMBERS.exists() else _start_by_ps(pid)
     words = text.rpartition(")")[2].split()
     return None if words[_STATE] in _ENDED else words[_STARTED]
 
 
-def _asked_start(pid: int) -> str | None:
+def _start_by_ps(pid: int) -> str | None:
     try:
         process = psutil.Process(pid)
         return None if process.status() == psutil.STATUS_ZOMBIE else str(process.create_time())

@@ -33,7 +33,7 @@ from capacity_tui.engine.plan import Values, all_fields, edited
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import Section
 from capacity_tui.engine.solve.space.axes import Floats
-from capacity_tui.engine.solve.space.stacking import alike, select, stacked
+from capacity_tui.engine.solve.space.stacking import can_stack, select, stacked
 from capacity_tui.engine.uncertainty import Evidence
 from capacity_tui.engine.units import format_percent, format_quantity
 
@@ -238,7 +238,7 @@ def estimate_stacked(
         if run is None:
             continue
         for indices, runs in groups:
-            if _same_job(resolved, variants[indices[0]]) and alike(run, runs[0]):
+            if _same_job(resolved, variants[indices[0]]) and can_stack(run, runs[0]):
                 indices.append(index)
                 runs.append(run)
                 break

@@ -192,7 +192,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class MemoryPhase:
     """Memory of the fullest device at a moment of a step.
 
     Attributes:
@@ -219,7 +219,7 @@ class Audit:
     imported: Imported
     answer: Answer | None
     refusal: CapacityError | None
-    moments: tuple[Moment, ...]
+    memory_phases: tuple[MemoryPhase, ...]
     contradictions: tuple[Finding, ...]
     wasted: tuple[Finding, ...]
 
@@ -250,17 +250,17 @@ def audit(imported: Imported, machine: Machine | None = None, catalog: Catalog |
         if note.code in _CONTRADICTIONS
     )
     wasted = (*idle, *_wasted(case)) if answered.estimate.fits is not False else idle
-    return Audit(imported, answered, None, moments(answered.estimate), (*contradicting, *impossible), wasted)
+    return Audit(imported, answered, None, memory_phases(answered.estimate), (*contradicting, *impossible), wasted)
 
 
-def moments(estimate: Estimate) -> tuple[Moment, ...]:
+def memory_phases(estimate: Estimate) -> tuple[MemoryPhase, ...]:
     """Return the memory over a step, and how much of it a device lacks."""
     memory = estimate.memory
     timeline = memory_timeline(estimate)
     outside = mean(memory.reserved_bytes.value) - mean(memory.per_device_bytes.value)
     capacity = timeline.capacity
     return tuple(
-        Moment(
+        MemoryPhase(
             phase.name, phase.size + outside, max(0.0, phase.size + outside - capacity) if capacity is not None else 0.0
         )
         for phase in timeline.moments

@@ -148,8 +148,8 @@ def sharing_of(case: EstimatedPlan) -> Sharing | None:
     groups = case.plan.hardware.groups
     if len(groups) < 2 or case.plan.task == "fit":
         return None
-    even = _alone(case, groups)
-    estimates = [_alone(case, (group,)) for group in groups]
+    even = _group_estimate(case, groups)
+    estimates = [_group_estimate(case, (group,)) for group in groups]
     if even is None or None in estimates:
         return None
     alone = [estimate for estimate in estimates if estimate is not None]
@@ -166,7 +166,7 @@ def sharing_of(case: EstimatedPlan) -> Sharing | None:
     )
 
 
-def _alone(case: EstimatedPlan, groups: tuple[DeviceGroup, ...]) -> Estimate | None:
+def _group_estimate(case: EstimatedPlan, groups: tuple[DeviceGroup, ...]) -> Estimate | None:
     """Return the run on all devices of some groups, with their even share of the batch; None where it cannot be."""
     part, whole = (sum(group.devices for group in some) for some in (groups, case.plan.hardware.groups))
     batch = int(case.plan.training.global_batch or 1) * part / whole

@@ -20,6 +20,6 @@ from .spread import spread_here as spread_here
 from .spread import spreads_here as spreads_here
 from .user_runs import ALIKE_WORDS as ALIKE_WORDS
 from .user_runs import KIND as KIND
-from .user_runs import Likeness as Likeness
+from .user_runs import Similarity as Similarity
 from .user_runs import UserRuns as UserRuns
 from .user_runs import UserSpread as UserSpread

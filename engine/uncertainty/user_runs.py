@@ -45,7 +45,7 @@ ALIKE_WORDS = ("precision", "family", "software", "method", "optimizer", "layout
 ALIKE_NUMBERS = ("length", "parameters", "batch", "devices")
 
 SAME = 1.0 - 1e-9
-"""Likeness of runs of one plan."""
+"""Similarity of runs of one plan."""
 
 SMALLEST = 1e-9
 """Below any variance: what keeps runs of one plan from being one run, and to divide by."""
@@ -55,7 +55,7 @@ LEAST_CONTEXT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class Similarity:
     """How alike runs are, and what is known of them before any was seen.
 
     Attributes:
@@ -105,14 +105,14 @@ class UserRuns:
         likeness: how alike runs are.
     """
 
-    def __init__(self, runs: Sequence[MeasuredRun], likeness: Likeness) -> None:
+    def __init__(self, runs: Sequence[MeasuredRun], likeness: Similarity) -> None:
         self.runs, self.likeness = tuple(runs), likeness
         self._timed = tuple(run for run in runs if run.speed)
         self._held = tuple(run for run in runs if run.peak_bytes)
 
     def speed(self, words: Words, numbers: Numbers) -> float:
         """Return how many times faster a device is for such a run than its constants say."""
-        alike = self._alike(self._timed, words, numbers)
+        alike = self._similarities(self._timed, words, numbers)
         return math.exp(-self._times().mean(alike)) if np.any(alike) else 1.0
 
     def context_bytes(self, words: Words, numbers: Numbers, usual: float) -> float:
@@ -122,7 +122,7 @@ class UserRuns:
             words, numbers: what it is like.
             usual: its memory outside the allocator without any run.
         """
-        alike = self._alike(self._held, words, numbers)
+        alike = self._similarities(self._held, words, numbers)
         if not np.any(alike):
             return usual
         seen = [
@@ -138,7 +138,7 @@ class UserRuns:
 
     def time_spread(self, words: Words, numbers: Numbers) -> UserSpread | None:
         """Return what the runs say of how sure a time is; None where no run is of the kind."""
-        alike = self._alike(self._timed, words, numbers)
+        alike = self._similarities(self._timed, words, numbers)
         return UserSpread(self._times(), alike) if np.any(alike) else None
 
     def memory_spread(self, words: Words, numbers: Numbers, usual: float) -> UserSpread | None:
@@ -148,7 +148,7 @@ class UserRuns:
             words, numbers: what a run is like.
             usual: its memory outside the allocator without any run.
         """
-        alike = self._alike(self._held, words, numbers)
+        alike = self._similarities(self._held, words, numbers)
         return UserSpread(self._peaks(usual), alike) if np.any(alike) else None
 
     def _times(self) -> _Errors:
@@ -160,9 +160,9 @@ class UserRuns:
         return _Errors(errors, self._held, "memory", self._between(self._held), self.likeness)
 
     def _between(self, runs: Sequence[MeasuredRun]) -> Floats:
-        return np.stack([self._alike(runs, run.words, run.numbers) for run in runs])
+        return np.stack([self._similarities(runs, run.words, run.numbers) for run in runs])
 
-    def _alike(self, runs: Sequence[MeasuredRun], words: Words, numbers: Numbers) -> Floats:
+    def _similarities(self, runs: Sequence[MeasuredRun], words: Words, numbers: Numbers) -> Floats:
         """Return how alike each run is to one, or to several whose numbers are arrays, from 0 to 1."""
         by_words = [
             math.prod(self.likeness.words[name] for name in ALIKE_WORDS if run.words.get(name) != words.get(name))
@@ -192,7 +192,7 @@ class _Errors:
         runs: Sequence[MeasuredRun],
         figure: str,
         between: Floats,
-        likeness: Likeness,
+        likeness: Similarity,
     ) -> None:
         self._errors, self._between, self._likeness = np.array(errors), between, likeness
         unsure = [run.unsure.get(figure) or {"": likeness.scatter} for run in runs]

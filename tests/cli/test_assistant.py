@@ -20,10 +20,10 @@ from capacity_tui.tui.cli.data import assistant
 from capacity_tui.tui.cli.data.assistant import CallError, Calls
 from capacity_tui.tui.cli.data.assistant_tools import (
     TOOLS,
+    AllowedFolders,
     ArgumentError,
     CommandLine,
-    Reach,
-    ReachError,
+    FolderError,
     command_line,
     schema_of,
 )
@@ -105,10 +105,10 @@ def test_files_elsewhere_are_not_read(
     os.mkfifo(work / "pipe")
     monkeypatch.chdir(work)
     named = json.loads(json.dumps(arguments).replace("{away}", str(away)))
-    with pytest.raises(ReachError):
-        Reach.of(()).check(named)
+    with pytest.raises(FolderError):
+        AllowedFolders.of(()).check(named)
     if arguments != {"plan": "pipe"}:
-        Reach.of((tmp_path,)).check(named)
+        AllowedFolders.of((tmp_path,)).check(named)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_lines_and_files_of_the_working_folder_are_taken(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plan.yaml").write_text("task: train\n")
-    Reach.of(()).check({"plan": text})
+    AllowedFolders.of(()).check({"plan": text})
 
 
 @pytest.mark.parametrize(

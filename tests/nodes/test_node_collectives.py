@@ -48,7 +48,7 @@ def test_a_plan_that_names_the_link_rests_on_what_was_measured(tmp_path: Path) -
     plan = plan_of(TRAINING, {"hardware.interconnect": "our-network"})
     outermost = resolve_plan(plan, catalog).cluster.levels[-1]
     assert outermost.known.origin == "measured"
-    assert outermost.reached(0.5) * 8 == pytest.approx(FACTS.bandwidth)  # eight devices share what a node reaches
+    assert outermost.sustained(0.5) * 8 == pytest.approx(FACTS.bandwidth)  # eight devices share what a node reaches
     assert outermost.hop_seconds == pytest.approx(FACTS.hop_seconds)
     plans = plan, plan_of(TRAINING)
     slow, fast = (figures_of(estimate_plan(each, None, catalog).estimate)[STEP].value for each in plans)

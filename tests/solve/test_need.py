@@ -16,7 +16,7 @@ from capacity_tui.engine.plan.line import read_line
 from capacity_tui.engine.present import needed_as_dict
 from capacity_tui.engine.solve import answer, plan_of_line
 from capacity_tui.engine.solve.modes import fill
-from capacity_tui.engine.solve.need import answer_asked, need
+from capacity_tui.engine.solve.need import answer_line_question, need
 from capacity_tui.engine.solve.need.bounds import Bounds
 from capacity_tui.engine.solve.search import Question, parse_axis, parse_goal, parse_limit
 from capacity_tui.engine.uncertainty import Interval
@@ -293,7 +293,7 @@ def test_users_that_are_asked_for_are_no_more_than_the_engine_keeps_up_with():
     """They send a request now and then, as users whose number a line says, so that their number ends with the load."""
     asking_line = read_line("how many concurrent users can a 4090 handle with llama-3.1-8b awq")
     made = plan_of_line(asking_line, catalog=FACTS)
-    needed = answer_asked(made.plan, made.asked, catalog=FACTS)
+    needed = answer_line_question(made.plan, made.asked, catalog=FACTS)
     assert 10 < needed.value < 1000
 
     def verdict(users):

@@ -17,7 +17,7 @@ from capacity_tui.engine.estimate.serving.engines import runtime
 from capacity_tui.engine.estimate.serving.resolve import readings
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.runs.accuracy.predictions import measured_figure
-from capacity_tui.engine.solve.space.stacking import alike, stacked
+from capacity_tui.engine.solve.space.stacking import can_stack, stacked
 from tools.calibrate.constants import Constant
 from tools.calibrate.fitting import Batch
 from tools.calibrate.runs import Run
@@ -73,7 +73,7 @@ def _together(runs: Sequence[Run], catalog: Catalog) -> Iterator[ServedTogether]
     for place, each in enumerate(runs):
         run, key = _single(each, catalog), _key(each)
         for places, others in groups.setdefault(key, []):
-            if alike(run, others[0]):
+            if can_stack(run, others[0]):
                 places.append(place)
                 others.append(run)
                 break

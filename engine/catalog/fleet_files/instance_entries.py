@@ -163,7 +163,7 @@ class _Reading:
         """Tell where figures of an entry are not those of its hardware: those of the hardware are used."""
         entry = self.entry
         memory = row.accelerator_memory_gb
-        if entry.gpu_memory_gb and memory and not _alike(entry.gpu_memory_gb, memory):
+        if entry.gpu_memory_gb and memory and not _nearly_equal(entry.gpu_memory_gb, memory):
             self._tell("gpu_memory_gb", f"{entry.gpu_memory_gb:g} GB: a {device.name} of {row.name} has {memory:g}")
         if entry.vcpus and row.vcpus and entry.vcpus != row.vcpus:
             self._tell("vcpus", f"{entry.vcpus}: {row.name} has {row.vcpus}")
@@ -174,10 +174,10 @@ class _Reading:
 
     def _compare_peak(self, device: Accelerator, tflops: float) -> None:
         dense = device.fp16_tflops or device.bf16_tflops or device.fp32_tflops
-        if dense is None or _alike(tflops, dense):
+        if dense is None or _nearly_equal(tflops, dense):
             return
         sparse = device.fp16_marketed_sparse_tflops or 2 * dense
-        what = "the headline with sparsity" if _alike(tflops, sparse) else "not what its datasheet says"
+        what = "the headline with sparsity" if _nearly_equal(tflops, sparse) else "not what its datasheet says"
         self._tell("compute_tflops", f"{tflops:g} is {what}: {device.name} reaches {dense:g} dense, which is used")
 
     def _compare_link(self, row: Instance, device: Accelerator, stated: float) -> None:
@@ -185,7 +185,7 @@ class _Reading:
         if not device.link_gbs:
             path = f"{link:g} GB/s per direction over {row.in_node_link or 'PCIe'}" if link else "PCIe alone"
             words = f"GB/s: {device.name} has no such link: {path} is used"
-        elif link and _alike(stated, 2 * link):
+        elif link and _nearly_equal(stated, 2 * link):
             words = f"is GB/s in both directions together: {link:g} GB/s per direction is used"
         elif link:
             words = f"is neither Gbit/s nor GB/s of {device.name}: its {link:g} GB/s per direction is used"
@@ -236,7 +236,7 @@ class _Reading:
         return self.document.place(*self.path)
 
 
-def _alike(one: float, other: float) -> bool:
+def _nearly_equal(one: float, other: float) -> bool:
     return abs(one / other - 1) <= _ALIKE
 
 

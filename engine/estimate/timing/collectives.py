@@ -231,7 +231,7 @@ def _ring_bandwidths(
         yield _Crossing(level, inside, members, before, bandwidth)
     for level, inside, members in crossed:
         before = bandwidth
-        bandwidth = bus_bandwidth(members, inside, before, level.reached(efficiency.network_share))
+        bandwidth = bus_bandwidth(members, inside, before, level.sustained(efficiency.network_share))
         yield _Crossing(level, inside, members, before, bandwidth)
 
 
@@ -277,7 +277,7 @@ def all_to_all_seconds(
         sent.append(payload * (members - 1.0) / members / (level.bandwidth * efficiency.collective_share))
     for level, inside, _ in crossed:
         share = crossing_share(group / inside, copies)
-        sent.append(payload * share / level.reached(efficiency.network_share))
+        sent.append(payload * share / level.sustained(efficiency.network_share))
     return where(group > 1, _latency(within, steps, cluster) + reduce(np.maximum, sent), 0.0)
 
 
@@ -289,7 +289,7 @@ def point_to_point_seconds(payload: Number, stride: Number, cluster: Cluster) ->
     for below, level in pairwise(cluster.levels):
         crosses = stride >= below.devices
         share = efficiency.collective_share if level.is_direct else efficiency.network_share
-        bandwidth = where(crosses, level.reached(share), bandwidth)
+        bandwidth = where(crosses, level.sustained(share), bandwidth)
         hop = where(crosses, efficiency.collective_hop_seconds if level.is_direct else level.hop_seconds, hop)
     return hop + payload / bandwidth
 

@@ -14,10 +14,10 @@ from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate.serving import why_not_read
 from capacity_tui.engine.fleet.database import assumed
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration, Remedy
-from capacity_tui.engine.fleet.migration.moving import complexity, move_parts
 from capacity_tui.engine.fleet.migration.priced import Machine, alternative, break_even, current_alternative
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion, question_of_workload
-from capacity_tui.engine.fleet.migration.throughput import NEARLY, Fewest, Job, Reached
+from capacity_tui.engine.fleet.migration.throughput import NEARLY, Fewest, Job, Throughput
+from capacity_tui.engine.fleet.migration.transfer import complexity, move_parts
 from capacity_tui.engine.fleet.migration.verdict import judged, risk
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.record import dataclass
@@ -169,10 +169,10 @@ class Comparing:
         return replace(result, risk=risk(result, machine))
 
     def _machine(self, row: Instance) -> Machine:
-        reached = self._enough(row, self._reached(row))
+        reached = self._enough(row, self._throughput_on(row))
         return Machine(row.id, instances_for(row, reached.devices), self.job.cluster(reached), reached, row)
 
-    def _reached(self, row: Instance) -> Reached:
+    def _throughput_on(self, row: Instance) -> Throughput:
         """Return what the job reaches on as many instances as hold it.
 
         A service begins with one of them, a training with the devices that it has now, whole instances of them. What
@@ -189,7 +189,7 @@ class Comparing:
             return part if part.fits else reached
         return reached
 
-    def _together(self, row: Instance, short: int, most: int) -> Reached | None:
+    def _together(self, row: Instance, short: int, most: int) -> Throughput | None:
         """Return the job on the fewest instances that hold it together; None where nothing is gained by more of them.
 
         Args:
@@ -208,7 +208,7 @@ class Comparing:
             low, high, result = (low, middle, tried) if tried.figures else (middle, high, result)
         return result
 
-    def _enough(self, row: Instance, reached: Reached) -> Reached:
+    def _enough(self, row: Instance, reached: Throughput) -> Throughput:
         """Return a service on as many devices as its load takes, else as its present work does; others as they are."""
         if not self.job.is_replicated or reached.work is None:
             return reached
@@ -290,7 +290,7 @@ def _current(question: MigrationQuestion, catalog: Catalog, machine: DetectedMac
     """Return the job where it is, as planning it gives."""
     filled = fill(question.plan, question.fills, machine, catalog)
     cluster, name = filled.resolved.cluster, filled.plan.hardware.name
-    reached = Reached.of(filled, {})
+    reached = Throughput.of(filled, {})
     row_id = catalog.instances.find_id(name)
     row = None if row_id is None else catalog.instances[row_id]
     count = reached.devices if row is None else instances_for(row, reached.devices)

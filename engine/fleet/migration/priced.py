@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Instance
     from capacity_tui.engine.cluster import Cluster, Price, Quote
     from capacity_tui.engine.estimate import CostEstimate
-    from capacity_tui.engine.fleet.migration.throughput import Reached
+    from capacity_tui.engine.fleet.migration.throughput import Throughput
 
 NO_SPOT_FOR_SERVING = "interactive serving does not run on spot capacity"
 PERFORMANCE, PERFORMANCE_PERCENT = "performance_ratio", "performance_percent"
@@ -184,7 +184,7 @@ class Machine:
     instance: str
     count: int
     cluster: Cluster
-    reached: Reached
+    reached: Throughput
     row: Instance | None = None
 
     @property

@@ -38,7 +38,7 @@ _JOB = (Key.MODEL_NAME, Key.TRAINING_SEQ_LEN, Key.TRAINING_TOKENS)
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class Throughput:
     """What a job reaches on some devices.
 
     Attributes:
@@ -56,7 +56,7 @@ class Reached:
     refusal: str = ""
 
     @classmethod
-    def of(cls, filled: ModePlan, change: Mapping[str, object]) -> Reached:
+    def of(cls, filled: ModePlan, change: Mapping[str, object]) -> Throughput:
         """Return what a filled plan reaches.
 
         Args:
@@ -121,7 +121,7 @@ class Reached:
         """Which states these copies shard among them, 0 for none."""
         return 0 if self.filled is None else int(self.filled.plan.parallelism.zero or 0)
 
-    def paid(self, cluster: Cluster) -> Reached:
+    def paid(self, cluster: Cluster) -> Throughput:
         """Return the same, paid for as the price of a cluster says.
 
         Args:
@@ -131,7 +131,7 @@ class Reached:
             return self
         resolved = replace(self.filled.resolved, cluster=cluster)
         filled = replace(self.filled, resolved=resolved, estimate=estimate_resolved(resolved, self.filled.catalog))
-        return Reached.of(filled, {**self.set, SPOT: cluster.price.is_spot})
+        return Throughput.of(filled, {**self.set, SPOT: cluster.price.is_spot})
 
 
 class Job:
@@ -166,7 +166,7 @@ class Job:
         """Whether more machines mean more copies of the model that work apart from each other."""
         return self.plan.task == "infer"
 
-    def on(self, name: str, devices: int) -> Reached:
+    def on(self, name: str, devices: int) -> Throughput:
         """Return what the job reaches on so many devices of an instance.
 
         What the user wrote stays, as far as the job then fits; a layout that does not is left to the mode.
@@ -176,7 +176,7 @@ class Job:
             devices: how many of its devices.
         """
         hardware = {**self._change, NAME: name, DEVICES: devices}
-        best: Reached | None = None
+        best: Throughput | None = None
         for opened in self._openings():
             result = self.with_change({**hardware, **opened})
             if best is None or result.fits or (best.filled is None and result.filled is not None):
@@ -186,7 +186,7 @@ class Job:
         assert best is not None  # noqa: S101 - there is one opening at least
         return best
 
-    def with_change(self, change: Mapping[str, object]) -> Reached:
+    def with_change(self, change: Mapping[str, object]) -> Throughput:
         """Return what the job reaches with a change of the user's plan.
 
         Args:
@@ -194,11 +194,11 @@ class Job:
         """
         try:
             plan = edited(self.plan, change, self._catalog).plan
-            return Reached.of(fill(plan, self._mode, self._machine, self._catalog), change)
+            return Throughput.of(fill(plan, self._mode, self._machine, self._catalog), change)
         except CapacityError as error:
-            return Reached(int(str(change.get(DEVICES, 1))), change, refusal=error.title)
+            return Throughput(int(str(change.get(DEVICES, 1))), change, refusal=error.title)
 
-    def cluster(self, reached: Reached) -> Cluster:
+    def cluster(self, reached: Throughput) -> Cluster:
         """Return the devices of what was reached, with their price."""
         if reached.filled is not None:
             return reached.filled.resolved.cluster
@@ -234,11 +234,11 @@ class Fewest:
         keeps_limits: whether limits of latency depend on how many there are.
     """
 
-    def __init__(self, on: Callable[[int], Reached], wanted: float, *, keeps_limits: bool) -> None:
+    def __init__(self, on: Callable[[int], Throughput], wanted: float, *, keeps_limits: bool) -> None:
         self._on, self._wanted, self._keeps_limits = on, wanted, keeps_limits
-        self._known: dict[int, Reached] = {}
+        self._known: dict[int, Throughput] = {}
 
-    def from_guess(self, guess: int) -> tuple[int, Reached]:
+    def from_guess(self, guess: int) -> tuple[int, Throughput]:
         """Return the fewest machines and what they reach; where none keep the limits, the fewest that do the work.
 
         Args:
@@ -253,7 +253,7 @@ class Fewest:
             return high, self._at(high)
         return self._least(low, high, self._is_enough)
 
-    def _least(self, low: int, high: int, holds: Callable[[int], bool]) -> tuple[int, Reached]:
+    def _least(self, low: int, high: int, holds: Callable[[int], bool]) -> tuple[int, Throughput]:
         """Return the least number that holds, of one that does not and one that does."""
         while high - low > 1:
             middle = (low + high) // 2
@@ -273,7 +273,7 @@ class Fewest:
         work = self._at(count).work
         return 0.0 if work is None else mean(work.value)
 
-    def _at(self, count: int) -> Reached:
+    def _at(self, count: int) -> Throughput:
         if count not in self._known:
             self._known[count] = self._on(count)
         return self._known[count]

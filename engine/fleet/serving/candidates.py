@@ -72,7 +72,7 @@ class Candidate:
         assert speed is not None and speed.largest_requests_per_second is not None  # noqa: S101 - a load was given
         return mean(speed.largest_requests_per_second.value)
 
-    def keeps_alone(self, question: ServingQuestion) -> bool:
+    def keeps_limits_unloaded(self, question: ServingQuestion) -> bool:
         """Whether one request that is alone is answered inside the limits."""
         speed = self.filled.estimate.computation.infer
         assert speed is not None and speed.time_per_output_token_seconds is not None  # noqa: S101 - a load was given
@@ -156,10 +156,10 @@ def _loaded(question: ServingQuestion) -> Plan:
         raise PlanError(
             "this plan serves no requests", f"task {plan.task or 'train'}", "set task: infer", Place(field=Key.TASK)
         )
-    return with_values(plan, {**asked_values(question), Key.INFERENCE_REQUEST_RATE: LIGHT_RATE})
+    return with_values(plan, {**question_values(question), Key.INFERENCE_REQUEST_RATE: LIGHT_RATE})
 
 
-def asked_values(question: ServingQuestion) -> dict[str, object]:
+def question_values(question: ServingQuestion) -> dict[str, object]:
     """Return what a question says of a plan: load, limits, lengths, and that nothing runs on spot capacity."""
     plan = question.plan
     values: dict[str, object] = {

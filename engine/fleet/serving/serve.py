@@ -17,9 +17,9 @@ from capacity_tui.engine.fleet.serving.candidates import (
     Candidate,
     DayPrices,
     Unfit,
-    asked_values,
     candidates,
     day_prices,
+    question_values,
 )
 from capacity_tui.engine.fleet.serving.question import DAY_SECONDS, LoadCurve, ServingQuestion, varying_requests
 from capacity_tui.engine.fleet.serving.simulation import percentile_by, simulate
@@ -336,7 +336,7 @@ def serve(
     for candidate in result:
         cheapest = min((_usd(fleet) for fleet, _ in fleets), default=np.inf)
         beyond = np.isfinite(cheapest) and candidate.usd_per_request_rate * question.rate >= cheapest
-        known = next((pair for pair in seen if _is_alike(pair[0].candidate, candidate)), None)
+        known = next((pair for pair in seen if _has_same_times(pair[0].candidate, candidate)), None)
         if beyond or stopped() or (known is None and len(seen) >= MOST_SIMULATED):
             left_out.append(candidate)
             continue
@@ -376,7 +376,7 @@ def _planned(question: ServingQuestion, fleet: Sized, catalog: Catalog, machine:
     candidate = fleet.candidate
     layout = candidate.filled.plan.parallelism
     replicas = fleet.replicas["value"] or 1
-    changed = {path: value for path, value in asked_values(question).items() if value != question.plan.value(path)}
+    changed = {path: value for path, value in question_values(question).items() if value != question.plan.value(path)}
     change = {
         **changed,
         Key.HARDWARE_NAME: candidate.instance,
@@ -393,7 +393,7 @@ def _usd(fleet: Sized) -> float:
     return np.inf if fleet.usd_per_hour is None else fleet.usd_per_hour
 
 
-def _is_alike(one: Candidate, other: Candidate) -> bool:
+def _has_same_times(one: Candidate, other: Candidate) -> bool:
     """Whether two kinds of replicas take the same time for everything, whoever rents them out."""
     same = one.devices == other.devices and one.slots == other.slots and one.largest_rate == other.largest_rate
     mine, others = one.filled.resolved.cluster, other.filled.resolved.cluster

@@ -119,7 +119,7 @@ class _Replicas:
         seconds = self.flat.take(self.times.places(running, contexts, taken))
         seconds = np.where(works, seconds * np.where(reads, self.reading, self.answering), 0.0)
         answers = works if self.times.mixes else works & ~reads
-        alike = np.where(works & ~reads, self._alike(seconds), 1)
+        alike = np.where(works & ~reads, self._repeated_passes(seconds), 1)
         spent = alike * seconds
         self.busy += spent
         # Where nobody is at work time goes on to the next request, and stands still behind the last.
@@ -130,7 +130,7 @@ class _Replicas:
             self.read += taken
             self._read()
 
-    def _alike(self, seconds: Floats) -> Whole:
+    def _repeated_passes(self, seconds: Floats) -> Whole:
         """Return how many passes follow each other until somebody comes or ends."""
         indices = (self.passed[:, None] + AHEAD) % self.ring + (self.own * self.ring)[:, None]
         ends = self.ending.take(indices) > 0

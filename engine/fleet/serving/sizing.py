@@ -176,11 +176,11 @@ class Replica:
 def sized(replica: Replica) -> Sized | None:
     """Return the fewest replicas of a kind that keep the limits; None where not even one request alone keeps them."""
     question, candidate = replica.question, replica.candidate
-    if not candidate.keeps_alone(question):
+    if not candidate.keeps_limits_unloaded(question):
         return None
-    tried = _tried(replica, SHARES)
+    tried = _load_bounds(replica, SHARES)
     if any(kept <= 0 for of_batch in tried.values() for kept, _ in of_batch.values()):
-        light = _tried(replica, (*LIGHT_SHARES, SHARES[0]))
+        light = _load_bounds(replica, (*LIGHT_SHARES, SHARES[0]))
         tried = {
             slots: {end: light[slots][end] if entry[0] <= 0 else entry for end, entry in of_batch.items()}
             for slots, of_batch in tried.items()
@@ -237,7 +237,7 @@ def _bounded(count: int | None, number: int, end: End) -> int | None:
     return min(count, number) if end == "low" else max(count, number)
 
 
-def _tried(replica: Replica, shares: tuple[float, ...]) -> dict[int, dict[End, tuple[float, float]]]:
+def _load_bounds(replica: Replica, shares: tuple[float, ...]) -> dict[int, dict[End, tuple[float, float]]]:
     """Return, for some batches and each end of the times, the most load that was kept and the least that was not."""
     batches = _batches(replica)
     largest = replica.largest_rates(np.array(batches, dtype=np.int64))

@@ -50,7 +50,7 @@ def measure_processor(conditions: Conditions) -> Iterator[Measurement]:
         yield Measurement(f"cpu.gemm.{name}", f"CPU matrix product, {name}", "FLOP/s", flop_rates, how)
     how = "schedules of requests made, written as JSON and read, over what a core of a server of 2024 does"
     yield Measurement("cpu.core", "CPU core at a server's work", "share", rates(_schedule, SCHEDULE, conditions), how)
-    yield _held_rate(size, conditions)
+    yield _sustained_rate(size, conditions)
 
 
 def _schedule() -> object:
@@ -62,7 +62,7 @@ def _schedule() -> object:
     return json.loads(json.dumps(queue))
 
 
-def _held_rate(size: int, conditions: Conditions) -> Measurement:
+def _sustained_rate(size: int, conditions: Conditions) -> Measurement:
     """Return what is left of the rate at the end of a load on all threads: heat and power limits lower the clock."""
     left = np.ones((size, size), np.float32)
     target = np.empty_like(left)

@@ -102,7 +102,7 @@ class _Workloads(BaseModel):
     items: tuple[_Workload, ...]
 
 
-class _Moment(BaseModel):
+class _StateDetail(BaseModel):
     reason: str = ""
     message: str = ""
     code: int | None = Field(default=None, alias="exitCode")
@@ -111,7 +111,7 @@ class _Moment(BaseModel):
 
 
 class _ContainerState(BaseModel):
-    state: Mapping[str, _Moment] = Field(default_factory=dict)
+    state: Mapping[str, _StateDetail] = Field(default_factory=dict)
 
 
 class _PodStatus(BaseModel):
@@ -127,7 +127,7 @@ class _Pod(BaseModel):
     status: _PodStatus = Field(default_factory=_PodStatus)
 
     @property
-    def main(self) -> Mapping[str, _Moment]:
+    def main(self) -> Mapping[str, _StateDetail]:
         """How its container stands: waiting, running or terminated."""
         return self.status.containers[0].state if self.status.containers else {}
 

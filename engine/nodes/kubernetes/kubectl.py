@@ -50,14 +50,14 @@ class Container(BaseModel):
     resources: _Resources = Field(default_factory=_Resources)
 
     @property
-    def asked(self) -> Mapping[str, str | int]:
+    def requests(self) -> Mapping[str, str | int]:
         """Its requests; what it is limited to is requested too where nothing else is said."""
         return {**self.resources.limits, **self.resources.requests}
 
 
 def devices_of(container: Container) -> int:
     """Return how many devices or slices of some a container asks for."""
-    return devices_in(container.asked) + sum(slices_in(container.asked).values())
+    return devices_in(container.requests) + sum(slices_in(container.requests).values())
 
 
 def devices_in(resources: Mapping[str, str | int]) -> int:

@@ -77,7 +77,7 @@ class _PodSpec(BaseModel):
     first: tuple[Container, ...] = Field(default=(), alias="initContainers")
 
     @property
-    def asked(self) -> Counter[str]:
+    def requested(self) -> Counter[str]:
         """Devices and slices that it holds: of all containers at once, or of one that goes before them."""
         together: Counter[str] = sum((_devices(container) for container in self.containers), Counter())
         for container in self.first:
@@ -86,7 +86,7 @@ class _PodSpec(BaseModel):
 
 
 def _devices(container: Container) -> Counter[str]:
-    return Counter({key: int(amount(value)) for key, value in container.asked.items() if is_any_device(key)})
+    return Counter({key: int(amount(value)) for key, value in container.requests.items() if is_any_device(key)})
 
 
 class _Pod(BaseModel):
@@ -162,7 +162,7 @@ class Kubernetes:
         used: dict[str, Counter[str]] = defaultdict(Counter)
         for pod in pods:
             if pod.spec.node:
-                used[pod.spec.node] += pod.spec.asked
+                used[pod.spec.node] += pod.spec.requested
         return used, ()
 
     def _nodes(self) -> tuple[_Node, ...]:

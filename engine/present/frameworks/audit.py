@@ -48,7 +48,7 @@ def audit_as_dict(audit: Audit) -> dict[str, object]:
         "verdict": answer.estimate.verdict.value if answer else verdict,
         "moments": [
             {"moment": moment.name, "bytes": round(moment.size), "short_bytes": round(moment.short)}
-            for moment in audit.moments
+            for moment in audit.memory_phases
         ],
         "contradictions": [
             {
@@ -146,10 +146,10 @@ def audit_parts(audit: Audit, *, ignored: bool = False) -> Iterator[Part]:
 
 def _moments(audit: Audit) -> Iterator[Part]:
     """Yield the memory over a step, and where it does not fit."""
-    if audit.moments:
+    if audit.memory_phases:
         rows = (
             (phase.name, format_bytes(phase.size), f"{format_bytes(phase.short)} too much" if phase.short else "")
-            for phase in audit.moments
+            for phase in audit.memory_phases
         )
         yield table_part(("phase of a step", "memory", ""), rows, right=(1,))
 

@@ -6,8 +6,8 @@ from .charts import picture_svg as picture_svg
 from .svg import Axis as Axis
 from .svg import Grid as Grid
 from .svg import Plane as Plane
-from .svg import alone as alone
 from .svg import as_png as as_png
 from .svg import grid_file as grid_file
 from .svg import plane_file as plane_file
+from .svg import standalone as standalone
 from .text_charts import limit_text as limit_text

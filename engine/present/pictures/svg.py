@@ -28,7 +28,7 @@ _STYLE = (
 """What a page would give it; colours that are told apart without red or green."""
 
 
-def alone(chart: str) -> str:
+def standalone(chart: str) -> str:
     """Return a chart as a file of its own, with colours that a page would give it."""
     named = chart.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
     return named.replace("<title>", f"<style>{_STYLE}</style><title>", 1)
@@ -186,7 +186,7 @@ def plane_file(plane: Plane) -> str:
     described = "; ".join(
         f"{name}: {plane.up.written(curve[0][1])} to {plane.up.written(curve[-1][1])}" for name, curve in plane.curves
     )
-    return alone(svg(plane.title, described, _TOP + _UP + _BELOW, _drawn(plane, across, up))) + "\n"
+    return standalone(svg(plane.title, described, _TOP + _UP + _BELOW, _drawn(plane, across, up))) + "\n"
 
 
 def _drawn(plane: Plane, across: _Scale, up: _Scale) -> Iterator[str]:
@@ -230,7 +230,7 @@ _CELL, _NAMES, _LEAST_CELL = 28.0, 150.0, 10.0
 def grid_file(grid: Grid) -> str:
     """Return a table of cells as a file."""
     described = "; ".join(f"{name}: {', '.join(text or tone for tone, text in cells)}" for name, cells in grid.rows)
-    return alone(svg(grid.title, described, 50 + _CELL * len(grid.rows), _cells(grid))) + "\n"
+    return standalone(svg(grid.title, described, 50 + _CELL * len(grid.rows), _cells(grid))) + "\n"
 
 
 def _cells(grid: Grid) -> Iterator[str]:

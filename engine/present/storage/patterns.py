@@ -11,7 +11,7 @@ import numpy as np
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.pictures.charts import rank_chart
-from capacity_tui.engine.present.pictures.svg import alone
+from capacity_tui.engine.present.pictures.svg import standalone
 from capacity_tui.engine.present.pictures.text_charts import Points, rank_lines
 from capacity_tui.engine.present.results import to_builtins
 from capacity_tui.engine.storage import (
@@ -287,7 +287,7 @@ def corpus_picture(corpus_fit: CorpusFit, width: int, ascii_only: bool) -> tuple
 
 def corpus_svg(corpus_fit: CorpusFit) -> str:
     """Return the frequencies of tokens over their ranks as an SVG file."""
-    return alone(rank_chart(f"{corpus_fit.tokens.holds} by rank", *rank_points(corpus_fit.tokens))) + "\n"
+    return standalone(rank_chart(f"{corpus_fit.tokens.holds} by rank", *rank_points(corpus_fit.tokens))) + "\n"
 
 
 def rank_points(level: LevelFit) -> tuple[Points, Points]:

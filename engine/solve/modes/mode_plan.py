@@ -28,10 +28,10 @@ from capacity_tui.engine.plan import Plan, with_values
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes.run_sections import (
-    settings_alone,
     with_data_settings,
     with_run_policies,
     without_feeding,
+    without_run_sections,
 )
 from capacity_tui.engine.units import (
     format_bytes,
@@ -220,7 +220,7 @@ class ModePlan(ShownInNotebooks):
     @property
     def settings(self) -> Plan:
         """The plan without what is said of its loader and of the run while it goes on: runs alike in it are alike."""
-        plan = settings_alone(self.plan)
+        plan = without_run_sections(self.plan)
         return plan.model_copy(update={"data": without_feeding(plan.data)})
 
     @property

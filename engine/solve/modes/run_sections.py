@@ -61,7 +61,7 @@ def with_run_policies(plan: Plan, mode: Mode, estimate: Estimate, catalog: Catal
     return plan.model_copy(update={"watch": watch, "recovery": recovery}), reasons
 
 
-def settings_alone(plan: Plan) -> Plan:
+def without_run_sections(plan: Plan) -> Plan:
     """Return a plan without what is said of the run while it goes on."""
     return plan.model_copy(update={"watch": WatchSection(), "recovery": RecoverySection()})
 

@@ -1,5 +1,5 @@
-from .asked import answer_asked as answer_asked
-from .asked import asked_question as asked_question
+from .line_question import answer_line_question as answer_line_question
+from .line_question import question_of_line as question_of_line
 from .names import GROWING as GROWING
 from .need import READS as READS
 from .need import Needed as Needed

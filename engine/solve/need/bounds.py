@@ -101,7 +101,7 @@ class Bounds:
         if tokens == AUTO:
             tokens = self.catalog.modes["balanced"].tokens_per_parameter * size
         flops = _TRAINED if self.plan.task == "train" else _TUNED
-        work = flops * max(float(row.params_active or size) - self._looked_up(row), 0.0) * float(tokens)
+        work = flops * max(float(row.params_active or size) - self._embedding_parameters(row), 0.0) * float(tokens)
         device, precision = cluster.device, self.plan.training.precision
         # What is open becomes one of the types of 16 bits.
         types = SIXTEEN_BIT if precision == AUTO else (precision,)
@@ -109,7 +109,7 @@ class Bounds:
         return work / (largest(cluster.devices) * peak)
 
     @staticmethod
-    def _looked_up(row: Architecture) -> float:
+    def _embedding_parameters(row: Architecture) -> float:
         """Return the parameters that are looked up, not multiplied: a table of embeddings of its own."""
         return 0.0 if row.tied_embeddings else float(row.vocab or 0) * row.hidden
 
@@ -145,7 +145,7 @@ class Bounds:
         tokens = served.prompt_tokens * (1.0 - served.prefix_cache_hit_rate) + served.output_tokens
         # Of a prompt, only the last token asks for the next one.
         head = float(row.vocab or 0) * row.hidden
-        flops = _FORWARD * max(size - self._looked_up(row) - head, 1.0) * tokens
+        flops = _FORWARD * max(size - self._embedding_parameters(row) - head, 1.0) * tokens
         return largest(cluster.devices) * max(cluster.device.peaks.values()) / flops
 
 

@@ -2,12 +2,12 @@ from .job_spaces import Refused as Refused
 from .question import INSTANCES as INSTANCES
 from .question import Question as Question
 from .question import hardware_ids as hardware_ids
-from .question import held_to as held_to
 from .question import parse_axis as parse_axis
 from .question import parse_figures as parse_figures
 from .question import parse_goal as parse_goal
 from .question import parse_limit as parse_limit
 from .question import unit_of as unit_of
+from .question import with_limits as with_limits
 from .results import Answer as Answer
 from .results import BlockResult as BlockResult
 from .results import Rejected as Rejected

@@ -20,7 +20,7 @@ from capacity_tui.engine.solve.modes.serving_settings import MOST_REQUESTS
 from capacity_tui.engine.solve.space.axes import LAYOUT_SIZES, Axis, Grid, Values, layout_axes, powers_of_two
 from capacity_tui.engine.solve.space.serving import CHOSEN, ServingSpace, serving_space
 from capacity_tui.engine.solve.space.space import Space
-from capacity_tui.engine.solve.space.stacking import alike
+from capacity_tui.engine.solve.space.stacking import can_stack
 from capacity_tui.engine.solve.space.training import NUMBERS, training_space
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def trained_spaces(
     ordered = sorted(axes, key=lambda axis: (axis.path in NUMBERS, len(axis.values)))
     cuts: list[list[Axis]] = []
     for axis in ordered:
-        parts, unusable = _alike_parts(resolved, shape, catalog, axis)
+        parts, unusable = _stackable_axis(resolved, shape, catalog, axis)
         others = Grid(tuple(axes)).size // len(axis.values)
         yield from (Refused({axis.path: value}, error, others) for value, error in unusable)
         cuts.append(parts)
@@ -70,7 +70,7 @@ def trained_spaces(
             yield training_space(plan, resolved, shape, catalog, part, replica_batch=replica_batch)
 
 
-def _alike_parts(
+def _stackable_axis(
     resolved: ResolvedPlan, shape: TransformerShape, catalog: Catalog, axis: Axis
 ) -> tuple[list[Axis], list[tuple[object, CapacityError]]]:
     """Return an axis in parts whose values differ in numbers alone, and the values that no run can have."""
@@ -85,7 +85,7 @@ def _alike_parts(
             unusable.append((value, error))
             continue
         for like, values in groups:
-            if alike(run, like):
+            if can_stack(run, like):
                 values.append(value)
                 break
         else:

@@ -141,7 +141,7 @@ def parse_limit(text: str, task: str = TRAINED) -> Limit:
     raise AssertionError(keys)  # a word has one figure at least
 
 
-def held_to(estimate: Estimate, limits: Iterable[str], task: str) -> Estimate:
+def with_limits(estimate: Estimate, limits: Iterable[str], task: str) -> Estimate:
     """Return an estimate with limits that somebody named beside its own, as far as it has what they are on.
 
     Raises:

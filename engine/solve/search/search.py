@@ -274,10 +274,10 @@ class TopK:
     def _estimated(self, change: Values, before: Mapping[RowKey, SearchResult]) -> SearchResult:
         """Return a configuration estimated by itself, as it was before where it was."""
         key = tuple(sorted((path, str(value)) for path, value in change.items()))
-        self._results[key] = before.get(key) or self._alone(change)
+        self._results[key] = before.get(key) or self._estimated_plan(change)
         return self._results[key]
 
-    def _alone(self, change: Values) -> SearchResult:
+    def _estimated_plan(self, change: Values) -> SearchResult:
         plan = edited(self._question.plan, change, self._catalog).plan
         resolved = resolve_plan(plan, self._catalog, self._machine)
         estimate = estimate_resolved(resolved, self._catalog)

@@ -111,7 +111,7 @@ class Spaces:
     def _prepared(self, change: Values) -> Iterator[Prepared | Refused]:
         plan = self._plan(change)
         if family_of(plan.model.name, self.catalog).kind != "transformer":
-            yield self._alone(plan, change)
+            yield self._space_of_one(plan, change)
             return
         if plan.task == SERVED:
             served, filled = served_space(plan, self.inner, not self.question.vary, self.catalog, self.machine)
@@ -136,7 +136,7 @@ class Spaces:
             else:
                 yield Prepared({**change, **filled}, made, change)
 
-    def _alone(self, plan: Plan, change: Values) -> Prepared:
+    def _space_of_one(self, plan: Plan, change: Values) -> Prepared:
         """Return the space of a model whose configurations need an estimate each."""
         lacking = [path for path in open_fields(plan) if all(axis.path != path for axis in self.inner)]
         filled: Values = {}

@@ -36,7 +36,7 @@ def stacked(runs: Sequence[Run], shape: tuple[int, ...]) -> Run:
     return cast("Run", _stacked(runs, shape))
 
 
-def alike(one: object, other: object) -> bool:
+def can_stack(one: object, other: object) -> bool:
     """Whether two runs differ in numbers alone, so that they can be stacked."""
     if one is other:
         return True
@@ -45,9 +45,9 @@ def alike(one: object, other: object) -> bool:
     if type(one) is not type(other):
         return False
     if names := _names(one):
-        return all(alike(getattr(one, name), getattr(other, name)) for name in names)
+        return all(can_stack(getattr(one, name), getattr(other, name)) for name in names)
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(can_stack(one[key], other[key]) for key in one)
     return bool(one == other)
 
 
@@ -180,7 +180,7 @@ class Settings(Generic[Run]):
         first: list[Run | Conflict] = []
         kinds = np.array([_kind(run, first) for run in self._runs(grid)], dtype=np.intp)
         kinds = kinds.reshape(self._settings(grid).shape)
-        return ((part, first[kind]) for part, kind in _alike_parts(grid, kinds))
+        return ((part, first[kind]) for part, kind in _stackable_grids(grid, kinds))
 
     def _settings(self, grid: Grid) -> Grid:
         return grid.over(axis.path for axis in grid.axes if axis.path not in self.numbers)
@@ -204,13 +204,13 @@ class Settings(Generic[Run]):
 def _kind(run: Run | Conflict, first: list[Run | Conflict]) -> int:
     """Return which of the first runs of each kind a run is like; one that is like none is the first of its own."""
     for index, other in enumerate(first):
-        if alike(run, other):
+        if can_stack(run, other):
             return index
     first.append(run)
     return len(first) - 1
 
 
-def _alike_parts(grid: Grid, kinds: Kinds) -> Iterator[tuple[Grid, int]]:
+def _stackable_grids(grid: Grid, kinds: Kinds) -> Iterator[tuple[Grid, int]]:
     """Yield parts of a grid of one kind each, cut along as few axes as that takes."""
     if not kinds.size:
         return
@@ -226,5 +226,5 @@ def _alike_parts(grid: Grid, kinds: Kinds) -> Iterator[tuple[Grid, int]]:
             chosen = [int(at) for at in np.flatnonzero(groups.ravel() == group)]
             kept = Axis(axis.path, tuple(axis.values[at] for at in chosen))
             part = Grid((*grid.axes[:index], kept, *grid.axes[index + 1 :]))
-            yield from _alike_parts(part, np.take(kinds, chosen, axis=index))
+            yield from _stackable_grids(part, np.take(kinds, chosen, axis=index))
         return

@@ -20,8 +20,8 @@ from capacity_tui.engine.extras import install_command
 from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.cli.data.assistant_tools import (
     TOOLS,
+    AllowedFolders,
     CommandLine,
-    Reach,
     Tool,
     check_words,
     command_line,
@@ -75,11 +75,11 @@ def mcp(time_limit: float, folders: tuple[Path, ...]) -> int:
     except ImportError as error:
         hint = f"install it: {install_command(EXTRA)}"
         raise MissingPartError("serving assistants needs the package mcp", str(error), hint) from error
-    asyncio.run(_serve(time_limit, Reach.of(folders)))
+    asyncio.run(_serve(time_limit, AllowedFolders.of(folders)))
     return 0
 
 
-async def _serve(time_limit: float, reach: Reach) -> None:
+async def _serve(time_limit: float, reach: AllowedFolders) -> None:
     """Answer until the input ends."""
     from mcp.server.stdio import stdio_server
 
@@ -101,7 +101,7 @@ def _end_on_signals(calls: Calls) -> None:
         asyncio.get_running_loop().add_signal_handler(number, end, number)
 
 
-def server_of(calls: Calls, reach: Reach) -> Server[Any]:
+def server_of(calls: Calls, reach: AllowedFolders) -> Server[Any]:
     """Return the server of all tools.
 
     Args:

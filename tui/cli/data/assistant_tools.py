@@ -31,12 +31,12 @@ _BETWEEN = re.compile(r"(?:https?|mongodb(?:\+srv)?)://\S*|[\s=,:{}\[\]\"'|>]+")
 _LONGEST_PATH = 4096
 
 
-class ReachError(CapacityError):
+class FolderError(CapacityError):
     """An argument that an assistant may not give."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class AllowedFolders:
     """The folders whose files may be named.
 
     Attributes:
@@ -46,7 +46,7 @@ class Reach:
     folders: tuple[Path, ...]
 
     @classmethod
-    def of(cls, folders: Sequence[Path]) -> Reach:
+    def of(cls, folders: Sequence[Path]) -> AllowedFolders:
         """Return that of some folders and of the working folder, unless that is the root of all files."""
         work = Path.cwd().resolve()
         return cls((*(() if work == Path(work.anchor) else (work,)), *(folder.resolve() for folder in folders)))
@@ -55,7 +55,7 @@ class Reach:
         """Check every text in the arguments of a call.
 
         Raises:
-            ReachError: one names a file elsewhere, or what is neither a file nor a folder.
+            FolderError: one names a file elsewhere, or what is neither a file nor a folder.
         """
         for text in _texts(arguments):
             for word in dict.fromkeys((text.strip(), *_BETWEEN.split(_unescaped(text)))):
@@ -72,25 +72,25 @@ class Reach:
                 return
         else:
             if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
-                raise ReachError(f"{word[:200]} is no regular file", hint="name the file of a plan")
+                raise FolderError(f"{word[:200]} is no regular file", hint="name the file of a plan")
         real = path.resolve()
         if not any(real.is_relative_to(folder) for folder in self.folders):
             known = ", ".join(map(str, self.folders)) or "no folder"
             hint = "the user may add a folder: capacity-tui mcp --folder DIR"
-            raise ReachError(f"{word[:200]} is outside of what may be read", f"that is below {known}", hint)
+            raise FolderError(f"{word[:200]} is outside of what may be read", f"that is below {known}", hint)
 
 
 def check_words(words: Sequence[str]) -> None:
     """Check what becomes the words of a command line.
 
     Raises:
-        ReachError: one cannot be a word.
+        FolderError: one cannot be a word.
     """
     for word in words:
         if "\0" in word:
-            raise ReachError("an argument has a character 0", hint="leave it out")
+            raise FolderError("an argument has a character 0", hint="leave it out")
         if len(word.encode("utf-8", "replace")) > LONGEST_WORD:
-            raise ReachError(
+            raise FolderError(
                 f"an argument is longer than {LONGEST_WORD} bytes", hint="give the plan as an object, or name its file"
             )
 

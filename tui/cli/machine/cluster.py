@@ -42,7 +42,7 @@ def detect(launcher: Launcher, name: str | None, seconds: float, dry_run: bool, 
     from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.nodes import CLUSTER_NAME, cluster_hardware, keep_cluster
 
-    inventory = _looked(launcher, name or CLUSTER_NAME, seconds)
+    inventory = _detected(launcher, name or CLUSTER_NAME, seconds)
     hardware = cluster_hardware(inventory, load_catalog()) if dry_run else keep_cluster(inventory)
     _write(inventory, output)
     if hardware.row and not dry_run:
@@ -61,11 +61,11 @@ def show(choose: Callable[[], Launcher], name: str | None, check: bool, seconds:
     from capacity_tui.engine.nodes import kept_cluster
 
     kept = kept_cluster(name)
-    now = _looked(choose(), kept.name, seconds) if check else None
+    now = _detected(choose(), kept.name, seconds) if check else None
     return _write(kept, output, now)
 
 
-def _looked(launcher: Launcher, name: str, seconds: float) -> Inventory:
+def _detected(launcher: Launcher, name: str, seconds: float) -> Inventory:
     """Return what the nodes are now; on a terminal it says how many have answered."""
     from capacity_tui.engine.nodes import detect_cluster
 

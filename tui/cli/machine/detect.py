@@ -46,10 +46,10 @@ def forecast_of(text: str, machine: Machine) -> LearningForecast:
     from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.storage import learning_forecast
 
-    return learning_forecast(asked_of(text), machine, load_catalog())
+    return learning_forecast(pattern_question(text), machine, load_catalog())
 
 
-def asked_of(text: str) -> PatternQuestion:
+def pattern_question(text: str) -> PatternQuestion:
     """Return what the option asks.
 
     Raises:
@@ -131,7 +131,7 @@ def detect(
         write_doctor(private, output)
         return 0
     if learn is not None:
-        asked_of(learn)
+        pattern_question(learn)
     report = None
     if benchmark:
         report = measured(folder, url)

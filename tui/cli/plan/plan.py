@@ -222,13 +222,15 @@ def _estimated(plan: Plan) -> Answer:
 
 def _needed(plan: Plan, asked: Asked) -> Needed:
     """Return the answer to what a line asks of its plan."""
-    from capacity_tui.engine.solve.need import answer_asked
+    from capacity_tui.engine.solve.need import answer_line_question
     from capacity_tui.tui.cli.choose.search import shown_while_solved
 
     limits = "".join(f", {limit}" for limit in asked.limits)
     tell(f"capacity-tui: asked: {asked.solve}{limits} ({asked.why})")
     machine = machine_for(plan)
-    return shown_while_solved(lambda show, stopped: answer_asked(plan, asked, machine, callback=show, stopped=stopped))
+    return shown_while_solved(
+        lambda show, stopped: answer_line_question(plan, asked, machine, callback=show, stopped=stopped)
+    )
 
 
 def _explained(plan: Plan, key: str, form: str | None, output: Output) -> str:
@@ -295,12 +297,12 @@ def _default_form(several: bool, output: Output, answer: Answer) -> str:
 def _of_source(answer: Answer, source: PlanSource, settings: tuple[str, ...]) -> Answer:
     """Return an answer with what was assumed of a line, but for what settings give, and with the limits it says."""
     from capacity_tui.engine.estimate import with_assumed
-    from capacity_tui.engine.solve.search import held_to
+    from capacity_tui.engine.solve.search import with_limits
 
     given = {setting.partition("=")[0] for setting in settings}
     left = [entry for entry in source.assumed if entry.key not in given]
     estimate = with_assumed(answer.estimate, answer.plan, left)
-    return replace(answer, estimate=held_to(estimate, source.limits, str(answer.plan.task)))
+    return replace(answer, estimate=with_limits(estimate, source.limits, str(answer.plan.task)))
 
 
 def _reported(answer: Answer, many: bool, not_understood: tuple[str, ...]) -> Report:

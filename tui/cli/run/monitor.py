@@ -103,12 +103,12 @@ def monitor(
             return watch_command(command, log, reader, answer, interval, outlets, as_json, no_history)
         with closing(RunMonitor(log, pid, answer, _folders(log_place, pid))) as run:
             if once:
-                return _looked_at(run, outlets, as_json, log_place == _STANDARD_INPUT)
+                return _report_once(run, outlets, as_json, log_place == _STANDARD_INPUT)
             writer = RunWriter(run.beginning(), "monitor", pid, log_place or "")
             return _watched(run, writer, outlets, interval, as_json, no_history)
 
 
-def _looked_at(run: RunMonitor, outlets: Outlets, as_json: bool, wait_for_end: bool) -> int:
+def _report_once(run: RunMonitor, outlets: Outlets, as_json: bool, wait_for_end: bool) -> int:
     """Say once how a run stands; return the exit code."""
     from capacity_tui.tui.cli.run.run_output import output_for
 

@@ -12,7 +12,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import command_text, command_words
-from capacity_tui.engine.solve.need import asked_question, solved_path
+from capacity_tui.engine.solve.need import question_of_line, solved_path
 from capacity_tui.engine.solve.search import Answer as SearchAnswer
 from capacity_tui.engine.solve.search import Question as EngineQuestion
 from capacity_tui.engine.solve.search import parse_axis, parse_goal, parse_limit, search
@@ -294,7 +294,7 @@ def _plan_limits(plan: Plan) -> Mapping[str, str]:
 
 def parts_asked(asked: Asked, plan: Plan) -> Mapping[str, str]:
     """Return the parts of the question that a line asks of its plan, whose own limits are kept as they are."""
-    question = asked_question(plan, asked, load_catalog())
+    question = question_of_line(plan, asked, load_catalog())
     goals = GOALS["infer" if plan.task == "infer" else "train"]
     goal = next((name for name, word in goals.items() if word == asked.goal), "")
     parts = {"solve": asked.solve, "ttft": "", "tpot": "", "limits": NONE}

@@ -32,7 +32,7 @@ from capacity_tui.engine.present.frameworks import (
     framework_files,
     targets_of,
 )
-from capacity_tui.engine.present.pictures import PICTURES, alone, picture_of, picture_svg
+from capacity_tui.engine.present.pictures import PICTURES, picture_of, picture_svg, standalone
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import history_entry, history_place, record_run
 from capacity_tui.engine.schema import AUTO
@@ -372,7 +372,7 @@ def _drawn(answered: Answer) -> Iterator[tuple[str, str]]:
     for group, title in PICTURES.items():
         picture = picture_of(group, answered)
         if picture is not None and (chart := picture_svg(picture)):
-            yield title, f"{alone(chart)}\n"
+            yield title, f"{standalone(chart)}\n"
 
 
 def _framework_folders(answered: Answer, name: str, machine: Machine | None, catalog: Catalog) -> Iterator[Export]:

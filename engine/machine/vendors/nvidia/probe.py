@@ -129,10 +129,10 @@ def _catalogue_id(name: Fact[str], memory_bytes: int | None) -> Fact[str]:
 
 
 def _processes(host: Host, holders: tuple[tuple[int, int | None], ...]) -> tuple[GpuProcess, ...]:
-    return tuple(gpu_process(host, pid, _held_bytes(used)) for pid, used in holders)
+    return tuple(gpu_process(host, pid, _used_memory(used)) for pid, used in holders)
 
 
-def _held_bytes(used: int | None) -> Fact[int]:
+def _used_memory(used: int | None) -> Fact[int]:
     source = "NVML nvmlDeviceGetComputeRunningProcesses"
     return missing(source, "the driver does not tell here") if used is None else detected(used, source)
 

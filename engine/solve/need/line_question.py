@@ -23,7 +23,7 @@ _FEW, _MANY = (1, 2, 4, 8), (16, 32, 64, 128, 256, 512, 1024)
 """Numbers of devices that machines are compared with: of a node, then of several where none keeps the limits."""
 
 
-def answer_asked(
+def answer_line_question(
     plan: Plan,
     asked: Asked,
     machine: Machine | None = None,
@@ -36,7 +36,7 @@ def answer_asked(
     Raises:
         CapacityError: as ``need``.
     """
-    question = asked_question(plan, asked, catalog or load_catalog())
+    question = question_of_line(plan, asked, catalog or load_catalog())
     needed = need(question, asked.solve, machine, catalog, callback, stopped)
     if needed.best is None and needed.complete and question.devices:
         more = replace(question, devices=_MANY)
@@ -44,7 +44,7 @@ def answer_asked(
     return needed
 
 
-def asked_question(plan: Plan, asked: Asked, catalog: Catalog) -> Question:
+def question_of_line(plan: Plan, asked: Asked, catalog: Catalog) -> Question:
     """Return the question that a line asks of its plan; models are those that people know.
 
     Raises:
