@@ -245,6 +245,9 @@ _GGUF_TYPE = re.compile(
     r"(?:^|[-._:/])(IQ\d_[A-Z]+|Q\d_K_[SML]|Q\d_K|Q\d_[01]|TQ\d_0|BF16|F16|F32)(?=$|[-._:/])", re.IGNORECASE
 )
 
+_EXL2_BITS = re.compile(r"(?:^|[-_.:/])(\d)(?:[._](\d+))?[-_]?bpw", re.IGNORECASE)
+"""Mean bits of a weight in the name of an EXL2 or EXL3 model: ``-exl2-4.65bpw``, ``-6_5bpw-h8-exl2``."""
+
 _WORD = re.compile(r"[-._:/\s]+")
 
 
@@ -262,6 +265,9 @@ def format_in_name(name: str) -> str | None:
     gguf = gguf_type(name)
     if gguf is not None:
         return gguf[1].casefold()
+    bits = _EXL2_BITS.search(name)
+    if bits is not None:
+        return f"exl2-{float(f'{bits[1]}.{bits[2] or 0}')}"
     words = f"-{'-'.join(_WORD.split(name.casefold()))}-"
     return next((weights for word, weights in _formats().items() if f"-{word}-" in words), None)
 

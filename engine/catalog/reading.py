@@ -169,7 +169,8 @@ class _Reader:
         self._count(event, 1, path)
         if not isinstance(event, _NODES):
             raise self._refusal(event, "not valid YAML", type(event).__name__, path)
-        if event.tag not in _PLAIN_TAGS and event.tag not in _NO_TAG:
+        is_own_tag = self._of_other_tool and isinstance(event, yaml.ScalarEvent)  # !include data/wikitext.yaml
+        if event.tag not in _PLAIN_TAGS and event.tag not in _NO_TAG and not is_own_tag:
             raise self._refusal(event, "unknown tag", str(event.tag), path, "leave the tag out")
         before = self._values
         value = self._built(event, path)

@@ -49,6 +49,12 @@ _LENGTHS = {
 }
 _GPT2_VOCABULARY = 50257
 """Radford et al. 2019: 50 000 merges, 256 bytes and an end of text."""
+_JMP = {
+    **dict.fromkeys(("f32", "float32", "full"), "fp32"),
+    **dict.fromkeys(("bf16", "bfloat16"), "bf16"),
+    **dict.fromkeys(("f16", "float16"), "fp16"),
+}
+"""Number types as jmp calls them."""
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 _UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 2**20, "G": 2**30}
 
@@ -60,6 +66,24 @@ def text(value: Plain) -> object:
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         raise UnreadError("a name")
     return str(value)
+
+
+def hub_name(value: Plain) -> object:
+    """Return a name of the model hub, without a revision; nothing for a switch, and for a path of weights."""
+    name = None if isinstance(value, bool) else text(value)
+    return None if name is None or "://" in str(name) else str(name).partition("@")[0]
+
+
+def mixed_policy(value: Plain) -> object:
+    """Return the number type of products and of weights from a policy of jmp: ``p=f32,c=bfloat16``."""
+    parts = dict(part.strip().partition("=")[::2] for part in str(text(value) or "").casefold().split(","))
+    weights = next((_JMP.get(parts[key]) for key in ("p", "params") if key in parts), None)
+    alone = next(iter(parts), "") if len(parts) == 1 and not weights else ""
+    kind = _JMP.get(alone) or next((_JMP.get(parts[key]) for key in ("c", "compute") if key in parts), None)
+    if kind is None:
+        raise UnreadError("a policy, as p=f32,c=bfloat16")
+    is_half = kind != "fp32" and (bool(alone) or weights == kind)
+    return {Key.TRAINING_PRECISION: kind, **({Key.TRAINING_MASTER_WEIGHTS: "none"} if is_half else {})}
 
 
 def number(value: Plain) -> object:
@@ -345,6 +369,8 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "gpt2_vocabulary": gpt2_vocabulary,
         "accelerators": accelerators,
         "any_of": any_of,
+        "hub_name": hub_name,
+        "mixed_policy": mixed_policy,
     }
 )
 """By the name that tables use; each returns a value, values by field, or None for nothing."""

@@ -33,7 +33,10 @@ def model_of_sizes(settings: Settings, catalog: Catalog) -> None:
         settings.set(MODEL, row.id, tokenizer)
         return
     settings.derive(MODEL, _DECODER, f"{layers.words}: a model given by its sizes")
-    for name, value in _sizes(settings).items():
+    sizes = dict(_sizes(settings))
+    if row is not None:
+        sizes.setdefault("vocab", row.vocab)
+    for name, value in sizes.items():
         option = settings.chosen.get(SHAPE + name)
         if option is not None:
             settings.set(_SPEC + name, value, option)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -158,8 +159,10 @@ def _in_image(words: tuple[Word, ...]) -> tuple[Word, ...]:
     if at is None:
         return words
     behind, image = words[at + 1 :], words[at]
-    program = program_of_image(image.text) if not behind or behind[0].text.startswith("-") else ""
-    return (*(Word(part, image.line) for part in program.split()), *behind)
+    pairs = (word.text.removeprefix("--env=") for word in words[:at])
+    variables = ((name, value) for name, equals, value in (pair.partition("=") for pair in pairs) if equals)
+    program = program_of_image(image.text, variables) if not behind or behind[0].text.startswith("-") else ""
+    return (*(Word(part, image.line) for part in shlex.split(program)), *behind)
 
 
 def _wrapped(words: tuple[Word, ...]) -> tuple[Word, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -17,7 +18,17 @@ def words_of_manifests() -> Mapping[str, Any]:
     return rows
 
 
-def program_of_image(image: str) -> str:
-    """Return the program that an image of a name starts; empty for one that is not known."""
+def program_of_image(image: str, variables: Iterable[tuple[str, str]] = ()) -> str:
+    """Return the program that an image of a name starts; empty for one that is not known.
+
+    Args:
+        image: its name.
+        variables: of the container: an image of one model has its options in them.
+    """
     programs: Mapping[str, str] = words_of_manifests()["images"]
-    return next((program for part, program in programs.items() if part in image), "")
+    part, program = next(((part, program) for part, program in programs.items() if part in image), ("", ""))
+    if program not in words_of_manifests()["one_model"]:
+        return program
+    model = image.partition(part)[2].partition(":")[0].partition("@")[0]
+    options = (f"--{name}={value}" for name, value in variables if name.startswith(f"{program.upper()}_"))
+    return shlex.join([program, f"--model={model}", *options])

@@ -61,7 +61,9 @@ def manifest_of(text: str, name: str) -> Manifest | None:
         return Manifest(_unit(text), name=name)
     if (model := _model_file(text)) is not None:
         return Manifest(model, name=name)
-    containers = [container for document in _documents(text, name) for container in _containers(document, (), 1)]
+    containers = [
+        container for document in _documents(text, name) for container in _containers(document, document.data)
+    ]
     running = [container for container in containers if container.script]
     if not running:
         return None
@@ -93,14 +95,13 @@ def _documents(text: str, name: str) -> Iterator[Document]:
         start = end
 
 
-def _containers(document: Document, path: KeyPath, copies: int, device: str = "") -> Iterator[_Container]:
-    """Yield what runs somewhere in a document, with how often and where that is."""
-    data: Plain = document.data
-    for part in path:
-        data = data[part]  # type: ignore[index]  # a path of the document
+def _containers(
+    document: Document, data: Plain, path: KeyPath = (), copies: int = 1, device: str = ""
+) -> Iterator[_Container]:
+    """Yield what runs in a part of a document, which stands at a path of it, with how often and where that is."""
     if isinstance(data, list):
-        for index in range(len(data)):
-            yield from _containers(document, (*path, index), copies, device)
+        for index, entry in enumerate(data):
+            yield from _containers(document, entry, (*path, index), copies, device)
     if not isinstance(data, dict):
         return
     copies *= max(next(_counts(data), 1), 1)
@@ -108,13 +109,12 @@ def _containers(document: Document, path: KeyPath, copies: int, device: str = ""
     script = _command(data)
     if script:
         line = document.lines.get((*path, "args")) or document.lines.get((*path, "command")) or document.lines.get(path)
-        devices = sum(_whole(value) for value in [*_below(data, words_of_manifests()["accelerators"], 4)][:1])
-        yield _Container(script, max(line or 1, 1), devices or _composed(data), copies, device)
+        yield _Container(script, max(line or 1, 1), _devices(data), copies, device)
         return
-    for key in data:
+    for key, value in data.items():
         if key == "workerTemplate" and "leaderTemplate" in data:
             continue  # the leader says what they serve together
-        yield from _containers(document, (*path, key), copies, device)
+        yield from _containers(document, value, (*path, key), copies, device)
 
 
 def _counts(data: Mapping[str, Plain]) -> Iterator[int]:
@@ -135,6 +135,11 @@ def _below(data: Plain, names: list[str], depth: int) -> Iterator[Plain]:
 
 def _whole(value: Plain) -> int:
     return int(value) if isinstance(value, str | int) and str(value).isdigit() else 0
+
+
+def _devices(data: Mapping[str, Plain]) -> int:
+    """Return the accelerators that a container asks for; 0 where it asks for none."""
+    return _whole(next(_below(dict(data), words_of_manifests()["accelerators"], 4), 0)) or _composed(data)
 
 
 def _composed(data: Mapping[str, Plain]) -> int:
@@ -158,7 +163,10 @@ def _command(data: Mapping[str, Plain]) -> str:
         return _served(loading.get("model_source") or loading.get("model_id"), kwargs)
     given = [part for name in ("entrypoint", "command", "args") for part in _parts(data.get(name))]
     if not given:
-        return ""
+        started = _started(data) if "image" in data else ""
+        split = words_of_manifests()["one_model"].get(started.partition(" ")[0])
+        is_split = split is not None and f"--{split}" not in started and _devices(data) > 1
+        return "" if split is None else f"{started} --{split}={_devices(data)}" if is_split else started
     program = given[0].rpartition("/")[2]
     if program in _SHELL and len(given) > 2 and _SCRIPT.fullmatch(given[1]):
         command = given[2]
@@ -167,7 +175,7 @@ def _command(data: Mapping[str, Plain]) -> str:
         if given[0].startswith("-") and not started:
             return ""
         command = f"{started} {given[0] if len(given) == 1 else shlex.join(given)}".strip()
-    variables = "".join(f"{name}={shlex.quote(value)}; " for name, value in variables_of(data.get("env")))
+    variables = "".join(f"{name}={shlex.quote(value)}; " for name, value in _variables(data))
     return f"{variables}{command}"
 
 
@@ -177,9 +185,19 @@ def _parts(value: Plain) -> list[str]:
 
 def _started(data: Mapping[str, Plain]) -> str:
     """Return the program that the image of a container starts, or the format of its model."""
-    image, kind = str(data.get("image", "")), data.get("modelFormat")
+    kind = data.get("modelFormat")
     by_format = words_of_manifests()["formats"].get(str(kind.get("name"))) if isinstance(kind, dict) else None
-    return str(by_format or program_of_image(image))
+    return str(by_format or program_of_image(_image(data), _variables(data)))
+
+
+def _image(data: Mapping[str, Plain]) -> str:
+    """Return the name of a container's image, which charts write in parts."""
+    image = data.get("image", "")
+    return f"{image.get('repository', '')}:{image.get('tag', '')}" if isinstance(image, dict) else str(image)
+
+
+def _variables(data: Mapping[str, Plain]) -> list[tuple[str, str]]:
+    return [pair for name in ("env", "environment") for pair in variables_of(data.get(name))]
 
 
 def variables_of(value: Plain) -> Iterator[tuple[str, str]]:
