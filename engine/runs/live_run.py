@@ -174,7 +174,8 @@ class LiveRun:
 
     def _is_fresh(self) -> bool:
         with suppress(OSError):
-            return time.time() - (self.folder / EVENTS).stat().st_mtime < QUIET_SECONDS
+            # A time that is to come is one of a clock that was set back since.
+            return abs(time.time() - (self.folder / EVENTS).stat().st_mtime) < QUIET_SECONDS
         return False
 
 

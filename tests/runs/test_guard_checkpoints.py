@@ -91,8 +91,8 @@ def test_folders_of_runs_are_looked_through_and_single_files_count(tmp_path):
 
 
 def test_one_that_is_being_written_is_told_once_its_size_stands_still(tmp_path):
-    times = iter(range(1000, 2000))
-    folder = CheckpointFolder(tmp_path, clock=lambda: next(times))
+    times, steady = iter(range(1000, 2000)), iter(range(0, 2000, 10))
+    folder = CheckpointFolder(tmp_path, clock=lambda: next(times), steady=lambda: next(steady))
     file = tmp_path / "state-7.pt"
     archive(file)
     os.utime(file, (1005, 1005))

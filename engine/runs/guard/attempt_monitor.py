@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import psutil
 
-from capacity_tui.engine.errors import CapacityError, Place, StorageError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Answer
-from capacity_tui.engine.files import make_folder, write_atomically
-from capacity_tui.engine.plan import Plan
-from capacity_tui.engine.plan.files import plan_from_data
-from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.files import write_atomically
 from capacity_tui.engine.runs.guard.attempt import Attempt
 from capacity_tui.engine.runs.guard.callback import SAVE_EVERY, SAVED
 from capacity_tui.engine.runs.guard.checkpoints import Checkpoint, CheckpointFolder, save_interval
 from capacity_tui.engine.runs.guard.event_log import CommandOutput, Event, Listeners, TrainerWords
 from capacity_tui.engine.runs.guard.failures import Failure, KernelWatch, failure_of, failure_of_alarm
+from capacity_tui.engine.runs.guard.order import Order
 from capacity_tui.engine.runs.guard.pauses import PauseControl, step_seconds_of
-from capacity_tui.engine.runs.guard.placeholders import (
-    ATTEMPT,
-    CHECKPOINT,
-    FOLDER,
-    RUN,
-    RewrittenFiles,
-    environment_of,
-    filled_words,
-    keys_in,
-    values_of,
-)
 from capacity_tui.engine.runs.history.records import RunRecord
 from capacity_tui.engine.runs.logs.line_reader import LineReader
 from capacity_tui.engine.runs.logs.sources import open_log
@@ -43,164 +28,6 @@ from capacity_tui.engine.runs.monitor.alarms import Alarm
 from capacity_tui.engine.runs.monitor.run_monitor import RunMonitor, RunState
 
 PASS_SECONDS = 0.1
-_FILE = "guard.json"
-
-
-@dataclass(frozen=True)
-class Order:
-    """What is run under guard.
-
-    Attributes:
-        words: the command with its placeholders.
-        plan: every default filled in, as changed so far.
-        files: of which the command gets copies with values in the place of placeholders, as its words name them.
-        checkpoints: folder of its checkpoints; None where nothing is known of them.
-        log: where it writes its log besides its output; empty for nowhere.
-        attempt: how often it was started, this time included.
-        steps: what was changed after each end, as plain data.
-    """
-
-    words: tuple[str, ...]
-    plan: Plan
-    files: tuple[str, ...]
-    checkpoints: Path | None
-    log: str
-    work: Path
-    attempt: int = 1
-    steps: tuple[Mapping[str, object], ...] = ()
-
-    def next(self, plan: Plan, step: Mapping[str, object]) -> Order:
-        """Return the order of the next attempt, with a changed plan."""
-        return replace(self, plan=plan, attempt=self.attempt + 1, steps=(*self.steps, step))
-
-    def write(self, folder: Path) -> None:
-        """Write it into the folder of the run.
-
-        Raises:
-            StorageError: it cannot be written.
-        """
-        data = {
-            "words": self.words,
-            "plan": self.plan.plain_data(),
-            "files": self.files,
-            "checkpoints": None if self.checkpoints is None else str(self.checkpoints),
-            "log": self.log,
-            "work": str(self.work),
-            "attempt": self.attempt,
-            "steps": self.steps,
-        }
-        write_atomically(folder / _FILE, json.dumps(data) + "\n", overwrite=True)
-
-
-def read_order(folder: Path) -> Order:
-    """Return what is run in the folder of a run.
-
-    Raises:
-        StorageError: it is not guarded, or what was written cannot be read.
-    """
-    try:
-        data = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-        return Order(
-            words=tuple(map(str, data["words"])),
-            plan=plan_from_data(data["plan"], str(folder / _FILE)),
-            files=tuple(map(str, data["files"])),
-            checkpoints=None if data["checkpoints"] is None else Path(data["checkpoints"]),
-            log=str(data["log"]),
-            work=Path(data["work"]),
-            attempt=int(data["attempt"]),
-            steps=tuple(cast("list[dict[str, object]]", data["steps"])),
-        )
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise StorageError("no guarded run can be read there", str(error), place=Place(str(folder))) from None
-
-
-class Start(NamedTuple):
-    """What an attempt is started with.
-
-    Attributes:
-        variables: what is added to its environment.
-        copies: files as the command gets them, by where those copies lie.
-    """
-
-    words: tuple[str, ...]
-    variables: Mapping[str, str]
-    copies: Mapping[Path, str]
-
-
-def start_of(order: Order, folder: Path, run: str, checkpoint: Checkpoint | None) -> Start:
-    """Return what the attempt of an order is started with; nothing is written.
-
-    Args:
-        checkpoint: to start from; None to start from nothing.
-
-    Raises:
-        CapacityError: a file cannot be read or is named by no word, or a placeholder cannot be filled.
-    """
-    run_values = {RUN: run, ATTEMPT: str(order.attempt), FOLDER: str(folder.parent)}
-    if checkpoint is not None:
-        run_values[CHECKPOINT] = str(checkpoint.path)
-    values = values_of(order.plan, run_values)
-    files = RewrittenFiles(order.files, order.work, folder)
-    copies, words = files.texts(values), filled_words(files.words(order.words), values)
-    variables: dict[str, str] = {}
-    for step in order.steps:
-        variables |= cast("Mapping[str, str]", step.get("environment", {}))
-    return Start(words, {**variables, **environment_of(values)}, copies)
-
-
-def newest_checkpoint(order: Order) -> Checkpoint | None:
-    """Return the newest complete checkpoint of an order, or the one before where its last step says so."""
-    checkpoints = () if order.checkpoints is None else CheckpointFolder(order.checkpoints).complete()
-    is_before = bool(order.steps) and order.steps[-1].get("checkpoint") == "before"
-    return next(iter(checkpoints[1:] if is_before else checkpoints), None)
-
-
-def why_not_from_checkpoint(order: Order) -> str:
-    """Return why a command that was ended from outside cannot go on from a checkpoint; empty where it can."""
-    if order.checkpoints is None:
-        return "no folder of its checkpoints is named (--checkpoints)"
-    checkpoint = newest_checkpoint(order)
-    if checkpoint is None:
-        return f"no checkpoint below {order.checkpoints} is complete"
-    if not any(f"{{{CHECKPOINT}}}" in text for text in _texts_of(order)):
-        return f"nothing of the command takes {{{CHECKPOINT}}}; go on by hand from {checkpoint.path}"
-    return ""
-
-
-def _texts_of(order: Order) -> list[str]:
-    """Return the words of a command and the files of which it gets copies, as far as they can be read."""
-    texts = [*order.words]
-    for file in order.files:
-        with suppress(OSError, ValueError):
-            texts.append((order.work / file).read_text(encoding="utf-8"))
-    return texts
-
-
-def keys_not_taken(order: Order, change: Mapping[str, object]) -> list[str]:
-    """Return the changed fields of a plan where no word and no file of an order takes the value of any of them.
-
-    A command may read its environment instead, of which nothing is known.
-    """
-    used_keys = {key for text in _texts_of(order) for key in keys_in(text)}
-    return [] if used_keys & change.keys() else list(change)
-
-
-def write_copies(start: Start) -> None:
-    """Write the copies of files that a command gets.
-
-    Raises:
-        StorageError: one cannot be written.
-    """
-    for path, text in start.copies.items():
-        make_folder(path.parent)
-        write_atomically(path, text, overwrite=True)
-
-
-def whole_environment(start: Start) -> dict[str, str]:
-    """Return the environment of a command; Python writes its lines at once, not when a buffer is full."""
-    return {"PYTHONUNBUFFERED": "1", **os.environ, **start.variables}
-
-
 """How often output is passed on."""
 _SAME_INTERVAL = 0.2
 """Share by which the time between checkpoints may change without a new announcement."""
@@ -288,6 +115,7 @@ class Following:
 
     def _look(self) -> Failure | None:
         """Check the run; return the failure for which it is to end now, if any."""
+        self._monitor.curve.clock.paused_seconds = self._halts.seconds
         state = self._monitor.look()
         self._listeners.state(state, False)
         self._tell_limits()

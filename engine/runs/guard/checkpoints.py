@@ -50,7 +50,8 @@ class CheckpointFolder:
 
     Args:
         kinds: what checkpoints look like; those of the catalogue by default.
-        clock: seconds since 1970.
+        clock: seconds since 1970, as files have them.
+        steady: seconds of a clock that is never set.
     """
 
     def __init__(
@@ -58,33 +59,47 @@ class CheckpointFolder:
         folder: Path,
         kinds: Iterable[CheckpointFiles] | None = None,
         clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self.folder = folder
         self._kinds = tuple(load_catalog().checkpoint_files.values() if kinds is None else kinds)
-        self._clock = clock
-        self._first_seen: dict[Path, float] = {}
+        self._clock, self._steady = clock, steady
+        self._looks, self._looked_at = 0, steady()
+        self._first_seen: dict[Path, tuple[float, float]] = {}
         self._before: dict[Path, Checkpoint] = {}
         self._reported: dict[Path, float] = {path: checkpoint.saved_at for path, _, checkpoint in self._candidates()}
+        self._written: dict[Path, tuple[float, int]] = {path: (at, 0) for path, at in self._reported.items()}
 
     def complete(self) -> tuple[Checkpoint, ...]:
-        """Return those that are complete, the newest first; for a run that writes no more."""
-        complete = [checkpoint for _, kind, checkpoint in self._candidates() if _is_complete(checkpoint, kind)]
-        return tuple(sorted(complete, key=lambda checkpoint: checkpoint.saved_at, reverse=True))
+        """Return those that are complete, the newest first; for a run that writes no more.
+
+        What was seen to be written later is newer, whatever time the clock of the files had then.
+        """
+        candidates = [(self._place(checkpoint), kind, checkpoint) for _, kind, checkpoint in self._candidates()]
+        complete = [(place, checkpoint) for place, kind, checkpoint in candidates if _is_complete(checkpoint, kind)]
+        return tuple(checkpoint for _, checkpoint in sorted(complete, key=lambda pair: pair[0], reverse=True))
+
+    def _place(self, checkpoint: Checkpoint) -> tuple[int, float]:
+        """Return the look at which a checkpoint was first seen as it is, and the time of its files."""
+        saved_at, look = self._written.get(checkpoint.path, (None, 0))
+        return look if saved_at == checkpoint.saved_at else self._looks + 1, checkpoint.saved_at
 
     def look(self) -> tuple[Checkpoint, ...]:
         """Return those completed since the last call, also while the run writes: their size no longer changes."""
-        now, present, new = self._clock(), {}, []
+        now, steady, present, new = self._clock(), self._steady(), {}, []
         for path, kind, checkpoint in self._candidates():
             present[path] = checkpoint
+            self._written[path] = (checkpoint.saved_at, self._place(checkpoint)[0])
             if self._reported.get(path) == checkpoint.saved_at:
                 continue
-            self._first_seen.setdefault(path, now)
+            self._first_seen.setdefault(path, (now, self._looked_at))
             if checkpoint == self._before.get(path) and _is_complete(checkpoint, kind):
                 self._reported[path] = checkpoint.saved_at
-                first_seen = self._first_seen.pop(path)
-                seconds = max(checkpoint.seconds, checkpoint.saved_at - first_seen)
+                first_seen, looked_at = self._first_seen.pop(path)
+                # No longer than since it was not there yet, whatever the clock of the files did.
+                seconds = min(max(checkpoint.seconds, checkpoint.saved_at - first_seen), steady - looked_at)
                 new.append(Checkpoint(path, checkpoint.step, checkpoint.bytes, checkpoint.saved_at, seconds))
-        self._before = present
+        self._before, self._looks, self._looked_at = present, self._looks + 1, steady
         return tuple(sorted(new, key=lambda checkpoint: checkpoint.saved_at))
 
     def _candidates(self) -> Iterator[tuple[Path, CheckpointFiles, Checkpoint]]:

@@ -19,9 +19,11 @@ from capacity_tui.engine.machine import Machine, detect
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.runs.command import CommandNotFoundError, need_posix, signals
 from capacity_tui.engine.runs.guard.attempt import Attempt
-from capacity_tui.engine.runs.guard.attempt_monitor import (
-    AttemptEnd,
-    Following,
+from capacity_tui.engine.runs.guard.attempt_monitor import AttemptEnd, Following
+from capacity_tui.engine.runs.guard.checkpoints import CheckpointFolder
+from capacity_tui.engine.runs.guard.event_log import Event, Listeners
+from capacity_tui.engine.runs.guard.failures import Failure
+from capacity_tui.engine.runs.guard.order import (
     Order,
     keys_not_taken,
     newest_checkpoint,
@@ -31,9 +33,6 @@ from capacity_tui.engine.runs.guard.attempt_monitor import (
     why_not_from_checkpoint,
     write_copies,
 )
-from capacity_tui.engine.runs.guard.checkpoints import CheckpointFolder
-from capacity_tui.engine.runs.guard.event_log import Event, Listeners
-from capacity_tui.engine.runs.guard.failures import Failure
 from capacity_tui.engine.runs.guard.pauses import Pause, battery_plan, supply_now
 from capacity_tui.engine.runs.guard.placeholders import CHECKPOINT, variable_of
 from capacity_tui.engine.runs.guard.recovery_policy import Step, next_step, smaller_batch, why_no_step
@@ -104,7 +103,7 @@ class Supervisor:
 
     def _start(self, attempt: Attempt) -> None:
         """Start an attempt from the newest complete checkpoint, with the values of the plan as it is now."""
-        checkpoint = newest_checkpoint(self._order)
+        checkpoint = newest_checkpoint(self._order, self._checkpoints)
         start = start_of(self._order, attempt.folder, self.writer.run.id, checkpoint)
         write_copies(start)
         self._order.write(self._folder)

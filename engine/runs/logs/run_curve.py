@@ -19,10 +19,17 @@ from capacity_tui.engine.runs.logs.sources import open_log
 MOST_POINTS = 5_000
 """Steps that are kept at least."""
 
+MOST_JUMPS = 20
+"""Times that a clock was set which are kept."""
+
 _LEAST_TIMED = 4
 
 # Steps over which a time is taken where several come with one look, so that a look more or less matters little.
 _STEPS_OF_LOOKS = 10.0
+
+# Seconds by which a log's times may differ from when they came without that a clock was set: they are whole seconds,
+# several processes write, and lines wait in buffers.
+_CLOCK_SET = 5.0
 
 _PROGRESS = frozenset({"step", "total_steps", "elapsed_seconds", "step_seconds"})
 
@@ -40,6 +47,51 @@ class Point:
 
 
 @dataclass(slots=True)
+class LogClock:
+    """Keeps the times of a log on one clock where that of its machine was set meanwhile.
+
+    No line comes before it was written, so that none is ahead of the lines that waited least; and none was written
+    before the one that came before it. Where one seems so the time in which it came is taken for the time that passed.
+
+    Attributes:
+        jumps: seconds by which the clock was set forward.
+        paused_seconds: by which the clock of arrivals stood still so far.
+    """
+
+    jumps: list[float] = field(default_factory=list)
+    paused_seconds: float = 0.0
+    _shift: float = 0.0
+    _least_wait: float = -math.inf
+    _logged_at: float = math.nan
+    _arrived_at: float = math.nan
+
+    def moment(self, logged_at: float, arrived_at: float) -> float:
+        """Return a line's time on the clock that the first lines had; both in seconds, NaN where unknown.
+
+        Args:
+            logged_at: as the line says.
+            arrived_at: when it came, on a clock that is never set.
+        """
+        if not math.isfinite(logged_at):
+            return logged_at
+        moment, arrived_at = logged_at + self._shift, arrived_at + self.paused_seconds
+        is_behind = moment < self._logged_at - _CLOCK_SET
+        if is_behind or arrived_at - moment < self._least_wait - _CLOCK_SET:
+            passed = arrived_at - self._arrived_at
+            passed = passed if passed > 0 else 0.0
+            jump = moment - self._logged_at - passed
+            self.jumps = [*self.jumps[1 - MOST_JUMPS :], jump]
+            self._shift -= jump
+            moment -= jump
+            self._least_wait = -math.inf
+        if math.isfinite(arrived_at):
+            wait = arrived_at - moment
+            self._least_wait = min(self._least_wait, wait) if math.isfinite(self._least_wait) else wait
+        self._logged_at, self._arrived_at = moment, arrived_at
+        return moment
+
+
+@dataclass(slots=True)
 class RunCurve:
     """Figures of a run by step.
 
@@ -47,6 +99,7 @@ class RunCurve:
         programs: how many figures lines of each program told, beyond how far it is.
         precision: number format in the log, empty without one.
         resumed: steps from which the run went on after it had been further.
+        clock: that of its times.
     """
 
     points: list[Point] = field(default_factory=list)
@@ -56,6 +109,7 @@ class RunCurve:
     resumed: list[float] = field(default_factory=list)
     peak_bytes: float | None = None
     first_step: float | None = None
+    clock: LogClock = field(default_factory=LogClock)
     _pending: dict[str, float] = field(default_factory=dict)
 
     def add(self, entries: Iterable[LogEntry], arrived_at: float = math.nan) -> None:
@@ -140,7 +194,7 @@ class RunCurve:
             figures.setdefault("step", self._whole_step(figures))
         self.latest.update(figures)
         step = figures.pop("step", None)
-        logged_at = math.nan if entry.at_seconds is None else entry.at_seconds
+        logged_at = self.clock.moment(math.nan if entry.at_seconds is None else entry.at_seconds, arrived_at)
         if step is None or not math.isfinite(step):
             self._without_step(figures, logged_at, arrived_at)
             return

@@ -32,6 +32,7 @@ from capacity_tui.engine.runs.monitor.run_samples import RunSamples
 from capacity_tui.engine.runs.processes import Observation, ProcessTree, observe
 from capacity_tui.engine.runs.profile.snapshots import Snapshots, gauges_of
 from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.units import format_seconds
 
 _LEAST_TIMES = 2
 """Step times from which a curve of them begins: the first may be that of a few steps and one look."""
@@ -234,6 +235,11 @@ class RunMonitor:
         """Return what is new about the log: its file, and steps that were done again."""
         notices = list(self._log.notices) if self._log is not None else []
         notices += [f"the run went on again from step {step:.0f}" for step in self.curve.resumed]
+        notices += [
+            f"the clock of the log was set {'forward' if jump > 0 else 'back'} by {format_seconds(abs(jump))}; "
+            "steps are timed by when they came there"
+            for jump in self.curve.clock.jumps
+        ]
         new = tuple(notice for notice in notices if notice not in self._reported)
         self._reported.update(notices)
         return new

@@ -151,8 +151,8 @@ class GuardOutput:
         if self._lines is not None:
             self._lines.show(state, last)
             return
-        for alarm in state.alarms:
-            self._say(alarm_line(alarm))
+        for line in (*state.notices, *map(alarm_line, state.alarms)):
+            self._say(line)
 
     def output(self, number: int, data: bytes) -> None:
         """Pass on what the command wrote; where nobody reads it any more the command goes on."""
