@@ -146,7 +146,7 @@ class CapacityEngine:
             line = line.changed_by(line_of_flags(PlanFlags(gpu=hardware), line.task, self._catalog))
         before = document.plan.hardware if isinstance(document, PlanDocument) else None
         made = plan_of_line(line, self._detected(), before, self._catalog)
-        return replace(self._document(made.plan), asked=made.asked, limits=made.limits), made.assumed
+        return replace(self._document(made.plan), asked=made.asked), made.assumed
 
     def locate(self, source: Path) -> Path | str:
         """Return the file that is meant by a path or the name of a saved plan; an example has its name alone."""

@@ -15,11 +15,13 @@ class _Step(NamedTuple):
         actions: any of these does it.
         text: what to do and what comes of it.
         brief: the same where there is no room.
+        is_of_plan: whether the key does this on the plan alone, not in other views.
     """
 
     actions: frozenset[str]
     text: str
     brief: str
+    is_of_plan: bool = False
 
 
 _STEPS = (
@@ -27,11 +29,13 @@ _STEPS = (
         frozenset(("value.more", "value.less", "value.much_more", "value.much_less", "value.type")),
         "j moves to a field, + or - steps it: the lines above say at once what changes (? all keys, esc ends this)",
         "j to a field, + steps it (esc ends this)",
+        is_of_plan=True,
     ),
     _Step(
         frozenset((ADVICE_APPLIED, "edit.undo")),
         "a applies the best advice of panel 6, where there is any; u undoes any edit",
         "a applies the best advice, u undoes an edit",
+        is_of_plan=True,
     ),
     _Step(
         frozenset(("view.find",)),
@@ -72,11 +76,17 @@ class Guide:
         """Whether any of the keys was tried."""
         return self._at > 0 or self._is_done
 
-    def wordings(self) -> tuple[str, ...]:
-        """Return what to try now, the longest wording first; nothing while one still looks at what came of it."""
+    def wordings(self, *, on_plan: bool) -> tuple[str, ...]:
+        """Return what to try now, the longest wording first; nothing while one still looks at what came of it.
+
+        Args:
+            on_plan: whether the plan is in sight, and no other view.
+        """
         if self.is_over or self._is_done:
             return ()
         step = _STEPS[self._at]
+        if step.is_of_plan and not on_plan:
+            return ()
         return tuple(f"{self._at + 1} of {len(_STEPS)}: {text}" for text in (step.text, step.brief))
 
     def take(self, action: str) -> None:

@@ -30,13 +30,12 @@ from capacity_tui.engine.solve.modes import (
     fill,
     to_the_limit,
 )
-from capacity_tui.engine.solve.search import with_limits
 from capacity_tui.tui.shown.comparison import Advice, Comparison, Row, Tried
 from capacity_tui.tui.shown.results import Export, Field, SizedModel
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.cloud.question import OffersQuestion
 from capacity_tui.tui.views.cluster.present import clustered
-from capacity_tui.tui.views.find.question import SearchQuestion, parts_asked, parts_limited
+from capacity_tui.tui.views.find.question import SearchQuestion, parts_asked
 from capacity_tui.tui.views.plan.field_values import Pair, advice_of, field_lines, tried, tried_pairs
 from capacity_tui.tui.views.plan.hardware_facts import cluster_rows, hardware_words, run_words, simulated
 from capacity_tui.tui.views.plan.present import PinnedPlans, column, exports_of, setting_reason, warning_lines
@@ -65,7 +64,6 @@ class PlanDocument:
         pinned_plans: estimates of the plans beside it.
         followed: what moved along with the change that made the plan, each with the reason.
         asked: what the line asks that the plan comes from, until the plan is changed.
-        limits: what that line says must hold, as ``time<=30d``, whatever is changed of the plan.
     """
 
     plan: Plan
@@ -74,7 +72,6 @@ class PlanDocument:
     pinned_plans: PinnedPlans = field(default_factory=PinnedPlans, compare=False, repr=False)
     followed: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     asked: Asked | None = field(default=None, compare=False, repr=False)
-    limits: tuple[str, ...] = ()
 
     @property
     def answered_in(self) -> str:
@@ -225,8 +222,6 @@ class PlanDocument:
         parts = given
         if not given and self.asked is not None:
             parts = parts_asked(self.asked, self.plan)
-        elif not given and self.limits:
-            parts = parts_limited(self.limits)
         return SearchQuestion(_without_pins(self.plan), self.machine, self.catalog, parts)
 
     def migration(self, mode: str, given: Mapping[str, str]) -> OffersQuestion:
@@ -297,13 +292,7 @@ class PlanDocument:
 
     @cached_property
     def _compared(self) -> EngineComparison:
-        compared = compare(self.plan, self.machine, self.catalog)
-        if not self.limits:
-            return compared
-        return EngineComparison(*(self._held(column) for column in compared.columns))
-
-    def _held(self, column: ModePlan) -> ModePlan:
-        return replace(column, estimate=with_limits(column.estimate, self.limits, str(column.plan.task)))
+        return compare(self.plan, self.machine, self.catalog)
 
 
 def _without_pins(plan: Plan) -> Plan:

@@ -273,8 +273,7 @@ class Price:
     Attributes:
         usd_per_hour: on demand, or committed to; None where unknown.
         source: provider, instance, region and date.
-        spot_usd_per_hour: on capacity that may be taken back; None where unknown.
-        spot_source: provider, instance, region and date of that, which may be others.
+        spot_usd_per_hour: on capacity that may be taken back; None where unknown. ``spot_source`` is of that.
         is_spot: whether the plan runs on spot capacity.
         quotes: prices of one instance each that the price is of; none where the plan gives it.
         spot_quotes: the same of the price on spot capacity.
@@ -394,6 +393,7 @@ def hardware_facts(cluster: Cluster, has_own_price: bool = False) -> HardwareFac
         per_node=int(np.max(cluster.direct_devices)),
         on_processor=cluster.device.kind == "cpu",
         has_own_memory=cluster.device.has_own_memory,
+        has_price=has_own_price or cluster.price.usd_per_hour is not None,
         has_spot_price=has_own_price or cluster.price.spot_usd_per_hour is not None,
         has_committed_price=cluster.price.has_terms,
         has_regional_prices=cluster.price.has_regions,

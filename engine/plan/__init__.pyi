@@ -14,6 +14,7 @@ from .field_table import all_fields as all_fields
 from .field_table import broadcast_numbers as broadcast_numbers
 from .field_table import chosen_last as chosen_last
 from .field_table import chosen_unless_given as chosen_unless_given
+from .field_table import field_label as field_label
 from .field_table import field_text as field_text
 from .field_table import memory_searched as memory_searched
 from .field_table import model_sizes as model_sizes

@@ -128,6 +128,12 @@ def all_fields() -> Mapping[str, KnownField]:
     return MappingProxyType({entry.path: entry for entry in _fields(Plan, "")})
 
 
+def field_label(path: str) -> str:
+    """Return what a field is called; parameters of single families by their own name."""
+    known = all_fields().get(path)
+    return known.knob.label if known else path.rpartition(".")[2]
+
+
 @cache
 def fields_of_section(section: str) -> tuple[KnownField, ...]:
     """Return the fields that stand directly below a section; an empty name is the plan itself."""

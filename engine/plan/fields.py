@@ -14,27 +14,13 @@ from capacity_tui.engine.plan.plan import DETECTED, Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Condition, Knob
 
-_RUNNING = ("watch", "recovery", "recovery.battery")
-
-_REPORTED = ("scalability", "report")
-
+_ALWAYS = ("hardware", "pricing", "limits", "watch", "recovery", "recovery.battery", "scalability", "report")
 # Sections that matter for a task, in the order they are shown.
 SECTIONS = {
-    "train": ("model", "", "training", "data", "parallelism", "hardware", "pricing", *_RUNNING, *_REPORTED),
-    "finetune": (
-        "model",
-        "",
-        "training",
-        Key.TRAINING_ADAPTER,
-        "data",
-        "parallelism",
-        "hardware",
-        "pricing",
-        *_RUNNING,
-        *_REPORTED,
-    ),
-    "infer": ("model", "", "inference", "parallelism", "hardware", "pricing", *_RUNNING, *_REPORTED),
-    "fit": ("model", "", "hardware", "pricing", *_RUNNING, *_REPORTED),
+    "train": ("model", "", "training", "data", "parallelism", *_ALWAYS),
+    "finetune": ("model", "", "training", Key.TRAINING_ADAPTER, "data", "parallelism", *_ALWAYS),
+    "infer": ("model", "", "inference", "parallelism", *_ALWAYS),
+    "fit": ("model", "", *_ALWAYS),
 }
 
 # What a batch counts, for models that read sequences and for those that read single samples.
@@ -160,6 +146,7 @@ class FieldContext:
         claims_memory: whether the engine takes a share of memory for itself.
         on_processor: whether it runs on processors alone, likewise.
         has_own_memory: whether its devices have memory beside the host's, likewise.
+        has_price: whether it is known what the hardware costs, likewise.
         has_spot_price: whether a spot price is known for its hardware, likewise.
         has_committed_price: whether a price for a commitment of years is known for it, and asked for, likewise.
         has_regional_prices: whether prices of several regions are known for it, and asked for, likewise.
@@ -177,6 +164,7 @@ class FieldContext:
     claims_memory: bool = False
     on_processor: bool | None = None
     has_own_memory: bool | None = None
+    has_price: bool | None = None
     has_spot_price: bool | None = None
     has_committed_price: bool | None = None
     has_regional_prices: bool | None = None
@@ -260,6 +248,10 @@ CONDITIONS: Mapping[Condition, Need] = {
         lambda context: context.has_own_memory is False,
     ),
     "load": Need("needs a load: a request rate or a concurrency", lambda context: not _has_load(context.plan)),
+    "an end": Need(
+        "needs requests that end: inference.requests",
+        lambda context: context.task == "infer" and context.plan.inference.requests is None,
+    ),
     "guessing": Need("needs guessed tokens", lambda context: context.plan.inference.num_speculative_tokens == 0),
     "one batch": Need(
         "the load decides how many requests run at once",
@@ -274,6 +266,7 @@ CONDITIONS: Mapping[Condition, Need] = {
         lambda context: context.task == "infer" and context.plan.parallelism.tp == context.plan.parallelism.pp == 1,
     ),
     "energy": Need("the energy of serving is not estimated", lambda context: context.task == "infer"),
+    "a price": Need("no price of this hardware is known", lambda context: context.has_price is False),
     "spot price": Need("no spot price of this hardware is known", lambda context: context.has_spot_price is False),
     "committed price": Need(
         "no price for a commitment to this hardware is known, or spot capacity is rented",
@@ -311,6 +304,7 @@ class HardwareFacts:
     per_node: int | None = None
     on_processor: bool | None = None
     has_own_memory: bool | None = None
+    has_price: bool | None = None
     has_spot_price: bool | None = None
     has_committed_price: bool | None = None
     has_regional_prices: bool | None = None
@@ -337,6 +331,7 @@ def field_context(
         any(row.memory_policy != "needed" for row in engines),
         known.on_processor,
         known.has_own_memory,
+        known.has_price,
         known.has_spot_price,
         known.has_committed_price,
         known.has_regional_prices,

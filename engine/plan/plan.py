@@ -12,6 +12,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.sections import (
     DataSection,
     InferenceSection,
+    LimitsSection,
     ParallelismSection,
     PricingSection,
     RecoverySection,
@@ -151,6 +152,7 @@ class Plan(Section):
     data: DataSection = DataSection.model_construct()
     scalability: ScalabilitySection = ScalabilitySection.model_construct()
     pricing: PricingSection = PricingSection.model_construct()
+    limits: LimitsSection = LimitsSection.model_construct()
     watch: WatchSection = WatchSection.model_construct()
     recovery: RecoverySection = RecoverySection.model_construct()
     report: ReportSection = ReportSection.model_construct()

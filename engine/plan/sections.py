@@ -247,6 +247,14 @@ class PricingSection(Section):
     usd_per_kwh: Annotated[float, Field(ge=0, le=100)] = 0.15
 
 
+class LimitsSection(Section):
+    """The longest that the whole job may take, and the most that it may cost."""
+
+    seconds: Duration | None = None
+    usd: Annotated[float, Field(gt=0, le=1e12)] | None = None
+    usd_per_hour: Annotated[float, Field(gt=0, le=1000000000.0)] | None = None
+
+
 Automatic: TypeAlias = Literal["auto"]
 
 MemoryRemedy: TypeAlias = Literal["micro_batch", "checkpointing", "precision", "offload", "sequence", "processor"]

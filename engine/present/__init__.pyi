@@ -15,6 +15,7 @@ from .machine_report import job_parts as job_parts
 from .machine_report import machine_report_parts as machine_report_parts
 from .machine_report import score_parts as score_parts
 from .machine_report import surroundings_parts as surroundings_parts
+from .notebook import as_html as as_html
 from .parts import CodePart as CodePart
 from .parts import Part as Part
 from .parts import PicturePart as PicturePart
@@ -31,7 +32,6 @@ from .placement import placement_as_dict as placement_as_dict
 from .placement import placement_parts as placement_parts
 from .placement import placement_remarks as placement_remarks
 from .plan_report import Report as Report
-from .plan_report import as_html as as_html
 from .plan_report import write_report as write_report
 from .results import SWITCH as SWITCH
 from .results import column_figures as column_figures

@@ -1,19 +1,13 @@
-"""The report of an answer in any form; results of every kind as HTML that notebooks show."""
+"""The report of an answer in any form; its page has verdict, advice, figures, charts, sources and the plan itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
-from capacity_tui.engine.estimate import METRICS, Answer, Estimate, Metric, Note, figure, figures_of
+from capacity_tui.engine.estimate import METRICS, Answer, Estimate, Metric, Note, figure
 from capacity_tui.engine.explain import Roofline
-from capacity_tui.engine.fleet.migration import Migration
-from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import dump_plan
-from capacity_tui.engine.present.explanation import explanation_parts, explanation_text
-from capacity_tui.engine.present.fleet.migration import migration_parts
-from capacity_tui.engine.present.machine_facts import machine_parts
 from capacity_tui.engine.present.parts import (
     CodePart,
     Part,
@@ -21,22 +15,11 @@ from capacity_tui.engine.present.parts import (
     TextPart,
     parts_as_html,
     parts_as_markdown,
-    parts_in_notebook,
     table_part,
 )
-from capacity_tui.engine.present.results import plan_value_text, result_as_dict, to_json, to_yaml
-from capacity_tui.engine.present.search_report import figure_text, label_of, needed_parts, search_parts
-from capacity_tui.engine.present.sensitivity_report import sensitivity_parts
-from capacity_tui.engine.present.side_by_side import Named, comparison_parts, side_by_side
-from capacity_tui.engine.present.storage.patterns import pattern_storage_parts
-from capacity_tui.engine.present.summary import answer_parts, chosen, figure_sections, headline, verdict_part
+from capacity_tui.engine.present.results import result_as_dict, to_json, to_yaml
+from capacity_tui.engine.present.summary import chosen, figure_sections, headline, verdict_part
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.solve import Explained, Sensitivity
-from capacity_tui.engine.solve.modes import Comparison, ModePlan
-from capacity_tui.engine.solve.need import Needed
-from capacity_tui.engine.solve.search import Answer as SearchAnswer
-from capacity_tui.engine.solve.search import SearchResult
-from capacity_tui.engine.storage import PatternStorage
 from capacity_tui.engine.units import format_quantity
 
 
@@ -152,65 +135,3 @@ def open_length(plan: Plan, estimate: Estimate) -> str:
     if estimate.computation.steps is not None or plan.task in ("infer", "fit"):
         return ""
     return "The plan gives no length: with tokens, steps or epochs it has a time, cost and energy of the whole job."
-
-
-_MOST_ROWS = 20
-
-
-def as_html(result: object) -> str:
-    """Return a result as HTML; one of a kind that has no parts as its representation."""
-    write = next((write for kind, write in _PARTS.items() if isinstance(result, kind)), None)
-    return parts_in_notebook([TextPart(repr(result))] if write is None else write(result))
-
-
-def _answer(of: Answer) -> Iterator[Part]:
-    yield TextPart(headline(of.plan, of.estimate), "strong")
-    yield from answer_parts(of.plan, of.estimate)
-
-
-def _estimate(of: Estimate) -> Iterator[Part]:
-    yield TextPart(of.verdict_text, of.verdict.tone)
-    figures = (figure(of, key) for key in figures_of(of))
-    rows = [(value.metric.label.strip(), value.text, value.range_text) for value in figures]
-    yield table_part(("", "value", "range"), rows, (1, 2))
-
-
-def _mode(of: ModePlan) -> Iterator[Part]:
-    yield from _answer(Answer(of.resolved, of.estimate))
-    yield table_part(("chosen", "why"), [(path, why) for path, why in of.reasons.items()])
-
-
-def _comparison(of: Comparison) -> Iterator[Part]:
-    columns = side_by_side(Named(plan.mode.id, Answer(plan.resolved, plan.estimate)) for plan in of.columns)
-    yield from comparison_parts(columns)
-    yield from (TextPart(remark) for remark in of.remarks)
-
-
-def _search_result(of: SearchResult) -> Iterator[Part]:
-    yield table_part(("setting", "value"), [(path, plan_value_text(value)) for path, value in of.set.items()])
-    yield table_part(("", "value"), [(label_of(key), figure_text(key, value)) for key, value in of.figures.items()])
-
-
-def _sensitivity(of: Sensitivity) -> Iterator[Part]:
-    yield from sensitivity_parts(of, "the plan", _MOST_ROWS)
-
-
-def _explained(of: Explained) -> Iterator[Part]:
-    yield from explanation_parts(explanation_text(of))
-
-
-_PARTS: dict[type, Callable[[Any], Iterable[Part]]] = {
-    Answer: _answer,
-    Comparison: _comparison,
-    Estimate: _estimate,
-    Explained: _explained,
-    SearchResult: _search_result,
-    Machine: machine_parts,
-    Migration: migration_parts,
-    ModePlan: _mode,
-    Needed: needed_parts,
-    PatternStorage: pattern_storage_parts,
-    SearchAnswer: search_parts,
-    Sensitivity: _sensitivity,
-}
-"""What writes each kind of result as parts."""

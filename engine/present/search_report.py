@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -219,26 +219,31 @@ def needed_as_dict(needed: Needed, answer: NeededAnswer | None) -> dict[str, obj
     return {key: to_builtins(value) for key, value in data.items()}
 
 
-def needed_parts(needed: Needed) -> Iterator[Part]:
-    """Yield the lines of an answer: the value, each limit beside what is reached, and what the next value breaks."""
+def needed_parts(needed: Needed, named: Callable[[str], str] = str) -> Iterator[Part]:
+    """Yield the lines of an answer: the value, each limit beside what is reached, and what the next value breaks.
+
+    Args:
+        needed: what was found.
+        named: returns what a field is called, by its path; as it stands for those who type it.
+    """
     shown = needed.best or needed.nearest
     if needed.best is None:
-        yield TextPart(f"no {needed.solve} keeps the limits", "strong")
+        yield TextPart(f"no {named(needed.solve)} keeps the limits", "strong")
     else:
         other_changes = {path: value for path, value in needed.best.change.items() if path != needed.solve}
-        others = "".join(f", {path} = {plan_value_text(value)}" for path, value in other_changes.items())
-        yield TextPart(f"{needed.solve} = {_value_text(needed.solve, needed.value)}{others}", "strong")
+        others = "".join(f", {named(path)} = {plan_value_text(value)}" for path, value in other_changes.items())
+        yield TextPart(f"{named(needed.solve)} = {_value_text(needed.solve, needed.value)}{others}", "strong")
     if shown is not None and needed.best is None:
-        yield TextPart(f"nearest: {_change_text(shown)}")
+        yield TextPart(f"nearest: {_change_text(shown, named)}")
     if shown is not None:
         heads = ("limit", "value", "range", "at most / at least", "")
         rows = [_row(constraint, shown) for constraint in shown.constraints]
         yield table_part(heads, rows, (1, 2, 3), kept=(0, 1, 3, 4))
-    for line in remarks(needed):
+    for line in remarks(needed, named):
         yield TextPart(line)
 
 
-def remarks(needed: Needed) -> Iterator[str]:
+def remarks(needed: Needed, named: Callable[[str], str] = str) -> Iterator[str]:
     """Yield what to know of an answer: what the next value breaks, what to relax, and what was not looked at."""
     if not needed.complete:
         yield "stopped before everything was tried: this is the best so far"
@@ -249,23 +254,19 @@ def remarks(needed: Needed) -> Iterator[str]:
     beyond = needed.neighbour
     if beyond is not None:
         why = "; ".join(_broken(violation, beyond) for violation in beyond.violations) or beyond.fault
-        yield f"next {_change_text(beyond)}: {why}"
+        yield f"next {_change_text(beyond, named)}: {why}"
     elif needed.ended_by == READS:
         yield "the model's context ends here: memory and limits would allow more"
     elif needed.ended_by in GROWING:
-        yield f"{_title(needed.ended_by)} pays for no more tokens; with them another size is expected to learn less"
+        yield f"the limit of {needed.ended_by} pays for no more tokens; another size would learn less from them"
     elif needed.ended_by:
-        yield f"no limit reached: {needed.ended_by} is at the end of its range"
+        yield f"no limit reached: {named(needed.ended_by)} is at the end of its range"
     elif needed.goal is not None:
-        yield f"nothing with a better {needed.goal.figure} keeps the limits"
+        yield f"nothing with a better {label_of(needed.goal.figure)} keeps the limits"
     if not needed.is_monotonic:
         yield "not monotone: some values between others that hold fail, since layouts differ"
     if needed.best.filled is not None and needed.best.filled.estimate.verdict is Verdict.TIGHT:
         yield f"it holds as estimated; {needed.best.filled.estimate.verdict_text}"
-
-
-def _title(key: str) -> str:
-    return f"the limit of {key}"
 
 
 def _limit(constraint: CheckedConstraint) -> dict[str, object]:
@@ -341,8 +342,8 @@ def _missed_by(constraint: CheckedConstraint) -> str:
     return f"{missed} {'over' if constraint.most is not None else 'short'}"
 
 
-def _change_text(tried: Candidate) -> str:
-    return ", ".join(f"{path} {plan_value_text(value)}" for path, value in tried.change.items())
+def _change_text(tried: Candidate, named: Callable[[str], str]) -> str:
+    return ", ".join(f"{named(path)} {plan_value_text(value)}" for path, value in tried.change.items())
 
 
 def _value_text(path: str, value: object) -> str:

@@ -23,7 +23,7 @@ from capacity_tui.engine.estimate import (
 from capacity_tui.engine.keys import Figure, Parts
 from capacity_tui.engine.machine import ORIGINS, Origin
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan import Assumption, Plan, all_fields
+from capacity_tui.engine.plan import Assumption, Plan, all_fields, field_label
 from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.present.parts import Part, Section, SectionsPart, TextPart
 from capacity_tui.engine.present.results import plan_value_text
@@ -97,10 +97,9 @@ def assumed_text(estimate: Estimate) -> str:
 
 def _assumed(entry: Assumption) -> str:
     known = all_fields().get(entry.key)
-    label = known.knob.label if known is not None else entry.key.rpartition(".")[2]
     value = plan_value_text(entry.value)
     unit = known.knob.unit if known is not None else ""
-    return f"{label.lower()} {value} {unit}".rstrip() if value else entry.why
+    return f"{field_label(entry.key).lower()} {value} {unit}".rstrip() if value else entry.why
 
 
 def note_text(note: Note) -> str:

@@ -26,6 +26,7 @@ from .field import Rule as Rule
 from .field import Section as Section
 from .field import SpecValue as SpecValue
 from .field import WholeNumber as WholeNumber
+from .field import duration_text as duration_text
 from .field import format_of_suffix as format_of_suffix
 from .field import known_format as known_format
 from .stepping import around as around

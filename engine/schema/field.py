@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.units import parse_count, parse_length, parse_quantity
+from capacity_tui.engine.units import format_seconds, parse_count, parse_length, parse_quantity
 
 AUTO: Literal["auto"] = "auto"
 TRANSFORMER = ("transformer",)
@@ -50,6 +50,12 @@ def _share(value: object) -> object:
 def _duration(value: object) -> object:
     """Accept ``10min`` for seconds; leave everything else to the validator."""
     return parse_quantity(value, "s") if isinstance(value, str) and value != AUTO else value
+
+
+def duration_text(seconds: float) -> str:
+    """Return seconds as one writes them, without loss: ``30d``, ``1h30min``, ``4001.5s``."""
+    text = format_seconds(seconds).replace(" ", "")
+    return text if parse_quantity(text, "s") == seconds else f"{seconds:.12g}s"
 
 
 Count: TypeAlias = Annotated[int, BeforeValidator(_count), Field(ge=1, le=LARGEST_COUNT)]
@@ -120,6 +126,7 @@ Condition = Literal[
     "matrices",
     "images",
     "energy",
+    "a price",
     "spot price",
     "committed price",
     "regional price",
@@ -132,6 +139,7 @@ Condition = Literal[
     "claim",
     "served",
     "load",
+    "an end",
     "guessing",
     "one batch",
     "unlike devices",

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate import resolve_plan
 from capacity_tui.engine.estimate.serving import released_format, vendor_of
-from capacity_tui.engine.keys import Key
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import DETECTED, Assumption, HardwareSection, Plan, edited, leaves
 from capacity_tui.engine.plan.files import apply_settings, setting_text
 from capacity_tui.engine.plan.line import (
@@ -30,7 +30,7 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.answers import LargestModel, largest_model, open_plan, usual_models
 from capacity_tui.engine.solve.modes.fallbacks import is_written, touched_fields
 from capacity_tui.engine.solve.modes.modes import with_placeholders
-from capacity_tui.engine.units import format_count
+from capacity_tui.engine.units import format_count, parse_quantity
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
@@ -38,6 +38,15 @@ if TYPE_CHECKING:
 _MODEL, _HARDWARE, _OF_HARDWARE = Key.MODEL_NAME, Key.HARDWARE_NAME, "hardware."
 
 _WEIGHTS, _FEWEST_BITS = Key.INFERENCE_WEIGHTS, "4bit"
+
+_LIMITS = {
+    "time": (Key.LIMITS_SECONDS, "s"),
+    "usd": (Key.LIMITS_USD, "USD"),
+    Figure.ALL_REQUESTS_SECONDS: (Key.LIMITS_SECONDS, "s"),
+    Figure.COST_USD_OF_ALL_REQUESTS: (Key.LIMITS_USD, "USD"),
+    Figure.COST_USD_PER_HOUR: (Key.LIMITS_USD_PER_HOUR, "USD/h"),
+}
+"""The field of what a line limits, and its unit."""
 
 _TOKENS, _EPOCHS = Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS
 
@@ -51,7 +60,6 @@ class LinePlan:
         remarks: what to know of words that the plan cannot follow.
         readings: what numbers were taken to count.
         asked: what the line asks that the plan does not say; None where the plan is all.
-        limits: what must hold of it, as ``time<=30d``.
     """
 
     plan: Plan
@@ -59,18 +67,11 @@ class LinePlan:
     remarks: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
     asked: Asked | None = None
-    limits: tuple[str, ...] = ()
 
     @property
     def assumed(self) -> tuple[str, ...]:
         """What nobody said, in words."""
-        limits = f"limit: {' and '.join(self.limits)}" if self.limits else ""
-        return (
-            *self.remarks,
-            *filter(None, (limits,)),
-            *self.readings,
-            *dict.fromkeys(entry.why for entry in self.assumptions),
-        )
+        return (*self.remarks, *self.readings, *dict.fromkeys(entry.why for entry in self.assumptions))
 
 
 def plan_of_line(
@@ -92,7 +93,7 @@ def plan_of_line(
     """
     refuse_faults(line)
     facts = catalog or load_catalog()
-    values, assumed = dict(line.values), list(line.assumptions)
+    values, assumed = {**dict(_limited(line)), **line.values}, list(line.assumptions)
     is_open = not line.has(_HARDWARE) and (tries_hardware or (line.asked is not None and line.asked.solve == _HARDWARE))
     if not line.has(_HARDWARE):
         here = hardware or HardwareSection()
@@ -131,7 +132,15 @@ def plan_of_line(
             assumed.append(Assumption(_MODEL, name, _why_largest(largest)))
     plan, shorter = _within_context(line, plan, facts)
     assumed += [*shorter, *_settings_of_the_model(line, plan)]
-    return LinePlan(plan, tuple(assumed), line.remarks, line.readings, line.asked, line.limits)
+    return LinePlan(plan, tuple(assumed), line.remarks, line.readings, line.asked)
+
+
+def _limited(line: OneLine) -> Iterator[tuple[str, object]]:
+    """Yield what a line says must hold of the whole job, as fields of its plan."""
+    for text in line.limits:
+        figure, _, value = text.partition("<=")
+        path, unit = _LIMITS[figure]
+        yield path, parse_quantity(value, unit)
 
 
 def _why_here(machine: Machine | None) -> str:

@@ -294,11 +294,19 @@ def test_what_a_plan_says_is_no_question(line: str) -> None:
     assert read_line(line).asked is None
 
 
-def test_a_limit_that_no_question_keeps_is_told() -> None:
-    made = plan_of_line(read_line("train llama-3.1-8b 8xh100 20B tokens within 72h"))
+@pytest.mark.parametrize(
+    ("line", "path", "value"),
+    [
+        ("train llama-3.1-8b 8xh100 20B tokens within 72h", "limits.seconds", 72 * 3600),
+        ("train llama-3.1-8b 8xh100 20B tokens under $5k", "limits.usd", 5000),
+        ("lora llama-3.1-8b 1xh100 10M tokens under $3/h", "limits.usd_per_hour", 3),
+        ("embed 10M documents with bge-large on l4 within 2 days", "limits.seconds", 48 * 3600),
+    ],
+)
+def test_a_limit_that_no_question_keeps_is_one_of_the_plan(line: str, path: str, value: float) -> None:
+    made = plan_of_line(read_line(line))
     assert made.asked is None
-    assert made.limits == ("time<=72h",)
-    assert any("time<=72h" in text for text in made.assumed)
+    assert made.plan.value(path) == value
 
 
 @pytest.mark.parametrize(

@@ -315,7 +315,9 @@ def test_a_deadline_of_a_line_is_a_limit_of_every_mode_and_of_the_search(engine:
         column = after.compare().column("balanced")
         assert column.verdict is Verdict.MISSES_LIMIT
         assert column.verdict_brief == "misses time"
-    assert document.question({}).given["time"] == "1h"
+    assert next(part.text for part in document.question({}).fields() if part.key == "time") == "1h"
+    offers = document.migration("", {"shown": "all"}).answer(lambda _: None, lambda: False)
+    assert offers.rows[0].verdict is Verdict.MISSES_LIMIT
     within, _ = engine.plan_of_line("train gpt2-small 10M tokens on 1x4090 in 20d", None)
     assert within.compare().column("balanced").verdict is Verdict.FITS
 

@@ -12,7 +12,7 @@ from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.shown.comparison import HardwareRow
 from capacity_tui.tui.shown.results import Results
-from capacity_tui.tui.views.find.question import SearchQuestion
+from capacity_tui.tui.views.find.question import SearchQuestion, limits_of, parts_limited
 
 PLAN = """
 model: {name: llama-3.2-1b}
@@ -119,7 +119,7 @@ def test_a_question_turned_round_gives_the_value_and_what_the_next_one_breaks(en
     assert beyond.verdict is Verdict.MISSES_LIMIT
     assert numbers(results, "n") == [held.change["hardware.devices"], held.change["hardware.devices"] - 1]
     assert numbers(results, "time")[0] < 4 * 3600
-    assert beyond.about[0].startswith(f"next hardware.devices {beyond.change['hardware.devices']}: training time")
+    assert beyond.about[0].startswith(f"next Devices {beyond.change['hardware.devices']}: training time")
     assert "capacity-tui need " in question.command()
     assert "--solve devices --limit 'time<=4h'" in question.command()
 
@@ -146,3 +146,8 @@ async def test_opening_taking_and_pinning_with_the_real_engine(engine: CapacityE
         await press(pilot, "P", "u", "u")
         assert shown(pilot, "answer") == before
     assert not app.mistakes
+
+
+def test_every_limit_of_a_line_becomes_a_part_of_the_question() -> None:
+    limits = ("time<=30d", "cost.usd_per_hour<=20", "memory<=80%")
+    assert limits_of(parts_limited(limits)) == limits

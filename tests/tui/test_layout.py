@@ -159,6 +159,11 @@ async def test_hint_of_the_first_run_goes_for_good(make_app: MakeApp, own_folder
     async with make_app(settings={"hint": True}).run_test(size=WIDE) as pilot:
         await settle(pilot)
         assert "1 of 5" in shown(pilot, "note")
+        # What it names is a key of the plan alone.
+        await press(pilot, "space", "s")
+        assert "1 of 5" not in shown(pilot, "note")
+        await press(pilot, "escape")
+        assert "1 of 5" in shown(pilot, "note")
         await press(pilot, "escape")
         assert "of 5" not in shown(pilot, "note")
         assert "hint = false" in (own_folders / "config" / "settings.toml").read_text()

@@ -12,6 +12,7 @@ from flow import once, press, settle, shown
 from textual.pilot import Pilot
 
 from capacity_tui.tui.app import CapacityApp
+from capacity_tui.tui.views.dialogs.text_dialog import TextDialog
 from capacity_tui.tui.views.run import screen
 from capacity_tui.tui.views.run.screen import RunScreen
 
@@ -127,7 +128,12 @@ async def test_every_panel_can_be_read_at_any_size(make_app: MakeApp, size: tupl
     [
         (("space", "r"), ["run-step-time.svg", "run-loss.svg", "run-tokens-s.svg"]),
         (("space", "s"), ["scale-time-over-devices.svg", "scale-cost-over-devices.svg"]),
+        (
+            ("space", "s", "4"),
+            ["scale-size-over-samples.svg", "scale-occurrences-over-rank-node0.svg"],
+        ),
         (("space", "l"), ["cluster-nodes.svg"]),
+        (("v",), ["plan-memory.svg"]),
     ],
 )
 async def test_what_a_view_draws_is_written_as_pictures(
@@ -143,4 +149,17 @@ async def test_what_a_view_draws_is_written_as_pictures(
             await press(pilot, "E", *["down"] * (2 * place), "enter")
             await once(pilot, lambda name=name: (tmp_path / name).exists())
             assert ET.fromstring((tmp_path / name).read_text()).tag.endswith("svg")
+        # What was written is said where the picture was shown, or once that is closed.
+        await press(pilot, *["escape"] * isinstance(app.screen, TextDialog))
         assert names[-1] in shown(pilot, "note")
+
+
+async def test_a_picture_is_previewed_in_words(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "space", "s")
+        await settle(pilot)
+        await press(pilot, "E")
+        preview = shown(pilot, "export-text")
+        assert "time over devices" in preview
+        assert "<svg" not in preview

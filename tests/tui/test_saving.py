@@ -28,7 +28,7 @@ async def test_save_export_and_copy_name_their_files(make_app: MakeApp, own_fold
         await type_text(pilot, "out")
         exported = own_folders / "out.yaml"
         assert exported.read_text().startswith("# balanced")
-        assert str(exported) in shown(pilot, "note")
+        assert f"exported {exported.name} to " in shown(pilot, "note")
         await press(pilot, "y")
         assert app.clipboard.startswith("# balanced")
         assert "copied.yaml" in shown(pilot, "note")

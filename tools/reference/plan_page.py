@@ -52,6 +52,7 @@ _SECTIONS = {
     "data": "The data of a training.",
     "scalability": "Which device counts and batch sizes are compared.",
     "pricing": "What an hour costs.",
+    "limits": "What the whole job may take and cost; a plan that misses one says so.",
     "watch": "What is watched for while a run goes on.",
     "recovery": "What is done when a run fails.",
     "recovery.battery": "What is done on a battery.",

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.nodes import Launcher, chosen_launcher
 from capacity_tui.tui.cli.output import tell
 
 if TYPE_CHECKING:
     from capacity_tui.engine.estimate import Answer
+    from capacity_tui.engine.nodes import Launcher
     from capacity_tui.engine.runs.history import History, HistoryPlace, RunRecord
 
 
@@ -143,6 +143,8 @@ def reaching_later(command: Callable[Concatenate[Callable[[], Launcher], P], R])
                 raise click.UsageError(f"{option} is one of kubectl: give --kubernetes too")
 
         def choose() -> Launcher:
+            from capacity_tui.engine.nodes import chosen_launcher
+
             return chosen_launcher(
                 bool(slurm),
                 None if ray is None else str(ray),

@@ -288,7 +288,6 @@ def _of_line(line: OneLine, name: str, *, tries_hardware: bool = False) -> PlanS
         assumed=made.assumptions,
         not_understood=made.remarks,
         asked=made.asked,
-        limits=made.limits,
     )
 
 

@@ -260,6 +260,7 @@ class Tried:
         cost_usd: the same as a number.
         source: whose price it is, and how old.
         words: what the verdict says of it; empty for the words it always has.
+        also: fields that are filled otherwise than for the plan as it is, with their values.
     """
 
     verdict: Verdict
@@ -274,6 +275,7 @@ class Tried:
     cost_usd: float | None = None
     source: str = ""
     words: str = ""
+    also: str = ""
 
 
 Key: TypeAlias = tuple[float, ...]

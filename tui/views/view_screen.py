@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 ShowText: TypeAlias = Callable[[str, Callable[[int], list[Line]]], object]
 """Shows a text over the view: its title, and what builds its lines for a width."""
 
+ShowPictures: TypeAlias = Callable[[str, Callable[[int], list[Line]], Callable[[], object]], object]
+"""Shows pictures over the view: the same, and what has them written to files."""
+
 
 class ViewScreen(Commanded, Guarded, Screen[None]):
     """A full screen over the plan; what it shows stands between the lines that all views share.
@@ -48,7 +51,7 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
         self.session = session
         self.topic = self.VIEW
         self.footer = Footer(session, self.VIEW)
-        self._note = NoteLine(session)
+        self._note = NoteLine(session, on_plan=self.VIEW == "plan")
         self.commands = {"view.back": self.back}
         if type(self).drawings is not ViewScreen.drawings:
             self.commands = {**self.commands, f"{self.VIEW}.picture": self._export_pictures}
@@ -69,16 +72,19 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
         """Go back to the plan."""
         self.session.show_view("plan")
 
-    def show_text(self, title: str, build: Callable[[int], list[Line]]) -> None:
+    def show_text(
+        self, title: str, build: Callable[[int], list[Line]], export: Callable[[], object] | None = None
+    ) -> None:
         """Show a text over the view.
 
         Args:
             title: what it is about.
             build: returns its lines for a width.
+            export: has it written as pictures; None where there are none.
         """
         from capacity_tui.tui.views.dialogs.text_dialog import TextDialog
 
-        self.app.push_screen(TextDialog(title, build, self.session.copy))
+        self.app.push_screen(TextDialog(title, build, self.session.copy, export))
 
     def drawings(self) -> Iterator[tuple[str, str]]:
         """Yield what the view draws: titles, and SVG files of the same data."""

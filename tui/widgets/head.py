@@ -204,11 +204,13 @@ class NoteLine(Bar):
 
     Args:
         session: what every screen works with.
+        on_plan: whether it stands in the view of the plan.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, on_plan: bool = True) -> None:
         super().__init__(id="note")
         self._session = session
+        self._on_plan = on_plan
         self._status: Span | None = None
         self._seen = -1
 
@@ -340,7 +342,7 @@ class NoteLine(Bar):
 
     def _hint(self) -> tuple[Span, ...]:
         """Return what to try next, for whoever is here for the first time."""
-        return tuple(Span(text, "value") for text in self._session.guide.wordings())
+        return tuple(Span(text, "value") for text in self._session.guide.wordings(on_plan=self._on_plan))
 
 
 def _difference(before: Row, after: Row, in_full: bool) -> str:

@@ -329,9 +329,13 @@ def _labels() -> Mapping[str, str]:
     return {key_of(usual_words(metric.label)): key for key, metric in reversed([*METRICS.items()])}
 
 
-RATE, BATCH = Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH
+RATE, BATCH, REQUESTS = Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH, Figure.LARGEST_REQUESTS_PER_SECOND
 NO_NUMBERS: Mapping[str, Number | None] = MappingProxyType({})
-REQUESTS = Figure.LARGEST_REQUESTS_PER_SECOND
+_WHOLE_JOB = {
+    Key.LIMITS_SECONDS: (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.ALL_REQUESTS_SECONDS),
+    Key.LIMITS_USD: (Figure.COST_USD, Figure.COST_USD_OF_ALL_REQUESTS),
+    Key.LIMITS_USD_PER_HOUR: (Figure.COST_USD_PER_HOUR, Figure.COST_USD_PER_HOUR),
+}
 _FIELDS = {FIRST: "ttft_seconds", PER_TOKEN: "tpot_seconds"}
 
 
@@ -360,14 +364,22 @@ def limit(
 def plan_limits(
     plan: Plan, estimate: Figured, numbers: Mapping[str, Number | None] = NO_NUMBERS
 ) -> tuple[Constraint, ...]:
-    """Return what a plan that serves asks of its figures; nothing of others.
+    """Return what a plan asks of its figures: of the whole job, and of requests where it serves.
 
     Args:
         plan: the plan.
         estimate: its estimate, or that of several plans that differ in some numbers.
         numbers: those numbers as arrays, by plan key; None where these have none.
     """
-    return tuple(_served(plan, estimate, numbers)) if plan.task == "infer" else ()
+    return (*(_served(plan, estimate, numbers) if plan.task == "infer" else ()), *_whole_job(plan, estimate))
+
+
+def _whole_job(plan: Plan, estimate: Figured) -> Iterator[Constraint]:
+    """Yield the limits of time and money, of a job that trains or serves; a load that goes on has neither."""
+    for path, keys in _WHOLE_JOB.items():
+        most, key = plan.value(path), keys[plan.task == "infer"]
+        if isinstance(most, float) and figure(estimate, key).value is not None:
+            yield limit(estimate, key, most=most, why=path)
 
 
 def _served(plan: Plan, estimate: Figured, numbers: Mapping[str, Number | None]) -> Iterator[Constraint]:
@@ -381,11 +393,8 @@ def _served(plan: Plan, estimate: Figured, numbers: Mapping[str, Number | None])
         limiting = None if speed is None else limited(speed, name)
         if limiting is not None:
             yield limit(estimate, limiting[0], most=numbers.get(path, seconds), why=path)
-    room, batch = estimate.details.get(SEQUENCES), numbers.get(BATCH, _whole(wanted.batch))
+    given = float(wanted.batch) if isinstance(wanted.batch, int) else None
+    room, batch = estimate.details.get(SEQUENCES), numbers.get(BATCH, given)
     if room is not None and batch is not None and rate is None:
-        reached = Interval.exactly(room)
-        yield Constraint(SEQUENCES, "cache", "sequences", reached, least=batch, why=BATCH, broken_as=Verdict.TIGHT)
-
-
-def _whole(value: object) -> float | None:
-    return float(value) if isinstance(value, int) else None
+        held = Interval.exactly(room)
+        yield Constraint(SEQUENCES, "cache", "sequences", held, least=batch, why=BATCH, broken_as=Verdict.TIGHT)

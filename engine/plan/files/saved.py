@@ -217,10 +217,10 @@ _WIDEST_LINE = 100
 
 # Sections that a task reads, beside the model and the hardware.
 _READ: Mapping[str, tuple[str, ...]] = {
-    "train": ("training", "parallelism", "pricing"),
-    "finetune": ("training", "parallelism", "pricing"),
-    "infer": ("inference", "parallelism", "pricing"),
-    "fit": ("pricing",),
+    "train": ("training", "parallelism", "pricing", "limits"),
+    "finetune": ("training", "parallelism", "pricing", "limits"),
+    "infer": ("inference", "parallelism", "pricing", "limits"),
+    "fit": ("pricing", "limits"),
 }
 
 _DEFAULT_TASK = "train"

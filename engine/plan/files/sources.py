@@ -34,7 +34,6 @@ class PlanSource:
         assumed: what a line leaves open.
         not_understood: words, keys and options that have no meaning in the plan.
         asked: what a line asks that its plan does not say.
-        limits: what a line says must hold, as ``time<=30d``.
     """
 
     document: Document
@@ -44,7 +43,6 @@ class PlanSource:
     assumed: tuple[Assumption, ...] = ()
     not_understood: tuple[str, ...] = ()
     asked: Asked | None = None
-    limits: tuple[str, ...] = ()
 
     @classmethod
     def of_plan(
@@ -55,11 +53,10 @@ class PlanSource:
         assumed: tuple[Assumption, ...] = (),
         not_understood: tuple[str, ...] = (),
         asked: Asked | None = None,
-        limits: tuple[str, ...] = (),
     ) -> PlanSource:
         """Return a plan that no document says, under a name for messages."""
         document = Document(read_yaml(dump_plan(plan)).data, name)
-        return cls(document, None, plan, places or {}, assumed, not_understood, asked, limits)
+        return cls(document, None, plan, places or {}, assumed, not_understood, asked)
 
     def plan(self) -> Plan:
         """Return the plan.

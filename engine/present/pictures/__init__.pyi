@@ -1,5 +1,6 @@
 from .charts import PICTURES as PICTURES
 from .charts import Picture as Picture
+from .charts import picture_file as picture_file
 from .charts import picture_lines as picture_lines
 from .charts import picture_of as picture_of
 from .charts import picture_svg as picture_svg
@@ -8,6 +9,7 @@ from .svg import Grid as Grid
 from .svg import Plane as Plane
 from .svg import as_png as as_png
 from .svg import grid_file as grid_file
+from .svg import in_words as in_words
 from .svg import plane_file as plane_file
 from .svg import standalone as standalone
 from .text_charts import limit_text as limit_text

@@ -22,7 +22,17 @@ from capacity_tui.engine.explain import (
     step_timeline,
 )
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.present.pictures.svg import COLOURS, WIDTH, element, fill, label, line, polyline, svg
+from capacity_tui.engine.present.pictures.svg import (
+    COLOURS,
+    WIDTH,
+    element,
+    fill,
+    label,
+    line,
+    polyline,
+    standalone,
+    svg,
+)
 from capacity_tui.engine.present.pictures.text_charts import (
     ASCII,
     ASCII_BARS,
@@ -336,6 +346,12 @@ def picture_svg(picture: Picture) -> str:
         for phase in picture.phases
     ]
     return stacked_chart("Time of a step", phases)
+
+
+def picture_file(picture: Picture) -> str:
+    """Return a picture as an SVG file of its own; empty where there is nothing to draw."""
+    chart = picture_svg(picture)
+    return f"{standalone(chart)}\n" if chart else ""
 
 
 def _slices(amounts: Sequence[Amount]) -> list[Slice]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from html import escape
+from html import escape, unescape
 
 from capacity_tui.engine.errors import MissingPartError
 from capacity_tui.engine.extras import install_command
@@ -37,6 +37,14 @@ def standalone(chart: str) -> str:
 def fill(number: int) -> str:
     """Return the class that fills a shape with the colour of a number."""
     return f"c{number % COLOURS}"
+
+
+def in_words(chart: str) -> tuple[str, str]:
+    """Return the title of a chart, and what it shows in words."""
+    title, description = (
+        unescape(chart.partition(f"<{name}>")[2].partition(f"</{name}>")[0]) for name in ("title", "desc")
+    )
+    return title, description
 
 
 def svg(title: str, description: str, height: float, parts: Iterable[str]) -> str:
@@ -119,6 +127,7 @@ class Plane:
         here: a place that is marked; None for none.
         band: lowest, expected and highest value across the whole plane; None for none.
         uprights: places of the axis across where something changes, each with what.
+        levels: values of the axis up that are bounds, each with its name.
     """
 
     title: str
@@ -130,6 +139,7 @@ class Plane:
     here: Place | None = None
     band: tuple[float, float, float] | None = None
     uprights: tuple[tuple[float, str], ...] = ()
+    levels: tuple[tuple[float, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,13 +190,29 @@ def plane_file(plane: Plane) -> str:
     places = [place for _, curve in plane.curves for place in curve] + [place for _, place in plane.points]
     if not places:
         return ""
-    heights = [y for _, y in places] + list(plane.band or ())
+    heights = [y for _, y in places] + list(plane.band or ()) + [value for value, _ in plane.levels]
     across = _Scale([x for x, _ in places], is_even=plane.across.is_even)
     up = _Scale(heights, is_even=plane.up.is_even)
-    described = "; ".join(
-        f"{name}: {plane.up.written(curve[0][1])} to {plane.up.written(curve[-1][1])}" for name, curve in plane.curves
-    )
-    return standalone(svg(plane.title, described, _TOP + _UP + _BELOW, _drawn(plane, across, up))) + "\n"
+    drawn = _drawn(plane, across, up)
+    return standalone(svg(plane.title, "; ".join(_described(plane)), _TOP + _UP + _BELOW, drawn)) + "\n"
+
+
+def _described(plane: Plane) -> Iterator[str]:
+    """Yield what a plane shows in words: where curves begin and end, bounds, and the points that stand out."""
+    for name, curve in plane.curves:
+        yield f"{name}: {plane.up.written(curve[0][1])} to {plane.up.written(curve[-1][1])}"
+    if plane.band is not None:
+        low, expected, high = map(plane.up.written, plane.band)
+        yield f"predicted {expected} ({low} to {high})"
+    for value, name in plane.levels:
+        yield f"{name} at {plane.up.written(value)}"
+    for value, words in plane.uprights:
+        yield f"{words} at {plane.across.written(value)}"
+    if plane.points:
+        yield f"{len(plane.points)} points"
+    for number in sorted(plane.best):
+        name, (x, y) = plane.points[number]
+        yield f"best: {name}, {plane.across.written(x)}, {plane.up.written(y)}"
 
 
 def _drawn(plane: Plane, across: _Scale, up: _Scale) -> Iterator[str]:
@@ -211,6 +237,10 @@ def _drawn(plane: Plane, across: _Scale, up: _Scale) -> Iterator[str]:
         x = _LEFT + across.share(value) * _ACROSS
         yield line(x, _TOP, x, _TOP + _UP, "limit")
         yield label(words, x + 4, _TOP + 14 + 14 * number, "label", "start")
+    for value, name in plane.levels:
+        y = _TOP + (1.0 - up.share(value)) * _UP
+        yield line(_LEFT, y, _LEFT + _ACROSS, y, "limit")
+        yield label(name, _LEFT + 4, y - 4, "label", "start")
     for number, (name, curve) in enumerate(plane.curves):
         yield polyline([place(*point) for point in curve], f"s{number}")
         if len(plane.curves) > 1:

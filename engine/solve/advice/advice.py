@@ -155,7 +155,7 @@ def planned(case: EstimatedPlan, tried: Iterable[Remedy]) -> Iterator[tuple[Reme
     for remedy in tried:
         look = pinned.evaluate(remedy.change)
         unknown = look.filled is None or (remedy.moves_hardware and look.violations)
-        promise = np.inf if unknown else worth(case, look, remedy.is_gentle)
+        promise = np.inf if unknown else worth(case, look)
         if promise >= LEAST_EFFECT:
             promising.setdefault(remedy.code, []).append((promise, remedy))
     for alternatives in promising.values():
@@ -164,11 +164,7 @@ def planned(case: EstimatedPlan, tried: Iterable[Remedy]) -> Iterator[tuple[Reme
             if candidate.filled is None:
                 continue
             yield remedy, candidate
-            if (
-                candidate.holds
-                and allowed(case, remedy, candidate)
-                and worth(case, candidate, remedy.is_gentle) >= LEAST_EFFECT
-            ):
+            if candidate.holds and allowed(case, remedy, candidate) and worth(case, candidate) >= LEAST_EFFECT:
                 break
 
 
@@ -177,15 +173,16 @@ def recommended(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]]) 
     short = is_short(case)
     best: dict[str, tuple[float, Remedy, Candidate]] = {}
     for remedy, candidate in tried:
-        effect = worth(case, candidate, remedy.is_gentle) if allowed(case, remedy, candidate) else 0.0
+        effect = worth(case, candidate) if allowed(case, remedy, candidate) else 0.0
         if effect >= LEAST_EFFECT and effect > best.get(remedy.code, (0.0,))[0]:
             best[remedy.code] = effect, remedy, candidate
     # What keeps the limits without harm comes first, then what does so on the same hardware.
     ranked = sorted(best.values(), key=lambda entry: (short and _harm(*entry[:2]), -entry[0]))
     if short and ranked:
-        least = 1.0 + _NOT_MUCH_DEARER * (max(effect for effect, _, _ in ranked) - 1.0)
+        most = max(effect for effect, _, _ in ranked)
+        least = 1.0 + _NOT_MUCH_DEARER * (most - 1.0)
         here = max((effect for effect, remedy, _ in ranked if not remedy.moves_hardware), default=0.0)
-        ranked = [entry for entry in ranked if entry[0] <= 1.0 or entry[0] >= _least(entry[1], least, here)]
+        ranked = [entry for entry in ranked if entry[0] <= 1.0 or entry[0] >= min(_least(entry[1], least, here), most)]
     ranked = _without_leading_spot(case, ranked)
     changes = [candidate.change for _, _, candidate in ranked]
     # The search may arrive at what a single remedy says already.

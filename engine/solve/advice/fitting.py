@@ -40,20 +40,17 @@ def is_short(case: EstimatedPlan) -> bool:
     return bool(case.violations)
 
 
-def worth(case: EstimatedPlan, candidate: Candidate, gentle: bool) -> float:
+def worth(case: EstimatedPlan, candidate: Candidate) -> float:
     """Return what a change is worth, to rank it: the share of cost it saves for a token or sample.
 
     Where a limit is missed, the share by which that comes nearer counts too, and what keeps all limits then comes
     first, the cheapest before the dearer; where memory is tight, the share that is saved so that it no longer is.
-
-    Args:
-        gentle: whether it leaves results and hardware as they are.
     """
     before, after = case.estimate, candidate.estimate
     ratio = cost_ratio(after, before)
     broken = case.violations
     if broken and not candidate.violations:
-        return 1.0 + 1.0 / ratio if gentle or ratio <= DEAR else 0.0
+        return 1.0 + 1.0 / ratio
     if broken:
         nearer = 1.0 - sum(_share_left(constraint, candidate) for constraint in broken) / len(broken)
         return min(1.0, nearer - max(0.0, ratio - 1.0))

@@ -59,8 +59,9 @@ def _devices(case: EstimatedPlan) -> Iterator[Remedy]:
         yield Remedy("fewer_devices", f"Use {devices_in_words(count // 2)}", {Key.HARDWARE_DEVICES: count // 2})
     if not can_grow(case):
         return
-    is_split = case.plan.task == "infer" and case.estimate.verdict is Verdict.DOES_NOT_FIT
-    for times in TIMES[1:] if is_split else TIMES[1:2]:
+    verdict = case.estimate.verdict
+    is_split = case.plan.task == "infer" and verdict is Verdict.DOES_NOT_FIT
+    for times in TIMES[1:] if is_split or verdict is Verdict.MISSES_LIMIT else TIMES[1:2]:
         more = count * times
         yield Remedy("more_devices", f"Use {devices_in_words(more)}", {Key.HARDWARE_DEVICES: more})
         if is_split and case.gives(Key.PARALLELISM_TP):

@@ -7,7 +7,6 @@ from .question import parse_figures as parse_figures
 from .question import parse_goal as parse_goal
 from .question import parse_limit as parse_limit
 from .question import unit_of as unit_of
-from .question import with_limits as with_limits
 from .results import Answer as Answer
 from .results import BlockResult as BlockResult
 from .results import Rejected as Rejected

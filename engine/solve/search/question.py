@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Literal
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
@@ -139,17 +138,6 @@ def parse_limit(text: str, task: str = TRAINED) -> Limit:
             continue
         return Limit(key, most=value) if match["sign"].startswith("<") else Limit(key, least=value)
     raise AssertionError(keys)  # a word has one figure at least
-
-
-def with_limits(estimate: Estimate, limits: Iterable[str], task: str) -> Estimate:
-    """Return an estimate with limits that somebody named beside its own, as far as it has what they are on.
-
-    Raises:
-        PlanError: one is no limit.
-    """
-    named = (parse_limit(text, task).constraint(estimate) for text in limits)
-    kept = tuple(constraint for constraint in named if constraint.reached is not None)
-    return replace(estimate, limits=(*estimate.limits, *kept)) if kept else estimate
 
 
 def parse_goal(text: str, task: str = TRAINED) -> Goal:

@@ -15,6 +15,7 @@ from capacity_tui.engine.estimate import (
     ResolvedPlan,
     Work,
     evidence_before,
+    plan_limits,
     run_splits,
     transformer_work,
     with_numbers,
@@ -107,7 +108,7 @@ class TrainingSpace:
             with_evidence = replace(work, evidence=self._evidence(run, work))
             return Assembled(with_evidence, run.cluster, plan.pricing, time=plain.time)
 
-        return Block(grid, self.feasible(grid), plain, ranged)
+        return Block(grid, self.feasible(grid), plain, ranged, plan_limits(self.plan, plain))
 
     def settled(self, values: Values) -> Values:
         """Return the values of a combination with the batch that its layout has where the plan leaves that open."""

@@ -295,14 +295,12 @@ def _default_form(several: bool, output: Output, answer: Answer) -> str:
 
 
 def _of_source(answer: Answer, source: PlanSource, settings: tuple[str, ...]) -> Answer:
-    """Return an answer with what was assumed of a line, but for what settings give, and with the limits it says."""
+    """Return an answer with what was assumed of a line, but for what settings give."""
     from capacity_tui.engine.estimate import with_assumed
-    from capacity_tui.engine.solve.search import with_limits
 
     given = {setting.partition("=")[0] for setting in settings}
     left = [entry for entry in source.assumed if entry.key not in given]
-    estimate = with_assumed(answer.estimate, answer.plan, left)
-    return replace(answer, estimate=with_limits(estimate, source.limits, str(answer.plan.task)))
+    return replace(answer, estimate=with_assumed(answer.estimate, answer.plan, left))
 
 
 def _reported(answer: Answer, many: bool, not_understood: tuple[str, ...]) -> Report:

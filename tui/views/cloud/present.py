@@ -114,7 +114,7 @@ def _columns(task: str, offers: tuple[Alternative, ...], current: Alternative) -
     yield _Column(TableColumn("$/h", -1, rank=1, unit="USD"), _hourly)
     yield _Column(TableColumn(column_head(time), -1, rank=ALWAYS, unit="s"), lambda offer: _figure(offer, time))
     yield _Column(TableColumn(column_head(price), -1, rank=ALWAYS, unit="USD"), lambda offer: _figure(offer, price))
-    if any(not offer.fits for offer in offers):
+    if any(offer.short_bytes for offer in offers):
         yield _Column(TableColumn("short", -1, rank=1, unit="B"), _short)
     yield _Column(TableColumn("saving", 1, rank=1, unit="%"), lambda offer: _saving(offer, offer is current))
     yield _Column(TableColumn("month", -1, rank=3, unit="USD"), lambda offer: _money(offer.usd_month))
@@ -143,7 +143,7 @@ def _hourly(offer: Alternative) -> Cell:
 
 
 def _short(offer: Alternative) -> Cell:
-    return Cell("") if offer.fits else Cell(format_bytes(offer.short_bytes), offer.short_bytes)
+    return Cell(format_bytes(offer.short_bytes), offer.short_bytes) if offer.short_bytes else Cell("")
 
 
 def _saving(offer: Alternative, is_current: bool) -> Cell:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -17,9 +18,9 @@ from capacity_tui.engine.errors import CapacityError, StorageError
 from capacity_tui.engine.files import storage_error
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.settings import expanded, write_file
+from capacity_tui.tui.settings import expanded, shortened, write_file
 from capacity_tui.tui.shown.results import Export
-from capacity_tui.tui.terminal.text import Line, Span, clip, fold, left, line
+from capacity_tui.tui.terminal.text import Line, Span, clip, fold, left, line, wrap
 from capacity_tui.tui.views.dialogs.text_dialog import MOVES
 from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
 from capacity_tui.tui.widgets.prompt import Ask
@@ -104,7 +105,7 @@ class Exporting:
                 path = path.with_suffix(Path(export.name).suffix)
             refusal = self._replacing.refusal_of(text, path, export) or _write(path, export)
             if not refusal:
-                self._session.say(f"exported to {path.absolute()}", "good")
+                self._session.say(_exported(path), "good")
                 self._keep(export)
             return refusal
 
@@ -122,6 +123,11 @@ class Exporting:
         self._session.ask(self._session.app, "history", work)
 
 
+def _exported(path: Path) -> str:
+    """Return what was written, its name first: what has no room is cut at the end."""
+    return f"exported {path.name} to {shortened(path.absolute().parent)}"
+
+
 def _write(path: Path, export: Export) -> str:
     """Write the files of an export, a picture as what its name ends in; return why that failed, or an empty text."""
     for name, text in export.files.items():
@@ -136,6 +142,17 @@ def _write(path: Path, export: Export) -> str:
 
 
 _SVG, _PNG = ".svg", ".png"
+
+
+def _preview(export: Export, width: int) -> list[Line]:
+    """Return what is written: a text as it stands, a picture in words, since its source tells nobody anything."""
+    if Path(export.name).suffix not in (_SVG, _PNG):
+        return [line(Span(part, "dim")) for whole in export.text.splitlines() for part in fold(whole, width)]
+    from capacity_tui.engine.present.pictures import in_words
+
+    title, description = in_words(export.text)
+    parts = (part for sentence in description.split("; ") for part in wrap(sentence, width, "  "))
+    return [line(Span(title, "heading")), *(line(Span(part, "dim")) for part in parts)]
 
 
 def _png_of(drawing: str) -> bytes:
@@ -174,13 +191,13 @@ def export_pictures(session: Session, name: str, drawings: Sequence[tuple[str, s
         if export is None:
             return
 
-        def work(_: object) -> str:
+        def work(_: object) -> Path:
             path = _free(Path(export.name))
             if refusal := _write(path, export):
                 raise StorageError(refusal)
-            return str(path.absolute())
+            return path
 
-        session.ask(session.app, "picture", work, lambda path: session.say(f"exported to {path}", "good"))
+        session.ask(session.app, "picture", work, lambda path: session.say(_exported(path), "good"))
 
     session.app.push_screen(ExportMenu(session, "Pictures", lambda: exports), write)
 
@@ -191,7 +208,7 @@ def _free(path: Path) -> Path:
     return next((name for name in names if not name.exists()), path)
 
 
-_TITLE_WIDTH = 26
+_NARROWEST_TITLE, _BETWEEN = 26, 2
 
 _LEAST_ROWS = 4
 
@@ -219,7 +236,7 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
         self._read = read
         self._exports: tuple[Export, ...] = ()
         self._cursor = 0
-        self._message = "writing…"
+        self._message = "reading the plan for what it can be written as…"
         self._when_read: Callable[[], None] | None = None
 
     def compose(self) -> ComposeResult:
@@ -286,14 +303,15 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
         width = lines.size.width
         shown = [self._line(export, index, width) for index, export in enumerate(self._exports)]
         lines.show([*shown, line()], range(self._cursor, self._cursor + 1))
-        parts = (part for whole in self._exports[self._cursor].text.splitlines() for part in fold(whole, width))
-        text.show([line(Span(part, "dim")) for part in parts])
+        text.show(_preview(self._exports[self._cursor], width))
 
     def _line(self, export: Export, index: int, width: int) -> Line:
-        room = max(width - _TITLE_WIDTH - 2, 0)
+        titled = max(_NARROWEST_TITLE, *(cell_len(one.title) + _BETWEEN for one in self._exports))
+        titled = min(titled, 2 * width // 3)
+        room = max(width - titled - _BETWEEN, 0)
         return line(
             Span("▌" if index == self._cursor else " ", "accent"),
-            Span(left(export.title, min(_TITLE_WIDTH, width)), "value"),
+            Span(left(export.title, titled), "value"),
             " ",
             Span(left(clip(export.detail, room), room), "dim"),
             selected=index == self._cursor,

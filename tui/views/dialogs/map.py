@@ -85,7 +85,7 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         """Put the map into a frame."""
         with Vertical(classes="dialog") as frame:
             frame.border_title = Content("Map of two fields")
-            frame.border_subtitle = Content("enter apply, x y fields, tab memory or time")
+            frame.border_subtitle = Content("enter apply, x y fields, tab memory or time, E picture")
             yield Lines()
 
     def on_mount(self) -> None:
@@ -329,4 +329,6 @@ def _words(shown: PlanMap, width: int) -> list[Line]:
     figures = " · ".join(text for text in (tried.memory, tried.time, tried.price) if text)
     if shown.pair not in shown.settled:
         lines.append(line(Span(clip("dim: open fields as they are now; recomputing", width), "dim")))
-    return [*lines, line(verdict, Span(clip(f"  {figures}", width - cell_len(verdict.text)), "value"))]
+    lines.append(line(verdict, Span(clip(f"  {figures}", width - cell_len(verdict.text)), "value")))
+    also = wrap(f"with {tried.also}", width, "  ") if tried.also else ()
+    return [*lines, *(line(Span(text, "dim")) for text in also)]

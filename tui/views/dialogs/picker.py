@@ -203,7 +203,7 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
 _TITLE = 28
 
 _NAMES = "source"
-_COLUMNS = (("memory", 18), ("time", 14), ("cost", 11), ("price", 11), (_NAMES, 14))
+_COLUMNS = (("memory", 18), ("time", 15), ("cost", 11), ("price", 11), (_NAMES, 14))
 
 _LEAST_DETAIL = 8
 

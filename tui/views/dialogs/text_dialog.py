@@ -83,6 +83,7 @@ class TextDialog(ScrollsText, ModalScreen[None], ClosesOnce[None]):
         title: what stands in the frame.
         build: returns the lines for a width.
         copy: called with the plain text when it is to be copied.
+        export: called when what is shown is to be written as pictures; None where there are none.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -91,12 +92,20 @@ class TextDialog(ScrollsText, ModalScreen[None], ClosesOnce[None]):
         Binding("pageup", "scroll_page(-1)", "One page up"),
         Binding("pagedown", "scroll_page(1)", "One page down"),
         Binding("y", "copy", "Copy"),
+        Binding("E", "export", "Export as pictures"),
     ]
 
-    def __init__(self, title: str, build: Callable[[int], list[Line]], copy: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        title: str,
+        build: Callable[[int], list[Line]],
+        copy: Callable[[str], None],
+        export: Callable[[], object] | None = None,
+    ) -> None:
         super().__init__()
         self._title = title
         self._copy = copy
+        self._export = export
         self.text = TextLines(build)
 
     def compose(self) -> ComposeResult:
@@ -104,7 +113,8 @@ class TextDialog(ScrollsText, ModalScreen[None], ClosesOnce[None]):
         with Vertical(classes="dialog") as frame:
             ascii_only = self.app.has_class("-ascii")
             frame.border_title = Content(to_ascii(self._title) if ascii_only else self._title)
-            frame.border_subtitle = Content("j k scroll, y copy, esc close")
+            export = ", E pictures" if self._export else ""
+            frame.border_subtitle = Content(f"j k scroll, y copy{export}, esc close")
             yield self.text
 
     def action_move(self, offset: int) -> None:
@@ -114,6 +124,11 @@ class TextDialog(ScrollsText, ModalScreen[None], ClosesOnce[None]):
     def action_scroll_page(self, direction: int) -> None:
         """Scroll by pages."""
         self.text.scroll_pages(direction)
+
+    def action_export(self) -> None:
+        """Have what is shown written as pictures."""
+        if self._export is not None:
+            self._export()
 
     def action_copy(self) -> None:
         """Copy all lines."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.estimate import METRICS as FIGURES
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan import all_fields
+from capacity_tui.engine.plan import all_fields, field_label
 from capacity_tui.engine.present import (
     TextPart,
     column_figures,
@@ -107,12 +107,12 @@ class _Table:
         """Yield the columns, words first."""
         for path in self._named:
             is_number = all(isinstance(one.set.get(path), int | float) for one in self.plans)
-            yield TableColumn(_NAMED.get(path) or _label(path).lower(), is_number=is_number)
+            yield TableColumn(_NAMED.get(path) or field_label(path).lower(), is_number=is_number)
         if self._has_layout:
             yield TableColumn("layout", is_number=False, rank=_LAYOUT_RANK)
         for path in self._others:
             is_number = all(isinstance(one.set.get(path), int | float) for one in self.plans)
-            yield TableColumn(_label(path).lower(), is_number=is_number, rank=_OTHERS_RANK)
+            yield TableColumn(field_label(path).lower(), is_number=is_number, rank=_OTHERS_RANK)
         for key in figures:
             figure = FIGURES[key]
             yield TableColumn(column_head(key), figure.better, rank=figure.rank, unit=column_unit(key))
@@ -183,7 +183,7 @@ def _layout(change: Mapping[str, object], devices: int | None) -> str:
 def _about(plan: FoundPlan, figures: Sequence[str]) -> Iterator[str]:
     """Yield all that a row sets, then its figures with their ranges."""
     given = {path: value for path, value in plan.set.items() if not (path.startswith(_LAYOUT) and value == 1)}
-    texts = ((_label(path), plan_value_text(value)) for path, value in given.items())
+    texts = ((field_label(path), plan_value_text(value)) for path, value in given.items())
     yield " · ".join(f"{label} {text}" for label, text in texts if text)
     ranges = ((key, plan.figures[key]) for key in figures if key in plan.figures)
     yield " · ".join(range_text(key, one) for key, one in ranges if one.low < one.high)
@@ -194,11 +194,6 @@ def _about(plan: FoundPlan, figures: Sequence[str]) -> Iterator[str]:
 def _set_cell(value: object) -> Cell:
     number = float(value) if isinstance(value, int | float) else None
     return Cell(plan_value_text(value) or "–", number)
-
-
-def _label(path: str) -> str:
-    known = all_fields().get(path)
-    return known.knob.label if known else path.rpartition(".")[2]
 
 
 _REPORT_SECONDS = 0.1
@@ -253,7 +248,7 @@ def _need_results(needed: Needed, question: Question, path: str) -> Results:
     results = results_of(
         answer, question, tuple(dict.fromkeys((path, *(name for tried in shown for name in tried.change))))
     )
-    texts = tuple(part.text for part in needed_parts(needed) if isinstance(part, TextPart))
+    texts = tuple(part.text for part in needed_parts(needed, field_label) if isinstance(part, TextPart))
     rows = tuple(
         replace(row, about=texts if not place else texts[1:], verdict=_verdict(row, tried))
         for place, (row, tried) in enumerate(zip(results.rows, shown, strict=False))

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.schema import duration_text
 from capacity_tui.engine.solve import command_text, command_words
 from capacity_tui.engine.solve.need import question_of_line, solved_path
 from capacity_tui.engine.solve.search import Answer as SearchAnswer
@@ -285,11 +287,17 @@ def _usual_devices(plan: Plan) -> str:
 
 
 def _plan_limits(plan: Plan) -> Mapping[str, str]:
-    """Return the limits that the plan itself has."""
-    if plan.task != "infer":
-        return {}
-    own = {"ttft": plan.inference.ttft_seconds, "tpot": plan.inference.tpot_seconds}
-    return {key: f"{1000 * value:g}ms" for key, value in own.items() if value is not None}
+    """Return the limits that the plan itself has, of those that a question about it has a part for."""
+    if plan.task == "infer":
+        own = {"ttft": plan.inference.ttft_seconds, "tpot": plan.inference.tpot_seconds}
+        return {key: f"{1000 * value:g}ms" for key, value in own.items() if value is not None}
+    limits = plan.limits
+    texts = {
+        "time": limits.seconds and duration_text(limits.seconds),
+        "usd": limits.usd and f"{limits.usd:g}",
+        "limits": limits.usd_per_hour and f"memory<=100% {Figure.COST_USD_PER_HOUR}<={limits.usd_per_hour:g}",
+    }
+    return {key: text for key, text in texts.items() if text}
 
 
 def parts_asked(asked: Asked, plan: Plan) -> Mapping[str, str]:
@@ -306,13 +314,13 @@ def parts_asked(asked: Asked, plan: Plan) -> Mapping[str, str]:
 
 def parts_limited(limits: Iterable[str]) -> Mapping[str, str]:
     """Return the parts of a question that limits are, as ``time<=30d``."""
-    parts = {}
+    parts: dict[str, str] = {}
     for limit in limits:
         figure, _, value = limit.partition("<=")
         if figure in LIMIT_PARTS:
             parts[figure] = value
         else:
-            parts["limits"] = limit
+            parts["limits"] = f"{parts['limits']} {limit}" if "limits" in parts else limit
     return parts
 
 

@@ -15,8 +15,18 @@ from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, PlanField, edited, field_text, plan_fields, table_text
+from capacity_tui.engine.plan import (
+    OWN_PARAMETERS,
+    Plan,
+    PlanField,
+    edited,
+    field_label,
+    field_text,
+    plan_fields,
+    table_text,
+)
 from capacity_tui.engine.present import SWITCH, plan_value_text
+from capacity_tui.engine.schema import duration_text
 from capacity_tui.engine.solve import estimate_changes
 from capacity_tui.engine.solve.advice import Offer
 from capacity_tui.engine.solve.modes import ModePlan, fill
@@ -25,6 +35,8 @@ from capacity_tui.engine.units import format_bytes, format_number
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.comparison import Advice, Effect, Headline, MemoryPart, Tried, Usage
 from capacity_tui.tui.shown.results import Field, Kind
+
+_LONG_SECONDS = 60.0
 
 # What the screen shows in the way of another kind.
 _KINDS = {"switch": Kind.CHOICE, "list": Kind.TEXT, "table": Kind.TEXT}
@@ -57,7 +69,7 @@ def _line(entry: PlanField, is_main: bool) -> Field:
         group=knob.group,
         text=_text(entry),
         value=float(cast("float", entry.value)) if is_number else None,
-        unit=knob.unit,
+        unit="" if _is_long(entry) else knob.unit,
         kind=_KINDS.get(knob.kind) or Kind(knob.kind),
         minimum=knob.minimum,
         maximum=knob.maximum,
@@ -77,7 +89,14 @@ def _line(entry: PlanField, is_main: bool) -> Field:
 def _text(entry: PlanField) -> str:
     if entry.knob.kind == "table":
         return table_text(entry.value)
+    if _is_long(entry):
+        return duration_text(cast("float", entry.value))
     return _length_text(entry.value) if entry.knob.is_length else plan_value_text(entry.value)
+
+
+def _is_long(entry: PlanField) -> bool:
+    """Whether a field holds a time that nobody counts in seconds."""
+    return entry.knob.unit == "s" and isinstance(entry.value, int | float) and entry.value >= _LONG_SECONDS
 
 
 def _length_text(value: object) -> str:
@@ -182,14 +201,33 @@ def _cost(plan: Plan, estimate: Estimate, is_open: bool) -> Headline:
 Pair: TypeAlias = tuple[str, str]
 
 
-def tried(plan: Plan, change: Mapping[str, object], catalog: Catalog, machine: Machine | None) -> Tried:
-    """Return what a plan would be with some fields changed, filled as the balanced mode does."""
+def tried(
+    plan: Plan, change: Mapping[str, object], catalog: Catalog, machine: Machine | None, usual: ModePlan | None = None
+) -> Tried:
+    """Return what a plan would be with some fields changed, filled as the balanced mode does.
+
+    Args:
+        plan: the plan.
+        change: values by path.
+        catalog: facts.
+        machine: what was detected.
+        usual: the plan as it is, filled: what is filled otherwise is told; None where nobody asks.
+    """
     try:
         filled = fill(edited(plan, change, catalog).plan, "balanced", machine, catalog)
     except CapacityError as error:
         return _tried(error, plan)
     quote = next(iter(filled.resolved.cluster.price.rate_quotes), None)
-    return replace(_tried(filled.estimate, filled.plan), source="" if quote is None else _source(quote))
+    also = "" if usual is None else ", ".join(_filled_otherwise(filled, usual, change))
+    return replace(_tried(filled.estimate, filled.plan), source="" if quote is None else _source(quote), also=also)
+
+
+def _filled_otherwise(filled: ModePlan, usual: ModePlan, change: Mapping[str, object]) -> Iterator[str]:
+    """Yield the fields that a mode fills otherwise in one plan than in another, each with its value."""
+    for path in filled.reasons:
+        value = filled.plan.value(path)
+        if path not in change and value != usual.plan.value(path):
+            yield f"{field_label(path)} {plan_value_text(value)}"
 
 
 def tried_pairs(
@@ -213,7 +251,7 @@ def tried_pairs(
     yield {pair: _tried(one, balanced.plan) for pair, one in zip(pairs, estimates, strict=True)}, not is_open
     if is_open:
         for pair, change in zip(pairs, changes, strict=True):
-            yield {pair: tried(plan, change, balanced.catalog, machine)}, True
+            yield {pair: tried(plan, change, balanced.catalog, machine, balanced)}, True
 
 
 def _source(quote: Quote) -> str:

@@ -17,12 +17,12 @@ from capacity_tui.tui.settings import plan_path, shortened
 from capacity_tui.tui.shown.results import HARDWARE_KEY, Choice
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.unsaved import LeftBehind
-from capacity_tui.tui.views.dialogs.export import Exporting, Replacing
+from capacity_tui.tui.views.dialogs.export import Exporting, Replacing, export_pictures
 from capacity_tui.tui.views.dialogs.picker import PATH, Picker
 from capacity_tui.tui.views.plan.comparison import ComparisonTable
 from capacity_tui.tui.views.plan.hardware import Hardware
 from capacity_tui.tui.views.plan.why import picture_text
-from capacity_tui.tui.views.view_screen import ShowText
+from capacity_tui.tui.views.view_screen import ShowPictures
 from capacity_tui.tui.widgets.prompt import Ask
 
 if TYPE_CHECKING:
@@ -262,10 +262,10 @@ class Picturing:
     Args:
         session: what every screen works with.
         screen: who the answers go to.
-        show: shows a text over the panels.
+        show: shows pictures over the panels.
     """
 
-    def __init__(self, session: Session, screen: DOMNode, show: ShowText) -> None:
+    def __init__(self, session: Session, screen: DOMNode, show: ShowPictures) -> None:
         self._session = session
         self._screen = screen
         self._show = show
@@ -289,4 +289,10 @@ class Picturing:
                 lines += [line(Span(title, "heading")), *picture_text(picture, width, ascii_only), line()]
             return lines
 
-        self._show(heading, build)
+        def export() -> None:
+            from capacity_tui.engine.present.pictures import picture_file
+
+            drawn = ((title, picture_file(picture)) for title, picture in pictures)
+            export_pictures(self._session, "plan", [one for one in drawn if one[1]])
+
+        self._show(heading, build, export)

@@ -32,7 +32,7 @@ from capacity_tui.engine.present.frameworks import (
     framework_files,
     targets_of,
 )
-from capacity_tui.engine.present.pictures import PICTURES, picture_of, picture_svg, standalone
+from capacity_tui.engine.present.pictures import PICTURES, picture_file, picture_of
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import history_entry, history_place, record_run
 from capacity_tui.engine.schema import AUTO
@@ -371,8 +371,8 @@ def _drawn(answered: Answer) -> Iterator[tuple[str, str]]:
     """Yield what there is to draw of a plan: titles, and SVG files."""
     for group, title in PICTURES.items():
         picture = picture_of(group, answered)
-        if picture is not None and (chart := picture_svg(picture)):
-            yield title, f"{standalone(chart)}\n"
+        if picture is not None and (drawing := picture_file(picture)):
+            yield title, drawing
 
 
 def _framework_folders(answered: Answer, name: str, machine: Machine | None, catalog: Catalog) -> Iterator[Export]:

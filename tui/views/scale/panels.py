@@ -362,6 +362,19 @@ class PatternCharts(DrawnLines):
         self._charts = charts
         self.repaint()
 
+    def drawings(self) -> Iterator[tuple[str, str]]:
+        """Yield the pictures as SVG files."""
+        from capacity_tui.engine.present.pictures import Axis, Plane, plane_file
+        from capacity_tui.engine.units import format_quantity
+
+        for chart in self._charts:
+            up, _, across = chart.title.partition(" over ")
+            axes = Axis(across, partial(format_quantity, unit="")), Axis(up, partial(format_quantity, unit=chart.up))
+            curves = tuple(("bound" if curve.is_bound else up, curve.points) for curve in chart.curves)
+            levels = tuple((limit.value, limit.label) for limit in chart.limits)
+            plane = Plane(chart.title, *axes, curves=curves, here=chart.here, levels=levels)
+            yield chart.title, plane_file(plane)
+
     def draw(self, width: int, height: int) -> list[Line]:
         """Draw as many as there is room for."""
         count = max(len(self._charts), 1)

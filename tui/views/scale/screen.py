@@ -184,8 +184,8 @@ class ScaleScreen(PanelScreen):
         self.call_after_refresh(self.current.focus)
 
     def drawings(self) -> Iterator[tuple[str, str]]:
-        """Yield time and cost over devices."""
-        yield from self._pictures.drawings()
+        """Yield time and cost over devices, or what the patterns take."""
+        yield from (self._charts if self.has_class(PATTERNS) else self._pictures).drawings()
 
     def _change_growth(self) -> None:
         """Keep the batch of each device in place of that of all, or the other way round."""
