@@ -21,7 +21,7 @@ from capacity_tui.engine.units import GIGA, format_count
 _SIZE = re.compile(r"(?:\d+x)?\d+(?:\.\d+)?[bm]|a\d+(?:\.\d+)?b|\d+e")
 """Of a model, of what is active of it, or a number of experts, as a word of its name."""
 
-_WORDS = re.compile(r"[-_ ]")
+_WORDS, _LAST_WORD = re.compile(r"[-_ ]"), re.compile(r"[-_ ]([^-_ ]+)$")
 
 
 class ArchitectureTable(Table[Architecture]):
@@ -112,6 +112,8 @@ class ArchitectureTable(Table[Architecture]):
         while text:
             words = [word for word in _WORDS.split(text) if word.casefold() not in self.variants]
             yield "-".join(words[1:] if words[:1] and words[0].casefold() in self._owners else words)
+            while (last := _LAST_WORD.search(text)) and last[1].casefold() in self.variants:
+                text = text[: last.start()]  # Mixtral-8x7B-Instruct-v0.1-AWQ
             ending = self._endings.search(text)
             text = text[: ending.start()] if ending else ""
 

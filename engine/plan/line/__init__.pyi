@@ -1,12 +1,12 @@
 from .alternatives import Alternative as Alternative
 from .alternatives import alternatives as alternatives
+from .flags import PlanFlags as PlanFlags
 from .flags import completions as completions
 from .flags import line_of_flags as line_of_flags
 from .hardware_words import MODEL_NAME as MODEL_NAME
 from .hardware_words import offered_accelerators as offered_accelerators
 from .hardware_words import similar_names as similar_names
 from .reading import read_line as read_line
-from .tokens import PlanFlags as PlanFlags
 from .vocabulary import line_examples as line_examples
 from .vocabulary import vocabulary as vocabulary
 from .words import FINETUNE as FINETUNE

@@ -63,7 +63,7 @@ _SAME_SIZE = 0.08
 _MORE_THAN_ANY = 2.2
 """Times the memory of a card's row that no card of its name has: larger ones are sold with twice as much."""
 
-_SIZE_BEHIND = re.compile(r"[a-z]\d*-\d{2,3}$", re.IGNORECASE)
+_SIZE_BEHIND = re.compile(r"(?<=[a-z\d])-(\d{2,3})g?$", re.IGNORECASE)
 """A memory that a name ends in, as ``a100-40``."""
 
 _BARE_NAME = re.compile(r"\d{3,4}\s*[a-z][a-z0-9 ]*", re.IGNORECASE)
@@ -73,7 +73,7 @@ LAPTOP = "laptop"
 
 _SIZE_IN_ID = re.compile(r"\d+gb")
 
-_SLICE = re.compile(r"(?:tpu|[a-z]+[\s-])?(?P<name>[a-z]\d[a-z]?)-(?P<count>\d{1,4})", re.IGNORECASE)
+_SLICE = re.compile(r"(?P<name>[a-z\s-]*[a-z]\d[a-z]?)-(?P<count>\d{1,4})", re.IGNORECASE)
 
 _EXAMPLE = "gpu(48GiB,180TFLOPs,900GB/s)"
 
@@ -263,7 +263,7 @@ def _row_named(name: str, catalog: Catalog) -> Row | None:
     portable = f"{name[len(LAPTOP) :]} {LAPTOP}" if name.casefold().startswith(LAPTOP) else ""
     prefixes = vocabulary().prefixes.items()
     clouds = (f"{row}{name[len(typed) :]}" for typed, row in prefixes if name.casefold().startswith(typed))
-    sized = f"{name}gb" if _SIZE_BEHIND.search(name) else ""
+    sized = _SIZE_BEHIND.sub(r"-\1gb", name)
     lines = vocabulary().product_lines if _BARE_NAME.fullmatch(name) else ()
     bare = (f"{line} {name}" for line in lines)
     usual = plural if name.casefold() in vocabulary().plurals and name.endswith("s") else ""

@@ -26,7 +26,7 @@ from capacity_tui.engine.plan.line.hardware_words import (
 from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, asks_for_nodes, limit_in, price_in
 from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, OF_ONE, duration_of, image_of
-from capacity_tui.engine.plan.line.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_quantity
@@ -50,6 +50,11 @@ def read_line(text: str, catalog: Catalog | None = None) -> OneLine:
         catalog: what names stand for; the shipped one with the user's own by default.
     """
     return _Line(text, catalog or load_catalog()).read()
+
+
+def _is_of_a_job(amount: Amount) -> bool:
+    """Whether a number of something may be the tokens of a job, whose size tells what is done."""
+    return amount.name == settings.TOKENS and not amount.unit
 
 
 class _Line(DerivedValues):
@@ -123,7 +128,7 @@ class _Line(DerivedValues):
             return
         telling = [index for index in range(len(self._tokens)) if not self._is_size_of_model(index)]
         counts = {index: self._count_of(index) for index in telling if self._is_number_at(index)}
-        telling = [index for index in telling if not ((count := counts.get(index)) and count.amount.unit)]
+        telling = [index for index in telling if (count := counts.get(index)) is None or _is_of_a_job(count.amount)]
         words = [self._tokens[index].text for index in telling]
         free = [self._tokens[index].text for index in telling if self._is_free(index)]
         self._task, why = task_meant(words, free, family, self._catalog, self._degree(hardware.DEVICES))

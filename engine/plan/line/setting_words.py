@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -235,7 +236,11 @@ def field_value(path: str, text: str, task: str, name: str = "", knob: Knob | No
 
 
 def _length(text: str) -> int:
-    """Return the tokens of a length; those that are no whole powers of two, as ``1.2k``, are decimal."""
+    """Return the tokens of a length: ``262k`` are 2**18; what is no whole power of two, ``1.2k``, is decimal."""
+    thousands = text[:-1] if text[-1:] in "kK" else ""
+    power = 2 ** round(math.log2(int(thousands) * 1000)) if thousands.isdigit() and int(thousands) else 0
+    if power and round(power / 1000) == int(thousands):
+        return power
     try:
         return parse_length(text)
     except UnitError:

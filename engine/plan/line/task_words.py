@@ -83,7 +83,7 @@ def task_meant(
 def _is_of_samples(word: str) -> bool:
     """Whether a word is of a training that goes over some samples, which a model is tuned by rather than made."""
     amount = amount_of((glued(word) or (word,))[0])
-    return amount is not None and amount.fields.get(TRAIN) in (Key.TRAINING_SAMPLES, Key.TRAINING_EPOCHS)
+    return amount is not None and amount.fields.get(TRAIN) == Key.TRAINING_EPOCHS
 
 
 def _suggests_serving(key: str, *, is_named: bool, is_open: bool) -> bool:

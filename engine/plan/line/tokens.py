@@ -35,7 +35,7 @@ _WORD = re.compile(
     re.IGNORECASE,
 )
 
-_ENDINGS = ",;:?!\"'"
+_ENDINGS = ",;:?!\"'[]"
 
 _PICTURES = re.compile("[\u2190-\u2191\u2193-\u21ff\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]")
 """Small pictures, which say nothing, wherever they stand."""
@@ -52,7 +52,7 @@ _PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
 _IDEOGRAPHS = re.compile("[\u3400-\u9fff]+|[^\u3400-\u9fff]+")
 """Words of a text without spaces, and what stands between them."""
 
-_MARKS = "~≈#¿¡\"'>≥"
+_MARKS = "~≈#¿¡\"'>≥[]"
 """What may stand before a word and says nothing: ``~5k samples``."""
 
 _MONEY_WORDS = ("usd", "dollar", "dollars", "bucks")
@@ -315,6 +315,7 @@ def counted_start(word: str) -> str:
 
 
 _TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
+_THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
 _OF = frozenset({"of", "x", "×"})
 """Words between a number in words and what it counts, as in ``a pair of 3090s``."""
 
@@ -351,17 +352,20 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         if index == skipped:
             continue
         times = _TIMES.fullmatch(token.text)
+        after = tokens[index + 1].text if index + 1 < len(tokens) else ""
+        thousands = _THOUSANDS_OF.fullmatch(token.text) if after[:1].isalpha() and after.endswith("s") else None
         count = int(times[1]) if times else counts.get(key_of(token.text))
+        count = round(float(thousands[1]) * 1000) if thousands else count  # 24k H100s
         at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
-        after = [later.text for later in tokens[at : at + 2]]
+        behind = [later.text for later in tokens[at : at + 2]]
         is_behind = times is not None and made and hardware.named_hardware(made[-1].text, catalog)  # T4 x4
-        if count is None or not after or is_behind:
+        if count is None or not behind or is_behind:
             made.append(token)
             continue
-        amount = vocabulary().amounts.get(key_of(after[0]))
-        is_hardware = any(hardware.named_hardware(" ".join(after[:words]), catalog) for words in (1, 2))
-        is_hardware |= key_of(after[0]) in vocabulary().nodes
-        if not is_hardware and (amount is None or not amount.is_behind):
+        amount = vocabulary().amounts.get(key_of(behind[0]))
+        is_hardware = any(hardware.named_hardware(" ".join(behind[:words]), catalog) for words in (1, 2))
+        is_hardware |= key_of(behind[0]) in vocabulary().nodes
+        if not is_hardware and (amount is None or not amount.is_behind or thousands):
             made.append(token)
             continue
         skipped = at - 1 if at > index + 1 else -1
@@ -370,31 +374,3 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         else:
             made.append(Token(str(count), token.start, token.end))
     return made
-
-
-@dataclass(frozen=True, slots=True)
-class PlanFlags:
-    """Flags as somebody gave them; None where they were not given.
-
-    Attributes:
-        model: a model's name, or its size.
-        task: train, full, lora, qlora, dora, infer or fit.
-        gpu: hardware with its number, as ``8xH100-SXM``.
-        seq: tokens of one sequence.
-        tokens: of the whole job.
-        imports: configurations of other tools, by file or folder.
-        stand_in: whether a usual model of the same size stands in for one that is not known.
-    """
-
-    model: str | None = None
-    task: str | None = None
-    gpu: str | None = None
-    seq: str | None = None
-    tokens: str | None = None
-    imports: tuple[str, ...] = ()
-    stand_in: bool = False
-
-    @property
-    def is_given(self) -> bool:
-        """Whether any flag was given that changes a plan."""
-        return any((self.model, self.task, self.gpu, self.seq, self.tokens))
