@@ -20,7 +20,13 @@ from capacity_tui.engine.estimate.transformer.resolve import framework_row, reso
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.machine import MeasuredRun
 from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec
-from capacity_tui.engine.models.transformer import TransformerShape, count_parameters, shape_from_spec, shape_of
+from capacity_tui.engine.models.transformer import (
+    TransformerShape,
+    count_parameters,
+    generates,
+    shape_from_spec,
+    shape_of,
+)
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import (
     BATCH_FOR_ALL,
@@ -243,8 +249,7 @@ def unsaid(resolved: ResolvedPlan, reasons: Mapping[str, str]) -> tuple[Assumpti
         resolved: the plan.
         reasons: why each field that was open got its value, by path.
     """
-    plan = resolved.plan
-    return ordered(plan, _unsaid(resolved, reasons))
+    return ordered(resolved.plan, _unsaid(resolved, reasons))
 
 
 def with_assumed(estimate: Estimate, plan: Plan, earlier: Iterable[Assumption]) -> Estimate:
@@ -264,8 +269,7 @@ def ordered(plan: Plan, assumptions: Iterable[Assumption]) -> tuple[Assumption, 
     known = _fields(plan.task or "train")
     by_key: dict[str, Assumption] = {}
     for entry in assumptions:
-        moves = entry.moves or known.get(entry.key, ())
-        by_key.setdefault(entry.key, Assumption(entry.key, entry.value, entry.why, moves))
+        by_key.setdefault(entry.key, replace(entry, moves=entry.moves or known.get(entry.key, ())))
     rank = {path: index for index, path in enumerate((_MEMORY, *known))}
     return tuple(sorted(by_key.values(), key=lambda entry: rank.get(entry.key, len(rank))))
 
@@ -291,9 +295,9 @@ def _unsaid(resolved: ResolvedPlan, reasons: Mapping[str, str]) -> Iterator[Assu
 
 def _applies(resolved: ResolvedPlan, path: str) -> bool:
     """Whether a field is one of the kind of model, and no other says the same."""
-    known = all_fields().get(path)
-    families = known.knob.families if known is not None else ()
-    if families and resolved.family.kind not in families:
+    families = all_fields()[path].knob.families if path in all_fields() else ()
+    is_unwritten = path == Key.INFERENCE_OUTPUT_TOKENS and resolved.shape is not None and not generates(resolved.shape)
+    if is_unwritten or (families and resolved.family.kind not in families):
         return False
     return path != Key.INFERENCE_BATCH or all(resolved.plan.value(load) is None for load in _LOADS)
 

@@ -145,8 +145,8 @@ def _memory(plan: Plan, estimate: Estimate) -> Iterator[Row]:
 
 
 def _time(plan: Plan, estimate: Estimate) -> Iterator[Row]:
-    if plan.task == "infer" and estimate.computation.infer is not None:
-        yield _request(plan)
+    if plan.task == "infer" and (speed := estimate.computation.infer) is not None:
+        yield _request(plan, writes=speed.time_per_output_token_seconds is not None)
     is_fit = estimate.computation.iteration == "fit"
     divided = Figure.ESTIMATED_TRAIN_TIME_SECONDS if is_fit else Figure.STEP_SECONDS
     for row, key in _keyed(estimate, "time"):
@@ -165,10 +165,12 @@ def _levels(estimate: Estimate) -> Iterator[Row]:
         yield Row(level.name, level.holds, level.speed)
 
 
-def _request(plan: Plan) -> Row:
-    """Return what a request is: every figure of serving rests on its length."""
+def _request(plan: Plan, *, writes: bool) -> Row:
+    """Return what a request is: every figure of serving rests on its length; an encoder writes no answer."""
     prompt, answer = (format_number(count) for count in (plan.inference.prompt_tokens, plan.inference.output_tokens))
-    return Row("request", f"{prompt} + {answer} tok", "prompt and answer")
+    return Row(
+        "request", *((f"{prompt} + {answer} tok", "prompt and answer") if writes else (f"{prompt} tok", "prompt"))
+    )
 
 
 def _cost(estimate: Estimate) -> Iterator[Row]:

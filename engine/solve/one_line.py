@@ -246,9 +246,10 @@ def _within_context(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, 
     prompt, answer = Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS
     if row.is_of_sound:
         length = int(vocabulary().usual[INFER]["tokens_of_sound"])
-        assumed = (
-            [] if line.has(answer) else [Assumption(answer, length, f"a request is 30 s of sound, {length} tokens")]
-        )
+        read = int(str(row.config["max_source_positions"]))
+        why = f"a request is 30 s of sound, {length} tokens"
+        sizes = ((answer, length, why), (prompt, read, f"prompt: {read} tokens, as the model always reads"))
+        assumed = [Assumption(*size) for size in sizes if not line.has(size[0])]
     else:
         longest = int(row.max_context or 0) - (plan.inference.output_tokens if row.kind == "decoder" else 0)
         is_shorter = not line.has(prompt) and 0 < longest < plan.inference.prompt_tokens

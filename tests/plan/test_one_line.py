@@ -354,3 +354,12 @@ def test_a_prompt_that_nobody_said_is_one_that_the_model_reads(line: str, prompt
 )
 def test_a_line_is_served_by_what_is_usual_on_its_devices(line: str, engine: str) -> None:
     assert plan_of_line(read_line(line)).plan.inference.engine == engine
+
+
+def test_an_encoder_is_asked_for_no_answer_and_what_hears_for_no_prompt():
+    made = plan_of_line(read_line("serve bge-large l4 batch 32"))
+    answered = answer(made.plan)
+    assert "inference.output_tokens" not in [entry.key for entry in answered.estimate.assumed]
+    assert "beyond_context" not in [note.code for note in answered.estimate.warnings]
+    heard = plan_of_line(read_line("serve whisper large l4")).plan
+    assert (heard.inference.prompt_tokens, heard.inference.output_tokens) == (1500, 100)

@@ -152,18 +152,25 @@ class GivenPlan(NamedTuple):
         plan: as flags and settings change it.
         inputs: the file it comes from, which results never replace.
         asked: what a line asks that its plan does not say.
+        name: what tells it from the others that its line compares.
+        compared: all plans that its line compares, this one among them; empty where it compares nothing.
     """
 
     plan: Plan
     inputs: tuple[str, ...]
     asked: Asked | None = None
+    name: str = ""
+    compared: tuple[GivenPlan, ...] = ()
 
 
-def plan_options(tried: tuple[str, ...] = ()) -> Callable[[Callable[..., object]], Callable[..., object]]:
+def plan_options(
+    tried: tuple[str, ...] = (), *, compares: bool = False
+) -> Callable[[Callable[..., object]], Callable[..., object]]:
     """Give a command about one plan its argument PLAN, the short flags and ``--set``, together as ``given``.
 
     Args:
         tried: what the command tries where neither the plan nor its own ``--hardware`` names hardware.
+        compares: whether it takes a line that compares plans, as ``A vs B``.
     """
 
     def decorated(command: Callable[..., object]) -> Callable[..., object]:
@@ -171,9 +178,12 @@ def plan_options(tried: tuple[str, ...] = ()) -> Callable[[Callable[..., object]
         def with_plan(file: str | None, flags: PlanFlags, settings: tuple[str, ...], **others: object) -> object:
             files = (file,) if file else ()
             (name,) = sources_of(files, flags)
-            source = source_of(name, flags, others.get("hardware") or tried)
-            given = GivenPlan(changed_plan(source.plan(), settings), files, source.asked)
-            return command(given=given, **others)
+            labels = compared_lines(name) if compares and name is not None else {}
+            plans = []
+            for line, label in labels.items() or ((name, ""),):
+                source = source_of(line, flags, others.get("hardware") or tried)
+                plans.append(GivenPlan(changed_plan(source.plan(), settings), files, source.asked, label))
+            return command(given=plans[0]._replace(compared=tuple(plans) if labels else ()), **others)
 
         argument = click.argument("file", required=False, metavar="[PLAN]", type=click.Path())
         return argument(plan_flags(settings_option(with_plan)))

@@ -26,7 +26,7 @@ from capacity_tui.engine.estimate.serving.run import (
 )
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters
+from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters, generates
 from capacity_tui.engine.numeric import Number, largest
 from capacity_tui.engine.plan import UNQUANTIZED, InferenceSection, ModelSection, Plan
 from capacity_tui.engine.printable import printable
@@ -108,7 +108,6 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
     attention = compute if catalog.precisions[compute].activation_bytes == FP32_BYTES else half
     efficiency = plan.hardware.efficiency
     peak, reach = _linear(device, compute, kernel, catalog)
-    generates = shape.kind in ("decoder", "encoder-decoder")
     cached = catalog.quantizations.find(inference.kv_cache)
     return ServingRun(
         shape=shape,
@@ -141,7 +140,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         head=in_head,
         host=_host(inference.gpu_layers, shape, device, catalog),
         prompt=float(inference.prompt_tokens),
-        output=float(inference.output_tokens) if generates else 0.0,
+        output=float(inference.output_tokens) if generates(shape) else 0.0,
         batch=float(inference.batch),
         calibration=f"{engine.name}: {engine.source} ({engine.confidence}); {device.efficiency.source}",
         assumed=(*cluster.assumed, *shape.assumed, *_assumed(plan, shape, device, catalog)),

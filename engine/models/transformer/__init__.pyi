@@ -14,6 +14,7 @@ from .counts import encoder_attention_flops as encoder_attention_flops
 from .counts import encoder_matmul_per_token as encoder_matmul_per_token
 from .counts import forward_attention_flops as forward_attention_flops
 from .counts import forward_flops_per_token as forward_flops_per_token
+from .counts import generates as generates
 from .counts import layer_matrices as layer_matrices
 from .counts import matmul_per_token as matmul_per_token
 from .counts import mean_context as mean_context

@@ -166,6 +166,11 @@ def cross_attention_per_layer(shape: TransformerShape) -> Number:
     return present(shape.encoder_layers) * attention
 
 
+def generates(shape: TransformerShape) -> bool:
+    """Return whether a model writes an answer, token by token; an encoder alone reads."""
+    return shape.kind != "encoder"
+
+
 def encoder(shape: TransformerShape) -> Number:
     """Weights of the encoder of an encoder-decoder, with its final norm."""
     attention = multi_head_weights(shape) + multi_head_vectors(shape)
@@ -291,7 +296,7 @@ def forward_attention_flops(shape: TransformerShape, seq_len: Number, causal: bo
 
     Of an encoder-decoder, for one source and one target token, both sequences ``seq_len`` long.
     """
-    attended = attended_of_sequence(seq_len, causal and shape.kind in ("decoder", "encoder-decoder"))
+    attended = attended_of_sequence(seq_len, causal and generates(shape))
     everything = 2 * shape.heads * (shape.head_dim + shape.v_head_dim) * seq_len
     cross = present(shape.encoder_layers) * shape.layers * everything
     return shape.attention_kind.flops(attended) + cross + encoder_attention_flops(shape, seq_len)
@@ -338,7 +343,7 @@ def kv_elements_per_token(shape: TransformerShape) -> Number:
 
     An encoder keeps none; an encoder-decoder keeps as many of a source token for cross-attention.
     """
-    if shape.kind not in ("decoder", "encoder-decoder"):
+    if not generates(shape):
         return 0
     return (1 + present(shape.encoder_layers)) * shape.attention_kind.cached()
 
@@ -350,5 +355,5 @@ def cache_elements(shape: TransformerShape, context: Number) -> Number:
     tokens among them: each has keys and values for one of the two attentions, cross or self.
     """
     kind = shape.attention_kind
-    growing = (shape.kind in ("decoder", "encoder-decoder")) * kind.cached() + kind.indexed()
+    growing = (generates(shape)) * kind.cached() + kind.indexed()
     return growing * context + kind.in_windows(context) * (shape.kind == "decoder") + kind.state()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
@@ -62,10 +63,15 @@ def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative
     between = vocabulary().comparing | (vocabulary().both if any(key.startswith(_COMPARE) for key in keys) else set())
     marks = [at for at, key in enumerate(keys) if key in between]
     facts = catalog or load_catalog()
-    if not marks or not read_line(text, facts).faults:
+
+    @cache
+    def read(line: str) -> OneLine:
+        return read_line(line, facts)
+
+    if not marks or not read(text).faults:
         return ()
-    alike = [lines for lines in _splits(words, marks) if _are_alike(lines, facts)]
-    whole = (lines for lines in alike if not _cut_names(lines, facts))
+    alike = [lines for lines in _splits(words, marks) if _are_alike([read(line.text) for line in lines])]
+    whole = (lines for lines in alike if not _cut_names(lines, read))
     return next(whole, alike[0] if alike else ())
 
 
@@ -89,18 +95,17 @@ def _name(words: list[str]) -> str:
     return re.sub(r"[^\w\s-]+", "-", re.sub(r"^an? ", "", " ".join(words))).strip("- ")
 
 
-def _are_alike(lines: tuple[Alternative, ...], catalog: Catalog) -> bool:
+def _are_alike(read: list[OneLine]) -> bool:
     """Whether lines are plans of the same task that say the same fields, no two of them the same."""
-    read = [read_line(line.text, catalog) for line in lines]
     if any(line.faults or not line.understood for line in read) or len({line.task for line in read}) > 1:
         return False
     fields_of = [_fields(line) for line in read]
     return all(fields == fields_of[0] for fields in fields_of) and len({str(dict(line.values)) for line in read}) > 1
 
 
-def _cut_names(lines: tuple[Alternative, ...], catalog: Catalog) -> bool:
+def _cut_names(lines: tuple[Alternative, ...], read: Callable[[str], OneLine]) -> bool:
     """Whether a name of a model or of hardware goes on beyond what is compared, as in ``h100 pcie vs sxm``."""
-    first, last = (read_line(line.text, catalog) for line in (lines[0], lines[-1]))
+    first, last = read(lines[0].text), read(lines[-1].text)
     return lines[0].cuts(first, is_last=False) or lines[-1].cuts(last, is_last=True)
 
 

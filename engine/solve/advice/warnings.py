@@ -22,6 +22,7 @@ from capacity_tui.engine.estimate import (
 from capacity_tui.engine.estimate.serving import why_not_read
 from capacity_tui.engine.estimate.timing import attention_in_place_of
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.models.transformer import generates
 from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import Plan, field_context, ineffective_fields, plan_layout, remarked
 from capacity_tui.engine.solve.candidate import EstimatedPlan
@@ -142,7 +143,7 @@ def _context(case: EstimatedPlan) -> Iterator[Note]:
     if plan.task == "infer":
         # What listens reads its sound beside the context of its answer.
         prompt = 0 if shape.source_positions else plan.inference.prompt_tokens
-        length = float(prompt + plan.inference.output_tokens)
+        length = float(prompt + (plan.inference.output_tokens if generates(shape) else 0))
     if length > largest(shape.max_context):
         detail = f"{format_number(length)} tokens, trained on up to {format_number(largest(shape.max_context))}."
         yield Note("beyond_context", "Sequences are longer than the model's context", detail)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, NamedTuple
@@ -222,7 +222,7 @@ NO_ANSWER = 1
 
 
 @click.command()
-@plan_options()
+@plan_options(compares=True)
 @click.option(
     "--solve",
     required=True,
@@ -243,7 +243,19 @@ def need(
     Which GPUs, how many of them, how long a sequence, how large a model: a number goes as far as the limits let it,
     of names the best by the goal is taken. What the plan leaves open is chosen anew for each value. Exit code 1 where
     no value keeps the limits; then the nearest is shown, and what to relax. Ctrl-C stops and shows the best so far.
+    A line such as "h100 vs a100 llama 8b lora" is solved for each.
     """
+    if given.compared:
+        solutions = {plan.name: _solved(plan, solve, asked) for plan in given.compared}
+        output.write(_compared_text(solutions, output), given.inputs)
+        return NO_ANSWER if all(needed.best is None for needed, _ in solutions.values()) else 0
+    needed, machine = _solved(given, solve, asked)
+    output.write(needed_text(needed, machine, output), given.inputs)
+    return NO_ANSWER if needed.best is None else 0
+
+
+def _solved(given: GivenPlan, solve: str, asked: QuestionOptions) -> tuple[Needed, Machine | None]:
+    """Return what solving a plan comes to, and the machine that it was estimated for."""
     from capacity_tui.engine.solve.need import need as solved
     from capacity_tui.engine.solve.search import parse_limit
 
@@ -254,8 +266,37 @@ def need(
         question = replace(question, limits=(*question.limits, *of_line))
     machine = machine_for(plan)
     needed = shown_while_solved(lambda show, stopped: solved(question, solve, machine, callback=show, stopped=stopped))
-    output.write(needed_text(needed, machine, output), given.inputs)
-    return NO_ANSWER if needed.best is None else 0
+    return needed, machine
+
+
+def _compared_text(solutions: Mapping[str, tuple[Needed, Machine | None]], output: Output) -> str:
+    """Return what solving each of some plans comes to, and those with an answer side by side."""
+    from capacity_tui.engine.present import (
+        Named,
+        TextPart,
+        comparison_parts,
+        needed_as_dict,
+        needed_parts,
+        side_by_side,
+        to_json,
+        to_yaml,
+    )
+    from capacity_tui.engine.solve import answer as answered
+
+    answers = {
+        name: answered(needed.best.plan, machine)
+        for name, (needed, machine) in solutions.items()
+        if needed.best is not None and needed.best.plan is not None
+    }
+    if output.is_data:
+        data = [{"name": name, **needed_as_dict(needed, answers.get(name))} for name, (needed, _) in solutions.items()]
+        return to_yaml(data) if output.form == "yaml" else to_json(data)
+    parts: list[Part] = []
+    for name, (needed, _) in solutions.items():
+        parts += (TextPart(name, "strong"), *needed_parts(needed), TextPart())
+    if len(answers) > 1:
+        parts += comparison_parts(side_by_side(Named(name, answer) for name, answer in answers.items()))
+    return output.parts_text(parts)
 
 
 def shown_while_solved(solve: Callable[[Callable[[Candidate, int], None], Callable[[], bool]], Needed]) -> Needed:

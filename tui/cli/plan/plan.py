@@ -116,7 +116,8 @@ def plan(
     form = output.form
     settings = (*settings, *(_IN_FULL if verbose else ()), *(("scalability.enabled=true",) if scaling else ()))
     _refuse_contradictions(files, output, key, folder, compare=compare, brief=brief, verbose=verbose or scaling)
-    texts, codes = list[str](), [0]
+    texts: list[str] = []
+    codes = [0]
     columns: list[tuple[str, Answer]] = []
     estimated: list[Answer] = []
     for name, variant in ((name, variant) for name in names for variant in _per_device(flags, gpus)):
@@ -158,8 +159,7 @@ def plan(
             is_brief = output.is_on_short_terminal and not (verbose or scaling) if brief is None else brief
             texts.append(_report(of, shape, output, in_full=verbose or output.is_file, is_brief=is_brief))
             texts += (_drawn(answer, group, output) for group in pictures)
-        is_short = not answer.estimate.fits
-        codes.append(DOES_NOT_FIT if check and is_short else 0)
+        codes.append(DOES_NOT_FIT if check and not answer.estimate.fits else 0)
     if compare and max(codes) <= DOES_NOT_FIT:
         texts.append(comparison(columns, output))
     if texts:
