@@ -36,11 +36,11 @@ def test_the_answer_is_the_plan_with_the_value(run):
 
 
 def test_each_of_the_plans_that_a_line_compares_is_solved(run):
-    code, out, _ = run("a10 vs a100 llama-3.2-1b lora 1B", "--solve", "training.seq_len", "--format", "json")
+    code, out, _ = run("a10 vs a100 llama-3.2-1b lora", "--solve", "training.seq_len", "--format", "json")
     small, large = json.loads(out)
     assert code == 0 and (small["name"], large["name"]) == ("a10", "a100")
     assert small["value"] < large["value"]
-    code, out, _ = run("a10 vs a100 llama-3.2-1b lora 1B", "--solve", "training.seq_len")
+    code, out, _ = run("a10 vs a100 llama-3.2-1b lora", "--solve", "training.seq_len")
     assert code == 0 and out.count("training.seq_len = ") == 2 and "Differs" in out
 
 
