@@ -41,11 +41,6 @@ class Labels(Generic[Label]):
         return np.asarray(self.positions == self.words.index(word))
 
 
-def same_label(word: Label) -> Labels[Label]:
-    """Return the word of a single plan."""
-    return Labels((word,), np.asarray(0))
-
-
 def first_label(choices: Mapping[Label, object], otherwise: Label) -> Labels[Label]:
     """Return the first word whose condition holds, plan by plan.
 

@@ -214,7 +214,6 @@ class Benchmarks:
         """Measure a machine and keep what was measured.
 
         Args:
-            machine: the machine.
             progress: called before each benchmark and after each figure.
             cancelled: stops the benchmarks when set.
             renew: looks at the machine again, once what was measured is kept.

@@ -58,8 +58,6 @@ class PlanDocument:
     """A plan of the engine's on the machine it is edited on.
 
     Attributes:
-        plan: the plan.
-        machine: what was detected.
         catalog: the catalogues.
         pinned_plans: estimates of the plans beside it.
         followed: what moved along with the change that made the plan, each with the reason.

@@ -78,7 +78,6 @@ class KeptPlan:
     """A plan with changes that no file holds.
 
     Attributes:
-        name: what it is called.
         path: the file it belongs to, empty if it was never saved.
         text: the plan as YAML.
     """

@@ -182,7 +182,6 @@ class Engine(Protocol):
         """Return the plan that a line says, and what was guessed.
 
         Args:
-            text: the line.
             document: the plan whose hardware is meant where the line names none.
             hardware: what is planned for instead, such as ``8xH100-SXM``.
             skips_unknown: whether words that mean nothing are left out, and said to be.

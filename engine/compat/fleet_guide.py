@@ -42,7 +42,6 @@ class Promise:
     """One promise.
 
     Attributes:
-        id: its key.
         name: what is moved where.
         job: what runs now.
         figure: what is promised of.

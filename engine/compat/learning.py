@@ -106,7 +106,6 @@ class StorageBreakdown:
 
     Attributes:
         storage: the whole answer, with ranges and with what the law expects.
-        level_estimates: by level.
     """
 
     storage: PatternStorage
@@ -359,7 +358,6 @@ class HardwareAnalyzerV2:
             dataset_size: samples.
             chunk_size: tokens of a pattern of the first level.
             num_nodes: levels.
-            avg_tokens_per_sample: tokens of a sample.
 
         Raises:
             PlanError: a number is out of its range.

@@ -43,7 +43,6 @@ def memory_estimate(work: Work, cluster: Cluster, ranges: Ranges | None = None) 
 
     Args:
         work: what the run does.
-        cluster: what it runs on.
         ranges: of measured to estimated memory, by how it is counted; None for none.
     """
     allocated = added(work.memory.values()) if work.allocated is None else work.allocated
@@ -90,7 +89,6 @@ class Assembled:
 
     Args:
         work: what the run does; without evidence no figure has a range.
-        cluster: what it runs on.
         pricing: prices the plan gives.
         iteration: what the work is one of.
         time: the time of its phases, where it is known already.
@@ -191,7 +189,6 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
 
     Args:
         work: what the run does.
-        cluster: what it runs on.
         pricing: prices the plan gives.
         iteration: what the work is one of.
     """

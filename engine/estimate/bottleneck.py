@@ -27,7 +27,6 @@ class Balance:
     """Arithmetic against memory over all kernels of a micro-batch, or of all phases.
 
     Attributes:
-        flops: FLOPs.
         bytes: device memory traffic.
         compute_bound: seconds in operators limited by arithmetic.
         memory_bound: seconds in operators limited by memory.
@@ -156,7 +155,6 @@ def bottleneck(
     Args:
         totals: arithmetic and memory of the kernels.
         parts: seconds of a step by part.
-        cluster: what it runs on.
         peak_flops: dense peak of one device in the type used, FLOP/s.
         held: which runs memory holds; None where its size is unknown.
     """

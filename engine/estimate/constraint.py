@@ -19,8 +19,6 @@ class Constraint:
 
     Attributes:
         figure: result key of the figure, or the plan key of a rule.
-        label: what it is called.
-        unit: its unit.
         reached: what the run reaches, with its range; None for a rule, which stands here only where it is broken.
         most: the most it may be; None where there is no such limit.
         least: the least it may be, likewise.

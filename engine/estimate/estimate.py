@@ -71,8 +71,6 @@ def estimate_resolved(resolved: ResolvedPlan, catalog: Catalog, *, recorded: boo
     """Estimate a resolved plan.
 
     Args:
-        resolved: the plan.
-        catalog: facts.
         recorded: whether the estimate keeps the equations as they were evaluated, to be explained from them.
 
     Raises:
@@ -144,7 +142,6 @@ def estimate_run(run: TransformerRun | ServingRun, plan: Plan) -> Estimate:
     """Estimate the run of a transformer, or several as arrays.
 
     Args:
-        run: the run.
         plan: the resolved plan it comes from.
     """
     work = served_work(run) if isinstance(run, ServingRun) else transformer_work(run, plan)

@@ -41,9 +41,7 @@ def evidence_of(resolved: ResolvedPlan, work: Work, catalog: Catalog) -> Evidenc
     """Return what the ranges of a plan's figures rest on.
 
     Args:
-        resolved: the plan.
         work: what it does.
-        catalog: facts.
     """
     evidence = evidence_before(resolved, catalog)
     return with_numbers(evidence, work, resolved.cluster.devices) if evidence.features.words else evidence
@@ -160,7 +158,6 @@ def with_further_run(
 
     Args:
         estimate: of the plan.
-        resolved: the plan.
         figure: what it tells: ``step`` or ``memory``.
     """
     device = resolved.cluster.device

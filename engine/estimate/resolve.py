@@ -94,8 +94,6 @@ def resolve_plan(
     """Return the plan with every default filled in.
 
     Args:
-        plan: the plan.
-        catalog: facts.
         machine: the detected machine, for plans that run on it.
         like: a settled plan of the same model, hardware and prices, whose looked-up facts serve this one too.
         cluster: what the hardware stands for, where that was looked up for plans of several models.
@@ -246,7 +244,6 @@ def unsaid(resolved: ResolvedPlan, reasons: Mapping[str, str]) -> tuple[Assumpti
     """Return what a settled plan has that nobody wrote, the most important first.
 
     Args:
-        resolved: the plan.
         reasons: why each field that was open got its value, by path.
     """
     return ordered(resolved.plan, _unsaid(resolved, reasons))

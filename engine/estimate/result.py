@@ -63,7 +63,6 @@ class FilledBy:
 
     Attributes:
         name: the mode's name.
-        line: what it is, in a line.
         shares: used and allowed of memory and power, as far as they are known.
         reserve: what it keeps free beside the estimate.
         outside: what the run has outside of the mode's ranges, and why.
@@ -234,7 +233,6 @@ class Scaling:
     """One point of the scalability analysis.
 
     Attributes:
-        devices: how many.
         batch: samples of one step over all devices.
         step_seconds: time of a step.
         speedup: throughput over that of one device where devices are used best.

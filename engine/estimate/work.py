@@ -219,7 +219,6 @@ class Phase:
     """Kernels and communication that follow one schedule: an optimizer step, reading of prompts, one decode step.
 
     Attributes:
-        name: what it is.
         operators: kernels of a micro-batch or pass, and of the whole phase.
         collectives: communication.
         schedule: how often they run, and how they divide over pipeline stages.

@@ -13,7 +13,6 @@ from capacity_tui.engine.estimate import (
     Estimate,
     FigureValue,
     ResolvedPlan,
-    estimate_resolved,
     figure,
     named_figure,
     recording,
@@ -68,15 +67,6 @@ class Explanation:
     def terms(self) -> tuple[Term, ...]:
         """The addends of the sum."""
         return () if self.sum is None else self.sum.terms
-
-
-def explain_resolved(resolved: ResolvedPlan, name: str, catalog: Catalog) -> Explanation:
-    """Estimate a resolved plan and explain one of its figures.
-
-    Raises:
-        PlanError: no result has that key, or the plan cannot be estimated.
-    """
-    return explain_estimate(resolved, estimate_resolved(resolved, catalog, recorded=True), name, catalog)
 
 
 def explain_estimate(resolved: ResolvedPlan, estimate: Estimate, name: str, catalog: Catalog) -> Explanation:

@@ -50,7 +50,6 @@ class ScheduledJob:
 
     Attributes:
         instance: kind of its machines.
-        machines: which of them.
         start: seconds from now.
         end: seconds from now, with the range that follows from those of all jobs before it.
         deadline: seconds from now; None without one.

@@ -165,7 +165,6 @@ class FittedLaw:
     """A law as it was fitted.
 
     Attributes:
-        law: which.
         start: what a run of any size takes.
         rate: factor of what grows.
         power: exponent of the size, given or fitted.

@@ -163,7 +163,6 @@ def machine_report_parts(
     """Yield benchmarks, facts, score, what a plan meets here, topology and settings.
 
     Args:
-        machine: what was detected.
         plan: what is to run on it.
         benchmarks: what was just measured, if anything was.
         ascii_only: whether the topology is drawn with ASCII characters alone.

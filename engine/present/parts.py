@@ -23,7 +23,6 @@ class TextPart:
     """A line of text.
 
     Attributes:
-        text: the line.
         tone: a strong one is a heading or a warning, a quiet one an aside, an item one of a list; the others are tones
             of verdicts.
         subject: what it is about; pages whose title says it leave it out.

@@ -28,7 +28,6 @@ class Report:
     """What a report is written from.
 
     Attributes:
-        answer: the plan and its estimate.
         draw_roofline: draws the roofline of an answer, where there is one.
         one_of_many: whether other answers follow in the same text.
         not_understood: words, keys and options that have no meaning in the plan.

@@ -24,7 +24,6 @@ class TornadoRow:
     """One thing that moves a figure, in words.
 
     Attributes:
-        label: what it is.
         bar: from the lowest to the highest figure, on one scale for a table; the line is the plan as it stands.
         figures: the lowest figure, and the highest.
         values: its value with each of them.

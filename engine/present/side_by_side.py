@@ -42,7 +42,6 @@ class Named:
 
     Attributes:
         name: what it is called beside the others.
-        answer: the plan and its estimate.
     """
 
     name: str
@@ -55,7 +54,6 @@ class Differing:
 
     Attributes:
         path: dotted path of the field.
-        label: what it is called.
         values: its value in each plan; None where a plan has no such field.
     """
 

@@ -209,7 +209,6 @@ def exported_plan(answer: Answer, heading: str = "", day: date | None = None) ->
     """Return a settled plan as YAML; what was predicted stands above it as comments, which loading passes over.
 
     Args:
-        answer: the plan and its estimate.
         heading: what the plan is.
         day: when it was predicted; today by default.
     """

@@ -255,7 +255,6 @@ class PhaseEstimate:
         phase: its name, its share and what changes in it.
         plan: the plan of the phase alone.
         tokens: tokens it trains on.
-        step_seconds: seconds of a step.
         seconds: seconds of the phase.
         fits: whether it fits.
     """

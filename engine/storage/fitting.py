@@ -120,7 +120,6 @@ class CorpusFit:
 
     Attributes:
         question: how it was cut.
-        read: what was read.
         complete: whether all of it was.
         tokens: its words and signs, or numbers.
         levels: patterns, from chunks on.

@@ -118,7 +118,6 @@ class PatternStorage(ShownInNotebooks):
     """What a store of patterns comes to.
 
     Attributes:
-        question: what was asked.
         known: what holds for it, given or assumed.
         levels: from chunks on.
         total_bytes: all levels in the store.

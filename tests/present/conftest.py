@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from capacity_tui.engine.estimate import Bottleneck, CostEstimate, Estimate, MemoryEstimate, Note, Scaling, Work
 from capacity_tui.engine.estimate.result import Basis, ComputationEstimate, EnergyEstimate, InferenceSpeed
 from capacity_tui.engine.estimate.work import ModelFacts
-from capacity_tui.engine.numeric import same_label
+from capacity_tui.engine.numeric import Labels
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.uncertainty import Interval
 
@@ -66,7 +67,9 @@ def training() -> Estimate:
             mfu=0.42,
             units_per_sample=8192.0,
         ),
-        bottleneck=Bottleneck(same_label("compute"), 400.0, 295.0, {"compute": 0.9, "data_parallel": 0.1}),
+        bottleneck=Bottleneck(
+            Labels(("compute",), np.asarray(0)), 400.0, 295.0, {"compute": 0.9, "data_parallel": 0.1}
+        ),
         cost=CostEstimate(123.456, 0.0294, None, 444.4, "aws us-east-1, 2026-07"),
         energy=EnergyEstimate(None, 44_800.0, None),
         basis=Basis("equations", "hopper", "2026-11-21", ("8 devices in a node",)),

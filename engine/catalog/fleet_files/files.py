@@ -24,7 +24,6 @@ class Known:
     """The catalogue that files are read against.
 
     Attributes:
-        instances: instances.
         accelerators: devices.
         ids: by the name of another table, what finds the id of a name in it.
     """

@@ -297,7 +297,6 @@ def nearest_accelerator(tflops: float, memory_gb: float, accelerators: Table[Acc
 
     Args:
         tflops: peak.
-        memory_gb: memory.
         accelerators: devices that are known.
     """
     known = [row for row in accelerators.values() if row.fp16_tflops and row.bandwidth_gbs]

@@ -125,7 +125,6 @@ class Rates:
         """Return a matrix product, or a factorization that is mostly products.
 
         Args:
-            name: what it is.
             m: rows of the result.
             n: columns of the result.
             k: inner length.
@@ -148,7 +147,6 @@ class Rates:
         """Return a loop of ``number`` elementary operations whose time the row gives in nanoseconds.
 
         Args:
-            name: what it is.
             number: elementary operations.
             kind: which of the row's times applies.
             count: how often it runs.
@@ -173,7 +171,6 @@ def rates_of(device: Device, row: Algorithm, common: Algorithm, precision: str, 
     """Return the rates of a fit.
 
     Args:
-        device: what it runs on.
         row: constants of the algorithm.
         common: constants that all algorithms share.
         precision: fp32 or fp64.

@@ -73,8 +73,6 @@ def classical_work(
     Args:
         spec: parameters, settled.
         family: name of the algorithm.
-        cluster: what it runs on.
-        catalog: facts.
         efficiency: share of the peak that matrix products reach, where the plan says so.
     """
     device, on_cpu = cluster.device, cluster.device.kind == "cpu"
@@ -115,7 +113,6 @@ def reasonable_rows(family: str, device: Device, catalog: Catalog) -> int:
 
     Args:
         family: name of the algorithm.
-        device: what it runs on.
         catalog: facts, with the time that is reasonable.
 
     Raises:
@@ -247,8 +244,6 @@ def fit_rates(spec: ClassicalSpec, family: str, device: Device, catalog: Catalog
     Args:
         spec: parameters of the fit.
         family: name of the algorithm.
-        device: what it runs on.
-        catalog: facts.
         efficiency: share of the peak that matrix products reach, where the plan says so.
     """
     cores = float(spec.n_jobs or device.units) if device.kind == "cpu" else float(device.units)

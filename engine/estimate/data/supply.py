@@ -93,7 +93,6 @@ def supply_of(plan: Plan, content: Content, cluster: Cluster, catalog: Catalog) 
     Args:
         plan: settled, but for its data.
         content: what the data are made of.
-        cluster: what it runs on.
         catalog: formats and rates.
     """
     data = plan.data

@@ -367,7 +367,6 @@ def plan_limits(
     """Return what a plan asks of its figures: of the whole job, and of requests where it serves.
 
     Args:
-        plan: the plan.
         estimate: its estimate, or that of several plans that differ in some numbers.
         numbers: those numbers as arrays, by plan key; None where these have none.
     """

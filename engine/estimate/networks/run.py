@@ -53,7 +53,6 @@ class NetworkRun:
 
     Attributes:
         network: the layers.
-        cluster: what it runs on.
         software: what the framework does.
         numerics: bytes of its numbers and what the optimizer does with them; states as the mean of all parameters.
         layout: how it is spread over the devices; data-parallel only.
@@ -155,8 +154,6 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
     Args:
         plan: settled.
         network: its layers.
-        cluster: what it runs on.
-        catalog: facts.
         at_once: passes that a served sample makes of each pass of the network.
 
     Raises:

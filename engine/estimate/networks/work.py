@@ -57,8 +57,6 @@ def network_work(
         plan: settled.
         spec: parameters of the network.
         family: its name.
-        cluster: what it runs on.
-        catalog: facts.
         steps: optimizer steps of the job; None leaves its length open.
     """
     network = spec.network(catalog, family, trains=plan.task != "infer")

@@ -176,7 +176,6 @@ class _Crossing(NamedTuple):
     """One level that a group may cross.
 
     Attributes:
-        level: the level.
         inside: members in a unit of the level inside it.
         members: members in one of its own.
         before: bus bandwidth inside it, B/s.

@@ -95,7 +95,6 @@ def gemm(
     """Yield forward, backward and recomputed products of one linear layer.
 
     Args:
-        run: the run.
         name: what the layer is.
         m: rows (tokens) of one group.
         n: outputs on this device.

@@ -49,7 +49,6 @@ class TransformerRun:
     Attributes:
         shape: sizes of the model.
         counts: its parameters by part.
-        cluster: what it runs on.
         numerics: bytes of its numbers and what the optimizer does with them; states as the mean of the layers.
         layout: how it is spread over the devices.
         data: what a step works on.

@@ -202,7 +202,6 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
     """Return the memory, operators and communication of a training step.
 
     Args:
-        run: the run.
         steps: optimizer steps of the job; None leaves its length open.
     """
     data, layout = run.data, run.layout

@@ -34,7 +34,6 @@ class MovePart:
     """One part of what moving takes once.
 
     Attributes:
-        name: what it is.
         usd: what it costs; None where no price is known.
         hours: how long it takes.
         detail: how both follow.
@@ -51,7 +50,6 @@ class Remedy:
     """What would make a job fit where it does not.
 
     Attributes:
-        words: what it is.
         set: the change of the plan.
         short_bytes: what would still be missing on a device; 0 where it fits then.
         is_enough: whether devices and host then hold the job.

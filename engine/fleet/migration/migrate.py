@@ -52,7 +52,6 @@ class Remedies:
 
         Args:
             alternative: the machine, on which the job does not fit.
-            device: what it has.
         """
         ways = list(self._ways(device))
         furthest = self._remedy(alternative, *ways[-1]) if ways else None
@@ -315,7 +314,6 @@ class WorkloadRun:
 
     Attributes:
         workload: id in the catalogue.
-        name: what it is called.
         expected_outcome: what people expect of moving; None where nobody said.
         migration: what was found; None where the workload cannot be estimated.
         failure: why it cannot be.

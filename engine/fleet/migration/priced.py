@@ -229,7 +229,6 @@ def alternative(question: MigrationQuestion, machine: Machine, current: Alternat
     """Return another machine, compared with the current one.
 
     Args:
-        question: what is asked.
         machine: the other machine.
         current: the current one, priced.
         now: the same before it was.

@@ -42,7 +42,6 @@ class Throughput:
     """What a job reaches on some devices.
 
     Attributes:
-        devices: how many.
         set: the change that makes the user's plan this one.
         filled: the plan as planning fills it; None where it cannot be on these devices at all.
         figures: figures of its estimate by result key; none where memory is short.

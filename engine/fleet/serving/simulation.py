@@ -41,7 +41,6 @@ class Answered:
     """What became of the requests that count.
 
     Attributes:
-        replicas: the replica of each.
         first: seconds from its arrival to its first token.
         per_token: seconds of each token after the first; nan where there is none.
         busy: seconds in which each replica works.

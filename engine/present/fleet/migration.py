@@ -286,7 +286,6 @@ def offer_explanation(
     """Return where a figure of an offer comes from.
 
     Args:
-        question: what was asked.
         instance: id of the instance that is offered, or of the current machine.
         key: the figure, one of ``TITLES``.
         machine: the detected machine, for a job that runs on it.

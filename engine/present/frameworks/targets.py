@@ -188,7 +188,6 @@ def export_files(target: str, answer: Answer, catalog: Catalog, wishes: Wishes =
     Args:
         target: one of ``TARGETS``.
         answer: the plan, with nothing open, and its estimate.
-        catalog: facts.
         wishes: what the plan does not say of where it runs.
 
     Raises:

@@ -120,7 +120,6 @@ class Plane:
     """Curves and points over two axes.
 
     Attributes:
-        title: what it shows.
         curves: lines with their names.
         points: places that stand alone, with their names.
         best: indices of points that stand out.
@@ -147,7 +146,6 @@ class Grid:
     """Rows of coloured cells.
 
     Attributes:
-        title: what it shows.
         heads: what stands above the cells; none where they count parts.
         rows: name of each row, and its cells: tone and text.
         here: row and column of the cell that is marked; None for none.

@@ -196,7 +196,6 @@ class Ranked:
 
     Attributes:
         order: what it was chosen by, column by column; less is better.
-        block: the block that it is of.
         position: its position in the flattened grid of the block.
     """
 

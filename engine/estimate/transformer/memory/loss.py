@@ -71,7 +71,6 @@ def loss_bytes(run: TransformerRun, head: Number) -> Number:
     gradient of a logit in its place.
 
     Args:
-        run: the run.
         head: parameters of the output head on the device.
     """
     layout, numerics = run.layout, run.numerics

@@ -152,7 +152,6 @@ class Gradients:
     """Bytes of kept gradients where they are fewer than at the end of the backward pass.
 
     Attributes:
-        loss: in the loss.
         layer: at the start of the backward pass.
         resting: between steps.
         streamed: bytes by phase that the allocator keeps for them although they do not exist.
@@ -171,7 +170,6 @@ def _gradients(run: TransformerRun, held: Parameters, kept: Number) -> Gradients
     another type than the parameters', or one that an engine fills with what it has reduced.
 
     Args:
-        run: the run.
         held: parameters of the stage.
         kept: bytes of all its gradients.
     """
@@ -197,7 +195,6 @@ def _stranded(
     """Return the bytes by phase that a caching allocator holds beside what is alive.
 
     Args:
-        run: the run.
         streamed: bytes of gradients' blocks.
         idle: bytes of blocks of logits, or of layers, that wait for their next use.
         dynamic: bytes by phase of what depends on the length of a micro-batch.
@@ -216,7 +213,6 @@ def _retained(run: TransformerRun, inputs: Number) -> Number:
     Nothing of theirs is reduced: what frees their parameters waits on the gradients of their inputs, and holds both.
 
     Args:
-        run: the run.
         inputs: bytes a token has in the inputs of the stage's layers.
     """
     layout = run.layout
@@ -323,7 +319,6 @@ def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> tuple[N
     Software that keeps a pipeline stage whole between micro-batches holds all its parameters and gradients.
 
     Args:
-        run: the run.
         layer: parameters of the mean layer on the device, unsharded.
         stage: parameters of the stage's layers.
     """
