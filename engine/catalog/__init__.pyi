@@ -21,9 +21,6 @@ from .reading import nearest as nearest
 from .reading import read_stream as read_stream
 from .reading import read_text as read_text
 from .reading import read_yaml as read_yaml
-from .releases import SEPARATOR as SEPARATOR
-from .releases import named_release as named_release
-from .releases import rows_of_release as rows_of_release
 from .rows.base import Row as Row
 from .rows.devices import Accelerator as Accelerator
 from .rows.devices import Fabric as Fabric
@@ -43,6 +40,9 @@ from .rows.modes import Watch as Watch
 from .rows.prices import ModelSize as ModelSize
 from .rows.prices import Workload as Workload
 from .rows.prices import WorkloadSet as WorkloadSet
+from .rows.software import SEPARATOR as SEPARATOR
+from .rows.software import named_release as named_release
+from .rows.software import rows_of_release as rows_of_release
 from .shipped import counted as counted
 from .shipped import counts as counts
 from .shipped import named_numbers as named_numbers

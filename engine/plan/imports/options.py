@@ -10,9 +10,8 @@ from capacity_tui.engine.catalog import Document, KeyPath, Plain, nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.meanings import MEANINGS
-from capacity_tui.engine.plan.imports.recipes import UnmodelledError, UnreadError
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
-from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, tool, word_of
+from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, UnmodelledError, UnreadError, tool, word_of
 
 _OPEN = frozenset({"auto", "null", "none", ""})
 _LONGEST = 60

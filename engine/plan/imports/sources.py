@@ -16,8 +16,6 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.edit import leaves
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.files.loading import OLDER_KEYS, names_model
-from capacity_tui.engine.plan.imports.documents import read_text_of_tool
-from capacity_tui.engine.plan.imports.kept import read_kept
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.scripts import (
     LAUNCHER,
@@ -35,6 +33,7 @@ from capacity_tui.engine.plan.imports.scripts import (
     variables_of,
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
+from capacity_tui.engine.plan.imports.texts import read_kept, read_text_of_tool
 from capacity_tui.engine.plan.imports.tools import RECIPE, Tool, tool, tools
 from capacity_tui.engine.record import dataclass
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.tui.cli.listings import (
+from capacity_tui.tui.cli.options import (
     Columns,
     listing_options,
     named_or_matching,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from capacity_tui.tui.cli import plan_sources
-from capacity_tui.tui.cli.listings import (
+from capacity_tui.tui.cli.options import (
     Columns,
     contains,
     fields,

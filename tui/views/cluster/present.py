@@ -1,15 +1,19 @@
-"""The nodes of a cluster and the placement of a plan on them, in the words of the screen."""
+"""The nodes of a cluster and the placement of a plan on them, in the words of the screen; an example where none is."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.nodes import (
     ALL_NODES,
     NODE_STATES,
+    NodeState,
+    Occupancy,
     change_to_available,
     kept_cluster,
     kept_cluster_names,
@@ -26,11 +30,34 @@ from capacity_tui.engine.solve import EstimatedPlan, placed
 from capacity_tui.engine.units import format_number, format_seconds
 from capacity_tui.tui.shown.results import Table, TableColumn, TableRow
 from capacity_tui.tui.shown.scale import Clustered, NodeMap, NodesRow
-from capacity_tui.tui.views.cluster.example import MADE_UP, example_cluster
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.nodes import MapRow, Occupancy
+    from capacity_tui.engine.nodes import MapRow
+
+
+MADE_UP = "EXAMPLE, made up: yours appears here where Slurm is, or after capacity-tui cluster detect"
+
+
+def example_cluster(device: str) -> tuple[Occupancy, tuple[TableRow, ...]]:
+    """Return its nodes, as if they had devices of some kind, and its jobs."""
+    text = (files("capacity_tui.profiles") / "examples" / "cluster" / "cluster.json").read_text("utf-8")
+    rows = json.loads(text)
+    nodes = tuple(
+        NodeState(
+            node["name"],
+            device,
+            rows["devices_per_node"],
+            busy=node.get("busy", 0),
+            down=node.get("down", 0),
+            holders=(node["rack"],),
+            note=node.get("note", ""),
+        )
+        for node in rows["nodes"]
+    )
+    jobs = tuple(TableRow(tuple(cells), cells[3] == "running") for cells in rows["jobs"])
+    return Occupancy(nodes, ("node", "rack"), MADE_UP), jobs
+
 
 _LEVELS = (
     TableColumn("level", is_number=False),

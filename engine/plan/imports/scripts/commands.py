@@ -4,18 +4,43 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from importlib.resources import files
 from itertools import pairwise
+from typing import Any
 
-from capacity_tui.engine.catalog import Document, KeyPath, Plain
+from capacity_tui.engine.catalog import Document, KeyPath, Plain, parse_shipped
 from capacity_tui.engine.errors import DocumentError, Place
-from capacity_tui.engine.plan.imports.scripts.images import program_of_image
 from capacity_tui.engine.plan.imports.scripts.shell import Script
 from capacity_tui.engine.plan.imports.scripts.shell_words import Word, split_words
 from capacity_tui.engine.plan.imports.tools import Tool, tools
 from capacity_tui.engine.record import dataclass
+
+
+@cache
+def words_of_manifests() -> Mapping[str, Any]:
+    """Return what files say that run programs on machines: ``profiles/manifests.yaml``."""
+    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "manifests.yaml")
+    return rows
+
+
+def program_of_image(image: str, variables: Iterable[tuple[str, str]] = ()) -> str:
+    """Return the program that an image of a name starts; empty for one that is not known.
+
+    Args:
+        image: its name.
+        variables: of the container: an image of one model has its options in them.
+    """
+    programs: Mapping[str, str] = words_of_manifests()["images"]
+    part, program = next(((part, program) for part, program in programs.items() if part in image), ("", ""))
+    if program not in words_of_manifests()["one_model"]:
+        return program
+    model = image.partition(part)[2].partition(":")[0].partition("@")[0]
+    options = (f"--{name}={value}" for name, value in variables if name.startswith(f"{program.upper()}_"))
+    return shlex.join([program, f"--model={model}", *options])
+
 
 LAUNCHER = "launcher"
 

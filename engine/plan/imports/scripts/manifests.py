@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_yaml
 from capacity_tui.engine.errors import CapacityError, Place
-from capacity_tui.engine.plan.imports.scripts.images import program_of_image, words_of_manifests
+from capacity_tui.engine.plan.imports.scripts.commands import program_of_image, words_of_manifests
 from capacity_tui.engine.plan.imports.setting import ImportedSetting
 from capacity_tui.engine.record import dataclass
 
