@@ -300,10 +300,10 @@ def _age(row: InstanceRow) -> str:
 def _regions(catalog: Catalog) -> Iterator[Choice]:
     """What can be asked for: what an offer says of itself, such as any host of a marketplace, cannot."""
     rows = (row for row in catalog.regions.values() if row.provider or len(row.areas) == 1)
-    return (Choice(row.id, row.id, _place(row)) for row in rows)
+    return (Choice(row.id, row.id, _region_text(row)) for row in rows)
 
 
-def _place(row: RegionRow) -> str:
+def _region_text(row: RegionRow) -> str:
     """Return whose region it is and where, or that it is a part of the world."""
     parts = (row.provider, row.name, ", ".join(row.areas)) if row.provider else ("part of the world", row.name)
     return " · ".join(filter(None, parts))

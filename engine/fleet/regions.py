@@ -10,7 +10,7 @@ from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH
 from capacity_tui.engine.cluster import ON_DEMAND, SPOT, Payment, Quote, quotes, region_id
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import Answer, estimate_plan, job_seconds, units_per_second
-from capacity_tui.engine.estimate.data import DataPrice, Place, moving_price
+from capacity_tui.engine.estimate.data import DataLocation, DataPrice, transfer_price
 from capacity_tui.engine.fleet.database import assumed
 from capacity_tui.engine.fleet.migration.priced import month_usd
 from capacity_tui.engine.fleet.migration.transfer import transfer_hours
@@ -40,7 +40,7 @@ class RegionOffer:
         is_home: whether the data is there already.
     """
 
-    place: Place
+    place: DataLocation
     name: str
     quote: Quote
     count: int
@@ -75,7 +75,7 @@ class Regions:
         refused: instances that do not run the job, with the reason.
     """
 
-    home: Place
+    home: DataLocation
     data_bytes: float
     seconds: float | None
     offers: tuple[RegionOffer, ...]
@@ -162,7 +162,7 @@ def _on(plan: Plan, row: Instance, catalog: Catalog, machine: Machine | None) ->
     return Answer(filled.resolved, filled.estimate)
 
 
-def _home(plan: Plan, home: str | None, rows: Iterable[Instance], catalog: Catalog) -> Place:
+def _home(plan: Plan, home: str | None, rows: Iterable[Instance], catalog: Catalog) -> DataLocation:
     """Return where the data is: the region that was said, the plan's, or that of the first price that is known."""
     wanted = home or plan.pricing.region
     first = next(iter(rows))
@@ -170,9 +170,9 @@ def _home(plan: Plan, home: str | None, rows: Iterable[Instance], catalog: Catal
         known = [quote for row in rows for quote in quotes(row, catalog, _payment(plan))]
         # A place where data can be: offers that name no region of a provider's own come last.
         own = min(known, key=lambda quote: (not _is_region(quote, catalog), quote.usd_per_hour / max(quote.devices, 1)))
-        return Place(own.provider, own.region)
+        return DataLocation(own.provider, own.region)
     region = region_id(wanted, catalog)
-    return Place(catalog.regions[region].provider or first.provider, region)
+    return DataLocation(catalog.regions[region].provider or first.provider, region)
 
 
 def _is_region(quote: Quote, catalog: Catalog) -> bool:
@@ -181,7 +181,7 @@ def _is_region(quote: Quote, catalog: Catalog) -> bool:
 
 
 def _offers(
-    answer: Answer, row: Instance, home: Place, data_bytes: float, catalog: Catalog, machine: Machine | None
+    answer: Answer, row: Instance, home: DataLocation, data_bytes: float, catalog: Catalog, machine: Machine | None
 ) -> Iterator[RegionOffer]:
     """Yield the job on one instance in each region where its price is known."""
     plan, computation = answer.plan, answer.estimate.computation
@@ -193,9 +193,9 @@ def _offers(
         if there.usd_per_hour is None:
             continue
         rate = mean(there.usd_per_hour)
-        place = Place(row.provider, quote.region)
+        place = DataLocation(row.provider, quote.region)
         is_home = place == home
-        data = moving_price(data_bytes / GIGA, home, place, catalog)
+        data = transfer_price(data_bytes / GIGA, home, place, catalog)
         stays = is_home or data_bytes == 0
         hours = 0.0 if stays else mean(transfer_hours(data_bytes, assumed("transfer_gbit")))
         known = catalog.regions.find_id(quote.region or "")

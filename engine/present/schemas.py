@@ -90,12 +90,12 @@ def plan_schema(catalog: Catalog) -> Schema:
     """
     definitions = definitions_of(Plan)
     for field in all_fields().values():
-        properties, name = _place(definitions, field.path)
+        properties, name = _section_of(definitions, field.path)
         properties[name] = _field_schema(field, properties[name], catalog)
     for definition in definitions.values():
         definition["properties"] = {name: _written(value) for name, value in definition["properties"].items()}
     _add_older_form(definitions)
-    properties, name = _place(definitions, Key.MODEL_SPEC)
+    properties, name = _section_of(definitions, Key.MODEL_SPEC)
     properties[name]["properties"] = _parameters(catalog)
     return {
         "$schema": DIALECT,
@@ -105,7 +105,7 @@ def plan_schema(catalog: Catalog) -> Schema:
     }
 
 
-def _place(definitions: Schema, path: str) -> tuple[Schema, str]:
+def _section_of(definitions: Schema, path: str) -> tuple[Schema, str]:
     """Return the properties that a field stands among, and its name there."""
     *sections, name = path.split(".")
     properties: Schema = definitions[_ROOT]["properties"]
@@ -167,7 +167,7 @@ def _written(schema: Schema) -> Schema:
 def _add_older_form(definitions: Schema) -> None:
     """Let keys pass that stood elsewhere in older plans, marked as such."""
     for (section, name), present in OLDER_KEYS.items():
-        holder, _ = _place(definitions, f"{section}.{name}")
+        holder, _ = _section_of(definitions, f"{section}.{name}")
         holder[name] = {"deprecated": True, "description": f"older form; now {'.'.join(present)}"}
     definitions[_ROOT]["properties"][Key.VERSION] = {"type": "integer", "minimum": 0, "maximum": CURRENT_VERSION}
 

@@ -189,7 +189,7 @@ class _Scale:
     def __init__(self, value: float, swings: Sequence[Swing], ascii_only: bool) -> None:
         self._glyphs = ASCII_BARS if ascii_only else BLOCKS
         ends = [value, *(swing.low for swing in swings), *(swing.high for swing in swings)]
-        self._low, self._high = self._place(min(ends)), self._place(max(ends))
+        self._low, self._high = self._column(min(ends)), self._column(max(ends))
         self._value = self._cell(value)
 
     def bar(self, swing: Swing) -> str:
@@ -200,8 +200,8 @@ class _Scale:
         return "".join(cells)
 
     def _cell(self, value: float) -> int:
-        share = (self._place(value) - self._low) / ((self._high - self._low) or 1.0)
+        share = (self._column(value) - self._low) / ((self._high - self._low) or 1.0)
         return round(share * (BAR_WIDTH - 1))
 
-    def _place(self, value: float) -> float:
+    def _column(self, value: float) -> float:
         return math.log(max(value, 1e-300))

@@ -12,16 +12,16 @@ from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.estimate.data import (
     LOCAL,
     Content,
+    DataLocation,
     Supply,
     download_bandwidth,
     input_seconds,
-    moving_price,
     stored_bytes,
     supply_of,
     tier_bandwidth,
     tier_of,
+    transfer_price,
 )
-from capacity_tui.engine.estimate.data import Place as DataPlace
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.record import dataclass
@@ -241,7 +241,8 @@ def _egress(supply: Supply, catalog: Catalog) -> Iterator[Egress]:
     size, passes = mean(supply.bytes) / GIGA, 1.0 if supply.cache is not None else mean(supply.epochs)
     for provider in dict.fromkeys(row.provider for row in catalog.egress.values()):
         once, streamed = (
-            moving_price(size * times, DataPlace(provider), DataPlace(ELSEWHERE), catalog) for times in (1.0, passes)
+            transfer_price(size * times, DataLocation(provider), DataLocation(ELSEWHERE), catalog)
+            for times in (1.0, passes)
         )
         if once is not None and streamed is not None:
             yield Egress(provider, mean(once.usd), mean(streamed.usd), once.words)

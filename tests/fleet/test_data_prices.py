@@ -10,41 +10,46 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.data import Place, moving_price
+from capacity_tui.engine.estimate.data import DataLocation, transfer_price
 from capacity_tui.engine.estimate.data.prices import holding_price
 
 CATALOG = load_catalog(Path("none"))
-AWS, EUROPE, TOKYO = (Place("AWS", region) for region in ("us-east-1", "eu-west-1", "ap-northeast-1"))
+AWS, EUROPE, TOKYO = (DataLocation("AWS", region) for region in ("us-east-1", "eu-west-1", "ap-northeast-1"))
 
 
 @pytest.mark.parametrize(
     ("gigabytes", "source", "target", "usd"),
     [
-        (100, AWS, Place("GCP", "us-central1"), 0.0),
-        (1000, AWS, Place("Lambda"), 900 * 0.09),
-        (20480, AWS, Place("Azure", "eastus"), 10140 * 0.09 + 10240 * 0.085),
+        (100, AWS, DataLocation("GCP", "us-central1"), 0.0),
+        (1000, AWS, DataLocation("Lambda"), 900 * 0.09),
+        (20480, AWS, DataLocation("Azure", "eastus"), 10140 * 0.09 + 10240 * 0.085),
         (1000, AWS, AWS, 0.0),
-        (1000, AWS, Place("AWS", "us-west-2"), 20.0),
+        (1000, AWS, DataLocation("AWS", "us-west-2"), 20.0),
         (1000, AWS, EUROPE, 20.0),
         (1000, TOKYO, AWS, 90.0),
-        (2048, Place("GCP", "us-central1"), AWS, 1023 * 0.12 + 1024 * 0.11),
-        (1000, Place("Lambda", "US"), AWS, 0.0),
-        (1000, Place("AWS"), Place("GCP"), 900 * 0.09),  # a region nobody names: the provider's first list
+        (2048, DataLocation("GCP", "us-central1"), AWS, 1023 * 0.12 + 1024 * 0.11),
+        (1000, DataLocation("Lambda", "US"), AWS, 0.0),
+        (
+            1000,
+            DataLocation("AWS"),
+            DataLocation("GCP"),
+            900 * 0.09,
+        ),  # a region nobody names: the provider's first list
     ],
 )
-def test_moving_data_costs_its_steps(gigabytes: float, source: Place, target: Place, usd: float) -> None:
-    found = moving_price(gigabytes, source, target, CATALOG)
+def test_moving_data_costs_its_steps(gigabytes: float, source: DataLocation, target: DataLocation, usd: float) -> None:
+    found = transfer_price(gigabytes, source, target, CATALOG)
     assert found is not None
     assert float(np.asarray(found.usd)) == pytest.approx(usd)
 
 
 def test_a_provider_without_a_price_list_has_no_price() -> None:
-    assert moving_price(10, Place("House"), AWS, CATALOG) is None
+    assert transfer_price(10, DataLocation("House"), AWS, CATALOG) is None
 
 
 def test_prices_say_whose_they_are_and_how_sure() -> None:
-    recalled = moving_price(10, TOKYO, AWS, CATALOG)
-    seen = moving_price(10, AWS, Place("GCP"), CATALOG)
+    recalled = transfer_price(10, TOKYO, AWS, CATALOG)
+    seen = transfer_price(10, AWS, DataLocation("GCP"), CATALOG)
     assert recalled is not None
     assert seen is not None
     assert recalled.words.endswith("undated, unverified")
@@ -55,8 +60,8 @@ def test_prices_say_whose_they_are_and_how_sure() -> None:
 @given(st.floats(0, 1e6), st.floats(0, 1e6))
 def test_more_data_never_costs_less(first: float, second: float) -> None:
     sizes = np.array(sorted((first, second)))
-    for source in (AWS, TOKYO, Place("GCP", "us-central1"), Place("Azure", "eastus")):
-        found = moving_price(sizes, source, Place("other"), CATALOG)
+    for source in (AWS, TOKYO, DataLocation("GCP", "us-central1"), DataLocation("Azure", "eastus")):
+        found = transfer_price(sizes, source, DataLocation("other"), CATALOG)
         assert found is not None
         assert np.all(np.diff(np.asarray(found.usd)) >= 0)
 

@@ -85,7 +85,7 @@ def test_step_times_are_those_of_the_estimate(question: ServingQuestion) -> None
     speed = candidate.filled.estimate.computation.infer
     assert speed is not None and speed.time_per_output_token_seconds is not None
     # Under the lightest load one request is alone: a pass of one sequence at half of its answer.
-    alone = times.flat[times.places(np.array([1]), np.array([544.0]), np.array([0]))][0]
+    alone = times.flat[times.indices(np.array([1]), np.array([544.0]), np.array([0]))][0]
     assert alone == pytest.approx(float(speed.time_per_output_token_seconds.value), rel=0.01)
     assert np.all(np.diff(times.seconds[1:, 12, 0]) >= -1e-12)
     assert np.all(times.seconds[1:, :, 5] >= times.seconds[1:, :, 0])

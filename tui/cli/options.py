@@ -43,7 +43,7 @@ def keep_entries(entries: Iterable[RunRecord], no_history: bool = False) -> None
     from capacity_tui.engine.runs.history import record_run
 
     try:
-        place = chosen_place()
+        place = chosen_history()
     except CapacityError as error:
         tell(f"capacity-tui: not kept in the history: {error.one_line()}")
         return
@@ -70,7 +70,7 @@ def opened_history(store: str | None = None) -> History:
     """
     from capacity_tui.engine.runs.history import History
 
-    return History(chosen_place(store))
+    return History(chosen_history(store))
 
 
 def tell_notes(history: History) -> None:
@@ -80,7 +80,7 @@ def tell_notes(history: History) -> None:
     history.notes.clear()
 
 
-def chosen_place(store: str | None = None) -> HistoryPlace:
+def chosen_history(store: str | None = None) -> HistoryPlace:
     """Return where the history is kept.
 
     Raises:

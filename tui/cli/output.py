@@ -224,14 +224,14 @@ def _printable_segment(segment: Segment) -> Segment:
     return segment if segment.control else segment._replace(text=printable_lines(segment.text))
 
 
-def place_data(place: Place) -> dict[str, object]:
+def location_as_dict(place: Place) -> dict[str, object]:
     """Return where something stands."""
     return {"file": place.file, "line": place.line, "field": place.field}
 
 
 def fault_data(fault: CapacityError) -> dict[str, object]:
     """Return what is wrong, where, and what to do about it."""
-    return {**place_data(fault.place), "title": fault.title, "detail": fault.detail, "hint": fault.hint}
+    return {**location_as_dict(fault.place), "title": fault.title, "detail": fault.detail, "hint": fault.hint}
 
 
 class Progress:

@@ -1,8 +1,8 @@
+from .prices import DataLocation as DataLocation
 from .prices import DataPrice as DataPrice
-from .prices import Place as Place
 from .prices import block_storage_usd as block_storage_usd
 from .prices import input_seconds as input_seconds
-from .prices import moving_price as moving_price
+from .prices import transfer_price as transfer_price
 from .supply import LOCAL as LOCAL
 from .supply import MEMORY as MEMORY
 from .supply import NO_CACHE as NO_CACHE

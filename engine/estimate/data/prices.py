@@ -69,14 +69,14 @@ class DataPrice:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DataLocation:
     """Where data is: at a provider, in one of its regions where that is known."""
 
     provider: str
     region: str | None = None
 
 
-def moving_price(gigabytes: Number, source: Place, target: Place, catalog: Catalog) -> DataPrice | None:
+def transfer_price(gigabytes: Number, source: DataLocation, target: DataLocation, catalog: Catalog) -> DataPrice | None:
     """Return what it costs to move data from one place to another; None where no price is known.
 
     Inside a region nothing is paid. Another provider is reached over the internet.
@@ -128,7 +128,7 @@ def block_storage_usd(provider: str, held_bytes: float, seconds: float, catalog:
     return mean(holding_price(held_bytes / GIGA, seconds / HOUR_SECONDS / HOURS_OF_A_MONTH, disk).usd)
 
 
-def _route(source: Place, target: Place, catalog: Catalog) -> Route | None:
+def _route(source: DataLocation, target: DataLocation, catalog: Catalog) -> Route | None:
     if source.provider != target.provider:
         return "internet"
     if source.region == target.region:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.estimate import equation
-from capacity_tui.engine.estimate.data import Place, moving_price
+from capacity_tui.engine.estimate.data import DataLocation, transfer_price
 from capacity_tui.engine.fleet.database import assumed
 from capacity_tui.engine.fleet.migration.alternative import Degree, Level, MovePart
 from capacity_tui.engine.fleet.migration.priced import month_usd
@@ -34,7 +34,7 @@ def complexity(machine: Machine, now: Machine, catalog: Catalog) -> Level:
     return level_of(_changes(machine, now, catalog))
 
 
-def is_same_place(machine: Machine, now: Machine) -> bool:
+def is_same_region(machine: Machine, now: Machine) -> bool:
     """Whether both are of the same provider, in the same region."""
     return machine.provider == now.provider and (machine.region or now.region) == (now.region or machine.region)
 
@@ -56,7 +56,7 @@ def _changes(machine: Machine, now: Machine, catalog: Catalog) -> Iterator[tuple
     yield from _device_changes(_row(now, catalog), _row(machine, catalog))
     if machine.provider != now.provider:
         yield "medium", f"another provider: {now.provider or 'own machine'} to {machine.provider}"
-    elif not is_same_place(machine, now):
+    elif not is_same_region(machine, now):
         yield "low", f"another region: {now.region} to {machine.region}"
     if spans_nodes(machine.cluster, replica_devices(machine)) and not spans_nodes(now.cluster, replica_devices(now)):
         yield "medium", "one copy of the model is spread over several nodes"
@@ -123,7 +123,7 @@ def move_parts(
         now: the machine where the job is.
         catalog: prices of data that leaves.
     """
-    if not is_same_place(machine, now):
+    if not is_same_region(machine, now):
         yield _transfer(_moved_bytes(question, now), machine, now, catalog)
     work = assumed(f"setup_hours_{alternative.complexity.level}")
     wage = assumed("usd_per_working_hour")
@@ -146,8 +146,8 @@ def _transfer(moved: float, machine: Machine, now: Machine, catalog: Catalog) ->
     leaves = f"{format_bytes(moved)} of weights, states and data leave {now.provider or 'your own machine'}"
     if not now.provider:
         return MovePart("transfer", 0.0, hours, leaves)
-    here, there = Place(now.provider, now.region), Place(machine.provider, machine.region)
-    price = moving_price(moved / GIGA, here, there, catalog)
+    here, there = DataLocation(now.provider, now.region), DataLocation(machine.provider, machine.region)
+    price = transfer_price(moved / GIGA, here, there, catalog)
     if price is None:
         return MovePart("transfer", None, hours, f"{leaves}; its egress price is not known")
     return MovePart("transfer", mean(price.usd), hours, f"{leaves} ({price.words})")

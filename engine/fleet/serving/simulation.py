@@ -115,7 +115,7 @@ class _Replicas:
         taken = np.minimum(waiting, room)
         reads, works = taken > 0, (running + taken) > 0
         contexts = self.context / np.maximum(running, 1)
-        seconds = self.flat.take(self.times.places(running, contexts, taken))
+        seconds = self.flat.take(self.times.indices(running, contexts, taken))
         seconds = np.where(works, seconds * np.where(reads, self.reading, self.answering), 0.0)
         answers = works if self.times.mixes else works & ~reads
         alike = np.where(works & ~reads, self._repeated_passes(seconds), 1)
@@ -233,7 +233,7 @@ class StepTimes:
         """The times as one row."""
         return self.seconds.ravel()
 
-    def places(self, sequences: NDArray[np.int64], contexts: Floats, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+    def indices(self, sequences: NDArray[np.int64], contexts: Floats, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return where in the row the times of some passes stand.
 
         Args:

@@ -154,7 +154,7 @@ def regions_as_dict(regions: Regions) -> dict[str, object]:
 def regions_parts(regions: Regions) -> Iterator[Part]:
     """Yield a job region by region, the cheapest first."""
     cheapest, home = regions.offers[0], _home(regions)
-    yield TextPart(f"cheapest in {_place(cheapest)}: {_total(cheapest)} {_words(regions)}", "strong")
+    yield TextPart(f"cheapest in {_region_text(cheapest)}: {_total(cheapest)} {_words(regions)}", "strong")
     is_open = regions.seconds is None
     rows = [_row(offer, home, is_open=is_open) for offer in regions.offers]
     heads = [head for head in _REGIONS_REPORT_HEADS if is_open or head != "tok/s"]
@@ -184,7 +184,7 @@ def _home(regions: Regions) -> float | None:
     return next((offer.total_usd for offer in regions.offers if offer.is_home), None)
 
 
-def _place(offer: RegionOffer) -> str:
+def _region_text(offer: RegionOffer) -> str:
     return f"{offer.place.region or 'any region'} of {offer.place.provider}"
 
 

@@ -93,10 +93,10 @@ def _bar(slices: Sequence[Slice], limit: Slice | None, scale: float) -> Iterator
             yield label(entry.label, left + width / 2, 45, "inside", "middle")
         left += width
     if limit is not None:
-        place = limit.size * scale
-        yield line(place, 16, place, 66, "limit")
-        anchor = "end" if place > WIDTH / 2 else "start"
-        yield label(f"{limit.label} {limit.text}", place + (-4 if anchor == "end" else 4), 14, "label", anchor)
+        position = limit.size * scale
+        yield line(position, 16, position, 66, "limit")
+        anchor = "end" if position > WIDTH / 2 else "start"
+        yield label(f"{limit.label} {limit.text}", position + (-4 if anchor == "end" else 4), 14, "label", anchor)
 
 
 def stacked_chart(title: str, rows: Sequence[tuple[str, Sequence[Slice]]], limit: Slice | None = None) -> str:
@@ -123,9 +123,9 @@ def _stacked(rows: Sequence[tuple[str, Sequence[Slice]]], limit: Slice | None, e
                 yield label(entry.label, left + width / 2, top + 19, "inside", "middle")
             left += width
     if limit is not None:
-        place = _NAMES + limit.size * scale
-        yield line(place, 18, place, 26 + _ROW * len(rows), "limit")
-        yield label(f"{limit.label} {limit.text}", place - 4, 14, "label", "end")
+        position = _NAMES + limit.size * scale
+        yield line(position, 18, position, 26 + _ROW * len(rows), "limit")
+        yield label(f"{limit.label} {limit.text}", position - 4, 14, "label", "end")
 
 
 def roofline_chart(roofline: Roofline) -> str:
@@ -162,7 +162,7 @@ _LOW_PLOT = _Plot(height=150)
 
 
 def _roofline(roofline: Roofline, frame: Frame) -> Iterator[str]:
-    def place(intensity: float, rate: float) -> tuple[float, float]:
+    def position(intensity: float, rate: float) -> tuple[float, float]:
         return _PLOT.x(frame.across(intensity)), _PLOT.y(frame.up(rate))
 
     for rate in _ticks(frame.bottom, frame.top):
@@ -174,17 +174,17 @@ def _roofline(roofline: Roofline, frame: Frame) -> Iterator[str]:
         yield line(x, _PLOT.top, x, _PLOT.y(0), "grid")
         yield label(format_number(intensity, 0 if intensity >= 1 else 2), x, _PLOT.y(0) + 16, "label", "middle")
     yield label("FLOP for each byte of memory traffic", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
-    roof = [place(entry, roofline.roof(entry)) for entry in (frame.left, roofline.ridge, frame.right)]
+    roof = [position(entry, roofline.roof(entry)) for entry in (frame.left, roofline.ridge, frame.right)]
     yield polyline(roof, "roof")
-    x, y = place(roofline.ridge, roofline.peak)
+    x, y = position(roofline.ridge, roofline.peak)
     yield line(x, y, x, _PLOT.y(0), "limit")
     yield label(f"ridge {format_number(roofline.ridge)} FLOP/B", x + 6, _PLOT.y(0) - 8, "label", "start")
     for number, point in enumerate(roofline.points):
-        x, y = place(point.intensity, point.flops_per_second)
+        x, y = position(point.intensity, point.flops_per_second)
         radius = 5.0 + 9.0 * point.share**0.5
         yield element("circle", point_text(point), cx=x, cy=y, r=radius, class_=f"{fill(number)} point")
         yield label(str(number + 1), x, y + 4, "inside", "middle")
-    x, y = place(roofline.intensity, roofline.flops_per_second)
+    x, y = position(roofline.intensity, roofline.flops_per_second)
     diamond = f"{x},{y - 9} {x + 9},{y} {x},{y + 9} {x - 9},{y}"
     yield element("polygon", "the run", points=diamond, class_="run")
 
@@ -206,20 +206,20 @@ def _speedups(curve: Curve) -> str:
 
 
 def _scaling(curves: Sequence[Curve], counts: Sequence[int], frame: Frame) -> Iterator[str]:
-    def place(devices: float, speedup: float) -> tuple[float, float]:
+    def position(devices: float, speedup: float) -> tuple[float, float]:
         return _PLOT.x(frame.across(devices)), _PLOT.y(frame.up(speedup))
 
     for count in counts:
-        x, y = place(count, count)
+        x, y = position(count, count)
         yield line(x, _PLOT.top, x, _PLOT.y(0), "grid")
         yield label(format_number(count), x, _PLOT.y(0) + 16, "label", "middle")
         if y >= _PLOT.top:
             yield line(_PLOT.left, y, _PLOT.x(1), y, "grid")
             yield label(f"{format_number(count)} x", _PLOT.left - 6, y + 4, "label", "end")
     yield label("devices", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
-    yield polyline([place(count, count) for count in (counts[0], counts[-1])], "ideal")
+    yield polyline([position(count, count) for count in (counts[0], counts[-1])], "ideal")
     for number, curve in enumerate(curves):
-        places = [place(point.devices, point.speedup) for point in curve.points]
+        places = [position(point.devices, point.speedup) for point in curve.points]
         yield polyline(places, f"s{number % COLOURS}")
         for (x, y), point in zip(places, curve.points, strict=True):
             text = f"{curve_name(curve)}: {format_number(point.speedup, 2)} on {devices_in_words(point.devices)}"

@@ -69,13 +69,13 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
 
 
-def polyline(places: Iterable[tuple[float, float]], kind: str) -> str:
-    """Return lines from place to place."""
-    return element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_=f"{kind} line")
+def polyline(positions: Iterable[tuple[float, float]], kind: str) -> str:
+    """Return lines from one position to the next."""
+    return element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in positions), class_=f"{kind} line")
 
 
 def label(text: str, x: float, y: float, kind: str, anchor: str) -> str:
-    """Return a text at a place, which is its start, middle or end."""
+    """Return a text at a position, which is its start, middle or end."""
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
@@ -103,7 +103,7 @@ _WIDE_RANGE = 20.0
 
 _TICKS = 5
 
-Place = tuple[float, float]
+PlotPoint = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +121,21 @@ class Plane:
 
     Attributes:
         curves: lines with their names.
-        points: places that stand alone, with their names.
+        points: positions that stand alone, with their names.
         best: indices of points that stand out.
-        here: a place that is marked; None for none.
+        here: a position that is marked; None for none.
         band: lowest, expected and highest value across the whole plane; None for none.
-        uprights: places of the axis across where something changes, each with what.
+        uprights: positions of the axis across where something changes, each with what.
         levels: values of the axis up that are bounds, each with its name.
     """
 
     title: str
     across: Axis
     up: Axis
-    curves: tuple[tuple[str, tuple[Place, ...]], ...] = ()
-    points: tuple[tuple[str, Place], ...] = ()
+    curves: tuple[tuple[str, tuple[PlotPoint, ...]], ...] = ()
+    points: tuple[tuple[str, PlotPoint], ...] = ()
     best: frozenset[int] = frozenset()
-    here: Place | None = None
+    here: PlotPoint | None = None
     band: tuple[float, float, float] | None = None
     uprights: tuple[tuple[float, str], ...] = ()
     levels: tuple[tuple[float, str], ...] = ()
@@ -173,7 +173,7 @@ class _Scale:
         return (self._of(value) - self._low) / (self._high - self._low)
 
     def ticks(self) -> Iterator[tuple[float, float]]:
-        """Yield values of even places, each with its place."""
+        """Yield values at even distances, each with its position."""
         for number in range(_TICKS):
             share = number / (_TICKS - 1)
             value = self._low + share * (self._high - self._low)
@@ -185,11 +185,13 @@ class _Scale:
 
 def plane_file(plane: Plane) -> str:
     """Return a plane as a file; empty where there is nothing to draw."""
-    places = [place for _, curve in plane.curves for place in curve] + [place for _, place in plane.points]
-    if not places:
+    positions = [position for _, curve in plane.curves for position in curve] + [
+        position for _, position in plane.points
+    ]
+    if not positions:
         return ""
-    heights = [y for _, y in places] + list(plane.band or ()) + [value for value, _ in plane.levels]
-    across = _Scale([x for x, _ in places], is_even=plane.across.is_even)
+    heights = [y for _, y in positions] + list(plane.band or ()) + [value for value, _ in plane.levels]
+    across = _Scale([x for x, _ in positions], is_even=plane.across.is_even)
     up = _Scale(heights, is_even=plane.up.is_even)
     drawn = _drawn(plane, across, up)
     return standalone(svg(plane.title, "; ".join(_described(plane)), _TOP + _UP + _BELOW, drawn)) + "\n"
@@ -214,7 +216,7 @@ def _described(plane: Plane) -> Iterator[str]:
 
 
 def _drawn(plane: Plane, across: _Scale, up: _Scale) -> Iterator[str]:
-    def place(x: float, y: float) -> Place:
+    def position(x: float, y: float) -> PlotPoint:
         return _LEFT + across.share(x) * _ACROSS, _TOP + (1.0 - up.share(y)) * _UP
 
     yield label(plane.title, _LEFT, 15, "label", "start")
@@ -240,15 +242,15 @@ def _drawn(plane: Plane, across: _Scale, up: _Scale) -> Iterator[str]:
         yield line(_LEFT, y, _LEFT + _ACROSS, y, "limit")
         yield label(name, _LEFT + 4, y - 4, "label", "start")
     for number, (name, curve) in enumerate(plane.curves):
-        yield polyline([place(*point) for point in curve], f"s{number}")
+        yield polyline([position(*point) for point in curve], f"s{number}")
         if len(plane.curves) > 1:
             yield label(name, _LEFT + _ACROSS, _TOP + 14 + 14 * number, "label", "end")
     for number, (name, point) in enumerate(plane.points):
-        x, y = place(*point)
+        x, y = position(*point)
         is_best = number in plane.best
         yield element("circle", name, cx=x, cy=y, r=5.0 if is_best else 3.0, class_=fill(1 if is_best else 0))
     if plane.here is not None:
-        x, y = place(*plane.here)
+        x, y = position(*plane.here)
         yield element("circle", "here", cx=x, cy=y, r=8.0, class_="here")
 
 

@@ -281,7 +281,7 @@ class _Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ChartColumns:
     """Columns of a chart: of the names, of the bars, and of the texts behind them."""
 
     names: int
@@ -359,17 +359,19 @@ def _stacked(amounts: Iterable[Amount]) -> Iterator[_Bar]:
         start += amount.size
 
 
-def _placed(bars: Sequence[_Bar], width: int, room_for: str = "") -> _Place:
+def _placed(bars: Sequence[_Bar], width: int, room_for: str = "") -> _ChartColumns:
     """Return where names, bars and texts stand; texts that leave bars too little room stay away."""
     names = max((len(bar.name) for bar in bars), default=0)
     texts = max((len(bar.text) for bar in bars), default=0) + len(room_for)
     room = width - len(_INDENT) - names - texts - 2
     if room < _NARROWEST_BAR:
-        return _Place(names, max(width - len(_INDENT) - names - 1, 1), 0)
-    return _Place(names, room, texts)
+        return _ChartColumns(names, max(width - len(_INDENT) - names - 1, 1), 0)
+    return _ChartColumns(names, room, texts)
 
 
-def _drawn(bars: Iterable[_Bar], extent: float, limit: float | None, place: _Place, glyphs: BarGlyphs) -> Iterator[str]:
+def _drawn(
+    bars: Iterable[_Bar], extent: float, limit: float | None, place: _ChartColumns, glyphs: BarGlyphs
+) -> Iterator[str]:
     """Yield bars on one axis."""
     for bar in bars:
         cells = _cells(bar, extent, limit, place.bars, glyphs)

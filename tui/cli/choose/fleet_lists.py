@@ -16,7 +16,7 @@ from capacity_tui.tui.cli.options import (
     write_listing,
     write_table,
 )
-from capacity_tui.tui.cli.output import Output, fault_data, output_options, place_data, tell, tell_problems
+from capacity_tui.tui.cli.output import Output, fault_data, location_as_dict, output_options, tell, tell_problems
 from capacity_tui.tui.cli.plan_sources import config_option
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def check(config: Path | None, output: Output) -> int:
             "valid": not checked.faults,
             "files": [str(path) for path in checked.files],
             "faults": [fault_data(fault) for fault in checked.faults],
-            "remarks": [{**place_data(remark.place), "detail": remark.words} for remark in checked.remarks],
+            "remarks": [{**location_as_dict(remark.place), "detail": remark.words} for remark in checked.remarks],
             "known": {kind: len(names) for kind, names in checked.known.items()},
             "names": {kind: list(names) for kind, names in checked.known.items()},
         }

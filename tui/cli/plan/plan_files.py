@@ -12,7 +12,7 @@ import click
 from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.cli import plan_sources
-from capacity_tui.tui.cli.output import Output, fault_data, output_options, place_data, progress, say, tell
+from capacity_tui.tui.cli.output import Output, fault_data, location_as_dict, output_options, progress, say, tell
 from capacity_tui.tui.cli.plan.plan import DOES_NOT_FIT
 from capacity_tui.tui.cli.plan_sources import (
     changed_plan,
@@ -129,7 +129,7 @@ def _write_data(catalogues: _Checked, files: list[_Checked], output: Output) -> 
                 "file": checked.name,
                 "valid": not checked.faults,
                 "faults": [*map(fault_data, checked.faults)],
-                "remarks": [{**place_data(place), "detail": reason} for place, reason in checked.remarks],
+                "remarks": [{**location_as_dict(place), "detail": reason} for place, reason in checked.remarks],
             }
             for checked in files
         ],

@@ -13,7 +13,7 @@ import click
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.printable import printable, printable_lines
-from capacity_tui.tui.cli.options import chosen_place, keep_entries
+from capacity_tui.tui.cli.options import chosen_history, keep_entries
 from capacity_tui.tui.cli.output import tell
 
 if TYPE_CHECKING:
@@ -266,6 +266,6 @@ def finish(
 def is_kept(no_history: bool) -> bool:
     """Return whether anything of a run is to be kept: the user may want nothing of this one, or of any."""
     try:
-        return not no_history and chosen_place().is_on
+        return not no_history and chosen_history().is_on
     except CapacityError:
         return True
