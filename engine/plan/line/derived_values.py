@@ -22,7 +22,7 @@ from capacity_tui.engine.units import format_count
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
 _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
-_OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "optimaltokens"})
+_OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "computeoptimally", "optimaltokens"})
 
 _EDGE = "image_size"
 _PACKED, _DIGIT, _CACHE = "qlora", re.compile(r"\d+"), frozenset({"kv", "cache", "kvcache"})

@@ -117,6 +117,7 @@ class NamedWords(CountedWords):
         first = at = index + 1
         while at < len(self._tokens) and key_of(self._tokens[at].text) in words.adjectives:
             at += 1
+        number = number.rstrip("xX×")
         if at == first or not number.isdigit() or self._is_counted(index):
             return None
         for count in range(min(_MOST_WORDS, len(self._tokens) - at), 0, -1):
@@ -244,11 +245,19 @@ class NamedWords(CountedWords):
             hint = "say how many tokens, samples or rows there are"
             return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
         is_ram = after in vocabulary().ram and hardware.MEMORY in figure
+        is_ram |= self._is_of_host(index) and hardware.MEMORY in figure
         name = str(self._values.get(hardware.NAME, ""))
         meaning = hardware.given_figure(self._tokens[index].text, figure, is_ram, name, self._catalog)
         if hardware.NAME in meaning.values:
             self._values.pop(hardware.NAME)  # the same device with another memory
-        return (2 if is_ram else 1), meaning
+        return (2 if after in vocabulary().ram and is_ram else 1), meaning
+
+    def _is_of_host(self, index: int) -> bool:
+        """Whether a figure stands behind a processor, as in ``5950x with 64GB``: it is of the host then."""
+        plain = (at for at in range(index - 1, -1, -1) if key_of(self._tokens[at].text) not in vocabulary().fillers)
+        before = next(plain, None)
+        named = None if before is None else hardware.named_hardware(self._tokens[before].text, self._catalog)
+        return named is not None and named.values.get(hardware.NAME) in self._catalog.processors
 
     def _memory_behind(self, index: int) -> Meaning | None:
         """Recognize the memory that a device is sold with behind its name, as in ``a100 80``."""

@@ -34,6 +34,7 @@ from capacity_tui.engine.units import parse_quantity
 _NOTHING = Meaning()
 _IMAGE_SIZE = "image_size"
 _OTHER_MONEY = re.compile(r"[€£]\d.*|\d.*[€£](?:/.*)?")
+_LIKE = re.compile(r"([a-z]+)-(?:style|like|type|based|class)", re.IGNORECASE)
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
 _LENGTHS = re.compile(r"(\d+k?)/(\d+k?)|(\d+k)(\d+k)", re.IGNORECASE)
 _OF_ALL_REQUESTS = {"time": Figure.ALL_REQUESTS_SECONDS, "usd": Figure.COST_USD_OF_ALL_REQUESTS}
@@ -354,6 +355,9 @@ class _Line(DerivedValues):
         is_given = bool(path) or (field is not None and field[0] in self._values)
         is_known = key_of(text) in words.fillers or key_of(text) in self._catalog.architectures.variants
         is_known |= self._is_size_of_model(index) or settings.amount_of(text) is not None
+        is_known |= not any(map(str.isalnum, text)) or text.startswith("r/")
+        like = _LIKE.fullmatch(text.casefold())  # a llama-style model
+        is_known |= like is not None and like[1] in words.fillers | models.families_of_models(self._catalog)
         is_known |= key_of(text) in words.model_words and models.MODEL in self._values  # a 125M param gpt
         return _NOTHING if is_given or is_known else None
 

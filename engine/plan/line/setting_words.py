@@ -54,6 +54,7 @@ _TASK_WORDS = {"train": "training", "finetune": "fine-tuning", "infer": "serving
 
 _LAYOUT = "parallelism."
 
+_NEVER_NONE = frozenset({Key.TRAINING_STEPS, Key.TRAINING_EPOCHS, Key.HARDWARE_DEVICES})
 _FREE = ("hardware.spec.", "model.spec.")
 
 EXAMPLES = "such as batch 16, rank 64 or training.micro_batch=4"
@@ -171,7 +172,7 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
     path = amount.field(task)
     if amount.hint:
         return _fault(f"{amount.name} of which kind?", number, amount.hint)
-    if path == "":
+    if path == "" or (path in _NEVER_NONE and number == "0"):  # OOM at step 0
         return Meaning(f"{amount.name} {number}: no effect on memory or time")
     try:
         count = parse_quantity(number, "") if is_number(number) else 0.0

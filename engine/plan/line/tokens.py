@@ -40,11 +40,17 @@ _ENDINGS = ",;:?!\"'[]"
 _PICTURES = re.compile("[\u2190-\u2191\u2193-\u21ff\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]")
 """Small pictures, which say nothing, wherever they stand."""
 
-_COUNTED_WORD = re.compile(r"(\d[\d.,]*[kKmM]??)-?([a-zA-Z]{2,})")
+_COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM]??|[bB](?=-)))-?([a-zA-Z]{2,})")
 """A number and what it counts as one word: ``384-dim``, ``50rps``."""
 
 _SLASH = re.compile(r"(?:(?<=in)|(?<=input)|(?<=prompt)|(?<=tok)|(?<=tokens))/(?=\d)", re.IGNORECASE)
 """A slash between what is counted and the next number, as in ``1024 in/128 out``."""
+
+_FIGURES = re.compile(r"\(\s*(?:[\d.]+\s*[a-z/]*b(?:/s)?\s*,|\w+=)", re.IGNORECASE)
+"""Figures of a device in brackets: ``(48GiB,180TFLOPs)``."""
+
+_RELEASE = re.compile(r"v?(\d+(?:\.\d+){2,}(?:\.?(?:post|rc)\d+)?)", re.IGNORECASE)
+"""A release of the software before it, as in ``vllm 0.6.3``."""
 
 _PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
 """A number that may count what stands behind another one, as in ``50M 384-dim vectors``."""
@@ -94,6 +100,7 @@ _NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
 
 _MANY_BITS = re.compile(r"\d{1,2}-?bits", re.IGNORECASE)
 _UNDER = re.compile(r"[<≤]=?\d[\d.]*(?:us|ms|s|min|h|days?)", re.IGNORECASE)  # <300ms ttft
+_AT_LEAST = re.compile(r"^(\d[\d.,]*[kKmMbB]?)\+$")  # 30+ t/s
 _POSSESSIVE = re.compile(r"^(.*\d.*)['’]s$", re.IGNORECASE)
 _EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
 
@@ -123,7 +130,7 @@ def split(text: str) -> list[Token]:
     for match in _WORD.finditer(_SLASH.sub(" ", _PICTURES.sub(" ", text[:LONGEST_LINE]))):
         word, start = match[0], match.start()
         parts = [(start, word)]
-        if word.startswith("(") and "," not in word:  # a remark in brackets, not the figures of a device
+        if word.startswith("(") and not _FIGURES.match(word):  # a remark in brackets, not the figures of a device
             parts = [(start + 1 + part.start(), part[0]) for part in re.finditer(r"[^\s()]+", word[1:])]
         parts = [(at + piece.start(), piece[0]) for at, part in parts for piece in _IDEOGRAPHS.finditer(part)]
         for at, part in parts:
@@ -132,8 +139,14 @@ def split(text: str) -> list[Token]:
                 continue  # a comma behind brackets
             marks = len(plain) - len(plain.lstrip(_MARKS))
             marks = 0 if marks == len(plain) else marks
-            counted = _COUNTED_WORD.fullmatch(plain)
-            if counted is not None and key_of(counted[2]) in vocabulary().amounts:
+            counted, words = _COUNTED_WORD.fullmatch(plain), vocabulary()
+            if counted is not None and counted[1][-1] in "bB" and counted[2].casefold() in words.model_words:
+                tokens += (
+                    Token(counted[1], at, at + counted.end(1)),
+                    Token(counted[2], at + counted.start(2), at + len(plain)),
+                )
+                continue  # ein 13B-Modell
+            if counted is not None and key_of(counted[2]) in words.amounts:
                 pair = (
                     Token(counted[1], at, at + counted.end(1)),
                     Token(counted[2], at + counted.start(2), at + len(plain)),
@@ -185,6 +198,8 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens.append(token)
     elif (mixture := _mixture(before.text, token.text)) is not None:
         tokens[-1] = Token(mixture, before.start, token.end, token.ends)
+    elif (release := _RELEASE.fullmatch(token.text)) and before.text.isalpha() and not before.ends:
+        tokens[-1] = Token(f"{before.text}=={release[1]}", before.start, token.end, token.ends)
     elif token.text == _THOUSANDS and _BEGUN.fullmatch(before.text):
         tokens[-1] = Token(f"{before.text}{_THOUSANDS}", before.start, token.end, token.ends)
     elif joined is not None:
@@ -292,7 +307,7 @@ def _phrase(word: str) -> str:
 
 def _plain_number(word: str) -> str:
     """Return a word with its number as it is read everywhere: ``10,5M`` is 10.5M, ``10,000`` 10000, ``24G`` 24gb."""
-    word = _POSSESSIVE.sub(r"\1", word)
+    word = _AT_LEAST.sub(r"\1", _POSSESSIVE.sub(r"\1", word))
     word = word.lstrip("<≤") if _UNDER.fullmatch(word) else word
     size = _GIGABYTES.fullmatch(word)
     if size is not None:

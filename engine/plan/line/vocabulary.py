@@ -311,7 +311,9 @@ def _amounts(rows: Mapping[str, Any]) -> Iterator[tuple[str, Amount]]:
             yield key_of(word), at_once
     for row in rows["rates"].values():
         span = row["spans"][-1]
-        amount = Amount(f"requests a {span}", {INFER: Key.INFERENCE_REQUEST_RATE}, "always", per=row["seconds"])
+        amount = Amount(
+            f"requests a {span}", {INFER: Key.INFERENCE_REQUEST_RATE}, "always", per=row["seconds"], described="any"
+        )
         spans = (f"{noun}{per}{span}" for noun in rows["sent"] for per in ("/", "per") for span in row["spans"])
         for word in (*spans, *row.get("words", ())):
             yield key_of(word), amount
