@@ -275,7 +275,7 @@ class Catalog:
     def engine_rows(self, engine: str) -> Sequence[rows.InferenceEngine]:
         """Return the rows of an inference engine, one for each of its back ends; the average of an unknown one.
 
-        Of ``vllm==0.7.3`` they are those of that release, of ``vllm-v0`` those of its releases, else the current ones.
+        Of ``vllm==0.7.3`` they are those of that release, ``vllm-v0`` is that row alone, else the current ones.
 
         Raises:
             CatalogError: no row stands for the release.
@@ -296,7 +296,7 @@ class Catalog:
         every = [row for row in self.engines.values() if row.engine == known.engine]
         if release and known.id != UNNAMED_ENGINE:
             return rows_of_release(every, name, release)
-        return [row for row in every if row.until == known.until or row.spans_all]
+        return [row for row in every if row.until is None] if known.until is None else [known]
 
     def names_release(self, engine: str) -> bool:
         """Whether a name of an engine says of which release it is, or there is nothing to say."""

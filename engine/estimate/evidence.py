@@ -33,6 +33,8 @@ from capacity_tui.engine.uncertainty import (
     spreads_here,
 )
 
+# A high percentile that has no row of its own has the spreads of its mean, and one of its own beside them.
+OF_TAILS = "-tail"
 # Stage of ZeRO that shares the parameters out as well.
 SHARDED = 3
 
@@ -91,6 +93,7 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         own=(user_runs_of(runs, catalog), like, _usual_context_bytes(device)) if runs else None,
         networks=networks,
         oldest_rate=_oldest_rate(resolved, catalog),
+        kind="encoder" if flags["encoder"] and resolved.plan.task == "finetune" else str(resolved.plan.task),
     )
 
 
@@ -105,7 +108,11 @@ def _oldest_rate(resolved: ResolvedPlan, catalog: Catalog) -> float:
 
 def _rows(catalog: Catalog, kind: str) -> Mapping[FigureName, Reliability]:
     names: tuple[FigureName, ...] = get_args(FigureName)
-    return {name: catalog.reliabilities[row] for name in names if (row := f"{kind}-{name}") in catalog.reliabilities}
+    every, rows = catalog.reliabilities, dict[FigureName, str]()
+    for name in names:
+        own = f"{kind}-{name}"
+        rows[name] = own if own in every else own.removesuffix(OF_TAILS)
+    return {name: every[row] for name, row in rows.items() if row in every}
 
 
 def _kernels_known(errors: Sequence[FitError]) -> bool:

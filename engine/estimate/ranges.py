@@ -57,6 +57,8 @@ _RATES: Mapping[str, FigureName] = {
     Figure.OUTPUT_TOKENS_PER_SECOND: "step",
     Figure.LARGEST_REQUESTS_PER_SECOND: "step",
 }
+# Kind of runs that serve requests one by one.
+LOAD = "load"
 # Ways to count memory, by result key.
 _COUNTS: Mapping[str, str] = {
     Figure.MEMORY_PER_DEVICE_BYTES: "allocated",
@@ -104,9 +106,10 @@ class Ranges:
         """Return the range of memory that is counted in some way: no narrower than runs at first sight need."""
         known, evidence = self["memory"], self._work.evidence
         row = evidence.rows.get("memory")
-        if row is None or count not in row.least or "memory" in evidence.known:
+        least = None if row is None or "memory" in evidence.known else row.least_of(count, evidence.kind)
+        if least is None:
             return known
-        low, high = row.least[count]
+        low, high = least
         return replace(known, low=np.minimum(known.low, low), high=np.maximum(known.high, high))
 
     @property
@@ -133,9 +136,12 @@ class Ranges:
             amounts = memory_amounts(self._work)
             unsure = amounts["activations"] + amounts["outside"]
             flags = {name: flag * unsure if name in OF_SOFTWARE else flag for name, flag in flags.items()}
-            return ErrorTerms({**amounts, **flags}, evidence.features, evidence.here, self._user_spread(figure))
-        amounts = {**self._time_amounts(figure), **flags}
-        return ErrorTerms(amounts, evidence.features, evidence.here, self._user_spread(figure))
+        else:
+            amounts = self._time_amounts(figure)
+        own = self._user_spread(figure)
+        served = self._work.served
+        kind = evidence.kind if served is None or served.loaded is None else LOAD
+        return ErrorTerms({**amounts, **flags}, evidence.features, evidence.here, own, kind)
 
     def _user_spread(self, figure: FigureName) -> UserSpread | None:
         """Return what runs of the user's own say of how sure a step and its memory are."""

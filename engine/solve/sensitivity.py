@@ -133,10 +133,10 @@ def _parts(case: EstimatedPlan, name: FigureName, of: str) -> Iterator[tuple[str
         yield "known", evidence.known[name]
     elif name in evidence.rows and (ranges := case.estimate.ranges) is not None:
         row = evidence.rows[name]
-        spread = figure_spread(ranges.error_terms(name), row, published_bins(row.id))
-        parts = {part: range_from(np.sqrt(variance), row) for part, variance in spread.parts.items()}
-        for difference, variance in spread.nearest.squares.items():
-            parts[f"{UNLIKE}{difference}"] = range_from(np.sqrt(variance), row)
+        terms = ranges.error_terms(name)
+        spread = figure_spread(terms, row, published_bins(row.id))
+        every = {**spread.parts, **{f"{UNLIKE}{name}": square for name, square in spread.nearest.squares.items()}}
+        parts = {part: range_from(np.sqrt(square), row, terms.kind) for part, square in every.items()}
         yield from parts.items()
         # What an older release or a first sight adds to the spreads, so that all together reach as far as the range.
         whole, last = (ranges.of(of), "count") if name == "memory" else (ranges[name], "release")

@@ -113,12 +113,14 @@ class ErrorTerms:
         features: what the run is like.
         here: spreads found on this very machine, in place of those of published runs.
         own: what runs of the user's own say of this one.
+        kind: of the run, by which the ends of ranges may differ.
     """
 
     amounts: Mapping[str, Number]
     features: RunFeatures = field(default_factory=RunFeatures)
     here: Mapping[str, float] = field(default_factory=dict)
     own: UserSpread | None = None
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +195,16 @@ def figure_range(error_terms: ErrorTerms, row: Reliability) -> Range:
     """Return the range of a figure, with what it rests on in words."""
     spread = figure_spread(error_terms, row, published_bins(row.id))
     deviation = spread.deviation
-    alone = range_from(deviation, row)
+    alone = range_from(deviation, row, error_terms.kind)
     if np.ndim(deviation):
         return replace(alone, basis=_runs(row))  # of several runs there is no one reason
     return replace(alone, basis="; ".join((_runs(row), *_reasons(spread))), beyond=tuple(_beyond(error_terms, spread)))
 
 
-def range_from(deviation: Number, row: Reliability) -> Range:
+def range_from(deviation: Number, row: Reliability, kind: str = "") -> Range:
     """Return the range that a standard deviation of the logarithm makes: its ends are those of eight runs in ten."""
-    return Range(np.exp(-row.below * deviation), np.exp(row.above * deviation))
+    below, above = row.kinds.get(kind, (row.below, row.above))
+    return Range(np.exp(-below * deviation), np.exp(above * deviation))
 
 
 def _runs(row: Reliability) -> str:
@@ -291,6 +294,7 @@ class Evidence:
         known: ranges that are given as they are, by figure.
         networks: how sure the networks are, where they were measured.
         oldest_rate: rate of older releases over the estimated one, where the run does not say its release; else 1.
+        kind: of the run: its task.
     """
 
     rows: Mapping[FigureName, Reliability] = field(default_factory=dict)
@@ -301,6 +305,7 @@ class Evidence:
     known: Mapping[FigureName, Range] = field(default_factory=dict)
     networks: MeasuredNetworks | None = None
     oldest_rate: float = 1.0
+    kind: str = ""
 
 
 # A normal deviation over the median of absolute deviations.

@@ -17,7 +17,7 @@ from capacity_tui.engine.machine import MeasuredRun
 from capacity_tui.engine.runs.accuracy.out_of_sample import unseen_predictions
 from capacity_tui.engine.runs.accuracy.predictions import answered, figure_name, sign_of
 from capacity_tui.engine.runs.accuracy.scoring import scored_measurements
-from capacity_tui.engine.uncertainty import RunFeatures, UserRuns
+from capacity_tui.engine.uncertainty import RunFeatures, UserRuns, range_from
 
 FEWEST, DRAWS, MOST = 7, 6, 12
 
@@ -64,7 +64,8 @@ def judged(own: UserRuns | None, runs: Sequence[Published]) -> list[tuple[float,
             left += math.log(own.speed(run.like.words, run.like.numbers))
             variance = float(spread.variance(run.unsure["step"]))
         deviation = math.sqrt(variance)
-        found.append((abs(left), -run.row.below * deviation <= left <= run.row.above * deviation))
+        ratios = range_from(deviation, run.row, "train")
+        found.append((abs(left), math.log(ratios.low) <= left <= math.log(ratios.high)))
     return found
 
 

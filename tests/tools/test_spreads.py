@@ -9,7 +9,7 @@ import pytest
 
 from capacity_tui.engine.uncertainty import RunFeatures
 from tools.calibrate.constants import SpreadPriors, spread_priors
-from tools.calibrate.spreads import Errors, Sample, quantile
+from tools.calibrate.spreads import ANY, Errors, Sample, quantile
 
 PRIORS = SpreadPriors({"base": 0.1, "data_parallel": 0.3}, {"hardware": 0.1, "length": 0.05})
 
@@ -42,9 +42,20 @@ def test_ranges_hold_eight_in_ten_of_publishers_left_out(publishers: int, most: 
     assert 0.74 < inside < most
 
 
+def test_ranges_of_each_kind_of_runs_hold_eight_in_ten_of_it() -> None:
+    close, far = made(12, 20, 0.03, 0.0), made(12, 20, 0.2, 0.0, seed=4)
+    samples = [replace(each, kind=kind) for kind, several in (("close", close), ("far", far)) for each in several]
+    errors = Errors(samples, PRIORS)
+    low, high = errors.unseen()
+    inside = (low <= errors.errors) & (errors.errors <= high)
+    assert 0.72 < np.mean(inside[: len(close)]) < 0.9
+    assert 0.72 < np.mean(inside[len(close) :]) < 0.9
+    assert sum(errors.result().ends["far"]) > sum(errors.result().ends["close"])
+
+
 def test_few_publishers_make_wider_ranges_where_they_differ() -> None:
     few, many = (Errors(made(count, 30, 0.05, 0.0, own=0.15), PRIORS).result() for count in (4, 30))
-    assert few.below + few.above > many.below + many.above
+    assert sum(few.ends[ANY]) > sum(many.ends[ANY])
 
 
 def test_groups_stand_in_for_a_publisher_that_is_alone() -> None:
@@ -58,7 +69,7 @@ def test_no_error_is_dropped_for_its_size() -> None:
     samples = made(10, 10, 0.05, 0.0)
     wild = [*samples, *(Sample("wild", 2.0, each.amounts, each.features) for each in samples[:30])]
     calm, widened = Errors(samples, PRIORS).result(), Errors(wild, PRIORS).result()
-    assert widened.above * widened.spreads["base"] > calm.above * calm.spreads["base"]
+    assert widened.ends[ANY][1] * widened.spreads["base"] > calm.ends[ANY][1] * calm.spreads["base"]
 
 
 def test_many_runs_of_one_publisher_count_like_few_of_another() -> None:

@@ -87,7 +87,7 @@ def sample_of(measurement: Measurement, unseen: float, catalog: Catalog, *, with
     error_terms = estimate.ranges.error_terms(figure)
     amounts = {name: float(amount) for name, amount in error_terms.amounts.items()}
     error = -unseen * sign_of(measurement.quantity)
-    sample = Sample(measurement.source_key, error, amounts, error_terms.features, withheld)
+    sample = Sample(measurement.source_key, error, amounts, error_terms.features, withheld, kind=error_terms.kind)
     return estimate.work.evidence.rows[figure].id, sample
 
 
@@ -123,8 +123,9 @@ class RangesOfFigure:
             run = judged.fit.problem.runs[place]
             measured, sign = run.measured, sign_of(run.measurement.quantity)
             value = measured * np.exp(judged.fit.unseen[place])
-            least = judged.fit.problem.catalog.reliabilities[self.row].least
-            floor = least.get(run.measurement.quantity.removesuffix("_bytes"), (np.inf, 0.0))
+            row, counted = judged.fit.problem.catalog.reliabilities[self.row], run.measurement.quantity
+            least = row.least_of(counted.removesuffix("_bytes"), self.errors.samples[index].kind)
+            floor = least or (np.inf, 0.0)
             ends = sorted(
                 (
                     value * min(np.exp(low[index]), floor[0]) ** sign,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolve_plan
-from capacity_tui.engine.estimate.serving.resolve import engine_row, kernel_id, published_in_blocks
+from capacity_tui.engine.estimate.serving.resolve import engine_row, kernel_id, published_in_blocks, vendor_of
 from capacity_tui.engine.estimate.timing.attention import attention_kernel
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.numeric import Number
@@ -100,7 +100,7 @@ def _run(measurement: Measurement, catalog: Catalog) -> Run:
         rows["engines"] = engine.id
         weights = catalog.quantizations.find(plan.inference.weights_format)
         in_blocks = published_in_blocks(plan.model, weights, catalog)
-        rows["weight_kernels"] = kernel_id(engine, weights, in_blocks=in_blocks)
+        rows["weight_kernels"] = kernel_id(engine, weights, vendor_of(cluster.device, catalog), in_blocks=in_blocks)
     else:
         software = framework_row(plan, catalog)
         rows["frameworks"] = software.id

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +29,12 @@ WORTH = 4.0
 # Standard deviation of the logarithm of a spread around what it is set to before any run is seen.
 PRIOR_SPREAD = 0.7
 # What a range is to hold of a further publisher's runs, and how much of a publisher counts for the one to come:
-# quantiles lie between one publisher and the next, so that half is enough. Shares tried from the one to the other.
-HELD, FURTHER, SHARES = 0.8, 0.5, 8
+# quantiles lie between one publisher and the next, so that half is enough. Shares of known errors that are tried.
+HELD, FURTHER, SHARES = 0.8, 0.5, 14
+# Share tried first for one kind of runs, whose publishers may lie closer together than all of them do.
+LEAST = 0.6
+# All runs, whatever their kind, and the publishers a kind of runs has at least that has ends of its own.
+ANY, FEWEST = "", 2
 # Squared difference from the cells of a run's own publisher, which are no help to it.
 FAR = 1e9
 # Spreads of any run and of software that is not named, and the factors tried to widen them by.
@@ -50,6 +55,7 @@ class Sample:
         features: what the run is like.
         withheld: whether the estimate was not told the framework.
         group: what is left out with it: the publisher's runs, where nothing is said.
+        kind: of the run, by which ends of ranges differ.
     """
 
     publisher: str
@@ -58,6 +64,11 @@ class Sample:
     features: RunFeatures
     withheld: bool = False
     group: str = ""
+    kind: str = ANY
+
+
+Ends: TypeAlias = Mapping[str, tuple[float, float]]
+"""How many spreads lie between an estimate and the ends of its range, below and above, by kind of run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +77,12 @@ class Fitted:
 
     Attributes:
         spreads, distances: as a row of reliability.yaml has them.
-        below, above: spreads to both ends of a range.
+        ends: spreads to both ends of a range, of all runs and of each kind.
     """
 
     spreads: Mapping[str, float]
     distances: Mapping[str, float]
-    below: float
-    above: float
+    ends: Ends
 
 
 class Errors:
@@ -92,6 +102,9 @@ class Errors:
         self.groups = tuple(dict.fromkeys(keys))
         self._keys = np.array(keys)
         self._withheld = np.array([each.withheld for each in samples], dtype=np.bool_)
+        self._kind = np.array([each.kind for each in samples])
+        owners = Counter(kind for kind, _ in dict.fromkeys((each.kind, each.publisher) for each in samples))
+        self.kinds = (ANY, *(kind for kind, count in owners.items() if count >= FEWEST and len(owners) > 1))
         self.errors = np.array([each.error for each in samples])
         self._amounts = np.array([[each.amounts.get(name, 0.0) for name in self.parts] for each in samples]) ** 2
         self._squares, self._kinds = self._differences()
@@ -165,20 +178,31 @@ class Errors:
         return moved * below, moved * above
 
     @cached_property
-    def held(self) -> float:
-        """The share of known errors inside with which ranges hold eight in ten of the groups left out in turn.
+    def held(self) -> Mapping[str, float]:
+        """The share of known errors inside with which ranges hold eight in ten of the groups left out in turn, by kind.
 
-        No more than a handful of groups asks for whatever they are like: theirs, and half of a further one.
+        Of all runs no more than a handful of groups asks for whatever they are like: theirs, and half of a further one.
         """
         every = np.arange(len(self.samples))
-        named = every[~self._withheld]
-        most = min(HELD * self._further(every), FURTHEST)
-        for share in np.linspace(HELD, most, SHARES):
-            low, high = self._ends(float(share))
-            inside = ((low < self.errors) & (self.errors < high))[named]
-            if np.average(inside, weights=self.weights(named)) >= HELD:
-                return float(share)
-        return most
+        named = {kind: self._of_kind(kind, every[~self._withheld]) for kind in self.kinds}
+        most = {kind: min(HELD * self._further(chosen), FURTHEST) for kind, chosen in named.items()}
+        found = dict(most)
+        for share in sorted({HELD, *np.linspace(LEAST, max(most.values()), SHARES)}):
+            low, high = self._ends(dict.fromkeys(self.kinds, float(share)))
+            inside = (low < self.errors) & (self.errors < high)
+            for kind, chosen in tuple(named.items()):
+                enough = np.average(inside[chosen], weights=self.weights(chosen)) >= HELD
+                if share >= most[kind] or (enough and (kind != ANY or share >= HELD)):
+                    found[kind] = min(float(share), most[kind])
+                    del named[kind]
+            if not named:
+                break
+        return found
+
+    def _of_kind(self, kind: str, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return those of some places that are of a kind; all of them where none is, or of any kind."""
+        own = chosen[self._kind[chosen] == kind] if kind != ANY else chosen
+        return own if len(own) else chosen
 
     def _further(self, chosen: NDArray[np.intp]) -> float:
         """Return by how much more a range must hold of some errors' groups to hold as much of one more."""
@@ -195,8 +219,10 @@ class Errors:
         others = self.places(group, own=False)
         return others if len(others) else self.places(group)
 
-    def calibrated(self, logarithms: Floats, chosen: NDArray[np.intp], share: float) -> tuple[Floats, float, float]:
-        """Return spreads and tails: tails from runs whose software is named, and as much wider where it is withheld.
+    def calibrated(
+        self, logarithms: Floats, chosen: NDArray[np.intp], shares: Mapping[str, float]
+    ) -> tuple[Floats, Ends]:
+        """Return spreads and ends: ends from runs whose software is named, and as much wider where it is withheld.
 
         A run left out is some way off from all others; one of a further publisher may be like a published run in all
         respects and no surer for it. The base is widened until errors without any distance lie in their ranges too.
@@ -204,54 +230,57 @@ class Errors:
         Args:
             logarithms: of the spreads, as fitted to all of them.
             chosen: where the errors stand.
-            share: of them that ranges are to hold.
+            shares: of them that ranges are to hold, by kind.
         """
         named, withheld = chosen[~self._withheld[chosen]], chosen[self._withheld[chosen]]
         named = named if len(named) else chosen
         moved, base = logarithms.copy(), self.parts.index(BASE)
         for factor in WIDER:
             moved[base] = logarithms[base] + np.log(factor)
-            below, above = self.tails(moved, named, share)
+            ends = {kind: self.tails(moved, self._of_kind(kind, named), shares[kind]) for kind in self.kinds}
             near = np.sqrt(self._amounts[named] @ np.exp(2.0 * moved[: len(self.parts)]))
-            if self._inside(near, named, below, above) >= share / self._further(named):
+            if self._inside(near, named, ends) >= shares[ANY] / self._further(named):
                 break
         if UNNAMED not in self.parts or not len(withheld):
-            return moved, below, above
+            return moved, ends
         unnamed = self.parts.index(UNNAMED)
         for factor in WIDER:
             moved[unnamed] = logarithms[unnamed] + np.log(factor)
-            if self._inside(self.deviations(moved, withheld), withheld, below, above) >= HELD:
+            if self._inside(self.deviations(moved, withheld), withheld, ends) >= HELD:
                 break
-        return moved, below, above
+        return moved, ends
 
-    def _inside(self, deviations: Floats, chosen: NDArray[np.intp], below: float, above: float) -> float:
+    def _sides(self, chosen: NDArray[np.intp], ends: Ends) -> Floats:
+        """Return the spreads to both ends of the ranges of some runs, below and above."""
+        return np.array([ends.get(kind, ends[ANY]) for kind in self._kind[chosen]]).T
+
+    def _inside(self, deviations: Floats, chosen: NDArray[np.intp], ends: Ends) -> float:
         """Return the share of some errors inside their ranges, the mean over groups."""
-        scores = self.errors[chosen] / deviations
+        scores, (below, above) = self.errors[chosen] / deviations, self._sides(chosen, ends)
         return float(np.average((scores > -below) & (scores < above), weights=self.weights(chosen)))
 
     def result(self) -> Fitted:
-        """Return the spreads and tails of all errors."""
+        """Return the spreads and ends of all errors."""
         every = np.arange(len(self.samples))
-        logarithms, below, above = self.calibrated(self.fitted(every), every, self.held)
+        logarithms, ends = self.calibrated(self.fitted(every), every, self.held)
         values = np.exp(logarithms)
         names = len(self.parts)
         return Fitted(
             dict(zip(self.parts, map(float, values[:names]), strict=True)),
             dict(zip(self.distances, map(float, values[names:]), strict=True)),
-            below,
-            above,
+            ends,
         )
 
     def unseen(self) -> tuple[Floats, Floats]:
         """Return the ends, as logarithms of measured over estimated, that the others' errors give each sample."""
         return self._ends(self.held)
 
-    def _ends(self, share: float) -> tuple[Floats, Floats]:
+    def _ends(self, shares: Mapping[str, float]) -> tuple[Floats, Floats]:
         low, high = np.zeros(len(self.samples)), np.zeros(len(self.samples))
         for group in self.groups:
             own = self.places(group)
-            logarithms, below, above = self.calibrated(self._left_out[group], self._others(group), share)
-            deviations = self.deviations(logarithms, own)
+            logarithms, ends = self.calibrated(self._left_out[group], self._others(group), shares)
+            deviations, (below, above) = self.deviations(logarithms, own), self._sides(own, ends)
             low[own], high[own] = -below * deviations, above * deviations
         return low, high
 

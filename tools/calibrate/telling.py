@@ -45,7 +45,11 @@ def ranges_in_words(found: RangesOfFigure) -> Iterator[str]:
     """Yield the spreads of a kind of figure, and how well its ranges hold the runs of publishers left out."""
     fitted = found.fitted
     told = ", ".join(f"{name} {shown(value)}" for name, value in {**fitted.spreads, **fitted.distances}.items())
-    yield f"{found.row}: {told}; ends {shown(fitted.below)} below and {shown(fitted.above)} above"
+    ends = (
+        f"{kind or 'ends'} {shown(below)} below and {shown(above)} above"
+        for kind, (below, above) in fitted.ends.items()
+    )
+    yield f"{found.row}: {told}; {', '.join(ends)}"
     unseen = found.unseen
     for words, withheld in (("", False), (", software withheld", True)):
         runs = [each for each in unseen if each.withheld == withheld]

@@ -10,6 +10,7 @@ from pathlib import Path
 from capacity_tui.engine.uncertainty.features import FILE, LAYOUT, NUMBERS, SPLITS, WORDS, Bin
 from tools.calibrate.constants import Constant
 from tools.calibrate.ranges import RangesOfFigure, UnseenRun
+from tools.calibrate.spreads import ANY
 
 PROFILES = Path(__file__).parents[2] / "profiles"
 DIGITS = 3
@@ -76,10 +77,13 @@ def write_ranges(found: Iterable[RangesOfFigure], profiles: Path = PROFILES) -> 
                 text = replaced(text, each.row, f"{name}.{key}", value)
         publishers = {run.publisher for run in each.errors.samples}
         runs = sum(not run.withheld for run in each.errors.samples)
+        (below, above), kinds = fitted.ends[ANY], {kind: ends for kind, ends in fitted.ends.items() if kind != ANY}
         for field, value in (
-            ("below", fitted.below), ("above", fitted.above), ("measurements", runs), ("publishers", len(publishers)),
+            ("below", below), ("above", above), ("measurements", runs), ("publishers", len(publishers)),
         ):  # fmt: skip
             text = replaced(text, each.row, field, value)
+        of_kinds = ", ".join(f"{kind}: [{shown(low)}, {shown(high)}]" for kind, (low, high) in kinds.items())
+        text = worded(text, each.row, "kinds", f"{{{of_kinds}}}")
         text = worded(text, each.row, "source", "profiles/measurements, each publisher left out of the fit in turn")
         text = worded(text, each.row, "confidence", "B")
         cells += [

@@ -229,11 +229,18 @@ class Reliability(Row):
     )
     below: PositiveFloat = Field(description="spreads from the estimate to the low end of a range of eight in ten")
     above: PositiveFloat = Field(description="spreads to its high end")
+    kinds: dict[str, tuple[PositiveFloat, PositiveFloat]] = Field(
+        default_factory=dict, description="below and above of one kind of runs, where several publishers measured it"
+    )
     least: dict[str, tuple[PositiveFloat, PositiveFloat]] = Field(
         default_factory=dict, description="measured over estimated that a range holds at least, by the way of counting"
     )
     measurements: NonNegativeInt = Field(description="runs behind it; 0: set by hand")
     publishers: Annotated[NonNegativeInt, CHECKS] = Field(description="publishers of these runs")
+
+    def least_of(self, count: str, kind: str) -> tuple[float, float] | None:
+        """Return what a range of memory holds at least, by the way of counting and kind of run; None for nothing."""
+        return self.least.get(f"{kind}-{count}", self.least.get(count))
 
 
 Holds = Literal["tokens", "images", "features"]

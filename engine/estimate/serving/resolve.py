@@ -69,13 +69,15 @@ def choose_engine(rows: Iterable[InferenceEngine], name: str, vendor: str) -> In
     return max(fitting, key=lambda row: bool(row.vendors))
 
 
-def kernel_id(engine: InferenceEngine, weights: Quantization, *, in_blocks: bool = False) -> str:
+def kernel_id(engine: InferenceEngine, weights: Quantization, vendor: str = "", *, in_blocks: bool = False) -> str:
     """Return the row of the kernels with which an engine reads a format of weights.
 
     Args:
+        vendor: maker of the device, whose library may be another one.
         in_blocks: whether the model is published in it, with a scale of each block.
     """
-    names = (*((f"{weights.id}-blocks",) if in_blocks else ()), weights.id, weights.family)
+    own = f"{weights.id}-{vendor.lower()}"
+    names = (*((f"{weights.id}-blocks",) if in_blocks else ()), own, weights.id, weights.family)
     return next((row for name in names if (row := engine.kernels.get(name))), engine.kernels["packed"])
 
 
@@ -97,7 +99,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
     quantization = catalog.quantizations.find(inference.weights_format)
     engine = engine_row(inference.engine, device, catalog)
     in_blocks = published_in_blocks(plan.model, quantization, catalog)
-    kernel = catalog.weight_kernels[kernel_id(engine, quantization, in_blocks=in_blocks)]
+    kernel = catalog.weight_kernels[kernel_id(engine, quantization, vendor_of(device, catalog), in_blocks=in_blocks)]
     in_layers, in_head = readings(engine, quantization, kernel, catalog)
     counts = count_parameters(shape)
     body, embedding, head = _widths(quantization)

@@ -107,6 +107,7 @@ class _Step:
         start: passes that went by until these begin to answer.
         middle: when they do, in seconds.
         first: seconds to their first token.
+        late: seconds by which it comes after the middle, where full passes of prompts give it to all at their end.
         scatter: standard deviation of these.
         prompt_seconds: seconds in which one of their prompts is read.
         time, done, joined: seconds, passes and requests until its end.
@@ -117,6 +118,7 @@ class _Step:
     start: Floats
     middle: Floats
     first: Floats
+    late: Floats
     scatter: Floats
     prompt_seconds: Floats
     time: Floats
@@ -190,7 +192,8 @@ class _Stepped:
         # Of passes that are full of those who wait the mean prompt takes its turn half a stage after their start.
         queued = np.minimum(waiting / most, 1.0)
         full = mixed * passes.of_prompt(most) + np.maximum(reading * passes.of_prompt(most), passes.whole(most))
-        started = started + queued * (full * (1.0 - 1.0 / (2.0 * passes.groups)) - started)
+        ends = full * (1.0 - 1.0 / (2.0 * passes.groups))
+        started = started + queued * (ends - started)
         middle = time + size / 2.0
         waited = np.maximum(middle - (joined + begin / 2.0) / self.rate, 0.0)
         return _Step(
@@ -198,6 +201,7 @@ class _Stepped:
             start=done + going / 2.0,
             middle=middle,
             first=waited + started,
+            late=(1.0 - self.mixes) * queued * ends,
             scatter=np.sqrt(
                 turn**2 / (2.0 * UNIFORM)
                 + longer**2 * (run.prompt_spread**2 + (1.0 + run.prompt_spread**2) * alongside)
@@ -249,7 +253,8 @@ class _Stepped:
         times, done, joined, busy = self.drained()
         begin, middle, first = map(self.over, ("begin", "middle", "first"))
         order, ends = self.over("joined") - begin / 2.0, self.over("start")[:, np.newaxis] + self.lengths[np.newaxis]
-        answer = np.maximum(read_off(ends, done, times) - middle[:, np.newaxis], 0.0)
+        given_from = (middle + self.over("late"))[:, np.newaxis]
+        answer = np.maximum(read_off(ends, done, times) - given_from, 0.0)
         given, tokens = self.lengths * run.accepted, np.maximum(self.lengths * run.accepted, 1.0)
         meanwhile = np.maximum(read_off(ends, done, joined) - order[:, np.newaxis], 0.0)
         counted = np.sqrt(meanwhile * (1.0 + run.prompt_spread**2)) / tokens
