@@ -4,16 +4,14 @@ from .answers import explain as explain
 from .answers import open_plan as open_plan
 from .answers import propose as propose
 from .answers import step_seconds as step_seconds
+from .audit import Audit as Audit
+from .audit import Finding as Finding
+from .audit import audit as audit
 from .candidate import Candidate as Candidate
 from .candidate import CheckedConstraint as CheckedConstraint
 from .candidate import EstimatedPlan as EstimatedPlan
 from .changes import change_text as change_text
 from .changes import estimate_changes as estimate_changes
-from .file_checks import Audit as Audit
-from .file_checks import Finding as Finding
-from .file_checks import audit as audit
-from .file_checks import faults as faults
-from .file_checks import remarks as remarks
 from .hardware_advice import Rung as Rung
 from .hardware_advice import as_planned as as_planned
 from .hardware_advice import ladder as ladder
@@ -42,3 +40,5 @@ from .sensitivity import sensitivity as sensitivity
 from .sensitivity import with_evidence as with_evidence
 from .steps import Lever as Lever
 from .steps import Swing as Swing
+from .validation import faults as faults
+from .validation import remarks as remarks
