@@ -253,6 +253,7 @@ class Loaded:
         token_seconds_percentile: the same at that percentile.
         request: seconds from a request's arrival to its last token.
         together: mean seconds to the first token were all that are at once sent at one moment; 0 where they arrive.
+        follows: whether each request follows an answer, so that faster devices are sent more.
     """
 
     reading: Number
@@ -266,6 +267,7 @@ class Loaded:
     token_seconds_percentile: Number
     request: Number
     together: Number = 0.0
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

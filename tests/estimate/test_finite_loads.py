@@ -186,3 +186,12 @@ def test_all_requests_take_their_number_at_the_rate_at_which_they_are_answered()
     assert dollars == pytest.approx(seconds / 3600 * float(estimate.cost.usd_per_hour))
     goes_on = estimate_of(concurrency=64).computation.infer
     assert goes_on is not None and goes_on.all_requests_seconds is None
+
+
+def test_a_load_whose_requests_follow_answers_may_end_sooner_as_well_as_later() -> None:
+    speed = estimate_of(concurrency=32, requests=1000).computation.infer
+    time, rate = speed.all_requests_seconds, speed.requests_per_second
+    assert float(time.low) < float(time.value) < float(time.high)
+    assert float(rate.low) < float(rate.value) < float(rate.high)
+    arriving = estimate_of(request_rate=0.5, requests=1000).computation.infer
+    assert float(arriving.requests_per_second.high) == pytest.approx(float(arriving.requests_per_second.value))

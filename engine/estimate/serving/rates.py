@@ -212,9 +212,14 @@ def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Numbe
 
 
 def _answered(loaded: Loaded, largest: Interval) -> Interval:
-    """Return the requests answered a second under a load: never more than arrive, at the ends of the range too."""
-    ends = (np.minimum(loaded.arriving, end) for end in (largest.low, largest.high))
-    return Interval(answered_rate(loaded.arriving, largest.value), *ends)
+    """Return the requests answered a second under a load: never more than arrive, at the ends of the range too.
+
+    Where each follows an answer, more arrive as more are answered.
+    """
+    rate = answered_rate(loaded.arriving, largest.value)
+    if loaded.follows:
+        return Interval(rate, *(rate * end / largest.value for end in (largest.low, largest.high)))
+    return Interval(rate, *(np.minimum(loaded.arriving, end) for end in (largest.low, largest.high)))
 
 
 def _under_load(

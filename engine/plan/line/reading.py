@@ -32,7 +32,6 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_quantity
 
 _NOTHING = Meaning()
-_IMAGE_SIZE = "image_size"
 _OTHER_MONEY = re.compile(r"[€£]\d.*|\d.*[€£](?:/.*)?")
 _LIKE = re.compile(r"([a-z]+)-(?:style|like|type|based|class)", re.IGNORECASE)
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
@@ -277,9 +276,9 @@ class _Line(DerivedValues):
     def _image(self, text: str) -> Meaning | None:
         """Recognize the size of images, as ``512x512``, of a model that has one."""
         edge = image_of(text)
-        if edge is None or settings.named_field(_IMAGE_SIZE, self._task, self._model) is None:
+        if edge is None or settings.named_field(settings.IMAGE_SIZE, self._task, self._model) is None:
             return None
-        return settings.field_value(f"{OWN_PARAMETERS}{_IMAGE_SIZE}", str(edge), self._task)
+        return settings.field_value(f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}", str(edge), self._task)
 
     def _lengths(self, text: str) -> Meaning | None:
         """Recognize the tokens of prompts and answers, as ``2k/512`` says them."""
@@ -374,7 +373,8 @@ class _Line(DerivedValues):
         if (self._task == FINETUNE or is_size) and text[-1] in "bB" and path not in self._values:
             hint = f"write {text[:-1]}B tokens, or name one model"
             return Meaning(fault=PlanError("a second model, or tokens?", text, hint))
-        return settings.bare_number(text, self._task, path in self._values)
+        edge = settings.named_field(settings.IMAGE_SIZE, self._task, self._model)
+        return settings.bare_number(text, self._task, path in self._values, edge)
 
     def _similar(self, text: str) -> Meaning:
         """Return what the name most similar to a word stands for, or say that there is none."""

@@ -31,13 +31,13 @@ from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length, parse_quantity
 
-SEQUENCE, TOKENS = "sequence", "tokens"
+SEQUENCE, TOKENS, IMAGE_SIZE = "sequence", "tokens", "image_size"
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmbgtq]i?)?", re.IGNORECASE)
 
 _TIME = re.compile(r"\d+(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
 
-_GLUED = re.compile(r"([a-z_\-]{2,})[<:]?=?(\d\S*)", re.IGNORECASE)
+_GLUED = re.compile(r"([a-z_\-]{2,}|r(?=\d\d))[<:]?=?(\d\S*)", re.IGNORECASE)
 
 _FEWEST_IN_ORDER = 4
 
@@ -248,8 +248,13 @@ def _length(text: str) -> int:
         return parse_count(text)
 
 
-def bare_number(word: str, task: str, has_sequence: bool) -> Meaning:
-    """Return what a number without a word counts: ``4k`` is a sequence, ``50M`` the tokens of a job."""
+def bare_number(word: str, task: str, has_sequence: bool, edge: tuple[str, Knob] | None = None) -> Meaning:
+    """Return what a number without a word counts: ``4k`` is a sequence, ``50M`` the tokens of a job.
+
+    Of a model of images, whose field of their edge is given, ``1024`` is that.
+    """
+    if edge is not None and word.isdigit():
+        return field_value(edge[0], word, task, knob=edge[1])
     words = vocabulary()
     sequence, tokens = words.amounts[key_of("sequence")], words.amounts[key_of("tokens")]
     suffix = word.rstrip("iI")[-1:].casefold()

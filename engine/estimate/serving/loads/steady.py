@@ -142,6 +142,7 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
         running=rate * seconds,
         waiting=rate * (host + waiting.room + waiting.turn),
         arriving=traffic.rate if traffic.arrives else np.inf,
+        follows=not traffic.arrives,
         largest_rate=run.layout.dp * largest,
         first_token=first,
         first_token_percentile=where(is_high, np.maximum(slow, first), slow),
