@@ -15,3 +15,4 @@ from .words import INFER as INFER
 from .words import TRAIN as TRAIN
 from .words import Asked as Asked
 from .words import OneLine as OneLine
+from .words import PlanFlags as PlanFlags

@@ -15,7 +15,7 @@ from capacity_tui.engine.plan.line.model_words import MODEL, model_names, named_
 from capacity_tui.engine.plan.line.setting_words import SEQUENCE, TOKENS, amount_of, counted, value_names
 from capacity_tui.engine.plan.line.tokens import counted_start, split
 from capacity_tui.engine.plan.line.vocabulary import UNSAID, vocabulary
-from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Meaning, OneLine, Word
+from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Meaning, OneLine, PlanFlags, Word
 from capacity_tui.engine.record import dataclass
 
 

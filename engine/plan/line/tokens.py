@@ -1,4 +1,4 @@
-"""What is typed of a plan: the words of a line, numbers and units that belong together as one, and flags."""
+"""What is typed of a plan: the words of a line, numbers and units that belong together as one."""
 
 from __future__ import annotations
 
