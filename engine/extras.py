@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 PROGRAM = "capacity-tui"
 _PIPX_FILE = "pipx_metadata.json"
 """Lies in each environment that pipx made."""
-_EXTRA = re.compile(r"""\bextra\s*==\s*["']([^"']+)["']""")
+_EXTRA = r"""\bextra\s*==\s*["']([^"']+)["']"""
 
 
 def install_command(extra: str) -> str:
@@ -40,7 +39,7 @@ def install_command(extra: str) -> str:
 def packages_of(extra: str, requirements: Sequence[str]) -> tuple[str, ...]:
     """Return the packages of an extra with their bounds, from the requirements of a distribution."""
     parts = (requirement.partition(";") for requirement in requirements)
-    return tuple(package.strip() for package, _, marker in parts if extra in _EXTRA.findall(marker))
+    return tuple(package.strip() for package, _, marker in parts if extra in re.findall(_EXTRA, marker))
 
 
 def command_for(packages: Sequence[str], environment: Path, python: str, has_pip: bool | None = None) -> str:
@@ -50,6 +49,8 @@ def command_for(packages: Sequence[str], environment: Path, python: str, has_pip
         packages: what to install, with bounds.
         has_pip: whether pip is installed there; by default it is looked for.
     """
+    import shlex  # noqa: PLC0415 - as above
+
     if (environment / _PIPX_FILE).exists():
         return shlex.join(("pipx", "inject", PROGRAM, *packages))
     if find_spec("pip") is not None if has_pip is None else has_pip:

@@ -70,6 +70,11 @@ def config_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return _folder(environment.get(CONFIG_VARIABLE), partial(user_config_path, "capacity-tui"))
 
 
+def settings_file() -> Path:
+    """Return where the user's settings are read from."""
+    return config_folder() / "settings.toml"
+
+
 def cache_folder() -> Path:
     """Return the folder of what the program can compute again; it need not exist."""
     from platformdirs import user_cache_path  # noqa: PLC0415 - as above

@@ -23,12 +23,12 @@ from textual.driver import Driver
 from textual.screen import ModalScreen, Screen
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.files import config_folder
+from capacity_tui.engine.files import config_folder, settings_file
 from capacity_tui.tui import themes
 from capacity_tui.tui.actions import VIEWS, Commanded, bindings, checked_keymap
 from capacity_tui.tui.requests import fault_of
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.settings import Settings, settings_file
+from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.settings import load as load_settings
 from capacity_tui.tui.terminal import text
 from capacity_tui.tui.terminal.driver import KeysInTurn

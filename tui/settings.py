@@ -12,7 +12,7 @@ from dataclasses import asdict, field
 from pathlib import Path
 
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
-from capacity_tui.engine.files import config_folder, make_folder, set_aside, state_folder, write_atomically
+from capacity_tui.engine.files import make_folder, set_aside, state_folder, write_atomically
 from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.terminal.text import Glyphs
 
@@ -24,11 +24,6 @@ FASTEST_SECONDS = 0.5
 def expanded(text: str) -> Path:
     """Return a path that was typed, with ``~`` replaced where such a user is known."""
     return Path(os.path.expanduser(text))  # noqa: PTH111 - the method raises for a user nobody knows
-
-
-def settings_file() -> Path:
-    """Return where the user's settings are read from."""
-    return config_folder() / "settings.toml"
 
 
 def plan_path(text: str, folder: Path) -> Path:

@@ -91,7 +91,7 @@ def chosen_history(store: str | None = None) -> HistoryPlace:
 
     if store or os.environ.get(HISTORY_VARIABLE):
         return history_place(store)
-    from capacity_tui.tui.settings import settings_file
+    from capacity_tui.engine.files import settings_file
 
     try:
         text = settings_file().read_text(encoding="utf-8", errors="replace")
