@@ -1,7 +1,8 @@
-"""Reads command lines as the program does, without running them."""
+"""Reads command lines as the program does, without running them, and what commands say while they run."""
 
 from __future__ import annotations
 
+import re
 import shlex
 
 import click
@@ -28,3 +29,8 @@ def parsed(line: str) -> str:
     except click.ClickException as error:
         return error.format_message()
     return ""
+
+
+def without_progress(error_output: str) -> list[str]:
+    """Return the lines of standard error, without how far a command was where the machine is slow."""
+    return [line for line in error_output.splitlines() if not re.fullmatch(r"\d+ s: \w+", line)]

@@ -217,7 +217,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What all devices of a generation share.
+    """What all devices of a generation share; patterns are kept as text, since a plan asks for few of them.
 
     Attributes:
         target: matches the whole compute capability or compiler target; None where only names identify it.
@@ -231,21 +231,26 @@ class Generation:
     id: str
     name: str
     vendor: str
-    target: re.Pattern[str] | None
-    device: re.Pattern[str] | None
+    target: str | None
+    device: str | None
     matrix_units: str
     precisions: tuple[str, ...]
     settings: tuple[Setting, ...]
-    no_peer_access: re.Pattern[str] | None = None
+    no_peer_access: str | None = None
     collectives: str | None = None
 
     def covers(self, vendor: str, name: str, target: str | None) -> bool:
         """Return whether a device belongs here, by its vendor, name and compute capability or compiler target."""
         if vendor != self.vendor:
             return False
-        if self.device is not None and self.device.fullmatch(plain_name(name)):
+        if is_called(self.device, plain_name(name)):
             return True
-        return self.target is not None and target is not None and self.target.fullmatch(target) is not None
+        return target is not None and is_called(self.target, target)
+
+
+def is_called(pattern: str | None, name: str) -> bool:
+    """Return whether a pattern matches the whole of a name, in any case; none matches nothing."""
+    return pattern is not None and re.fullmatch(pattern, name, re.IGNORECASE) is not None
 
 
 def find_generation(vendor: str, name: str, target: str | None) -> Generation | None:
@@ -286,13 +291,13 @@ def generations() -> tuple[Generation, ...]:
             id=str(row["id"]),
             name=str(row["name"]),
             vendor=str(row["vendor"]),
-            target=_pattern(row, "target"),
-            device=_pattern(row, "device"),
+            target=_text(row, "target"),
+            device=_text(row, "device"),
             matrix_units=str(row.get("matrix_units") or ""),
             precisions=tuple(cast("Sequence[str]", row["precisions"])),
             settings=settings_of(cast("Sequence[Mapping[str, object]]", row["settings"])),
-            no_peer_access=_pattern(row, "no_peer_access"),
-            collectives=cast("str | None", row.get("collectives")),
+            no_peer_access=_text(row, "no_peer_access"),
+            collectives=_text(row, "collectives"),
         )
         for row in rows
     )
@@ -337,20 +342,20 @@ class DataCentre:
     """A vendor's cards for servers and workstations: ``device`` matches their names without the vendor's."""
 
     vendor: str
-    device: re.Pattern[str]
+    device: str
     settings: tuple[Setting, ...]
 
     def covers(self, vendor: str, name: str) -> bool:
         """Return whether a device is one of them."""
-        return vendor == self.vendor and self.device.fullmatch(plain_name(name)) is not None
+        return vendor == self.vendor and is_called(self.device, plain_name(name))
 
 
 @lru_cache(maxsize=1)
 def data_centre() -> DataCentre:
     """Return the section of the table about them."""
     row = cast("Mapping[str, object]", table()["data_centre"])
-    pattern = re.compile(str(row["device"]), re.IGNORECASE)
-    return DataCentre(str(row["vendor"]), pattern, settings_of(cast("Sequence[Mapping[str, object]]", row["settings"])))
+    settings = settings_of(cast("Sequence[Mapping[str, object]]", row["settings"]))
+    return DataCentre(str(row["vendor"]), str(row["device"]), settings)
 
 
 def power_limit_command(vendor: str, watts: float) -> str | None:
@@ -362,8 +367,7 @@ def power_limit_command(vendor: str, watts: float) -> str | None:
 def lacks_peer_access(gpu: Accelerator) -> bool:
     """Return whether devices of this kind cannot read each other's memory over PCIe."""
     generation = generation_of(gpu)
-    names = None if generation is None else generation.no_peer_access
-    return names is not None and names.fullmatch(gpu.name.value or "") is not None
+    return generation is not None and is_called(generation.no_peer_access, gpu.name.value or "")
 
 
 def templates(section: str) -> Mapping[str, Mapping[str, str]]:
@@ -376,5 +380,5 @@ def settings_of(rows: Sequence[Mapping[str, object]]) -> tuple[Setting, ...]:
     return tuple(Setting(str(row["name"]), str(row["value"]), str(row["reason"])) for row in rows)
 
 
-def _pattern(row: Mapping[str, object], key: str) -> re.Pattern[str] | None:
-    return re.compile(str(row[key]), re.IGNORECASE) if key in row else None
+def _text(row: Mapping[str, object], key: str) -> str | None:
+    return str(row[key]) if row.get(key) is not None else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from command_lines import without_progress
 
 from capacity_tui.tui.cli import output
 
@@ -80,11 +80,6 @@ def test_a_command_that_takes_its_time_says_in_a_file_how_far_it_is(
     assert not capsys.readouterr().err
 
 
-def beside_progress(error_output: bytes) -> list[str]:
-    """Return what a command said on standard error, without how far it was while the machine was slow."""
-    return [line for line in error_output.decode().splitlines() if not re.fullmatch(r"\d+ s: \w+", line)]
-
-
 def test_ctrl_c_while_the_program_is_loading_is_quiet() -> None:
     script = "import capacity_tui.tui; raise KeyboardInterrupt"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False, timeout=60)
@@ -108,7 +103,7 @@ def test_a_full_disk_behind_stdout_is_one_line(command: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([*PROGRAM, *command], stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
     assert done.returncode == 2
-    (error,) = beside_progress(done.stderr)
+    (error,) = without_progress(done.stderr.decode())
     assert error.startswith("capacity-tui: the output cannot be written: No space left on device;")
 
 
@@ -134,7 +129,7 @@ def test_the_screen_refuses_to_open_without_a_terminal(command: list[str]) -> No
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_every_encoding(encoding: str) -> None:
     done = process("plan", "gpt2_rtx_3060", PYTHONIOENCODING=encoding)
-    assert (done.returncode, beside_progress(done.stderr)) == (0, [])
+    assert (done.returncode, without_progress(done.stderr.decode())) == (0, [])
     done.stdout.decode(encoding)
 
 
