@@ -1,6 +1,5 @@
 from .alternatives import Alternative as Alternative
 from .alternatives import alternatives as alternatives
-from .flags import PlanFlags as PlanFlags
 from .flags import completions as completions
 from .flags import line_of_flags as line_of_flags
 from .hardware_words import MODEL_NAME as MODEL_NAME

@@ -19,34 +19,6 @@ from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Mea
 from capacity_tui.engine.record import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class PlanFlags:
-    """Flags as somebody gave them; None where they were not given.
-
-    Attributes:
-        model: a model's name, or its size.
-        task: train, full, lora, qlora, dora, infer or fit.
-        gpu: hardware with its number, as ``8xH100-SXM``.
-        seq: tokens of one sequence.
-        tokens: of the whole job.
-        imports: configurations of other tools, by file or folder.
-        stand_in: whether a usual model of the same size stands in for one that is not known.
-    """
-
-    model: str | None = None
-    task: str | None = None
-    gpu: str | None = None
-    seq: str | None = None
-    tokens: str | None = None
-    imports: tuple[str, ...] = ()
-    stand_in: bool = False
-
-    @property
-    def is_given(self) -> bool:
-        """Whether any flag was given that changes a plan."""
-        return any((self.model, self.task, self.gpu, self.seq, self.tokens))
-
-
 def line_of_flags(flags: PlanFlags, task: str | None = None, catalog: Catalog | None = None) -> OneLine:
     """Return the line that flags stand for; nothing in it is guessed.
 
