@@ -94,7 +94,9 @@ def test_answers_of_one_length_stay_together(engine: str, prompt: int, answer: i
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.5])
-@pytest.mark.parametrize(("prompt", "answer", "users"), [(512, 8, 256), (2048, 2, 64), (128, 1, 256), (2048, 64, 200)])
+@pytest.mark.parametrize(
+    ("prompt", "answer", "users"), [(512, 8, 256), (2048, 2, 64), (128, 1, 256), (2048, 64, 200), (40, 128, 64)]
+)
 def test_prompts_wait_for_each_other_where_answers_are_short(
     prompt: int, answer: int, users: int, spread: float
 ) -> None:

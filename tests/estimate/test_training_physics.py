@@ -327,3 +327,16 @@ def test_a_model_without_attention_trains_on_documents_as_on_whole_sequences(att
     ]
     assert np.isfinite(steps).all()
     assert steps[0] == pytest.approx(steps[1], rel=0.01)
+
+
+@pytest.mark.parametrize("model", ["falcon-h1-34b", "lfm2-1.2b"])
+def test_what_mixes_tokens_beside_attention_is_multiplied_too(model: str) -> None:
+    """At the peak of its device, a model with state spaces or convolutions is as busy with its FLOPs as another."""
+
+    def utilization(model: str) -> float:
+        training = {"seq_len": 1024, "micro_batch": 1, "global_batch": 1, "precision": "fp32"}
+        hardware = {"name": "rpi4-bcm2711", "devices": 1, "efficiency": 1.0}
+        document = {"task": "train", "model": {"name": model}, "training": training, "hardware": hardware}
+        return float(estimate_plan(Plan.model_validate(document), None, load_catalog()).estimate.computation.mfu)
+
+    assert utilization(model) == pytest.approx(utilization("llama-3.1-8b"), rel=0.03)

@@ -151,8 +151,8 @@ def _linear_layers(run: TransformerRun) -> Iterator[Operator]:
     recompute_fraction = recomputed_share(run, run.recompute.latent, product=True)
     projected = layers * (1.0 + run.encoder_blocks)
     for projection in shape.attention_kind.projections(layout.tp):
-        yield from gemm(run, projection.name, tokens, projection.outputs, projection.inputs, count=projected,
-                        recompute=recompute_fraction)  # fmt: skip
+        yield from gemm(run, projection.name, tokens, projection.outputs, projection.inputs,
+                        count=projected * projection.runs, recompute=recompute_fraction)  # fmt: skip
     if any_true(run.cross_attentions > 0):
         crosses = layers * run.cross_attentions
         yield from gemm(run, "query projection for the encoder", tokens, run.query_width / layout.tp, shape.hidden,

@@ -35,11 +35,12 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """A product of a layer's attention as kernels run it: ``inputs`` to ``outputs``, the latter on one device."""
+    """A product of attention as kernels run it: ``inputs`` to ``outputs`` on one device, ``runs`` in the mean layer."""
 
     name: str
     outputs: Number
     inputs: Number
+    runs: Number = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,9 +326,10 @@ class GroupedQuery:
         yield Matrix("attention output projection", self.value_width, hidden, 1.0)
 
     def projections(self, tp: Number) -> Iterator[Projection]:
-        """Yield the products before attention in a layer split over ``tp`` devices."""
-        outputs = (self.query_width + self.key_value_width) / tp
-        yield Projection("query, key and value projection", outputs, self.sizes.hidden)
+        """Yield the products before attention in a layer split over ``tp`` devices; gates and state spaces run more."""
+        outputs, hidden = self.query_width + self.key_value_width, self.sizes.hidden
+        runs = np.maximum(self.weights() / self.sizes.layers / hidden - self.value_width, 0.0) / outputs
+        yield Projection("query, key and value projection", outputs / tp, hidden, runs)
 
     @property
     def score_width(self) -> Number:

@@ -313,8 +313,10 @@ def _returning(run: ServingRun, met: Round, scatter: Number) -> Waiting:
     in_groups = started_seconds(full * passes, met.seconds, 0.0, slowest)
     started = where(alike, in_groups, started)
     others = where(alike, np.maximum(in_groups - met.own, 0.0), others)
-    # Where all start together answers begin when the prompts of all are read.
-    longer = where(locked, np.maximum(groups * full + met.answering - met.seconds, 0.0), 0.0)
+    # Prompts of those that end together are read together, and hide behind no answers but in the passes of others.
+    riding = where(run.runtime.mixes_prefill > 0, groups - 1.0, 0.0)
+    whole = groups * full + np.maximum(met.tokens - riding, 0.0) * met.step
+    longer = where(alike, np.maximum(whole - met.seconds, 0.0), 0.0)
     apart = full * where(locked, groups - own, np.minimum(groups - own, 1.0)) / 2.0
     others_scatter = where(alike, apart / np.sqrt(UNIFORM), others_scatter)
     together = together_percentile(in_groups, run.traffic.beyond, own, groups, full)
