@@ -308,7 +308,9 @@ class CountedWords:
     def _is_written(self, value: str) -> bool:
         """Whether a word before so many tokens says that they are written: ``generating 10M texts of 500 tokens``."""
         before = next((at for at, token in enumerate(self._tokens) if token.text == value), 0)
-        return any(key_of(token.text) in vocabulary().writing for token in self._tokens[:before])
+        keys = ["", "", *(key_of(token.text) for token in self._tokens[:before])]
+        is_aim = keys[-1] in ("to", "into") and keys[-2] != "up"  # summarised to 300 tokens
+        return is_aim or any(key in vocabulary().writing for key in keys)
 
     def _value_of_field(self, name: str, value: str) -> Meaning | None:
         """Return what a field and the name of its value set, as ``attention flash``."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
+from capacity_tui.engine.catalog import Catalog, format_in_name, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models import find_known_model, presumed_family
@@ -26,7 +26,7 @@ from capacity_tui.engine.plan.line.hardware_words import (
 from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, asks_for_nodes, limit_in, price_in
 from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, OF_ONE, duration_of, image_of
-from capacity_tui.engine.plan.line.vocabulary import Amount, vocabulary
+from capacity_tui.engine.plan.line.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_quantity
@@ -50,11 +50,6 @@ def read_line(text: str, catalog: Catalog | None = None) -> OneLine:
         catalog: what names stand for; the shipped one with the user's own by default.
     """
     return _Line(text, catalog or load_catalog()).read()
-
-
-def _is_of_a_job(amount: Amount) -> bool:
-    """Whether a number of something may be the tokens of a job, whose size tells what is done."""
-    return amount.name == settings.TOKENS and not amount.unit
 
 
 class _Line(DerivedValues):
@@ -128,7 +123,9 @@ class _Line(DerivedValues):
             return
         telling = [index for index in range(len(self._tokens)) if not self._is_size_of_model(index)]
         counts = {index: self._count_of(index) for index in telling if self._is_number_at(index)}
-        telling = [index for index in telling if (count := counts.get(index)) is None or _is_of_a_job(count.amount)]
+        telling = [
+            index for index in telling if (count := counts.get(index)) is None or count.amount.name == settings.TOKENS
+        ]
         words = [self._tokens[index].text for index in telling]
         free = [self._tokens[index].text for index in telling if self._is_free(index)]
         self._task, why = task_meant(words, free, family, self._catalog, self._degree(hardware.DEVICES))
@@ -352,6 +349,9 @@ class _Line(DerivedValues):
             return Meaning(fault=PlanError(f"{text!r} needs a number", hint=hint))
         field = settings.named_field(text, self._task, self._model)
         is_given = bool(path) or (field is not None and field[0] in self._values)
+        if self._task == TRAIN and (key_of(text) in words.formats or format_in_name(text) is not None):
+            hint = "say qlora, or leave it out"
+            return Meaning(fault=PlanError("training from the start has weights of 16 bits or more", text, hint))
         is_known = key_of(text) in words.fillers or key_of(text) in self._catalog.architectures.variants
         is_known |= self._is_size_of_model(index) or settings.amount_of(text) is not None
         is_known |= not any(map(str.isalnum, text)) or text.startswith("r/")

@@ -305,10 +305,11 @@ def _amounts(rows: Mapping[str, Any]) -> Iterator[tuple[str, Amount]]:
     }
     for noun in (*rows["sent"], *rows["sessions"]):
         is_sample = noun in rows["numbers"]["samples"]["words"] or noun == "sequences"
-        at_once = amounts["sequences at once" if is_sample else "requests at once"]
-        before = (f"{word}{noun}" for word in rows["at_once"]["before"])
-        for word in (*before, *(f"{noun}{word}" for word in rows["at_once"]["behind"])):
-            yield key_of(word), at_once
+        together = amounts["sequences at once" if is_sample else "requests at once"]
+        for word in rows["at_once"]["before"]:
+            yield key_of(f"{word}{noun}"), amounts["requests at once"] if noun != "sequences" else together
+        for word in rows["at_once"]["behind"]:
+            yield key_of(f"{noun}{word}"), together
     for row in rows["rates"].values():
         span = row["spans"][-1]
         amount = Amount(
