@@ -230,7 +230,7 @@ def spans_of(cells: Mapping[tuple[int, int], tuple[str, str]], row: int, width: 
         yield Span("".join(glyph for glyph, _ in run), role)
 
 
-_WIDE_RANGE = 20.0
+_WIDE_RANGE = 5.0
 """From this ratio of the ends on a scale is logarithmic."""
 
 FRONT, HERE = "●", "◆"
