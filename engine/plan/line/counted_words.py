@@ -154,7 +154,7 @@ class CountedWords:
         before = next(self._names_before(index), None)
         if behind is not None and behind.amount.is_behind:
             # input 1500 tokens; tp 8 users 16; batch 256 images/s
-            is_other = self._begins_another(behind) or _is_speed(behind.name)
+            is_other = self._begins_another(behind) or _is_speed(behind)
             is_before = before is not None and (before.end > index + 1 or is_other)
             if not is_before and not self._is_of_hardware(index, behind):
                 return behind
@@ -279,7 +279,7 @@ class CountedWords:
     def _is_of_hardware(self, index: int, behind: Count) -> bool:
         """Whether a number is a device's, and words behind it are of the next: ``4090 batch 16``, ``4090 in 2d``."""
         name, after = self._tokens[index].text, self._span(behind.end, 1)
-        is_followed = self._is_number_at(behind.end) or duration_of(after) is not None or _is_speed(behind.name)
+        is_followed = self._is_number_at(behind.end) or duration_of(after) is not None or _is_speed(behind)
         return is_followed and hardware.named_hardware(name, self._catalog) is not None
 
     # What they set
@@ -389,6 +389,7 @@ class CountedWords:
         return is_noun and is_nothing and not self._is_apart(index)
 
 
-def _is_speed(name: str) -> bool:
+def _is_speed(count: Count) -> bool:
     """Whether words are a speed that lines ask for as well, as ``images/s`` behind a batch or a device."""
-    return "/" in name and key_of(name) in vocabulary().fillers
+    rates = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TPOT_SECONDS)
+    return count.amount.fields.get(INFER) in rates and key_of(count.name) in vocabulary().fillers

@@ -16,6 +16,7 @@ _SEQUENCE, _BATCH, _LENGTH = "sequence", "batch", "length"
 _OF_SERVING = {_SEQUENCE: Key.INFERENCE_PROMPT_TOKENS, _BATCH: Key.INFERENCE_BATCH, _LENGTH: ""}
 _OF_TRAINING = {_SEQUENCE: Key.TRAINING_SEQ_LEN, _BATCH: Key.TRAINING_MICRO_BATCH, _LENGTH: Key.TRAINING_TOKENS}
 _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS)
+_NUMBERED = frozenset({_SEQUENCE, _BATCH, Key.TRAINING_ADAPTER_RANK})
 _FARTHEST = 4
 """Words between one that asks and what it asks for, as in ``how many A100 80GB cards``."""
 _MOST_WORDS = 4
@@ -116,6 +117,10 @@ def _is_of_another(key: str) -> bool:
     return key in vocabulary().durations or (amount is not None and amount.name in _NEVER_ASKED)
 
 
+def _is_number(keys: Sequence[str], index: int) -> bool:
+    return keys[index : index + 1] != [] and keys[index][:1].isdigit()
+
+
 def _cheapest(task: str) -> str:
     """Return the goal of least money: machines that serve are paid by the hour, a job as a whole."""
     return Figure.COST_USD_PER_HOUR if task == INFER else "usd"
@@ -143,6 +148,8 @@ def _asks(tokens: Sequence[Token], hardware: Collection[int], task: str) -> Iter
                 places = range(index - 1, max(index - _FARTHEST, -1), -1)
             named = ((at, DEVICES if kind == _MANY and at in hardware else nouns.get(keys[at])) for at in places)
             named = ((at, field) for at, field in named if keys[at + 1 : at + 2] != ["hours"])  # how many H100 hours
+            # max len 128, batch 64: a number says what it is.
+            named = ((at, field) for at, field in named if field not in _NUMBERED or not _is_number(keys, at + 1))
             at, field = next(((at, field) for at, field in named if field), (index, ""))
             words = " ".join(token.text for token in tokens[min(index, at) : max(index + count, at + 1)])
             otherwise = HARDWARE if kind in (CHEAPEST, _FASTEST, _COST) else ""
