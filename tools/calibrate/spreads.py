@@ -30,7 +30,7 @@ WORTH = 4.0
 PRIOR_SPREAD = 0.7
 # What a range is to hold of a further publisher's runs, and how much of a publisher counts for the one to come:
 # quantiles lie between one publisher and the next, so that half is enough. Shares of known errors that are tried.
-HELD, FURTHER, SHARES = 0.8, 0.5, 14
+HELD, FURTHER, SHARES = 0.8, 0.5, 8
 # Share tried first for one kind of runs, whose publishers may lie closer together than all of them do.
 LEAST = 0.6
 # All runs, whatever their kind, and the publishers a kind of runs has at least that has ends of its own.
@@ -183,20 +183,17 @@ class Errors:
 
         Of all runs no more than a handful of groups asks for whatever they are like: theirs, and half of a further one.
         """
-        every = np.arange(len(self.samples))
-        named = {kind: self._of_kind(kind, every[~self._withheld]) for kind in self.kinds}
-        most = {kind: min(HELD * self._further(chosen), FURTHEST) for kind, chosen in named.items()}
-        found = dict(most)
-        for share in sorted({HELD, *np.linspace(LEAST, max(most.values()), SHARES)}):
-            low, high = self._ends(dict.fromkeys(self.kinds, float(share)))
-            inside = (low < self.errors) & (self.errors < high)
-            for kind, chosen in tuple(named.items()):
-                enough = np.average(inside[chosen], weights=self.weights(chosen)) >= HELD
-                if share >= most[kind] or (enough and (kind != ANY or share >= HELD)):
-                    found[kind] = min(float(share), most[kind])
-                    del named[kind]
-            if not named:
-                break
+        found: dict[str, float] = {}
+        for kind in self.kinds:
+            named = self._of_kind(kind, np.flatnonzero(~self._withheld))
+            least, most = HELD if kind == ANY else LEAST, min(HELD * self._further(named), FURTHEST)
+            found[kind] = most
+            for share in np.linspace(least, most, SHARES):
+                low, high = self._ends({**found, kind: float(share)})
+                inside = ((low < self.errors) & (self.errors < high))[named]
+                if np.average(inside, weights=self.weights(named)) >= HELD:
+                    found[kind] = float(share)
+                    break
         return found
 
     def _of_kind(self, kind: str, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -237,10 +234,12 @@ class Errors:
         moved, base = logarithms.copy(), self.parts.index(BASE)
         for factor in WIDER:
             moved[base] = logarithms[base] + np.log(factor)
-            ends = {kind: self.tails(moved, self._of_kind(kind, named), shares[kind]) for kind in self.kinds}
+            of_all = {ANY: self.tails(moved, named, shares[ANY])}
             near = np.sqrt(self._amounts[named] @ np.exp(2.0 * moved[: len(self.parts)]))
-            if self._inside(near, named, ends) >= shares[ANY] / self._further(named):
+            if self._inside(near, named, of_all) >= shares[ANY] / self._further(named):
                 break
+        of_kinds = (kind for kind in shares if kind != ANY)
+        ends = of_all | {kind: self.tails(moved, self._of_kind(kind, named), shares[kind]) for kind in of_kinds}
         if UNNAMED not in self.parts or not len(withheld):
             return moved, ends
         unnamed = self.parts.index(UNNAMED)
