@@ -14,7 +14,7 @@ from capacity_tui.engine.compat import (
     MigrationReport,
     RunReport,
     WorkloadType,
-    migration_analyzer,
+    fleet_guide,
 )
 from capacity_tui.engine.errors import CatalogError
 
@@ -26,7 +26,7 @@ FEW = ("P5",)
 @pytest.fixture
 def few_instances(monkeypatch: pytest.MonkeyPatch) -> Sequence[str]:
     """Compare with one instance, which takes a fraction of the time that nine take."""
-    monkeypatch.setattr(migration_analyzer, "guide_instances", lambda: FEW)
+    monkeypatch.setattr(fleet_guide, "guide_instances", lambda: FEW)
     return FEW
 
 

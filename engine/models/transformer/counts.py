@@ -167,8 +167,8 @@ def cross_attention_per_layer(shape: TransformerShape) -> Number:
 
 
 def generates(shape: TransformerShape) -> bool:
-    """Return whether a model writes an answer, token by token; an encoder alone reads."""
-    return shape.kind != "encoder"
+    """Return whether a model writes an answer, token by token; encoders of text and of images alone read."""
+    return shape.kind in ("decoder", "encoder-decoder")
 
 
 def encoder(shape: TransformerShape) -> Number:
@@ -355,5 +355,5 @@ def cache_elements(shape: TransformerShape, context: Number) -> Number:
     tokens among them: each has keys and values for one of the two attentions, cross or self.
     """
     kind = shape.attention_kind
-    growing = (generates(shape)) * kind.cached() + kind.indexed()
+    growing = generates(shape) * kind.cached() + kind.indexed()
     return growing * context + kind.in_windows(context) * (shape.kind == "decoder") + kind.state()
