@@ -33,7 +33,7 @@ FEWEST = {
     "serving": 310,
     "ttft": 220,
     "ttft_p99": 150,
-    "tpot": 200,
+    "tpot": 170,
     "tpot_p99": 90,
     "inference_memory": 340,
     "encoder_time": 500,
