@@ -18,6 +18,7 @@ from capacity_tui.engine.schema import (
     AutoShare,
     AutoWholeNumber,
     Count,
+    Deadline,
     Duration,
     Length,
     Section,
@@ -250,7 +251,7 @@ class PricingSection(Section):
 class LimitsSection(Section):
     """The longest that the whole job may take, and the most that it may cost."""
 
-    seconds: Duration | None = None
+    seconds: Deadline | None = None
     usd: Annotated[float, Field(gt=0, le=1e12)] | None = None
     usd_per_hour: Annotated[float, Field(gt=0, le=1000000000.0)] | None = None
 

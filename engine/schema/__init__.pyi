@@ -17,6 +17,7 @@ from .field import AutoShare as AutoShare
 from .field import AutoWholeNumber as AutoWholeNumber
 from .field import Condition as Condition
 from .field import Count as Count
+from .field import Deadline as Deadline
 from .field import Duration as Duration
 from .field import Follows as Follows
 from .field import Kind as Kind

@@ -18,7 +18,7 @@ TRAINED = ("train", "finetune")
 # Bounds that keep every product below inside double precision; far beyond anything built.
 LARGEST_COUNT = 10**7
 LARGEST_TOKENS = 1e18
-LARGEST_DURATION = 1e7
+LARGEST_DURATION, LARGEST_DEADLINE = 1e7, 1e10
 LARGEST_WHOLE = 10**9
 
 
@@ -71,6 +71,8 @@ AutoLength: TypeAlias = Annotated[Length | Literal["auto"], BeforeValidator(_len
 AutoShare: TypeAlias = Annotated[Annotated[float, Field(gt=0, le=1)] | Literal["auto"], BeforeValidator(_share)]
 Duration: TypeAlias = Annotated[float, BeforeValidator(_duration), Field(gt=0, le=LARGEST_DURATION)]
 """Seconds; ``10min`` and ``1 h`` are read too."""
+Deadline: TypeAlias = Annotated[float, BeforeValidator(_duration), Field(gt=0, le=LARGEST_DEADLINE)]
+"""Seconds of a whole job, which may be years; read as a duration is."""
 AutoDuration: TypeAlias = Annotated[Duration | Literal["auto"], BeforeValidator(_duration)]
 SpecValue: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | None
 

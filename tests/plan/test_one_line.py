@@ -298,6 +298,7 @@ def test_what_a_plan_says_is_no_question(line: str) -> None:
     ("line", "path", "value"),
     [
         ("train llama-3.1-8b 8xh100 20B tokens within 72h", "limits.seconds", 72 * 3600),
+        ("train llama-3.1-405b 4096 h100 15T tokens within 300 days", "limits.seconds", 300 * 86400),
         ("train llama-3.1-8b 8xh100 20B tokens under $5k", "limits.usd", 5000),
         ("lora llama-3.1-8b 1xh100 10M tokens under $3/h", "limits.usd_per_hour", 3),
         ("embed 10M documents with bge-large on l4 within 2 days", "limits.seconds", 48 * 3600),
