@@ -140,11 +140,14 @@ class Bins:
         others = added(_squared(self.differences(replace(features, numbers=fewer)), spreads).values())
         logarithm, spread = np.log2(np.maximum(features.numbers[name], 1.0)), spreads.get(name, 0.0)
         ends, groups = np.unique(np.stack([self._low[name], self._high[name]]), axis=1, return_inverse=True)
+        alike = [np.min(np.asarray(others)[..., groups.ravel() == group], axis=-1) for group in range(ends.shape[1])]
         least: Number = np.inf
         for group, (low, high) in enumerate(ends.T):
-            alike = np.min(np.asarray(others)[..., groups.ravel() == group], axis=-1)
+            wider = np.flatnonzero((ends[0] <= low) & (ends[1] >= high))
+            if any(other != group and np.all(alike[other] <= alike[group]) for other in wider):
+                continue  # another reaches as far and is nowhere less alike; no two have the same ends
             beyond = spread * np.maximum(np.maximum(logarithm - high, low - logarithm), 0.0)
-            least = np.minimum(least, alike + beyond * beyond)
+            least = np.minimum(least, alike[group] + beyond * beyond)
         return least
 
 

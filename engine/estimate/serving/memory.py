@@ -262,13 +262,14 @@ def room_in_cache(run: ServingRun) -> Number:
 
 def largest_wave(run: ServingRun) -> Number:
     """Sequences of a batch that an engine runs at once: as many as its cache has room for beside their own buffers."""
-    low, high = np.ones_like(run.batch), np.maximum(run.batch, 1.0)
+    # Most are looked for once, in place of once for each batch: what holds more sequences holds fewer too.
+    low, high = np.asarray(1.0), np.maximum(np.max(run.batch), 1.0)
     while any_true(low < high):
         middle = np.ceil((low + high) / 2.0)
         part = replace(run, batch=middle)
         holds = _held(part, serving_memory(part))[1] >= middle
         low, high = np.where(holds, middle, low), np.where(holds, high, middle - 1.0)
-    return low
+    return np.minimum(low, np.maximum(run.batch, 1.0))
 
 
 def _held(run: ServingRun, memory: ServingMemory) -> tuple[Number, Number]:
