@@ -55,20 +55,16 @@ _NOT_IN_NAMES = re.compile(r"[^\w.]+")
 
 @dataclass(frozen=True)
 class PlanDocument:
-    """A plan of the engine's on the machine it is edited on.
-
-    Attributes:
-        catalog: the catalogues.
-        pinned_plans: estimates of the plans beside it.
-        followed: what moved along with the change that made the plan, each with the reason.
-        asked: what the line asks that the plan comes from, until the plan is changed.
-    """
+    """A plan of the engine's on the machine it is edited on."""
 
     plan: Plan
     machine: Machine | None
-    catalog: Catalog = field(compare=False, repr=False)
+    catalog: Catalog = field(compare=False, repr=False)  # the catalogues
+    # estimates of the plans beside it
     pinned_plans: PinnedPlans = field(default_factory=PinnedPlans, compare=False, repr=False)
+    # what moved along with the change that made the plan, each with the reason
     followed: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    # what the line asks that the plan comes from, until the plan is changed
     asked: Asked | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -36,17 +36,11 @@ class Fault:
 
 @dataclass(frozen=True)
 class Handlers(Generic[T]):
-    """What becomes of answers; each is called by the asker, never in a thread.
+    """What becomes of answers; each is called by the asker, never in a thread."""
 
-    Attributes:
-        show: called with an answer.
-        failed: called with what went wrong.
-        drop: called with an outdated answer, to let go of what it holds.
-    """
-
-    show: Callable[[T], object] | None
-    failed: Callable[[Fault], object]
-    drop: Callable[[T], object] | None = None
+    show: Callable[[T], object] | None  # called with an answer
+    failed: Callable[[Fault], object]  # called with what went wrong
+    drop: Callable[[T], object] | None = None  # called with an outdated answer, to let go of what it holds
 
 
 class Request(Generic[T]):

@@ -25,17 +25,11 @@ _ANSWERED = 2
 
 @dataclass(slots=True, eq=False)
 class Origin:
-    """The file that a plan and all its edits belong to.
+    """The file that a plan and all its edits belong to."""
 
-    Attributes:
-        path: where it lies, None before it is saved for the first time.
-        saved: the plan as it stands there, or as it was proposed; None where it cannot be told.
-        texts: the fields of that plan, by key.
-    """
-
-    path: Path | None
-    saved: Document | None
-    texts: dict[str, str]
+    path: Path | None  # where it lies, None before it is saved for the first time
+    saved: Document | None  # the plan as it stands there, or as it was proposed; None where it cannot be told
+    texts: dict[str, str]  # the fields of that plan, by key
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +48,11 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What deltas are counted from.
+    """What deltas are counted from."""
 
-    Attributes:
-        mode: the column every other is compared with, or None when each is compared with itself.
-        pinned: the comparison that was pinned, or None for the present one.
-        is_edit: whether that is the one before the last edit.
-    """
-
-    mode: str | None = None
-    pinned: Comparison | None = None
-    is_edit: bool = False
+    mode: str | None = None  # the column every other is compared with, or None when each is compared with itself
+    pinned: Comparison | None = None  # the comparison that was pinned, or None for the present one
+    is_edit: bool = False  # whether that is the one before the last edit
 
     def column_for(self, column: Column, comparison: Comparison) -> Column | None:
         """Return the column to compare this one with, None when it is itself the baseline."""

@@ -75,16 +75,11 @@ _MOST_BYTES = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class KeptPlan:
-    """A plan with changes that no file holds.
-
-    Attributes:
-        path: the file it belongs to, empty if it was never saved.
-        text: the plan as YAML.
-    """
+    """A plan with changes that no file holds."""
 
     name: str
-    path: str
-    text: str
+    path: str  # the file it belongs to, empty if it was never saved
+    text: str  # the plan as YAML
 
 
 class LeftBehind:

@@ -134,15 +134,10 @@ _GROUPS, _HARDWARE = Key.HARDWARE_GROUPS, Key.HARDWARE_NAME
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A field that followed another.
+    """A field that followed another."""
 
-    Attributes:
-        path: the field, or a section as a whole.
-        value: what the plan says now; None where the field has its default.
-    """
-
-    path: str
-    value: object
+    path: str  # the field, or a section as a whole
+    value: object  # what the plan says now; None where the field has its default
     why: str
 
     @property
@@ -154,14 +149,10 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A changed plan.
-
-    Attributes:
-        followed: what changed besides what was asked for.
-    """
+    """A changed plan."""
 
     plan: Plan
-    followed: tuple[Followed, ...] = ()
+    followed: tuple[Followed, ...] = ()  # what changed besides what was asked for
 
 
 def edited(plan: Plan, change: Values, catalog: Catalog | None = None) -> Edited:

@@ -37,17 +37,11 @@ REPORTED_ORIGINS: tuple[Origin, ...] = ("given", "measured")
 
 
 class Row(NamedTuple):
-    """One figure.
+    """One figure."""
 
-    Attributes:
-        label: what it is; parts of the figure above begin with two spaces.
-        value: the figure with its unit.
-        spread: its range, empty where there is none.
-    """
-
-    label: str
-    value: str
-    spread: str = ""
+    label: str  # what it is; parts of the figure above begin with two spaces
+    value: str  # the figure with its unit
+    spread: str = ""  # its range, empty where there is none
 
 
 def headline(plan: Plan, estimate: Estimate) -> str:

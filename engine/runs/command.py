@@ -60,22 +60,16 @@ class CommandNotFoundError(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended, as the kernel counted it.
+    """How a command ended, as the kernel counted it."""
 
-    Attributes:
-        exit_code: its own, or 128 and the signal's number.
-        signal: the signal that ended it, None where it ended by itself.
-        cpu_seconds: of it and of children that it has waited for.
-        largest_rss_bytes: what the largest of these processes held at any time; None where that is less than this
-            program held when it started it, which the kernel counts in.
-        written_bytes: written to disks by it and by children that it has waited for; None where that is not counted.
-    """
-
-    exit_code: int
-    signal: int | None
+    exit_code: int  # its own, or 128 and the signal's number
+    signal: int | None  # the signal that ended it, None where it ended by itself
     seconds: float
-    cpu_seconds: float
+    cpu_seconds: float  # of it and of children that it has waited for
+    # what the largest of these processes held at any time; None where that is less than this program held when it
+    # started it, which the kernel counts in
     largest_rss_bytes: int | None
+    # written to disks by it and by children that it has waited for; None where that is not counted
     written_bytes: int | None = None
 
 

@@ -21,32 +21,21 @@ Shell completion, for bash (or zsh_source, fish_source):
 
 
 class Topic(NamedTuple):
-    """A group of commands in the help.
+    """A group of commands in the help."""
 
-    Attributes:
-        title: its heading.
-        about: what its commands are for.
-    """
-
-    title: str
-    about: str
+    title: str  # its heading
+    about: str  # what its commands are for
 
 
 class Entry(NamedTuple):
-    """A command of the help.
+    """A command of the help."""
 
-    Attributes:
-        topic: key of its topic.
-        path: its words.
-        module: where it is defined, below this package, with its name there where that differs; empty for a group
-            whose commands have entries.
-        line: what it does.
-    """
-
-    topic: str
-    path: str
+    topic: str  # key of its topic
+    path: str  # its words
+    # where it is defined, below this package, with its name there where that differs; empty for a group whose commands
+    # have entries
     module: str
-    line: str
+    line: str  # what it does
 
     @property
     def parent(self) -> str:

@@ -249,15 +249,10 @@ class PlanRow(Protocol):
 
 
 class PlanRows(Protocol):
-    """A table of them.
+    """A table of them."""
 
-    Attributes:
-        taken: key of the row that was taken over last.
-        is_old: whether the rows are those of another plan.
-    """
-
-    taken: tuple[tuple[str, str], ...]
-    is_old: bool
+    taken: tuple[tuple[str, str], ...]  # key of the row that was taken over last
+    is_old: bool  # whether the rows are those of another plan
 
     @property
     def row(self) -> PlanRow | None:

@@ -102,13 +102,9 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class KubectlError(LauncherError):
-    """``kubectl`` gave no answer of use.
+    """``kubectl`` gave no answer of use."""
 
-    Attributes:
-        reason: of the API server, in its word, such as ``AlreadyExists``; empty without one.
-    """
-
-    reason = ""
+    reason = ""  # of the API server, in its word, such as ``AlreadyExists``; empty without one
 
     @property
     def is_unknown_kind(self) -> bool:
@@ -118,15 +114,10 @@ class KubectlError(LauncherError):
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
-    """The cluster of a context.
+    """The cluster of a context."""
 
-    Attributes:
-        context: its name in the configuration of ``kubectl``; the current one where empty.
-        namespace: of jobs, queues and pods; that of the context where empty.
-    """
-
-    context: str = ""
-    namespace: str = ""
+    context: str = ""  # its name in the configuration of ``kubectl``; the current one where empty
+    namespace: str = ""  # of jobs, queues and pods; that of the context where empty
     seconds: float = _SERVER_SECONDS
 
     def command(self, *words: str) -> tuple[str, ...]:

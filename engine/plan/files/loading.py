@@ -54,14 +54,10 @@ _SAME_OPTIMIZER = {"adam": "adamw"}
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A plan's data in the present form.
-
-    Attributes:
-        origins: where a moved value stood, by its present path.
-    """
+    """A plan's data in the present form."""
 
     data: dict[str, object]
-    origins: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
+    origins: Mapping[KeyPath, KeyPath] = field(default_factory=dict)  # where a moved value stood, by its present path
 
 
 def from_planner_form(data: Mapping[str, object]) -> Converted:

@@ -46,29 +46,17 @@ SPANS_NODES = frozenset(_OVER_NODES)
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What a plan does not say of where it runs.
+    """What a plan does not say of where it runs."""
 
-    Attributes:
-        words: the command that trains; a placeholder where it is empty.
-        queue: local queue of Kueue; empty for none.
-        topology: label of nodes that all of a job share, such as a rack's; empty for any.
-        product: what GPU feature discovery calls the device; empty for any.
-        name: of it all; model and task where empty.
-        image: what containers are started of; one with the plan's software where empty.
-        claim: persistent volume claim that holds the folder of checkpoints; empty for none.
-        checkpoints: folder that the command leaves checkpoints in, as a container sees it; empty where unknown.
-        seconds: after which it may be ended; by the upper end of its predicted time where None.
-    """
-
-    words: tuple[str, ...] = ()
-    queue: str = ""
-    topology: str = ""
-    product: str = ""
-    name: str = ""
-    image: str = ""
-    claim: str = ""
-    checkpoints: str = ""
-    seconds: int | None = None
+    words: tuple[str, ...] = ()  # the command that trains; a placeholder where it is empty
+    queue: str = ""  # local queue of Kueue; empty for none
+    topology: str = ""  # label of nodes that all of a job share, such as a rack's; empty for any
+    product: str = ""  # what GPU feature discovery calls the device; empty for any
+    name: str = ""  # of it all; model and task where empty
+    image: str = ""  # what containers are started of; one with the plan's software where empty
+    claim: str = ""  # persistent volume claim that holds the folder of checkpoints; empty for none
+    checkpoints: str = ""  # folder that the command leaves checkpoints in, as a container sees it; empty where unknown
+    seconds: int | None = None  # after which it may be ended; by the upper end of its predicted time where None
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,18 +226,13 @@ OTHER_BATCH = "This changes the optimization: check convergence."
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """One thing to change.
+    """One thing to change."""
 
-    Attributes:
-        code: stable name; of several remedies with one code the best is shown.
-        replaces_choice: whether it is for the user to go beyond what a mode chose, too.
-    """
-
-    code: str
+    code: str  # stable name; of several remedies with one code the best is shown
     title: str
     change: Mapping[str, object] = field(default_factory=dict)
     caution: str = ""
-    replaces_choice: bool = False
+    replaces_choice: bool = False  # whether it is for the user to go beyond what a mode chose, too
 
     @property
     def moves_hardware(self) -> bool:

@@ -173,15 +173,10 @@ class CallError(CapacityError):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command answered.
+    """What a command answered."""
 
-    Attributes:
-        data: its JSON.
-        notes: what it said beside it.
-    """
-
-    data: dict[str, object]
-    notes: tuple[str, ...] = ()
+    data: dict[str, object]  # its JSON
+    notes: tuple[str, ...] = ()  # what it said beside it
 
 
 class Calls:

@@ -158,13 +158,9 @@ _FORMS = {
 
 @dataclass(frozen=True)
 class OffersQuestion(PlanQuestion):
-    """What a plan of the engine's would be worth on other machines.
+    """What a plan of the engine's would be worth on other machines."""
 
-    Attributes:
-        mode: id of the mode that fills the plan; empty for the usual one.
-    """
-
-    mode: str = ""
+    mode: str = ""  # id of the mode that fills the plan; empty for the usual one
 
     def fields(self) -> tuple[Field, ...]:
         """Return its parts."""

@@ -85,17 +85,11 @@ def results_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...]
 
 @dataclass(frozen=True)
 class _Table:
-    """The columns of an answer: what rows differ in, then their figures.
+    """The columns of an answer: what rows differ in, then their figures."""
 
-    Attributes:
-        question: what was asked.
-        plans: the rows.
-        solved: fields that have a column in every case.
-    """
-
-    question: Question
-    plans: Sequence[FoundPlan]
-    solved: tuple[str, ...] = ()
+    question: Question  # what was asked
+    plans: Sequence[FoundPlan]  # the rows
+    solved: tuple[str, ...] = ()  # fields that have a column in every case
 
     def figures(self, question: Question) -> tuple[str, ...]:
         """Return the figures of the columns: the usual ones that are known, the goal's and those with limits."""

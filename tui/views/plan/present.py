@@ -291,12 +291,9 @@ def _note(note: EngineNote) -> Note:
 
 @dataclass(frozen=True, slots=True)
 class PinnedPlans:
-    """Estimates of the plans beside a plan, each made once: they stay as they are while the plan is edited.
+    """Estimates of the plans beside a plan, each made once: they stay as they are while the plan is edited."""
 
-    Attributes:
-        kept: plan, machine and estimate of each, by the plan's identity.
-    """
-
+    # plan, machine and estimate of each, by the plan's identity
     kept: dict[int, tuple[Plan, Machine | None, ModePlan]] = field(default_factory=dict)
 
     def filled(self, plan: Plan, machine: Machine | None, catalog: Catalog) -> ModePlan:
