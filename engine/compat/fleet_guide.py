@@ -310,7 +310,6 @@ class AWSGPUMigrationAnalyzer:
         Args:
             current_instance: where it runs.
             current_gpu_count: GPUs in use, over all instances.
-            workload_type: what it is.
             model_size: a size, a model or a count of parameters.
             monthly_hours: hours a month that it runs.
             use_spot: whether spot prices count too; never for what people wait for.

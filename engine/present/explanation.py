@@ -77,7 +77,6 @@ def explanation_text(explained: Explained, mode: str = "") -> ExplanationText:
     """Return an explanation of a figure as text.
 
     Args:
-        explained: the explanation.
         mode: the mode whose figure it is, for the title.
     """
     explanation = explained.explanation

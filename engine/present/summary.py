@@ -203,7 +203,6 @@ def exported_plan(answer: Answer, heading: str = "", day: date | None = None) ->
     """Return a settled plan as YAML; what was predicted stands above it as comments, which loading passes over.
 
     Args:
-        heading: what the plan is.
         day: when it was predicted; today by default.
     """
     return dump_plan(answer.plan, "\n".join((*([heading] if heading else []), *_predicted(answer, day))))

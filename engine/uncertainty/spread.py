@@ -137,7 +137,6 @@ def figure_spread(error_terms: ErrorTerms, row: Reliability, bins: Bins | None) 
 
     Args:
         error_terms: what makes it unsure.
-        row: spreads of such figures.
         bins: what was published of them; None for nothing.
     """
     spreads = {name: spread_here(name, usual, error_terms.here, row.repeat) for name, usual in row.spreads.items()}

@@ -216,7 +216,6 @@ def spans_of(cells: Mapping[tuple[int, int], tuple[str, str]], row: int, width: 
 
     Args:
         cells: glyph and role by row and column; the others are blank.
-        row: which row.
         width: cells from left to right.
     """
     shown = (cells.get((row, column), (" ", "")) for column in range(width))

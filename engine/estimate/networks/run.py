@@ -127,7 +127,6 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
 
     Args:
         plan: settled.
-        network: its layers.
         at_once: passes that a served sample makes of each pass of the network.
 
     Raises:

@@ -188,7 +188,6 @@ def pacing_level(group: float, stride: float, cluster: Cluster) -> Level | None:
     Args:
         group: members.
         stride: ranks between neighbours in the group.
-        cluster: the levels.
     """
     if group <= 1:
         return None

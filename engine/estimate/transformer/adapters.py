@@ -151,7 +151,6 @@ def adapted_matrices(shape: TransformerShape, adapter: Adapter | None, copies: N
 
     Args:
         shape: the model.
-        adapter: the adapters, None for none.
         copies: what dropout keeps of every adapted matrix's input; 0 without dropout.
     """
     if adapter is None or adapter.kind == PROMPT:
@@ -188,7 +187,6 @@ def adapter_inputs(
 
     Args:
         shape: the model.
-        adapter: the adapters, None for none.
         copies: what dropout keeps of every adapted matrix's input, in inputs; 0 without dropout.
         separate: whether queries, keys and values keep a copy each.
     """

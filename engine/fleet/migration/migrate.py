@@ -184,7 +184,6 @@ class Comparing:
         """Return the job on the fewest instances that hold it together; None where nothing is gained by more of them.
 
         Args:
-            row: one instance.
             short: a number of them whose memory is short.
             most: how many are tried at most, each number twice the one before.
         """

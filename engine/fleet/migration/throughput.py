@@ -53,7 +53,6 @@ class Throughput:
         """Return what a filled plan reaches.
 
         Args:
-            filled: the plan.
             change: what makes it of the user's plan.
         """
         estimate = filled.estimate

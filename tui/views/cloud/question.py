@@ -115,8 +115,6 @@ def parts_of(plan: Plan, catalog: Catalog, given: Mapping[str, str]) -> tuple[Fi
     """Return the parts of the question about a plan: what was said, and what makes sense at once for the rest.
 
     Args:
-        plan: the plan.
-        catalog: facts.
         given: texts by key.
     """
     kind = Field(

@@ -61,7 +61,6 @@ def results_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...]
     """Return an answer as the screen shows it.
 
     Args:
-        answer: the answer.
         question: what was asked.
         solved: fields that are shown in every case.
     """
@@ -207,7 +206,6 @@ def solved(
         question: the plan, the limits, and what else may change.
         solve: the field.
         machine: what was detected.
-        catalog: the catalogues.
         report: called with how many values were tried.
         stopped: whether to go on.
 

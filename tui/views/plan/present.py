@@ -88,7 +88,6 @@ def column(group: ModeGroup, catalog: Catalog, machine: Machine | None = None) -
 
     Args:
         group: the plan as the modes fill it.
-        catalog: facts.
         machine: what was detected, for plans that run on it.
     """
     filled, estimate = group.shown, group.shown.annotated_estimate
@@ -333,7 +332,6 @@ def exports_of(
         name: what files are called.
         what: which plan it is, in words.
         machine: what was detected, for plans that run on it.
-        catalog: facts.
     """
     answered = answer(filled, machine, catalog)
 

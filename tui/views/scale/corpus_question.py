@@ -258,7 +258,6 @@ def _tried_size(question: PatternQuestion, machine: Machine | None, catalog: Cat
     Args:
         question: the corpus.
         machine: where they would be kept; None for nowhere in particular.
-        catalog: facts.
     """
     size = float(pattern_storage(question, catalog).total_bytes.value)
     disk = None if machine is None else roomiest_disk(machine)
