@@ -51,19 +51,14 @@ class Request(Generic[T]):
         subject: what is asked for.
         newest: the number of the asker's newest request on each subject.
         handlers: what becomes of answers.
-
-    Attributes:
-        subject: what is asked for; a newer request of the asker makes the answers to older ones worthless.
-        number: counts the asker's requests on the subject.
-        cancelled: set when nobody waits for an answer any more.
-        handlers: what becomes of answers.
     """
 
     def __init__(self, asker: DOMNode, subject: str, newest: dict[str, int], handlers: Handlers[T]) -> None:
+        # what is asked for; a newer request of the asker makes the answers to older ones worthless
         self.subject = subject
-        self.number = newest[subject] = newest.get(subject, 0) + 1
-        self.cancelled = threading.Event()
-        self.handlers = handlers
+        self.number = newest[subject] = newest.get(subject, 0) + 1  # counts the asker's requests on the subject
+        self.cancelled = threading.Event()  # set when nobody waits for an answer any more
+        self.handlers = handlers  # what becomes of answers
         self._asker = asker
         self._newest = newest
 

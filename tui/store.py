@@ -63,14 +63,7 @@ class Baseline:
 
 
 class Store:
-    """The state of the plan screen.
-
-    Attributes:
-        generation: counts the plans that were to be estimated.
-        revision: counts the changes of the user's own.
-        advice: what would improve the plan, the best first.
-        advised: generation and mode that the advice is on.
-    """
+    """The state of the plan screen."""
 
     def __init__(self) -> None:
         self._undo: list[Edit] = []
@@ -82,14 +75,14 @@ class Store:
         self._awaits_edit = False
         self._is_edited = False
         self.document: Document | None = None
-        self.generation = 0
-        self.revision = 0
+        self.generation = 0  # counts the plans that were to be estimated
+        self.revision = 0  # counts the changes of the user's own
         self.comparison: Comparison | None = None
         self.compared_generation = -1
         self.baseline = Baseline()
         self.mode = ""
-        self.advice: tuple[Advice, ...] = ()
-        self.advised = (-1, "")
+        self.advice: tuple[Advice, ...] = ()  # what would improve the plan, the best first
+        self.advised = (-1, "")  # generation and mode that the advice is on
 
     @property
     def is_stale(self) -> bool:

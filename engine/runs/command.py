@@ -85,9 +85,6 @@ class RunningCommand:
         outputs: file descriptors that take its output and its errors; this program's own by default.
         source: the file descriptor that it reads from; this program's own by default.
 
-    Attributes:
-        interrupted: whether the user has pressed Ctrl-C, or this program was signalled to end.
-
     Raises:
         CommandError: it cannot be started.
         MissingPartError: the system is not POSIX.
@@ -103,7 +100,7 @@ class RunningCommand:
         need_posix("watching a command")
         import resource  # noqa: PLC0415 - of POSIX alone
 
-        self.interrupted = False
+        self.interrupted = False  # whether the user has pressed Ctrl-C, or this program was signalled to end
         self._redirected = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(outputs or (), 1)]
         self._redirected += [] if source is None else [(os.POSIX_SPAWN_DUP2, source, 0)]
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*PASSED_ON, signal.SIGCHLD})

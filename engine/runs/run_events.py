@@ -249,16 +249,13 @@ class RunWriter:
         record: what is known of it to begin with: plan, prediction, machine, and its command among the details.
         pid: its first process; None where only its log is watched.
         folder: the folder of runs; by default in the user's state folder.
-
-    Attributes:
-        problem: what went wrong first, in one line; empty as long as all is well.
     """
 
     def __init__(
         self, record: RunRecord, watcher: str, pid: int | None = None, log: str = "", folder: Path | None = None
     ) -> None:
         process = None if pid is None else identity_of(pid)
-        self.problem = ""
+        self.problem = ""  # what went wrong first, in one line; empty as long as all is well
         self._lock = threading.Lock()
         self._handle: int | None = None
         self._is_within_line = False

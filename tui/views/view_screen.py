@@ -131,10 +131,6 @@ class PanelScreen(ViewScreen):
     Args:
         session: what every screen works with.
         panels: all of them, the one that the view begins with first.
-
-    Attributes:
-        panels: all of them, in their order.
-        current: the one that has the keys.
     """
 
     FOCUSES_LATER: ClassVar[bool] = False
@@ -142,8 +138,8 @@ class PanelScreen(ViewScreen):
 
     def __init__(self, session: Session, panels: Sequence[Panel]) -> None:
         super().__init__(session)
-        self.panels = tuple(panels)
-        self.current = self.panels[0]
+        self.panels = tuple(panels)  # all of them, in their order
+        self.current = self.panels[0]  # the one that has the keys
 
     @property
     def panel_commands(self) -> Commands:

@@ -61,22 +61,11 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What a plan asks of each of its nodes, as rows of ``exports.yaml`` read it.
-
-    Attributes:
-        device: id of the device in the catalogue.
-        gpus: devices of a node; None where processors do the work.
-        command: what a container of Kubernetes or Compose runs.
-        trainer_command: what one process of a node runs, where an operator starts torchrun's peers.
-        lines: commands of dstack.
-        script: that of SkyPilot.
-        variable: whether the command asks for the checkpoint in MODEL.
-        alternatives: other devices that run the same files, as clouds call them.
-    """
+    """What a plan asks of each of its nodes, as rows of ``exports.yaml`` read it."""
 
     job: Job
     name: str
-    device: str
+    device: str  # id of the device in the catalogue
     vendor: str
     device_gib: float
     wishes: Wishes
@@ -84,7 +73,7 @@ class Container:
     weights_gib: float
     model_gib: float
     seconds: int | None
-    alternatives: tuple[str, ...] = ()
+    alternatives: tuple[str, ...] = ()  # other devices that run the same files, as clouds call them
 
     @property
     def trains(self) -> bool:

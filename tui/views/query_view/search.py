@@ -54,11 +54,6 @@ class Searching:
         begin: returns the question about a plan.
         show: called with how far a search is.
         failed: called with why there are no rows.
-
-    Attributes:
-        question: what is asked; None before it is known.
-        is_running: whether a search is under way.
-        was_stopped: whether the last one was stopped before its end.
     """
 
     SUBJECT: ClassVar[str] = "search"
@@ -78,9 +73,9 @@ class Searching:
         self._stop = threading.Event()
         self._given: Mapping[str, str] = {}
         self._answered: list[Document] = []
-        self.question: Question | None = None
-        self.is_running = False
-        self.was_stopped = False
+        self.question: Question | None = None  # what is asked; None before it is known
+        self.is_running = False  # whether a search is under way
+        self.was_stopped = False  # whether the last one was stopped before its end
 
     @property
     def is_current(self) -> bool:
