@@ -22,14 +22,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import EstimatedPlan, explain, ladder
 from capacity_tui.engine.solve.advice import offers
 from capacity_tui.engine.solve.modes import Comparison as EngineComparison
-from capacity_tui.engine.solve.modes import (
-    FieldLimit,
-    ModePlan,
-    compare,
-    feasible_sizes,
-    fill,
-    to_the_limit,
-)
+from capacity_tui.engine.solve.modes import FieldLimit, ModePlan, compare, feasible_sizes, fill, to_the_limit
 from capacity_tui.tui.shown.comparison import Advice, Comparison, Row, Tried
 from capacity_tui.tui.shown.results import Export, Field, SizedModel
 from capacity_tui.tui.view import Document

@@ -176,10 +176,7 @@ class Session:
         self.app.workers.cancel_group(asker, subject)
 
     def compare(
-        self,
-        asker: DOMNode,
-        show: Callable[[Comparison], object],
-        failed: Callable[[Fault], object] | None = None,
+        self, asker: DOMNode, show: Callable[[Comparison], object], failed: Callable[[Fault], object] | None = None
     ) -> None:
         """Have the plan estimated in its modes."""
         document = self.store.document

@@ -380,10 +380,7 @@ class Catalog:
         """What the files of the fleet guide say."""
         if not self.fleet_files:
             return FleetFileContent()
-        from capacity_tui.engine.catalog.fleet_files.files import (  # noqa: PLC0415 - few users have such files
-            Known,
-            read_fleet_files,
-        )
+        from capacity_tui.engine.catalog.fleet_files.files import Known, read_fleet_files  # noqa: PLC0415 - few users have such files
 
         plain = Catalog(self.user_directory)
         ids = {

@@ -135,11 +135,7 @@ def kernel_seconds(totals: Balance, parts: Mapping[str, Number]) -> tuple[Number
 
 
 def bottleneck(
-    totals: Balance,
-    parts: Mapping[str, Number],
-    cluster: Cluster,
-    peak_flops: Number,
-    held: Flags | None,
+    totals: Balance, parts: Mapping[str, Number], cluster: Cluster, peak_flops: Number, held: Flags | None
 ) -> Bottleneck:
     """Return what limits each run: memory capacity, or what most of a step goes to.
 

@@ -104,9 +104,7 @@ def resolve_plan(
     hardware = plan.hardware.model_copy(update={"devices": int(cluster.devices), "per_node": int(cluster.per_node)})
     plan = plan.model_copy(update={Key.TASK: task, "hardware": hardware})
     if family.kind == "classical":
-        from capacity_tui.engine.estimate.classical.work import (  # noqa: PLC0415 - each kind of model loads its own
-            settle_classical,
-        )
+        from capacity_tui.engine.estimate.classical.work import settle_classical  # noqa: PLC0415 - each kind of model loads its own
 
         spec = settle_classical(plan, family.id, cluster.device)
         plan = _with_spec(plan, spec)

@@ -114,11 +114,7 @@ def _answer(order: Order, node: str, words: Sequence[str], is_stopped: Callable[
         return NodeAnswer(node, failure="not asked: cancelled")
     try:
         process = subprocess.Popen(  # noqa: S603 - the launcher's program, and the caller's command for the node
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
     except OSError as error:
         return NodeAnswer(node, failure=f"{words[0]} cannot be started: {error.strerror}")

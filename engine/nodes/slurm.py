@@ -110,10 +110,7 @@ class Slurm:
 
         out_of_use = {node.name: node for node in known.values() if not node.is_usable}
         yield from (
-            NodeAnswer(
-                node,
-                failure=f"Slurm says {': '.join(filter(None, (known[node].state, known[node].reason)))}",
-            )
+            NodeAnswer(node, failure=f"Slurm says {': '.join(filter(None, (known[node].state, known[node].reason)))}")
             for node in nodes
             if node in out_of_use
         )

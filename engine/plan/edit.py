@@ -359,10 +359,7 @@ def renamed(plan: Plan, name: str, new: str) -> Plan:
         raise PlanError("not a name", repr(new), "allowed: 1 to 40 characters without a dot", Place(field=_PATH))
     if new != name and new in plan.scenarios:
         raise PlanError("that name is taken", new, place=Place(field=_PATH))
-    return _with_scenarios(
-        plan,
-        {new if key == name else key: scenario for key, scenario in plan.scenarios.items()},
-    )
+    return _with_scenarios(plan, {new if key == name else key: scenario for key, scenario in plan.scenarios.items()})
 
 
 def _with_scenarios(plan: Plan, scenarios: Mapping[str, Plan]) -> Plan:

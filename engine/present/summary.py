@@ -69,10 +69,7 @@ def figure_sections(plan: Plan, estimate: Estimate) -> tuple[Section, ...]:
 def notes(plan: Plan, estimate: Estimate) -> tuple[tuple[str, tuple[Note, ...]], ...]:
     """Return warnings and, if the plan's report wants them, recommendations; each under its heading."""
     wanted = plan.report.include_recommendations
-    result = (
-        ("Warnings", estimate.warnings),
-        ("Recommendations", estimate.recommendations if wanted else ()),
-    )
+    result = (("Warnings", estimate.warnings), ("Recommendations", estimate.recommendations if wanted else ()))
     return tuple((title, entries) for title, entries in result if entries)
 
 

@@ -150,12 +150,7 @@ class RunningCommand:
 
     def _spawn_program(self, words: tuple[str, ...], environment: dict[str, str]) -> int:
         return os.posix_spawnp(
-            words[0],
-            words,
-            environment,
-            file_actions=self._redirected,
-            setsigmask=self._mask,
-            setsigdef=_AT_DEFAULT,
+            words[0], words, environment, file_actions=self._redirected, setsigmask=self._mask, setsigdef=_AT_DEFAULT
         )
 
     def _ended(self) -> Ended | None:

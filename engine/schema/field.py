@@ -96,17 +96,7 @@ running: how a run is supervised; no estimate depends on it.
 output: what is analysed and reported beside the estimate.
 """
 Rule = Literal[
-    "replaced",
-    "counted",
-    "adapter",
-    "method",
-    "given back",
-    "open",
-    "refilled",
-    "divided",
-    "single",
-    "scaled",
-    "model",
+    "replaced", "counted", "adapter", "method", "given back", "open", "refilled", "divided", "single", "scaled", "model"
 ]
 """How one field follows another: the functions of these names are in ``engine/plan/consequences.py``."""
 Condition = Literal[

@@ -284,10 +284,7 @@ MEASUREMENTS = (
         settles=(f"{ASSUMED}cpu-",),
     ),
     Measurement(
-        "price",
-        "the hourly price that you are offered",
-        f"capacity-tui plan PLAN --set {PRICE}=USD",
-        settles=(PRICE,),
+        "price", "the hourly price that you are offered", f"capacity-tui plan PLAN --set {PRICE}=USD", settles=(PRICE,)
     ),
 )
 

@@ -200,12 +200,7 @@ def fit_corpus(
             place=Place(source),
         )
     return CorpusFit(
-        question,
-        corpus.read,
-        complete,
-        fitted[0],
-        tuple(fitted[1:-1]),
-        fitted[-1] if corpus.has_sentences else None,
+        question, corpus.read, complete, fitted[0], tuple(fitted[1:-1]), fitted[-1] if corpus.has_sentences else None
     )
 
 

@@ -171,9 +171,7 @@ def _times(
     inside = format_percent(min(1.0, room / total))
     return (
         ResourceTime(
-            "database",
-            float(database),
-            f"{format_count(learnt)} patterns looked up, {format_count(new)} of them new",
+            "database", float(database), f"{format_count(learnt)} patterns looked up, {format_count(new)} of them new"
         ),
         ResourceTime("memory", float(memory), f"{inside} of {format_bytes(total)} within {format_bytes(room)} of it"),
         ResourceTime("disk", float(disk), f"{format_bytes(total)} written"),

@@ -174,12 +174,7 @@ class _Errors:
     """
 
     def __init__(
-        self,
-        errors: Sequence[float],
-        runs: Sequence[MeasuredRun],
-        figure: str,
-        between: Floats,
-        likeness: Similarity,
+        self, errors: Sequence[float], runs: Sequence[MeasuredRun], figure: str, between: Floats, likeness: Similarity
     ) -> None:
         self._errors, self._between, self._likeness = np.array(errors), between, likeness
         unsure = [run.unsure.get(figure) or {"": likeness.scatter} for run in runs]

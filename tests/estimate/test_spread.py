@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.machine import FitError
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.uncertainty import (
-    ErrorTerms,
-    RunFeatures,
-    figure_range,
-    figure_spread,
-    spreads_here,
-)
+from capacity_tui.engine.uncertainty import ErrorTerms, RunFeatures, figure_range, figure_spread, spreads_here
 from capacity_tui.engine.uncertainty.features import Bin, Bins
 
 ROW = Reliability(

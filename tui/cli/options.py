@@ -270,11 +270,7 @@ class Columns(NamedTuple, Generic[RowT]):
 
 
 def write_listing(
-    rows: CatalogTable[RowT],
-    columns: Columns[RowT],
-    details: str | None,
-    text: str,
-    output: Output,
+    rows: CatalogTable[RowT], columns: Columns[RowT], details: str | None, text: str, output: Output
 ) -> None:
     """Write one row with all that is known, or those that match a text.
 

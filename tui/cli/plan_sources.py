@@ -285,13 +285,7 @@ def _of_line(line: OneLine, name: str, *, tries_hardware: bool = False) -> PlanS
     made = plan_of_line(line, machine, tries_hardware=tries_hardware)
     if made.assumed:
         tell(f"capacity-tui: assumed: {'; '.join(made.assumed)}")
-    return PlanSource.of_plan(
-        made.plan,
-        name,
-        assumed=made.assumptions,
-        not_understood=made.remarks,
-        asked=made.asked,
-    )
+    return PlanSource.of_plan(made.plan, name, assumed=made.assumptions, not_understood=made.remarks, asked=made.asked)
 
 
 def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:

@@ -211,10 +211,7 @@ def run_command(arguments: list[str]) -> int:
 
 
 @click.group(
-    cls=LazyGroup,
-    invoke_without_command=True,
-    epilog=_EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=LazyGroup, invoke_without_command=True, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(package_name=PROGRAM, prog_name=PROGRAM)
 @click.option(
@@ -229,12 +226,7 @@ def run_command(arguments: list[str]) -> int:
 @click.option("--theme", metavar="NAME", help="Theme by name, or a theme file.")
 @click.pass_context
 def group(
-    context: click.Context,
-    plan_path: Path | None,
-    gpu: str | None,
-    ascii_only: bool,
-    no_mouse: bool,
-    theme: str | None,
+    context: click.Context, plan_path: Path | None, gpu: str | None, ascii_only: bool, no_mouse: bool, theme: str | None
 ) -> int:
     """Say whether a machine-learning run fits, how long it takes and what it costs.
 

@@ -109,11 +109,7 @@ def _model_class(entry: Fields) -> ModelClass:
 def _conditions(entries: list[dict[str, Any]]) -> tuple[Condition, ...]:
     return tuple(
         Condition(
-            entry["key"],
-            entry["is"],
-            entry.get("unless", ""),
-            entry.get("fields", {}),
-            tuple(entry.get("without", ())),
+            entry["key"], entry["is"], entry.get("unless", ""), entry.get("fields", {}), tuple(entry.get("without", ()))
         )
         for entry in entries
     )

@@ -210,11 +210,7 @@ class LineStream:
 
     def __init__(self, command: tuple[str, ...]) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - kubectl itself
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )
 
     def __iter__(self) -> Iterator[str]:

@@ -315,10 +315,7 @@ def _check_version(version: object, document: Document, *above: str) -> None:
         raise PlanError("not allowed", repr(version)[:40], f"allowed: {CURRENT_VERSION}", place)
     if version > CURRENT_VERSION:
         raise PlanError(
-            "written by a newer capacity-tui",
-            f"version {version}",
-            "update capacity-tui to read it",
-            place,
+            "written by a newer capacity-tui", f"version {version}", "update capacity-tui to read it", place
         )
 
 

@@ -11,13 +11,7 @@ from capacity_tui.engine.catalog import Catalog, counted, named_release
 from capacity_tui.engine.estimate import Answer, figure
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.present.frameworks.commands import (
-    PORT,
-    SERVERS,
-    newest_checkpoint,
-    resuming,
-    script_words,
-)
+from capacity_tui.engine.present.frameworks.commands import PORT, SERVERS, newest_checkpoint, resuming, script_words
 from capacity_tui.engine.present.frameworks.exports import exported
 from capacity_tui.engine.present.frameworks.job import Job
 from capacity_tui.engine.record import dataclass

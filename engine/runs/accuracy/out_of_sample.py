@@ -108,12 +108,7 @@ def _t_quantile(degrees: int) -> float:
     z = 1.2815515655446004  # the normal's
     if degrees == 1:
         return math.tan(0.4 * math.pi)
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
+    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
     return math.fsum(term / degrees**power for power, term in enumerate(terms))
 
 

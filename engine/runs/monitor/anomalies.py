@@ -32,10 +32,7 @@ class Slope:
 def lower_envelope(times: Numbers, values: Numbers, blocks: int) -> tuple[Numbers, Numbers]:
     """Return the least value of each of some equal parts, with the time of the middle of the part."""
     parts = [part for part in np.array_split(np.arange(values.size), blocks) if part.size]
-    return (
-        np.asarray([times[part].mean() for part in parts]),
-        np.asarray([values[part].min() for part in parts]),
-    )
+    return (np.asarray([times[part].mean() for part in parts]), np.asarray([values[part].min() for part in parts]))
 
 
 def order(values: Numbers) -> float:

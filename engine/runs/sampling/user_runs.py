@@ -11,9 +11,7 @@ from typing import cast
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError, StorageError
-from capacity_tui.engine.estimate import (
-    estimate_plan,
-)
+from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.files import data_folder, reading_error, rename_file
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine import FOLDER, Machine

@@ -97,10 +97,7 @@ def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] = lambda: True) ->
 
 
 def offers(
-    plan: Plan,
-    filled: ModePlan,
-    machine: Machine | None = None,
-    is_wanted: Callable[[], bool] = lambda: True,
+    plan: Plan, filled: ModePlan, machine: Machine | None = None, is_wanted: Callable[[], bool] = lambda: True
 ) -> tuple[Offer, ...]:
     """Return what would improve a plan, the best first; where it does not fit, the ways out before all else.
 

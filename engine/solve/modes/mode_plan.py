@@ -121,11 +121,7 @@ def outside_ranges(mode: Mode, plan: Plan, estimate: Estimate, reasons: Mapping[
         why(MICRO_BATCH, "others would cost memory or speed"),
     )
     yield from _outside(
-        "sequence",
-        float(training.seq_len),
-        mode.sequence_range,
-        format_number,
-        reasons.get(LENGTH, given),
+        "sequence", float(training.seq_len), mode.sequence_range, format_number, reasons.get(LENGTH, given)
     )
     if isinstance(training.tokens, float):
         yield from _outside(

@@ -319,10 +319,7 @@ def mode_groups(columns: Sequence[ModePlan]) -> tuple[ModeGroup, ...]:
         for index, group in enumerate(same)
     }
     return tuple(
-        ModeGroup(
-            tuple(group),
-            tuple(plan for other, by in beaten_by.items() if by == index for plan in same[other]),
-        )
+        ModeGroup(tuple(group), tuple(plan for other, by in beaten_by.items() if by == index for plan in same[other]))
         for index, group in enumerate(same)
         if beaten_by[index] is None
     )

@@ -120,13 +120,7 @@ class _Table:
         cells += [Cell(_layout(plan.set, self._devices(plan)))] if self._has_layout else []
         cells += [_set_cell(plan.set.get(path)) for path in self._others]
         cells += [figure_cell(key, plan.figures.get(key)) for key in figures]
-        return ResultRow(
-            dict(plan.set),
-            plan.verdict,
-            tuple(cells),
-            tuple(_about(plan, figures)),
-            plan.dominated_by,
-        )
+        return ResultRow(dict(plan.set), plan.verdict, tuple(cells), tuple(_about(plan, figures)), plan.dominated_by)
 
     @property
     def _named(self) -> tuple[str, ...]:

@@ -25,13 +25,7 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models import family_of, find_known_model
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, field_text, plan_values
 from capacity_tui.engine.present import ExplanationText, Report, exported_plan, headline, plan_value_text, write_report
-from capacity_tui.engine.present.frameworks import (
-    TARGETS,
-    adapter_tools,
-    export_files,
-    framework_files,
-    targets_of,
-)
+from capacity_tui.engine.present.frameworks import TARGETS, adapter_tools, export_files, framework_files, targets_of
 from capacity_tui.engine.present.pictures import PICTURES, picture_file, picture_of
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import history_entry, history_place, record_run

@@ -55,10 +55,7 @@ class CorpusEdits(FieldEdits):
         self._session, self._fields, self._ask, self._changed = session, fields, ask, changed
         self._undone: list[Given] = []
         self._done: list[Given] = []
-        self.commands: Commands = {
-            **self.value_commands,
-            "value.limit": self.fill_disk,
-        }
+        self.commands: Commands = {**self.value_commands, "value.limit": self.fill_disk}
 
     @property
     def given(self) -> Given:
