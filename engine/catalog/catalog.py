@@ -293,7 +293,7 @@ class Catalog:
     def _read_engine_rows(self, engine: str) -> Sequence[rows.InferenceEngine]:
         name, release = named_release(engine)
         known = self.engines[self.engines.find_id(name) or UNNAMED_ENGINE]
-        every = [row for row in self.engines.values() if row.engine == known.engine]
+        every = list(self.engines.where("engine", known.engine))
         if release and known.id != UNNAMED_ENGINE:
             return rows_of_release(every, name, release)
         return [row for row in every if row.until is None] if known.until is None else [known]

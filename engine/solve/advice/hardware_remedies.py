@@ -111,9 +111,9 @@ def _accelerators(case: EstimatedPlan) -> Iterator[Remedy]:
     needed, devices = reserved_bytes(case.estimate), int(cluster.devices)
     nodes = math.ceil(devices / largest(cluster.direct_devices))
     cheaper: list[tuple[float, Accelerator, Price]] = []
-    for row in catalog.accelerators.values():
+    for row in catalog.accelerators.where("vendor", mine.vendor):
         other = _speed(case, row)
-        if row.id == mine.id or row.vendor != mine.vendor or not other or row.memory_bytes < needed:
+        if row.id == mine.id or not other or row.memory_bytes < needed:
             continue
         if other < LEAST_SPEED * speed:
             continue

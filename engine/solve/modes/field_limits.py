@@ -69,7 +69,8 @@ def largest_that_fits(holds: Holds, low: int, high: int) -> int | None:
     if not holds(np.array([float(low)]))[0]:
         return None
     while low < high:
-        spaced = np.unique(np.ceil(np.geomspace(low + 1, high, POINTS)))
+        spaced = np.ceil(np.geomspace(low + 1, high, POINTS))
+        spaced = spaced[np.diff(spaced, prepend=low) > 0]
         held = np.broadcast_to(holds(spaced), spaced.shape)
         if held.all():
             return high
