@@ -8,13 +8,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure."""
+    """One figure.
 
-    what: str  # what was measured
+    Attributes:
+        what: what was measured.
+        value: the figure.
+        unit: its unit; empty for a ratio.
+        wanted: the most that is wanted, or the least; None where nothing is.
+        is_least: whether more is better.
+    """
+
+    what: str
     value: float
-    unit: str  # its unit; empty for a ratio
-    wanted: float | None = None  # the most that is wanted, or the least; None where nothing is
-    is_least: bool = False  # whether more is better
+    unit: str
+    wanted: float | None = None
+    is_least: bool = False
 
     @property
     def is_met(self) -> bool | None:

@@ -70,12 +70,17 @@ def _digest(content: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NamedNumber:
-    """One number."""
+    """One number.
+
+    Attributes:
+        value: the number; every formula is handed this very object.
+        unit: of the value, empty for a pure number.
+    """
 
     name: str
-    value: float  # the number; every formula is handed this very object
+    value: float
     source: str
-    unit: str = ""  # of the value, empty for a pure number
+    unit: str = ""
 
 
 @cache

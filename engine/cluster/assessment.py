@@ -63,14 +63,21 @@ class ScorePart:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A machine's score."""
+    """A machine's score.
 
-    value: float  # 0 to 10, the weighed mean of the parts that are known
-    tier: Tier  # LOW, MEDIUM, HIGH or SERVER
+    Attributes:
+        value: 0 to 10, the weighed mean of the parts that are known.
+        tier: LOW, MEDIUM, HIGH or SERVER.
+        weakest: the known part with the fewest points.
+        rule: how the number came about, in one sentence.
+    """
+
+    value: float
+    tier: Tier
     verdict: str
     parts: tuple[ScorePart, ...]
-    weakest: str  # the known part with the fewest points
-    rule: str  # how the number came about, in one sentence
+    weakest: str
+    rule: str
 
 
 def score_machine(machine: Machine, catalog: Catalog) -> Score:

@@ -24,12 +24,18 @@ NETWORK = ("tensor_parallel", "context_parallel", "expert_parallel", "data_paral
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Arithmetic against memory over all kernels of a micro-batch, or of all phases."""
+    """Arithmetic against memory over all kernels of a micro-batch, or of all phases.
+
+    Attributes:
+        bytes: device memory traffic.
+        compute_bound: seconds in operators limited by arithmetic.
+        memory_bound: seconds in operators limited by memory.
+    """
 
     flops: Number
-    bytes: Number  # device memory traffic
-    compute_bound: Number  # seconds in operators limited by arithmetic
-    memory_bound: Number  # seconds in operators limited by memory
+    bytes: Number
+    compute_bound: Number
+    memory_bound: Number
 
 
 def balance(phases: tuple[Phase, ...]) -> Balance:
@@ -135,7 +141,11 @@ def kernel_seconds(totals: Balance, parts: Mapping[str, Number]) -> tuple[Number
 
 
 def bottleneck(
-    totals: Balance, parts: Mapping[str, Number], cluster: Cluster, peak_flops: Number, held: Flags | None
+    totals: Balance,
+    parts: Mapping[str, Number],
+    cluster: Cluster,
+    peak_flops: Number,
+    held: Flags | None,
 ) -> Bottleneck:
     """Return what limits each run: memory capacity, or what most of a step goes to.
 

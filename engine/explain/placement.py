@@ -25,34 +25,51 @@ groups lie across the others."""
 
 @dataclass(frozen=True, slots=True)
 class PlacedDimension:
-    """One parallel dimension."""
+    """One parallel dimension.
+
+    Attributes:
+        size: members of one of its groups.
+        stride: ranks between two neighbours of a group.
+        ways: into how many parts each level divides a group, from the innermost out; they multiply to the size.
+        waited: share of an iteration in which devices wait for it.
+    """
 
     name: str
-    size: int  # members of one of its groups
-    stride: int  # ranks between two neighbours of a group
-    # into how many parts each level divides a group, from the innermost out; they multiply to the size
+    size: int
+    stride: int
     ways: tuple[float, ...]
-    waited: float  # share of an iteration in which devices wait for it
+    waited: float
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedLevel:
-    """One level of the cluster as a run uses it."""
+    """One level of the cluster as a run uses it.
+
+    Attributes:
+        holds: units of the level inside it that one of its own holds; devices in the innermost.
+        units: how many of it the run fills.
+        busy: share of an iteration in which collectives run at the pace of its link, hidden or not.
+        carries: dimensions whose collectives do, the busiest first.
+    """
 
     level: Level
-    holds: float  # units of the level inside it that one of its own holds; devices in the innermost
-    units: float  # how many of it the run fills
-    busy: float  # share of an iteration in which collectives run at the pace of its link, hidden or not
-    carries: tuple[str, ...]  # dimensions whose collectives do, the busiest first
+    holds: float
+    units: float
+    busy: float
+    carries: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a run lies on its cluster."""
+    """Where a run lies on its cluster.
 
-    # the dimensions that divide anything, in the order in which ranks are counted
+    Attributes:
+        dimensions: the dimensions that divide anything, in the order in which ranks are counted.
+        levels: the levels that the run fills, from the innermost out.
+    """
+
     dimensions: tuple[PlacedDimension, ...]
-    levels: tuple[PlacedLevel, ...]  # the levels that the run fills, from the innermost out
+    levels: tuple[PlacedLevel, ...]
 
     @property
     def hottest(self) -> PlacedLevel | None:

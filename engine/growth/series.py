@@ -22,11 +22,17 @@ from capacity_tui.engine.runs.history import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """What came of a series."""
+    """What came of a series.
 
-    measured: tuple[Measurement, ...]  # each run, in the order in which they were wanted
-    wanted: int  # runs that it has in all
-    complete: bool  # whether all of them were taken
+    Attributes:
+        measured: each run, in the order in which they were wanted.
+        wanted: runs that it has in all.
+        complete: whether all of them were taken.
+    """
+
+    measured: tuple[Measurement, ...]
+    wanted: int
+    complete: bool
 
 
 def measure_series(

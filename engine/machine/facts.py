@@ -51,12 +51,18 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Fact(Generic[T_co]):
-    """One value with its provenance; whatever a file, a tool or a driver says, its texts are printable."""
+    """One value with its provenance; whatever a file, a tool or a driver says, its texts are printable.
 
-    value: T_co | None  # the value, or None when it could not be read
+    Attributes:
+        value: the value, or None when it could not be read.
+        source: where it is from, such as ``/proc/meminfo`` or ``NVML nvmlDeviceGetMemoryInfo``.
+        reason: why the value is missing; never empty when it is.
+    """
+
+    value: T_co | None
     origin: Origin
-    source: str  # where it is from, such as ``/proc/meminfo`` or ``NVML nvmlDeviceGetMemoryInfo``
-    reason: str = ""  # why the value is missing; never empty when it is
+    source: str
+    reason: str = ""
 
     def __post_init__(self) -> None:
         if self.value is None and not self.reason:

@@ -31,11 +31,15 @@ Task = Literal["train", "finetune", "infer", "fit"]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A kind of model that shares its formulas."""
+    """A kind of model that shares its formulas.
+
+    Attributes:
+        task: task of a plan that names none.
+    """
 
     id: str
     kind: Kind
-    task: Task  # task of a plan that names none
+    task: Task
 
 
 CLASSICAL = (
@@ -118,17 +122,24 @@ def plugin_problems(catalog: Catalog) -> tuple[CapacityError, ...]:
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """A family, a network of layers or a model of another package."""
+    """A family, a network of layers or a model of another package.
+
+    Attributes:
+        title: what it is, in a few words.
+        complexity: how its work grows.
+        best_use: what it is the right choice for; empty where unknown.
+        sizes: defaults that its row of the catalogue gives to parameters.
+        beyond: what to use beyond its limits; empty where there is no such advice.
+    """
 
     id: str
-    title: str  # what it is, in a few words
+    title: str
     kind: Kind
-    complexity: str  # how its work grows
-    best_use: str  # what it is the right choice for; empty where unknown
+    complexity: str
+    best_use: str
     spec_type: type[Spec]
-    # defaults that its row of the catalogue gives to parameters
     sizes: Mapping[str, object] = field(default_factory=dict)
-    beyond: str = ""  # what to use beyond its limits; empty where there is no such advice
+    beyond: str = ""
 
     def parameters(self) -> Iterator[tuple[str, Knob, object]]:
         """Yield name, knob and default of each parameter; None where the default follows from others."""

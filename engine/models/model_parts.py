@@ -39,11 +39,15 @@ _ROUNDING: Mapping[str, Callable[..., float]] = {"max": max, "min": min, "ceil":
 
 @dataclass(frozen=True, slots=True)
 class Formulas:
-    """Formulas that may call each other."""
+    """Formulas that may call each other.
 
-    functions: Mapping[str, tuple[tuple[str, ...], str]]  # names of arguments and the formula, by name
-    # the weights of a tower and sizes its published configurations leave out, by the model type of its part of the
-    # configuration
+    Attributes:
+        functions: names of arguments and the formula, by name.
+        towers: the weights of a tower and sizes its published configurations leave out, by the model type of its part
+            of the configuration.
+    """
+
+    functions: Mapping[str, tuple[tuple[str, ...], str]]
     towers: Mapping[str, tuple[str, Mapping[str, object]]]
 
     def value(self, formula: str, config: Mapping[str, object], file: str | None = None) -> float:
@@ -201,14 +205,19 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class ModelPart:
-    """What a class adds to another one whose structure its text has."""
+    """What a class adds to another one whose structure its text has.
 
-    # the class of the same structure; of a class with a part for its text, that part's unless given
+    Attributes:
+        counted_as: the class of the same structure; of a class with a part for its text, that part's unless given.
+        other_weights: formula of the weights that no size stands for.
+        fields: formulas of sizes, by field of the shape; of a part of it, formulas by field of that.
+        omitted: keys that published configurations leave out.
+    """
+
     counted_as: str = ""
-    other_weights: str = NO_WEIGHTS  # formula of the weights that no size stands for
-    # formulas of sizes, by field of the shape; of a part of it, formulas by field of that
+    other_weights: str = NO_WEIGHTS
     fields: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
-    omitted: Config = field(default_factory=dict)  # keys that published configurations leave out
+    omitted: Config = field(default_factory=dict)
 
     def counts(self, key: str) -> bool:
         """Return whether a formula reads a key of the configuration."""
@@ -218,11 +227,16 @@ class ModelPart:
 
 @dataclass(frozen=True, slots=True)
 class ModelParts:
-    """The content of ``profiles/model_parts.yaml``."""
+    """The content of ``profiles/model_parts.yaml``.
 
-    formulas: Formulas  # those of towers, and what formulas call
-    classes: Mapping[str, ModelPart]  # by model class
-    # by the ending of a class's name, for classes that differ from a language model in their head alone
+    Attributes:
+        formulas: those of towers, and what formulas call.
+        classes: by model class.
+        endings: by the ending of a class's name, for classes that differ from a language model in their head alone.
+    """
+
+    formulas: Formulas
+    classes: Mapping[str, ModelPart]
     endings: Mapping[str, ModelPart]
 
     def of_class(self, name: str, known: Mapping[str, object]) -> ModelPart:

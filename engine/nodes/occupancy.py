@@ -23,16 +23,24 @@ from capacity_tui.engine.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """One node and its devices."""
+    """One node and its devices.
+
+    Attributes:
+        hardware: what its devices are called; an id of the catalogue where it knows them.
+        down: of these, missing, faulty or in a node that takes no jobs.
+        planned: of these, used by the plan.
+        holders: the units around it, from the innermost out, such as its rack.
+        note: what is odd about it; empty for nothing.
+    """
 
     name: str
-    hardware: str  # what its devices are called; an id of the catalogue where it knows them
+    hardware: str
     devices: int
     busy: int = 0
-    down: int = 0  # of these, missing, faulty or in a node that takes no jobs
-    planned: int = 0  # of these, used by the plan
-    holders: tuple[str, ...] = ()  # the units around it, from the innermost out, such as its rack
-    note: str = ""  # what is odd about it; empty for nothing
+    down: int = 0
+    planned: int = 0
+    holders: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def free(self) -> int:
@@ -47,13 +55,17 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """The nodes of a cluster."""
+    """The nodes of a cluster.
+
+    Attributes:
+        levels: what a node and the units around it are called, from the innermost out, such as node and rack.
+        is_live: whether running jobs are counted.
+    """
 
     nodes: tuple[NodeState, ...]
-    # what a node and the units around it are called, from the innermost out, such as node and rack
     levels: tuple[str, ...]
     source: str
-    is_live: bool = False  # whether running jobs are counted
+    is_live: bool = False
 
 
 def planned_occupancy(cluster: Cluster, groups: Sequence[DeviceGroup] = ()) -> Occupancy:
@@ -268,12 +280,17 @@ _Counts: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class MapRow:
-    """Nodes of one row."""
+    """Nodes of one row.
 
-    name: str  # what they are called: the first, and the last where there are several
+    Attributes:
+        name: what they are called: the first, and the last where there are several.
+        counts: how many of their devices do what.
+        cells: what each part of them does: devices of a node, nodes of a rack, or units where several share a row.
+    """
+
+    name: str
     nodes: tuple[NodeState, ...]
-    counts: Mapping[State, int]  # how many of their devices do what
-    # what each part of them does: devices of a node, nodes of a rack, or units where several share a row
+    counts: Mapping[State, int]
     cells: tuple[State, ...]
 
     @property

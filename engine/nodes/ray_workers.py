@@ -58,11 +58,16 @@ FETCH_SECONDS = 30.0
 
 @dataclass(slots=True)
 class _Worker:
-    """A worker of a node."""
+    """A worker of a node.
+
+    Attributes:
+        ready: what is there once it has loaded the program; None when it has.
+        chunks: how many it has.
+    """
 
     actor: Any
-    ready: Any  # what is there once it has loaded the program; None when it has
-    chunks: int = 0  # how many it has
+    ready: Any
+    chunks: int = 0
 
 
 class _Given(NamedTuple):
@@ -337,11 +342,16 @@ def _worker_class() -> type:
 
 @dataclass(frozen=True, slots=True)
 class SharedAnswer:
-    """An answer that workers found."""
+    """An answer that workers found.
+
+    Attributes:
+        resumed: chunks that an earlier search of the same had done.
+        lost: chunks that lost their worker and were done again.
+    """
 
     answer: Answer
-    resumed: int  # chunks that an earlier search of the same had done
-    lost: int  # chunks that lost their worker and were done again
+    resumed: int
+    lost: int
 
 
 def search_on_ray(

@@ -46,7 +46,7 @@ from .layout_rules import require as require
 from .layout_rules import splits_layers as splits_layers
 from .layout_rules import splits_whole_heads as splits_whole_heads
 from .layout_rules import with_following as with_following
-from .line.words import Assumption as Assumption
+from .line.lexicon.words import Assumption as Assumption
 from .names import FASTEST as FASTEST
 from .names import UNNAMED as UNNAMED
 from .names import field_path as field_path

@@ -186,13 +186,19 @@ UNCHANGED: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A field that was changed, and another that may follow it."""
+    """A field that was changed, and another that may follow it.
+
+    Attributes:
+        trigger: path of the field that was changed.
+        path: path of the field that may follow.
+        given: catalogue to look names up in; None for the shipped one with the user's own.
+    """
 
     before: Plan
     after: Plan
-    trigger: str  # path of the field that was changed
-    path: str  # path of the field that may follow
-    given: Catalog | None = None  # catalogue to look names up in; None for the shipped one with the user's own
+    trigger: str
+    path: str
+    given: Catalog | None = None
 
     @property
     def catalog(self) -> Catalog:

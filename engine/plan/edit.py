@@ -64,7 +64,7 @@ def table_of(path: str, text: str, is_list: bool) -> object:
 
 
 def _table(path: str, text: str, is_named: bool) -> dict[str, object]:
-    from capacity_tui.engine.plan.line.hardware_words import figures_of  # noqa: PLC0415 - few plans are typed
+    from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of  # noqa: PLC0415 - few plans are typed
 
     table: dict[str, object] = {}
     for word in text.replace(",", " ").split():
@@ -134,10 +134,15 @@ _GROUPS, _HARDWARE = Key.HARDWARE_GROUPS, Key.HARDWARE_NAME
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A field that followed another."""
+    """A field that followed another.
 
-    path: str  # the field, or a section as a whole
-    value: object  # what the plan says now; None where the field has its default
+    Attributes:
+        path: the field, or a section as a whole.
+        value: what the plan says now; None where the field has its default.
+    """
+
+    path: str
+    value: object
     why: str
 
     @property
@@ -149,10 +154,14 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A changed plan."""
+    """A changed plan.
+
+    Attributes:
+        followed: what changed besides what was asked for.
+    """
 
     plan: Plan
-    followed: tuple[Followed, ...] = ()  # what changed besides what was asked for
+    followed: tuple[Followed, ...] = ()
 
 
 def edited(plan: Plan, change: Values, catalog: Catalog | None = None) -> Edited:
@@ -359,7 +368,10 @@ def renamed(plan: Plan, name: str, new: str) -> Plan:
         raise PlanError("not a name", repr(new), "allowed: 1 to 40 characters without a dot", Place(field=_PATH))
     if new != name and new in plan.scenarios:
         raise PlanError("that name is taken", new, place=Place(field=_PATH))
-    return _with_scenarios(plan, {new if key == name else key: scenario for key, scenario in plan.scenarios.items()})
+    return _with_scenarios(
+        plan,
+        {new if key == name else key: scenario for key, scenario in plan.scenarios.items()},
+    )
 
 
 def _with_scenarios(plan: Plan, scenarios: Mapping[str, Plan]) -> Plan:

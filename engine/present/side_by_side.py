@@ -38,19 +38,28 @@ _FIGURES = (
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """One of several answers."""
+    """One of several answers.
 
-    name: str  # what it is called beside the others
+    Attributes:
+        name: what it is called beside the others.
+    """
+
+    name: str
     answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A field of the plans that is not the same in all."""
+    """A field of the plans that is not the same in all.
 
-    path: str  # dotted path of the field
+    Attributes:
+        path: dotted path of the field.
+        values: its value in each plan; None where a plan has no such field.
+    """
+
+    path: str
     label: str
-    values: tuple[object, ...]  # its value in each plan; None where a plan has no such field
+    values: tuple[object, ...]
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -60,10 +69,15 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A figure of every plan."""
+    """A figure of every plan.
 
-    key: str  # its result key
-    figures: tuple[FigureValue, ...]  # the figure of each
+    Attributes:
+        key: its result key.
+        figures: the figure of each.
+    """
+
+    key: str
+    figures: tuple[FigureValue, ...]
 
     @property
     def label(self) -> str:
@@ -89,11 +103,17 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Several plans, the first of which is the baseline."""
+    """Several plans, the first of which is the baseline.
 
-    entries: tuple[Named, ...]  # the plans and their estimates
-    differing: tuple[Differing, ...]  # the fields that are not the same in all
-    figures: tuple[Compared, ...]  # those that any of them has
+    Attributes:
+        entries: the plans and their estimates.
+        differing: the fields that are not the same in all.
+        figures: those that any of them has.
+    """
+
+    entries: tuple[Named, ...]
+    differing: tuple[Differing, ...]
+    figures: tuple[Compared, ...]
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -42,11 +42,16 @@ _ENDED = frozenset("ZXx")
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """One process, and no other that has its number before, after or elsewhere."""
+    """One process, and no other that has its number before, after or elsewhere.
+
+    Attributes:
+        started: when it started, as its system reports it.
+        place: machine, start of that machine and container within which the number holds.
+    """
 
     pid: int
-    started: str  # when it started, as its system reports it
-    place: str  # machine, start of that machine and container within which the number holds
+    started: str
+    place: str
 
     @property
     def lives(self) -> bool | None:
@@ -107,17 +112,26 @@ QUIET_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class LiveRun:
-    """A run as recorded in its folder."""
+    """A run as recorded in its folder.
+
+    Attributes:
+        record: plan, machine and prediction; once it has ended, also its result. The history has it by this id.
+        by: the command that watches it: ``monitor``, ``profile`` or ``guard``.
+        process: its first process; None where only its log is watched.
+        watcher: the process that writes the folder.
+        log: where it writes its log; empty where that is not known.
+        ended: time at which it was seen to end, UTC, ISO 8601; empty as long as it was not.
+        exit_code: how its command ended; None where unknown.
+    """
 
     folder: Path
-    # plan, machine and prediction; once it has ended, also its result. The history has it by this id.
     record: RunRecord
-    by: str  # the command that watches it: ``monitor``, ``profile`` or ``guard``
-    process: ProcessIdentity | None  # its first process; None where only its log is watched
-    watcher: ProcessIdentity | None  # the process that writes the folder
-    log: str = ""  # where it writes its log; empty where that is not known
-    ended: str = ""  # time at which it was seen to end, UTC, ISO 8601; empty as long as it was not
-    exit_code: int | None = None  # how its command ended; None where unknown
+    by: str
+    process: ProcessIdentity | None
+    watcher: ProcessIdentity | None
+    log: str = ""
+    ended: str = ""
+    exit_code: int | None = None
 
     @property
     def id(self) -> str:

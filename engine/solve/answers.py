@@ -136,13 +136,18 @@ def _leaves_choices(plan: Plan, hours: float, machine: Machine | None, catalog: 
 
 @dataclass(frozen=True, slots=True)
 class LargestModel:
-    """How large a model some hardware takes."""
+    """How large a model some hardware takes.
 
-    # the largest that the balanced mode holds inside its share of the memory, with nothing given up for that; None
-    # where none is
+    Attributes:
+        comfortable: the largest that the balanced mode holds inside its share of the memory, with nothing given up for
+            that; None where none is.
+        edge: the largest that fits at all, where that is a larger one.
+        smallest: of those that were tried.
+    """
+
     comfortable: str | None
-    edge: str | None  # the largest that fits at all, where that is a larger one
-    smallest: str  # of those that were tried
+    edge: str | None
+    smallest: str
 
 
 def usual_models(catalog: Catalog) -> list[str]:

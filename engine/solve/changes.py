@@ -66,9 +66,13 @@ def saves(before: Estimate, after: Estimate) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a change does to one figure."""
+    """What a change does to one figure.
 
-    metric: Metric  # the figure, in the words of the run
+    Attributes:
+        metric: the figure, in the words of the run.
+    """
+
+    metric: Metric
     before: float
     after: float
 
@@ -197,9 +201,13 @@ _ELSEWHERE = ("model.", "hardware.", "pricing.")
 
 @dataclass(frozen=True, slots=True)
 class StackedEstimate:
-    """Variants that one estimate of arrays covers."""
+    """Variants that one estimate of arrays covers.
 
-    indices: tuple[int, ...]  # which of the variants asked for these are, in the order of the arrays
+    Attributes:
+        indices: which of the variants asked for these are, in the order of the arrays.
+    """
+
+    indices: tuple[int, ...]
     estimate: Estimate
 
     def numbers(self, key: str) -> Floats | None:

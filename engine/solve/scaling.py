@@ -30,12 +30,17 @@ BEYOND = 8
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The points of one batch size and kind of parallelism, by rising device count."""
+    """The points of one batch size and kind of parallelism, by rising device count.
 
-    batch: int  # samples of a step; of the plan's own devices where it grows with them
+    Attributes:
+        batch: samples of a step; of the plan's own devices where it grows with them.
+        growth: whether the batch is that of all devices or of each.
+    """
+
+    batch: int
     parallelism: Parallelism
     points: tuple[Scaling, ...]
-    growth: Growth = "strong"  # whether the batch is that of all devices or of each
+    growth: Growth = "strong"
 
     @property
     def network_from(self) -> int | None:
@@ -55,12 +60,16 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class ScaledRun:
-    """A plan on some number of devices."""
+    """A plan on some number of devices.
+
+    Attributes:
+        batch: samples of one step over all of them.
+        change: what to set for it, what a mode chose among it: with other devices it might choose otherwise.
+    """
 
     devices: int
-    batch: int  # samples of one step over all of them
+    batch: int
     parallelism: Parallelism
-    # what to set for it, what a mode chose among it: with other devices it might choose otherwise
     change: Mapping[str, object]
     candidate: Candidate
 

@@ -39,19 +39,33 @@ SHARDED = 1
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """What a training saves of itself."""
+    """What a training saves of itself.
 
-    bytes: float  # of one checkpoint: weights that are trained, their exact copy and the optimizer's states
-    kept: int  # how many are kept at once, the one that is being written among them
-    tier: StorageTier  # where they are written
-    writers: float  # nodes that write side by side
-    save_seconds: float  # seconds in which one is saved
-    failure_seconds: float  # mean seconds between interruptions of the job
-    best_interval_seconds: float  # seconds of work between two that lose least
-    interval_seconds: float  # the plan's, as given or chosen
-    count: float | None  # how many the job writes; None where its length is open
-    stall_share: float  # time in which the training waits for them, over the time of the work
-    lost_share: float  # that, and work lost to interruptions, likewise
+    Attributes:
+        bytes: of one checkpoint: weights that are trained, their exact copy and the optimizer's states.
+        kept: how many are kept at once, the one that is being written among them.
+        tier: where they are written.
+        writers: nodes that write side by side.
+        save_seconds: seconds in which one is saved.
+        failure_seconds: mean seconds between interruptions of the job.
+        best_interval_seconds: seconds of work between two that lose least.
+        interval_seconds: the plan's, as given or chosen.
+        count: how many the job writes; None where its length is open.
+        stall_share: time in which the training waits for them, over the time of the work.
+        lost_share: that, and work lost to interruptions, likewise.
+    """
+
+    bytes: float
+    kept: int
+    tier: StorageTier
+    writers: float
+    save_seconds: float
+    failure_seconds: float
+    best_interval_seconds: float
+    interval_seconds: float
+    count: float | None
+    stall_share: float
+    lost_share: float
 
     @property
     def kept_bytes(self) -> float:
@@ -145,15 +159,25 @@ PINNED = 2.0
 
 @dataclass(frozen=True, slots=True)
 class HostMemory:
-    """Bytes of main memory on one node."""
+    """Bytes of main memory on one node.
 
-    workers: float  # of the loader's processes themselves
-    prefetched: float  # of the batches that they keep ready
-    pinned: float  # of the batches that wait for the devices
-    shuffle_buffer: float  # of the samples that streams draw from
-    cache: float  # of the data set, where main memory is its cache
-    offloaded: float  # of what the training keeps there: states, parameters, activations
-    capacity: float | None  # what the node has; None where unknown
+    Attributes:
+        workers: of the loader's processes themselves.
+        prefetched: of the batches that they keep ready.
+        pinned: of the batches that wait for the devices.
+        shuffle_buffer: of the samples that streams draw from.
+        cache: of the data set, where main memory is its cache.
+        offloaded: of what the training keeps there: states, parameters, activations.
+        capacity: what the node has; None where unknown.
+    """
+
+    workers: float
+    prefetched: float
+    pinned: float
+    shuffle_buffer: float
+    cache: float
+    offloaded: float
+    capacity: float | None
 
     @property
     def total(self) -> float:
@@ -225,14 +249,22 @@ def _number(data: DataSection, name: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PhaseEstimate:
-    """One phase of a training."""
+    """One phase of a training.
 
-    phase: DataPhase  # its name, its share and what changes in it
-    plan: Plan  # the plan of the phase alone
-    tokens: float  # tokens it trains on
+    Attributes:
+        phase: its name, its share and what changes in it.
+        plan: the plan of the phase alone.
+        tokens: tokens it trains on.
+        seconds: seconds of the phase.
+        fits: whether it fits.
+    """
+
+    phase: DataPhase
+    plan: Plan
+    tokens: float
     step_seconds: float
-    seconds: float  # seconds of the phase
-    fits: bool | None  # whether it fits
+    seconds: float
+    fits: bool | None
 
 
 def phase_plans(plan: Plan) -> tuple[tuple[DataPhase, Plan], ...]:

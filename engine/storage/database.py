@@ -34,12 +34,19 @@ _NUMBER_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One pattern."""
+    """One pattern.
 
-    name: str  # forty hexadecimal digits that stand for its content
-    level: int  # of the hierarchy, from 0
-    frequency: int  # how often it occurred
-    words: tuple[str, ...]  # what it holds
+    Attributes:
+        name: forty hexadecimal digits that stand for its content.
+        level: of the hierarchy, from 0.
+        frequency: how often it occurred.
+        words: what it holds.
+    """
+
+    name: str
+    level: int
+    frequency: int
+    words: tuple[str, ...]
 
     @property
     def content_bytes(self) -> int:
@@ -68,18 +75,29 @@ def patterns(first: int, count: int, chunk: int) -> Iterator[Pattern]:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSize:
-    """What a database takes on disk."""
+    """What a database takes on disk.
+
+    Attributes:
+        total_bytes: all of it.
+        index_bytes: of that, what its indexes take; None where it does not tell.
+    """
 
     total_bytes: int
-    index_bytes: int | None  # of that, what its indexes take; None where it does not tell
+    index_bytes: int | None
 
 
 class Database(Protocol):
-    """Holds patterns, found by their names and by level and frequency. Every method raises a StorageError."""
+    """Holds patterns, found by their names and by level and frequency. Every method raises a StorageError.
 
-    place: str  # where it is, without a password
-    version: str  # what serves it
-    how: str  # what counts as stored
+    Attributes:
+        place: where it is, without a password.
+        version: what serves it.
+        how: what counts as stored.
+    """
+
+    place: str
+    version: str
+    how: str
 
     def insert(self, patterns: Sequence[Pattern]) -> None:
         """Store patterns, all of them in one go."""

@@ -27,13 +27,21 @@ _LEAST_KEPT = 1000
 
 @dataclass(frozen=True, slots=True)
 class FitQuestion:
-    """How a corpus is cut and counted."""
+    """How a corpus is cut and counted.
 
-    chunk: int = 15  # tokens of a pattern of the first level
-    levels: int = 4  # how many there are
-    fan_in: int | None = None  # patterns of a level in one of the next; None for as many as a chunk has tokens
-    kept: int = 1 << 20  # different patterns of a level that are counted exactly; of more, a sample is
-    numbers: str | None = None  # type of the numbers in files that hold tokens as numbers
+    Attributes:
+        chunk: tokens of a pattern of the first level.
+        levels: how many there are.
+        fan_in: patterns of a level in one of the next; None for as many as a chunk has tokens.
+        kept: different patterns of a level that are counted exactly; of more, a sample is.
+        numbers: type of the numbers in files that hold tokens as numbers.
+    """
+
+    chunk: int = 15
+    levels: int = 4
+    fan_in: int | None = None
+    kept: int = 1 << 20
+    numbers: str | None = None
 
     def check(self) -> None:
         """Refuse what makes no sense.
@@ -66,11 +74,17 @@ class RankRow:
 
 @dataclass(frozen=True)
 class LevelFit:
-    """What was counted at one level."""
+    """What was counted at one level.
 
-    name: str  # ``tokens``, ``node0`` and so on, or ``sentences``
-    holds: str  # what its patterns are in a text
-    tally: Tally  # the counts
+    Attributes:
+        name: ``tokens``, ``node0`` and so on, or ``sentences``.
+        holds: what its patterns are in a text.
+        tally: the counts.
+    """
+
+    name: str
+    holds: str
+    tally: Tally
 
     @property
     def deduplication(self) -> float:
@@ -102,14 +116,22 @@ class LevelFit:
 
 @dataclass(frozen=True, slots=True)
 class CorpusFit:
-    """What a corpus is like."""
+    """What a corpus is like.
 
-    question: FitQuestion  # how it was cut
+    Attributes:
+        question: how it was cut.
+        complete: whether all of it was.
+        tokens: its words and signs, or numbers.
+        levels: patterns, from chunks on.
+        sentences: the text cut at full stops instead; None for numbers.
+    """
+
+    question: FitQuestion
     read: Read
-    complete: bool  # whether all of it was
-    tokens: LevelFit  # its words and signs, or numbers
-    levels: tuple[LevelFit, ...]  # patterns, from chunks on
-    sentences: LevelFit | None  # the text cut at full stops instead; None for numbers
+    complete: bool
+    tokens: LevelFit
+    levels: tuple[LevelFit, ...]
+    sentences: LevelFit | None
 
     @property
     def mean_tokens(self) -> float:
@@ -200,7 +222,12 @@ def fit_corpus(
             place=Place(source),
         )
     return CorpusFit(
-        question, corpus.read, complete, fitted[0], tuple(fitted[1:-1]), fitted[-1] if corpus.has_sentences else None
+        question,
+        corpus.read,
+        complete,
+        fitted[0],
+        tuple(fitted[1:-1]),
+        fitted[-1] if corpus.has_sentences else None,
     )
 
 

@@ -86,10 +86,15 @@ class PatternQuestion:
 
 @dataclass(frozen=True)
 class Known:
-    """What holds for a question, given or assumed, each with the least and the most it may be."""
+    """What holds for a question, given or assumed, each with the least and the most it may be.
 
-    question: PatternQuestion  # what is given
-    catalog: Catalog  # what is assumed
+    Attributes:
+        question: what is given.
+        catalog: what is assumed.
+    """
+
+    question: PatternQuestion
+    catalog: Catalog
 
     def assumed(self, key: str) -> Assumption:
         """Return an assumption by its id."""

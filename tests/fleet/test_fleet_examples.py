@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.compat import AWSGPUMigrationAnalyzer, MigrationReport, RunReport, WorkloadType, fleet_guide
+from capacity_tui.engine.compat import (
+    AWSGPUMigrationAnalyzer,
+    MigrationReport,
+    RunReport,
+    WorkloadType,
+    fleet_guide,
+)
 from capacity_tui.engine.errors import CatalogError
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text("utf-8")

@@ -16,11 +16,17 @@ from capacity_tui.tui.widgets.lines import WHEEL, Lines
 
 
 class Findable(NamedTuple):
-    """What one item of a panel is found by."""
+    """What one item of a panel is found by.
 
-    label: str = ""  # what it is called
-    others: tuple[str, ...] = ()  # its key and other words for it
-    text: str = ""  # what it means
+    Attributes:
+        label: what it is called.
+        others: its key and other words for it.
+        text: what it means.
+    """
+
+    label: str = ""
+    others: tuple[str, ...] = ()
+    text: str = ""
 
 
 class Panel(Commanded, Lines, can_focus=True):

@@ -21,11 +21,16 @@ _SUFFIX = ".json"
 
 @dataclass(frozen=True)
 class Known:
-    """The catalogue that files are read against."""
+    """The catalogue that files are read against.
+
+    Attributes:
+        accelerators: devices.
+        ids: by the name of another table, what finds the id of a name in it.
+    """
 
     instances: Table[Instance]
-    accelerators: Table[Accelerator]  # devices
-    ids: Mapping[str, Callable[[str], str | None]]  # by the name of another table, what finds the id of a name in it
+    accelerators: Table[Accelerator]
+    ids: Mapping[str, Callable[[str], str | None]]
 
 
 def fleet_files_in(folder: Path) -> list[Path]:

@@ -22,10 +22,15 @@ WHOLE_MATRICES = (
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Matrices of one stage that a group of ranks shares out."""
+    """Matrices of one stage that a group of ranks shares out.
 
-    matrices: tuple[Matrix, ...]  # the matrices of the mean layer
-    ranks: Number  # ranks that split each of them, and work on whole ones in turn
+    Attributes:
+        matrices: the matrices of the mean layer.
+        ranks: ranks that split each of them, and work on whole ones in turn.
+    """
+
+    matrices: tuple[Matrix, ...]
+    ranks: Number
 
     def share(self, layers: Number) -> Number:
         """Share of the matrices of so many layers that the busiest rank works on: one at least."""

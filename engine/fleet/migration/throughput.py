@@ -39,20 +39,27 @@ _JOB = (Key.MODEL_NAME, Key.TRAINING_SEQ_LEN, Key.TRAINING_TOKENS)
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """What a job reaches on some devices."""
+    """What a job reaches on some devices.
+
+    Attributes:
+        set: the change that makes the user's plan this one.
+        filled: the plan as planning fills it; None where it cannot be on these devices at all.
+        figures: figures of its estimate by result key; none where memory is short.
+        refusal: why it cannot be there at all; empty where it can.
+    """
 
     devices: int
-    set: Mapping[str, object]  # the change that makes the user's plan this one
-    filled: ModePlan | None = None  # the plan as planning fills it; None where it cannot be on these devices at all
-    # figures of its estimate by result key; none where memory is short
+    set: Mapping[str, object]
+    filled: ModePlan | None = None
     figures: Mapping[str, Interval] = field(default_factory=dict)
-    refusal: str = ""  # why it cannot be there at all; empty where it can
+    refusal: str = ""
 
     @classmethod
     def of(cls, filled: ModePlan, change: Mapping[str, object]) -> Throughput:
         """Return what a filled plan reaches.
 
         Args:
+            filled: the plan.
             change: what makes it of the user's plan.
         """
         estimate = filled.estimate

@@ -42,14 +42,22 @@ _DONE = "COMPLETED"
 
 @dataclass(frozen=True)
 class SubmittedJob:
-    """A job that was submitted from here."""
+    """A job that was submitted from here.
 
-    cluster: str  # that has it, by the name it gives itself
+    Attributes:
+        cluster: that has it, by the name it gives itself.
+        entry: what was predicted, as stored in the history.
+        usd_per_hour: of its nodes; None where unknown.
+        is_reported: whether the history has how it went.
+        uid: what tells it from another of the same name; empty where names are never used again.
+    """
+
+    cluster: str
     job: str
-    entry: RunRecord  # what was predicted, as stored in the history
-    usd_per_hour: float | None = None  # of its nodes; None where unknown
-    is_reported: bool = False  # whether the history has how it went
-    uid: str = ""  # what tells it from another of the same name; empty where names are never used again
+    entry: RunRecord
+    usd_per_hour: float | None = None
+    is_reported: bool = False
+    uid: str = ""
 
     @property
     def file(self) -> Path:
@@ -152,13 +160,19 @@ def _folder() -> Path:
 
 @dataclass(frozen=True)
 class JobList:
-    """Jobs."""
+    """Jobs.
+
+    Attributes:
+        kept: what was predicted of those that were submitted from here, by number.
+        watts: drawn now by the nodes of those that run, by number; what is not measured is left out.
+        newly_ended: new history entries with their jobs.
+    """
 
     jobs: tuple[QueuedJob, ...]
-    kept: Mapping[str, SubmittedJob]  # what was predicted of those that were submitted from here, by number
-    watts: Mapping[str, float]  # drawn now by the nodes of those that run, by number; what is not measured is left out
+    kept: Mapping[str, SubmittedJob]
+    watts: Mapping[str, float]
     notes: tuple[str, ...]
-    newly_ended: tuple[tuple[SubmittedJob, RunRecord], ...]  # new history entries with their jobs
+    newly_ended: tuple[tuple[SubmittedJob, RunRecord], ...]
 
 
 def list_jobs(

@@ -99,9 +99,13 @@ class _Pods(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Kubernetes:
-    """The cluster of a context of ``kubectl``."""
+    """The cluster of a context of ``kubectl``.
 
-    kubectl: Kubectl = Kubectl()  # with the context of the cluster
+    Attributes:
+        kubectl: with the context of the cluster.
+    """
+
+    kubectl: Kubectl = Kubectl()
 
     @property
     def name(self) -> str:

@@ -54,10 +54,14 @@ _SAME_OPTIMIZER = {"adam": "adamw"}
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A plan's data in the present form."""
+    """A plan's data in the present form.
+
+    Attributes:
+        origins: where a moved value stood, by its present path.
+    """
 
     data: dict[str, object]
-    origins: Mapping[KeyPath, KeyPath] = field(default_factory=dict)  # where a moved value stood, by its present path
+    origins: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
 
 
 def from_planner_form(data: Mapping[str, object]) -> Converted:
@@ -315,7 +319,10 @@ def _check_version(version: object, document: Document, *above: str) -> None:
         raise PlanError("not allowed", repr(version)[:40], f"allowed: {CURRENT_VERSION}", place)
     if version > CURRENT_VERSION:
         raise PlanError(
-            "written by a newer capacity-tui", f"version {version}", "update capacity-tui to read it", place
+            "written by a newer capacity-tui",
+            f"version {version}",
+            "update capacity-tui to read it",
+            place,
         )
 
 

@@ -44,11 +44,15 @@ _SET_ASIDE = re.compile(r"\.corrupt-\d{8}T\d{6}(-\d+)?$")
 
 @dataclass(frozen=True, slots=True)
 class SavedPlan:
-    """One entry of the list of saved plans."""
+    """One entry of the list of saved plans.
+
+    Attributes:
+        changed: when it was last written, UTC.
+    """
 
     name: str
     path: Path
-    changed: datetime  # when it was last written, UTC
+    changed: datetime
 
 
 def plans_folder() -> Path:

@@ -13,7 +13,7 @@ from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.plan.files.loading import example_names, example_text, place_in_document, plan_from_document
 from capacity_tui.engine.plan.files.saved import dump_plan, list_plans
-from capacity_tui.engine.plan.line.words import Asked, Assumption
+from capacity_tui.engine.plan.line.lexicon.words import Asked, Assumption
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.record import dataclass
 
@@ -24,16 +24,25 @@ _PLAN_SUFFIXES = (".yaml", ".yml", ".json")
 
 @dataclass(frozen=True, slots=True)
 class PlanSource:
-    """A plan that was read but not yet checked."""
+    """A plan that was read but not yet checked.
 
-    document: Document  # its data, with the line of each key
-    folder: Path | None = None  # where a model file that it names may lie; None for what has no folder
-    made: Plan | None = None  # the plan itself where the document does not say all of it; None where it does
-    # places of fields that come from files of other tools
+    Attributes:
+        document: its data, with the line of each key.
+        folder: where a model file that it names may lie; None for what has no folder.
+        made: the plan itself where the document does not say all of it; None where it does.
+        places: places of fields that come from files of other tools.
+        assumed: what a line leaves open.
+        not_understood: words, keys and options that have no meaning in the plan.
+        asked: what a line asks that its plan does not say.
+    """
+
+    document: Document
+    folder: Path | None = None
+    made: Plan | None = None
     places: Mapping[str, Place] = field(default_factory=dict, hash=False)
-    assumed: tuple[Assumption, ...] = ()  # what a line leaves open
-    not_understood: tuple[str, ...] = ()  # words, keys and options that have no meaning in the plan
-    asked: Asked | None = None  # what a line asks that its plan does not say
+    assumed: tuple[Assumption, ...] = ()
+    not_understood: tuple[str, ...] = ()
+    asked: Asked | None = None
 
     @classmethod
     def of_plan(

@@ -9,7 +9,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.setting import Settings
 from capacity_tui.engine.plan.imports.tools import tools
-from capacity_tui.engine.plan.line.model_words import MODEL, named_model
+from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, named_model
 
 SHAPE = "shape."
 _SPEC = "model.spec."

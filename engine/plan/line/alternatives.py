@@ -9,10 +9,10 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line.model_words import is_size
+from capacity_tui.engine.plan.line.lexicon.model_words import is_size
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import OneLine
 from capacity_tui.engine.plan.line.reading import read_line
-from capacity_tui.engine.plan.line.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.words import OneLine
 from capacity_tui.engine.record import dataclass
 
 _MOST_WORDS = 5

@@ -9,13 +9,15 @@ from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
-from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.model_words import is_size, named_model
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon.model_words import is_size, named_model
+from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.numerals import counted_tokens
 from capacity_tui.engine.plan.line.task_words import TASK, task_named
-from capacity_tui.engine.plan.line.tokens import counted_tokens, duration_of
-from capacity_tui.engine.plan.line.vocabulary import Amount, vocabulary
-from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.tokens import duration_of
+from capacity_tui.engine.plan.plan import DETECTED
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_count
@@ -106,6 +108,9 @@ class CountedWords:
     def _host(self, index: int, meaning: Meaning) -> Meaning:
         """Take a processor beside accelerators for the one of their host, which a plan does not name."""
         name, named = self._values.get(hardware.NAME), meaning.values.get(hardware.NAME)
+        if name and named and DETECTED in (name, named):  # my laptop with a 3050
+            self._values[hardware.NAME] = device = named if name == DETECTED else name
+            return replace(meaning, values={**meaning.values, hardware.NAME: device})
         accelerators, processors = self._catalog.accelerators, self._catalog.processors
         if named in processors and name in accelerators:
             why = f"{self._tokens[index].text}: the processor of the host; what counts of it goes into hardware.spec"
@@ -211,8 +216,10 @@ class CountedWords:
                 is_apart = end < index or self._is_apart(index - 1)
                 if amount is None or amount.behind == "only" or (amount.is_behind and is_apart):
                     continue
-                is_number = self._is_number_at(start - 1) and self._is_free(start - 1)
-                other = self._count_of(start - 1) if is_number else None
+                is_described = self._is_number_at(start - 2) and self._is_described(start - 2)  # 88k squad examples
+                at = start - 1 - int(is_described and not self._is_number_at(start - 1))
+                is_number = self._is_number_at(at) and self._is_free(at)
+                other = self._count_of(at) if is_number else None
                 if other is None or other.end <= start:
                     is_unit = amount.unit == self._unit_at(index + 1)
                     is_unit &= amount.name == _BATCH_OF_TOKENS or not settings.is_length_of_job(text)
@@ -227,8 +234,9 @@ class CountedWords:
         if index < 0 or not self._is_free(index, words):
             return None
         amount = settings.amount_named(self._span(index, words), self._task, self._model)
-        if words > 1 and self._task and amount is not None and amount.field(self._task) is None:
-            return None  # 2T tokens in 30 days
+        is_plain = words > 1 or (amount is not None and not amount.tells)
+        if is_plain and self._task and amount is not None and amount.field(self._task) is None:
+            return None  # 2T tokens in 30 days, 10M in a weekend
         if amount is not None and amount.name == _BATCH and self._task != INFER and settings.is_number(number):
             is_of_tokens = settings.at_least(number, _FEWEST_TOKENS if unit else _LARGEST_BATCH)
             amount = vocabulary().amounts[key_of(_BATCH_OF_TOKENS)] if is_of_tokens else amount
@@ -298,7 +306,8 @@ class CountedWords:
             self._batch_tokens = parse_count(value)
             return Meaning(f"batch {value} tokens")
         if amount.thousands and value[-1] in "kK":
-            amount = vocabulary().amounts[amount.thousands]
+            is_length = self._task == INFER or settings.is_power(value)  # 4k sequences, but 50k sequences
+            amount = vocabulary().amounts[amount.thousands if is_length else "samples"]
         if amount.fewer and settings.is_sequence(value, self._task, self._values):
             amount = vocabulary().amounts[amount.fewer]
         if amount.name == settings.TOKENS and self._task == INFER and self._is_written(value):
@@ -373,18 +382,12 @@ class CountedWords:
             for amount, key in zip(names, keys[1:], strict=False)
         )
 
-    def _part_of_data(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize how much of a data set there is, as in ``52k alpaca``."""
-        name = key_of(self._tokens[index + 1].text) if self._is_free(index + 1) else ""
-        path = vocabulary().datasets.get(name, ("", 0))[0]
-        if not path or self._task not in (TRAIN, FINETUNE):
-            return None
-        return 2, settings.field_value(path, self._tokens[index].text, self._task, f"data of {name}")
-
     def _counts_something(self, index: int) -> bool:
         """Whether a word that no plan knows stands behind a number and may be what it counts: ``25k patients``."""
         after = self._tokens[index + 1].text if index + 1 < len(self._tokens) else ""
-        is_noun = after.isalpha() and len(after) > _LONGEST_OTHER and key_of(after) not in vocabulary().joints
+        words, key = vocabulary(), key_of(after)
+        is_noun = after.isalpha() and (len(after) > _LONGEST_OTHER or key in words.circumstances)
+        is_noun = is_noun and key not in words.joints
         is_nothing = self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
         return is_noun and is_nothing and not self._is_apart(index)
 

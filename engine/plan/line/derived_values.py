@@ -10,13 +10,13 @@ from capacity_tui.engine.catalog import format_in_name, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
-from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.model_words import MODEL
-from capacity_tui.engine.plan.line.named_words import NamedWords
+from capacity_tui.engine.plan.line.data_words import DataWords
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.task_words import METHOD
-from capacity_tui.engine.plan.line.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.units import format_count
 
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
@@ -30,7 +30,7 @@ _SAME_BATCH = 0.05
 """Share by which a batch of tokens may differ from a power of two and is meant to be that."""
 
 
-class DerivedValues(NamedWords):
+class DerivedValues(DataWords):
     """A line whose words were recognized, and what follows from several of them."""
 
     def _derive(self) -> None:
@@ -97,7 +97,8 @@ class DerivedValues(NamedWords):
         if not isinstance(sequence, int):
             row_id = self._catalog.architectures.find_id(str(self._values.get(MODEL, "")))
             context = self._catalog.architectures[row_id].max_context if row_id is not None else None
-            sequence = min(int(vocabulary().usual[TRAIN]["sequence_of_a_batch"]), int(context or math.inf))
+            usual = int(vocabulary().usual[TRAIN]["sequence_of_a_batch"])
+            sequence = min(usual, int(context or usual))
             self._values[Key.TRAINING_SEQ_LEN] = sequence
             self._assumed.append(Assumption(Key.TRAINING_SEQ_LEN, sequence, f"sequences of {sequence} tokens"))
         batch = max(round(self._batch_tokens / sequence), 1)
@@ -123,11 +124,14 @@ class DerivedValues(NamedWords):
         """Send requests whose number is known as many at once as engines take up, as ``10M documents`` are embedded."""
         if Key.INFERENCE_REQUESTS not in self._values or any(load in self._values for load in _LOADS):
             return
-        row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
-        of_sound = row is not None and row.is_of_sound
-        at_once = int(vocabulary().usual[INFER]["sounds_at_once" if of_sound else "requests_at_once"])
+        at_once = int(vocabulary().usual[INFER]["sounds_at_once" if self._is_of_sound() else "requests_at_once"])
         self._values[Key.INFERENCE_CONCURRENCY] = at_once
         self._assumed.append(Assumption(Key.INFERENCE_CONCURRENCY, at_once, f"{at_once} requests at once"))
+
+    def _is_of_sound(self) -> bool:
+        """Whether the model reads sound."""
+        row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
+        return row is not None and row.is_of_sound
 
     def _small_images(self) -> None:
         """Train a network on images as small as those of the data, as ``resnet-18 cifar10``."""

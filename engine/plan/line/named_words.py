@@ -8,14 +8,14 @@ from dataclasses import replace
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line import hardware_words as hardware
-from capacity_tui.engine.plan.line import model_words as models
 from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.counted_words import CountedWords
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.task_words import task_named
 from capacity_tui.engine.plan.line.tokens import Token
-from capacity_tui.engine.plan.line.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.units import parse_quantity
 
 _MOST_WORDS = 6
@@ -78,7 +78,8 @@ class NamedWords(CountedWords):
             if not self._is_free(index, count) or any(token.ends for token in self._tokens[index : index + count - 1]):
                 continue
             phrase = self._span(index, count)
-            if self._is_phrase(phrase):
+            is_amount = key_of(phrase) in vocabulary().here and settings.amount_of(self._span(index, 2)) is not None
+            if self._is_phrase(phrase) or is_amount:  # local batch 2
                 return None
             meaning = task_named(phrase) or self._thing(phrase, count) or self._nodes_of(index, count)
             if meaning is not None:
@@ -88,7 +89,8 @@ class NamedWords(CountedWords):
     def _device_hours(self, index: int) -> tuple[int, Meaning] | None:
         """Refuse hours that so many devices make up, as in ``3072 H100 hours``."""
         end = next((at for at in range(index + 1, index + 4) if key_of(self._span(at, 1)) in _HOURS), index)
-        match = hardware.named_hardware(self._span(index, end - index), self._catalog) if end > index else None
+        is_one = end > index and not any(token.ends for token in self._tokens[index:end])  # on 4 L4s, hours?
+        match = hardware.named_hardware(self._span(index, end - index), self._catalog) if is_one else None
         if match is None or hardware.DEVICES not in match.values:
             return None
         hours = self._span(index, end + 1 - index)
@@ -127,6 +129,22 @@ class NamedWords(CountedWords):
                 values = {**match.values, **{path: value for some in phrases for path, value in some.items()}}
                 return at + count - index, replace(match, values=values)
         return None
+
+    def _portable(self) -> None:
+        """Take the card of a laptop where the line says that it is one, as in ``my laptop with a 3050``."""
+        places = [at for at, token in enumerate(self._tokens) if key_of(token.text) in vocabulary().portable]
+        row_id = hardware.portable_of(str(self._values.get(hardware.NAME)), self._catalog) if places else None
+        if row_id is None:
+            return
+        self._values[hardware.NAME] = row_id
+        self._taken |= {at: (1, Meaning()) for at in places if self._is_free(at)}
+        for index, (count, meaning) in self._taken.items():
+            if hardware.NAME in meaning.values:
+                words = f"{meaning.values.get(hardware.DEVICES, 1)} × {row_id}"
+                self._taken[index] = (
+                    count,
+                    replace(meaning, words=words, values={**meaning.values, hardware.NAME: row_id}),
+                )
 
     def _nodes_of(self, index: int, count: int) -> Meaning | None:
         """Return the machines that some words count, as ``4 dgx a100`` or ``dgx h100``: each has several devices."""
@@ -208,7 +226,8 @@ class NamedWords(CountedWords):
                 match = models.resembling_model("-".join(piece.text for piece in pieces), self._catalog)
                 if match is not None:
                     return count, match
-        is_other_number = is_number and text[-1:] not in "bB" and not self._is_model_word(after)
+        is_of_millions = text[-1:] in "mM" and self._has_tokens()  # pretrain 350M on 10B tokens
+        is_other_number = is_number and text[-1:] not in "bB" and not (is_of_millions or self._is_model_word(after))
         # A family has no model of a size that nothing is called by.
         is_other_size = not models.is_size(text) and models.is_size(after) and not self._is_counted(index + 1)
         is_other_size = is_other_size and not models.is_family(text)
@@ -216,6 +235,11 @@ class NamedWords(CountedWords):
             return None
         match = models.sized_model(text, self._catalog) or models.resembling_model(text, self._catalog)
         return (1, match) if match is not None else None
+
+    def _has_tokens(self) -> bool:
+        """Whether words say of a number that it is the tokens of a job."""
+        counts = (self._count_of(at) for at in range(len(self._tokens)) if self._is_number_at(at))
+        return any(count is not None and count.amount.name == settings.TOKENS for count in counts)
 
     def _family_asked_for(self, index: int) -> tuple[int, Meaning] | None:
         """Refuse what asks for the largest or the best of a family of models: ``the largest qwen``."""
@@ -241,7 +265,9 @@ class NamedWords(CountedWords):
         """Recognize a figure of the hardware, or the memory of its host."""
         after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
         of = key_of(self._span(index + 2, 1)) if after == "of" else after
-        if hardware.MEMORY in figure and of in vocabulary().stored:
+        is_data = of in vocabulary().stored or figure.get(hardware.MEMORY, 0) > hardware.most_memory(self._catalog)
+        is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and after not in vocabulary().ram
+        if hardware.MEMORY in figure and is_data:
             hint = "say how many tokens, samples or rows there are"
             return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
         is_ram = after in vocabulary().ram and hardware.MEMORY in figure

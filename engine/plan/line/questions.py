@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import INFER, Asked
 from capacity_tui.engine.plan.line.tokens import OF_ONE, Token, duration_of, sum_of
-from capacity_tui.engine.plan.line.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.words import INFER, Asked
 
 MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 _SEQUENCE, _BATCH, _LENGTH = "sequence", "batch", "length"
@@ -50,8 +50,10 @@ def limit_in(tokens: Sequence[Token], index: int) -> str | None:
         dollars, hours = dollars_named
         rate = float(dollars.rstrip("kK")) * (1000 if dollars[-1] in "kK" else 1)
         return f"{Figure.COST_USD_PER_HOUR}<={rate / hours:.4g}" if hours else f"usd<={dollars}"
-    if key_of(text) in words.deadlines:
-        return f"time<={words.deadlines[key_of(text)]}"
+    before = tokens[index - 1].text if index else ""
+    deadline = words.deadlines.get(key_of(text)) or words.deadlines.get(key_of(f"{before} {text}"))
+    if deadline is not None:
+        return f"time<={deadline}"
     span = duration_of(text)
     near = (*tokens[max(index - 2, 0) : index], *tokens[index + 1 : index + 2])
     # 3d may be three dimensions, 2w watts; 72h and 3 days are times.
@@ -60,7 +62,11 @@ def limit_in(tokens: Sequence[Token], index: int) -> str | None:
 
 
 def asked_of(
-    tokens: Sequence[Token], hardware: Collection[int], task: str, values: Mapping[str, object], limits: tuple[str, ...]
+    tokens: Sequence[Token],
+    hardware: Collection[int],
+    task: str,
+    values: Mapping[str, object],
+    limits: tuple[str, ...],
 ) -> Asked | None:
     """Return what a line asks for.
 

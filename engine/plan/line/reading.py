@@ -11,34 +11,42 @@ from capacity_tui.engine.catalog import Catalog, format_in_name, key_of, load_ca
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models import find_known_model, presumed_family
-from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
-from capacity_tui.engine.plan.line import hardware_words as hardware
-from capacity_tui.engine.plan.line import model_words as models
 from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.derived_values import DerivedValues
-from capacity_tui.engine.plan.line.hardware_words import (
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon.similarity import (
     HARDWARE_NAME,
     MODEL_NAME,
     TASK_NAME,
     similar_names,
     unknown_words,
 )
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import (
+    FINETUNE,
+    FIT,
+    INFER,
+    TRAIN,
+    Asked,
+    Assumption,
+    Meaning,
+    OneLine,
+    Word,
+)
 from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, asks_for_nodes, limit_in, price_in
+from capacity_tui.engine.plan.line.remainder import remainder
 from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
-from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, OF_ONE, duration_of, image_of
-from capacity_tui.engine.plan.line.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
+from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, OF_ONE, duration_of
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_quantity
 
 _NOTHING = Meaning()
+_OF_EXPERTS = ("moe", "sparse")
 _OTHER_MONEY = re.compile(r"[€£]\d.*|\d.*[€£](?:/.*)?")
 _LIKE = re.compile(r"([a-z]+)-(?:style|like|type|based|class)", re.IGNORECASE)
-_SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
-_LENGTHS = re.compile(r"(\d+k?)/(\d+k?)|(\d+k)(\d+k)", re.IGNORECASE)
 _OF_ALL_REQUESTS = {"time": Figure.ALL_REQUESTS_SECONDS, "usd": Figure.COST_USD_OF_ALL_REQUESTS}
 """Limits of a job, and what they limit of a load that ends."""
-_ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 
 
@@ -63,6 +71,7 @@ class _Line(DerivedValues):
         self._pass(self._named)
         if models.MODEL not in self._values:
             self._pass(self._sized)
+        self._portable()
         self._find_task()
         self._pass(self._set)
         self._pass(self._guessed)
@@ -83,7 +92,10 @@ class _Line(DerivedValues):
             hint = "name the model, or the hardware, that it is a limit of"
             self._faults.append(PlanError("a limit of what?", next(iter(self._limits.values())), hint))
         self._price_of_devices()
-        words, unknown = tuple(self._words()), tuple(self._unknown)
+        fields = {*self._values, *([] if asked is None else [asked.solve])}
+        left_out = remainder(self._tokens, self._taken, self._task, fields, self._traits())
+        words = (*self._words(), *([Word.of_line(self._text, left_out)] if left_out else []))
+        unknown = tuple(self._unknown)
         assumed, faults = tuple(self._assumed), tuple(self._faults)
         limits = () if asked is not None else tuple(self._limits.values())
         return OneLine(self._text, self._task, words, assumed, self._values, faults, unknown, asked, limits)
@@ -104,6 +116,13 @@ class _Line(DerivedValues):
             if vocabulary().queries.get(key_of(token.text)) == CHEAPEST and self._taken.get(index) == (1, _NOTHING):
                 self._taken[index] = 1, Meaning(why=f"{token.text}: {_ONE_MACHINE}")
         return None
+
+    def _traits(self) -> set[str]:
+        """Return keys of words that are true of the model and the hardware of the line, as ``nvlink`` of an H100."""
+        model = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
+        device = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
+        of_device = "" if device is None else f"{device.name} {device.generation} {device.link_name}"
+        return {*map(key_of, of_device.split()), *(_OF_EXPERTS if model is not None and model.experts else ())}
 
     # The task
 
@@ -178,6 +197,9 @@ class _Line(DerivedValues):
         behind = 1 + int(key_of(self._span(index + 1, 1)) == "of")
         behind += int(key_of(self._span(index + behind + 1, 1)) in words.sound)  # of call recordings
         is_heard = key_of(self._span(index + behind, 1)) in words.sound and self._is_free(index, behind + 1)
+        before = key_of(self._span(index - 1, 1)) if index else ""
+        if not is_heard and self._is_of_sound() and before in words.hearing:
+            is_heard, behind = True, 0  # transcribe 10k hours
         if span is None or not is_heard or self._task != INFER:
             return None
         seconds = parse_quantity(span, "s")
@@ -204,7 +226,8 @@ class _Line(DerivedValues):
     def _value_of_some(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a name or a phrase of some words, as ``paged adamw 8bit`` or ``flash attention``."""
         for count in (3, 2):
-            if self._is_free(index, count) and not self._counts_beyond(index, count):
+            is_one = not any(token.ends for token in self._tokens[index : index + count - 1])  # adamw, bf16
+            if is_one and self._is_free(index, count) and not self._counts_beyond(index, count):
                 words = self._span(index, count)
                 named = settings.exact_value(words, self._task, self._catalog) or self._phrase(words)
                 if named is not None:
@@ -215,17 +238,6 @@ class _Line(DerivedValues):
         """Whether the last of some words is a number of what stands behind them, as in ``gptq 8 users``."""
         counted = self._count_of(index + count - 1) if self._is_number_at(index + count - 1) else None
         return counted is not None and counted.end > index + count
-
-    def _shape(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize rows and features of the data that an algorithm is fitted to, as ``1M x 2000``."""
-        for words in (3, 1) if self._task == FIT else ():
-            match = _SHAPE.fullmatch(self._span(index, words)) if self._is_free(index, words) else None
-            if match is not None and all(map(settings.is_number, match.groups())):
-                named = zip(("rows", "features"), filter(None, match.groups()), strict=True)
-                parts = [self._pair(name, number) for name, number in named]
-                values = {path: value for part in parts if part for path, value in part.values.items()}
-                return words, Meaning(f"{match[1]} rows, {match[2]} features", values)
-        return None
 
     def _phrase(self, words: str) -> Meaning | None:
         values = vocabulary().phrase(words, self._task)
@@ -243,7 +255,7 @@ class _Line(DerivedValues):
         meaning = self._percentile(text) or self._image(text) or self._lengths(text)
         meaning = meaning or self._phrase(text) or self._packed_base(text)
         meaning = meaning or self._dataset(text) or self._same_format(key)
-        if meaning is None:
+        if meaning is None and key not in words.circumstances:
             meaning = settings.named_value(text, self._task, str(self._values.get(METHOD, "")), self._catalog)
         parts = settings.glued(text)
         if meaning is None and parts is not None:
@@ -269,55 +281,6 @@ class _Line(DerivedValues):
         if share is None or self._task == INFER:
             return share
         return settings.unlike(text, "a percentile of latency", self._task)
-
-    def _image(self, text: str) -> Meaning | None:
-        """Recognize the size of images, as ``512x512``, of a model that has one."""
-        edge = image_of(text)
-        if edge is None or settings.named_field(settings.IMAGE_SIZE, self._task, self._model) is None:
-            return None
-        return settings.field_value(f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}", str(edge), self._task)
-
-    def _lengths(self, text: str) -> Meaning | None:
-        """Recognize the tokens of prompts and answers, as ``2k/512`` says them."""
-        match = _LENGTHS.fullmatch(text) if self._task == INFER and key_of(text) not in vocabulary().fillers else None
-        if match is None:
-            return None
-        values: dict[str, object] = {}
-        for path, number in zip(
-            (Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS), filter(None, match.groups()), strict=True
-        ):
-            values |= settings.field_value(path, number, self._task).values
-        return Meaning(f"prompt {match[1] or match[3]}, output {match[2] or match[4]}", values)
-
-    def _to_from(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize the tokens of prompts and answers with an arrow between, as in ``3k tokens -> 200 tokens``."""
-        arrow = index + 1 + int(self._unit_at(index + 1) == _TOKENS)
-        is_pair = (
-            self._is_number_at(index) and self._is_number_at(arrow + 1) and self._is_free(index, arrow + 2 - index)
-        )
-        if self._task != INFER or not is_pair or self._tokens[arrow].text not in _ARROWS:
-            return None
-        end = arrow + 2
-        end += int(self._unit_at(end) == _TOKENS and self._is_free(end))
-        meaning = self._lengths(f"{self._tokens[index].text}/{self._tokens[arrow + 1].text}")
-        return None if meaning is None else (end - index, meaning)
-
-    def _some_data(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize a data set whose name has two words, as ``imagenet 22k``."""
-        data = self._dataset(self._span(index, 2)) if self._is_free(index, 2) else None
-        return None if data is None else (2, data)
-
-    def _dataset(self, text: str) -> Meaning | None:
-        """Recognize a data set by name; what the line says of its length goes before."""
-        path, size = vocabulary().datasets.get(key_of(text), ("", 0))
-        if not path or self._task not in (TRAIN, FINETUNE):
-            return None
-        lengths = (Key.TRAINING_TOKENS, Key.TRAINING_SAMPLES, Key.TRAINING_STEPS)
-        is_given = any(length in self._values for length in lengths) or any(
-            (amount := settings.amount_of(token.text)) is not None and amount.field(TRAIN) in lengths
-            for token in self._tokens
-        )
-        return Meaning(f"data of {text}", {} if is_given else {path: size})
 
     def _guessed(self, index: int) -> tuple[int, Meaning] | None:
         """Take what nothing else recognized for a number of its usual meaning, or for the most similar name."""
@@ -349,10 +312,13 @@ class _Line(DerivedValues):
             return Meaning(fault=PlanError(f"{text!r} needs a number", hint=hint))
         field = settings.named_field(text, self._task, self._model)
         is_given = bool(path) or (field is not None and field[0] in self._values)
-        if self._task == TRAIN and (key_of(text) in words.formats or format_in_name(text) is not None):
-            hint = "say qlora, or leave it out"
+        is_format = key_of(text) in words.formats or format_in_name(text) is not None
+        if self._task in (TRAIN, FIT) and is_format:
+            hint = "say qlora, or leave it out" if self._task == TRAIN else "leave it out"
             return Meaning(fault=PlanError("training from the start has weights of 16 bits or more", text, hint))
         is_known = key_of(text) in words.fillers or key_of(text) in self._catalog.architectures.variants
+        is_number = field is not None and field[1].kind not in ("choice", "switch")
+        is_known |= is_number and not self._is_number_at(index + 1)  # will cp help?
         is_known |= self._is_size_of_model(index) or settings.amount_of(text) is not None
         is_known |= not any(map(str.isalnum, text)) or text.startswith("r/")
         like = _LIKE.fullmatch(text.casefold())  # a llama-style model

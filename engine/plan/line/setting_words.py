@@ -11,14 +11,22 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
-from capacity_tui.engine.catalog import SEPARATOR, Catalog, Table, key_of, load_catalog, named_release, nearest
+from capacity_tui.engine.catalog import (
+    SEPARATOR,
+    Catalog,
+    Table,
+    key_of,
+    load_catalog,
+    named_release,
+    nearest,
+)
 from capacity_tui.engine.errors import CatalogError, Place, PlanError, UnitError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
+from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.tokens import PERCENTILE
-from capacity_tui.engine.plan.line.vocabulary import Amount, vocabulary
-from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length, parse_quantity
@@ -39,6 +47,8 @@ _FEWEST_OF_A_SLIP, _SLIP = 5, 0.85
 """Letters of a word that may be a slip of one beside a number, and how similar it is to be."""
 
 _SHORTEST_SEQUENCE, _LONGEST_SEQUENCE = 64, 16 * 2**20
+_STEPS_OF_LENGTHS = (64, 500)
+"""Lengths that people choose are multiples of one of these; 2026 and 123456 are other numbers."""
 
 _IN_SHORT_FROM = 10**5
 
@@ -228,11 +238,22 @@ def field_value(path: str, text: str, task: str, name: str = "", knob: Knob | No
     return Meaning(f"{label} {shown}", {path: value})
 
 
+def is_power(text: str) -> bool:
+    """Return whether a number of thousands stands for a power of two, as ``4k`` and ``262k`` do."""
+    return _power_meant(text) > 0
+
+
+def _power_meant(text: str) -> int:
+    """Return the power of two that a number of thousands stands for; 0 for others."""
+    thousands = int(text[:-1]) if text[-1:] in ("k", "K") and text[:-1].isdigit() else 0
+    power = 2 ** round(math.log2(thousands * 1000)) if thousands else 0
+    return power if round(power / 1000) == thousands else 0
+
+
 def _length(text: str) -> int:
     """Return the tokens of a length: ``262k`` are 2**18; what is no whole power of two, ``1.2k``, is decimal."""
-    thousands = text[:-1] if text[-1:] in "kK" else ""
-    power = 2 ** round(math.log2(int(thousands) * 1000)) if thousands.isdigit() and int(thousands) else 0
-    if power and round(power / 1000) == int(thousands):
+    power = _power_meant(text)
+    if power:
         return power
     try:
         return parse_length(text)
@@ -245,9 +266,9 @@ def bare_number(word: str, task: str, has_sequence: bool, edge: tuple[str, Knob]
 
     Of a model of images, whose field of their edge is given, ``1024`` is that.
     """
-    if edge is not None and word.isdigit():
-        return field_value(edge[0], word, task, knob=edge[1])
     words = vocabulary()
+    if edge is not None and word.isdigit() and int(word) >= min(words.image_edges.values()):
+        return field_value(edge[0], word, task, knob=edge[1])
     sequence, tokens = words.amounts[key_of("sequence")], words.amounts[key_of("tokens")]
     suffix = word.rstrip("iI")[-1:].casefold()
     try:
@@ -255,13 +276,14 @@ def bare_number(word: str, task: str, has_sequence: bool, edge: tuple[str, Knob]
     except UnitError as error:
         return Meaning(fault=PlanError(error.title, error.detail, error.hint))
     is_job = suffix in ("m", "b", "t") or count >= words.fewest_tokens
-    if task == FIT or (task == INFER and (is_job or has_sequence)) or (is_job and suffix == "g"):
+    is_round = suffix == "k" or any(count % step == 0 for step in _STEPS_OF_LENGTHS)
+    is_length = is_round and _SHORTEST_SEQUENCE <= count <= _LONGEST_SEQUENCE and not has_sequence
+    is_trained = task in (TRAIN, FINETUNE)
+    if edge is not None or (is_job and (suffix == "g" or not is_trained)) or not (is_job or is_length) or task == FIT:
         return _fault("what does this number count?", word, f"write a word with it, {EXAMPLES}")
     if is_job:
         meaning = field_value(str(tokens.field(task)), word, task, tokens.name)
         return Meaning(meaning.words, meaning.values, f"{word}: tokens of the whole job", meaning.fault)
-    if has_sequence or count < _SHORTEST_SEQUENCE or count > _LONGEST_SEQUENCE:
-        return _fault("what does this number count?", word, f"write a word with it, {EXAMPLES}")
     meaning = field_value(str(sequence.field(task)), word, task, _length_name(task))
     return Meaning(meaning.words, meaning.values, f"{word}: {_length_name(task)} in tokens", meaning.fault)
 

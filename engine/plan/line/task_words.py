@@ -8,6 +8,8 @@ from capacity_tui.engine.catalog import Catalog, format_in_name, key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Family
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.setting_words import (
     amount_of,
     glued,
@@ -16,8 +18,6 @@ from capacity_tui.engine.plan.line.setting_words import (
     named_value,
     percentile,
 )
-from capacity_tui.engine.plan.line.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 
 TASK, METHOD = Key.TASK, Key.TRAINING_METHOD
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line import hardware_words as hardware
-from capacity_tui.engine.plan.line.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.words import INFER
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import INFER
 from capacity_tui.engine.record import dataclass
 
 LONGEST_LINE = 400
@@ -52,7 +51,7 @@ _FIGURES = re.compile(r"\(\s*(?:[\d.]+\s*[a-z/]*b(?:/s)?\s*,|\w+=)", re.IGNORECA
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+){2,}(?:\.?(?:post|rc)\d+)?)", re.IGNORECASE)
 """A release of the software before it, as in ``vllm 0.6.3``."""
 
-_PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
+PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
 """A number that may count what stands behind another one, as in ``50M 384-dim vectors``."""
 
 _IDEOGRAPHS = re.compile("[\u3400-\u9fff]+|[^\u3400-\u9fff]+")
@@ -75,13 +74,14 @@ _UNITS = ((_BITS, "bit"), (_MEMORY_UNITS, "gb"), (("bpw",), "bpw"))
 
 _PER = ("per", "a", "an", "/", "each")
 
-_SPANS, _ONE, _WITHIN = ("hour", "day", "week", "month"), ("a", "an", "one"), ("in", "within", "under", "for")
+_SPANS, _ONE = ("minute", "hour", "day", "week", "month"), ("a", "an", "one", "the", "this")
+_WITHIN = ("in", "within", "under", "for")
 
 _MONEY = re.compile(
     r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?k?)|(?P<other>\d[\d,]*(?:\.\d+)?k?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
 )
 _OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|mo|month)", re.IGNORECASE)
-_DURATION = re.compile(r"(\d+(?:\.\d+)?k?)(h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE)
+_DURATION = re.compile(r"(\d+(?:\.\d+)?k?)(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE)
 _HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
 _SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)
 _FARTHEST_TIME = 6
@@ -151,7 +151,7 @@ def split(text: str) -> list[Token]:
                     Token(counted[1], at, at + counted.end(1)),
                     Token(counted[2], at + counted.start(2), at + len(plain)),
                 )
-                before = len(tokens) - int(bool(tokens) and _PLAIN_COUNT.fullmatch(tokens[-1].text) is not None)
+                before = len(tokens) - int(bool(tokens) and PLAIN_COUNT.fullmatch(tokens[-1].text) is not None)
                 if before < len(tokens):
                     tokens[-1] = replace(tokens[-1], text=tokens[-1].text.removesuffix("x"))  # 1000x 8k-token texts
                 tokens[before:before] = pair  # 50M 384-dim vectors
@@ -265,8 +265,11 @@ def duration_of(word: str) -> str | None:
     if match is None:
         return None
     number = float(match[1].rstrip("kK")) * (1000 if match[1][-1] in "kK" else 1)
-    hours, is_of_hours = number * _HOURS_OF[match[2][0].casefold()], match[2][0] in "hH"
-    return f"{hours:g}h" if is_of_hours else f"{hours / 24:g}d"
+    unit = match[2].casefold()
+    if unit.startswith("min"):
+        return f"{number:g}min"
+    hours = number * _HOURS_OF[unit[0]]
+    return f"{hours:g}h" if unit[0] == "h" else f"{hours / 24:g}d"
 
 
 def image_of(word: str) -> int | None:
@@ -327,65 +330,3 @@ def counted_start(word: str) -> str:
     """Return the number of devices that a word begins with, as ``8x``; empty for other words."""
     match = _COUNT.match(word)
     return match[0] if match else ""
-
-
-_TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
-_THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
-_OF = frozenset({"of", "x", "×"})
-"""Words between a number in words and what it counts, as in ``a pair of 3090s``."""
-
-
-def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
-    """Return the words of a line, its numbers as digits before hardware and before what they count."""
-    return _with_digits(_with_names_first(split(text), catalog), catalog)
-
-
-def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
-    """Return the words with names before a memory inside them, as in ``2 24gb 3090s`` and ``4060 8gb laptop``."""
-    for index in range(1, len(tokens) - 1):
-        before, figure = tokens[index - 1].text, tokens[index]
-        is_counted = before.isdigit() or key_of(before) in {*vocabulary().counts, "x"}
-        if hardware.MEMORY not in (hardware.figures_of(figure.text) or {}):
-            continue
-        for end in range(min(index + 4, len(tokens)), index + 1, -1):
-            name = tokens[index + 1 : end]
-            is_portable = end == index + 2 and key_of(name[0].text) == hardware.LAPTOP
-            is_name = (
-                is_counted and hardware.named_hardware(" ".join(token.text for token in name), catalog) is not None
-            )
-            if is_portable or is_name:
-                return [*tokens[:index], *name, figure, *_with_names_first(tokens[end:], catalog)]
-    return tokens
-
-
-def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
-    """Return the words with numbers in words as digits, before hardware and before what they count."""
-    counts = vocabulary().counts
-    made: list[Token] = []
-    skipped = -1
-    for index, token in enumerate(tokens):
-        if index == skipped:
-            continue
-        times = _TIMES.fullmatch(token.text)
-        after = tokens[index + 1].text if index + 1 < len(tokens) else ""
-        thousands = _THOUSANDS_OF.fullmatch(token.text) if after[:1].isalpha() and after.endswith("s") else None
-        count = int(times[1]) if times else counts.get(key_of(token.text))
-        count = round(float(thousands[1]) * 1000) if thousands else count  # 24k H100s
-        at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
-        behind = [later.text for later in tokens[at : at + 2]]
-        is_behind = times is not None and made and hardware.named_hardware(made[-1].text, catalog)  # T4 x4
-        if count is None or not behind or is_behind:
-            made.append(token)
-            continue
-        amount = vocabulary().amounts.get(key_of(behind[0]))
-        is_hardware = any(hardware.named_hardware(" ".join(behind[:words]), catalog) for words in (1, 2))
-        is_hardware |= key_of(behind[0]) in vocabulary().nodes
-        if not is_hardware and (amount is None or not amount.is_behind or thousands):
-            made.append(token)
-            continue
-        skipped = at - 1 if at > index + 1 else -1
-        if is_hardware and amount is None:
-            made.append(Token(f"{count}x", token.start, token.end))
-        else:
-            made.append(Token(str(count), token.start, token.end))
-    return made

@@ -192,10 +192,14 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class VerdictReport:
-    """Verdicts on runs whose end is known."""
+    """Verdicts on runs whose end is known.
+
+    Attributes:
+        failed: of runs that ran out of memory.
+    """
 
     ran: tuple[Judgement, ...]
-    failed: tuple[Judgement, ...]  # of runs that ran out of memory
+    failed: tuple[Judgement, ...]
 
     @property
     def refused(self) -> tuple[Judgement, ...]:

@@ -149,14 +149,19 @@ def _time_of(text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """Figures of one line, record or page."""
+    """Figures of one line, record or page.
 
-    # by the names of ``LOG_FIGURES``, in basic units; at least one, unless there is a precision
+    Attributes:
+        figures: by the names of ``LOG_FIGURES``, in basic units; at least one, unless there is a precision.
+        program: the program that writes such lines, by the id of its row; empty for a user's own expression.
+        at_seconds: the time the entry gives itself, in seconds of some clock; None where it gives none.
+        precision: number format that the line says; empty where it says none.
+    """
+
     figures: Mapping[str, float]
-    program: str  # the program that writes such lines, by the id of its row; empty for a user's own expression
-    # the time the entry gives itself, in seconds of some clock; None where it gives none
+    program: str
     at_seconds: float | None = None
-    precision: str = ""  # number format that the line says; empty where it says none
+    precision: str = ""
 
 
 _PAIR = re.compile(rf"""['"]([^'"\n]{{1,200}})['"]\s*:\s*['"]?({NUMBER})(?=['"\s,}}\]]|$)""", re.IGNORECASE)
@@ -274,12 +279,17 @@ class ExpressionError(CapacityError):
 
 @dataclass(frozen=True, slots=True)
 class UserExpression:
-    """Finds figures in lines."""
+    """Finds figures in lines.
 
-    # a regular expression whose groups are named as figures; None for a key of JSON lines
+    Attributes:
+        pattern: a regular expression whose groups are named as figures; None for a key of JSON lines.
+        key: the key of JSON lines, with points between the names of inner objects.
+        figure: the figure that the key holds.
+    """
+
     pattern: re.Pattern[str] | None
-    key: str = ""  # the key of JSON lines, with points between the names of inner objects
-    figure: str = ""  # the figure that the key holds
+    key: str = ""
+    figure: str = ""
 
     def find(self, line: str) -> dict[str, float]:
         """Return the figures that a line has, in basic units."""

@@ -77,10 +77,14 @@ class Rows:
 
 @dataclass(slots=True)
 class RunSamples:
-    """The newest samples of a run."""
+    """The newest samples of a run.
+
+    Attributes:
+        disks: the disks that the run may write to, as they are now.
+    """
 
     latest: Observation | None = None
-    disks: tuple[DiskSpace, ...] = ()  # the disks that the run may write to, as they are now
+    disks: tuple[DiskSpace, ...] = ()
     _run: Rows = field(default_factory=Rows)
     _free: Rows = field(default_factory=Rows)
     _gpus: dict[str, Rows] = field(default_factory=lambda: {reading: Rows() for reading in _GPU_READINGS})

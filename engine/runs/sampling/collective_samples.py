@@ -32,10 +32,14 @@ _POLL_SECONDS, _GRACE_SECONDS = 0.05, 3.0
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Processes that pass messages."""
+    """Processes that pass messages.
+
+    Attributes:
+        backend: ``nccl`` on GPUs, ``gloo`` on CPUs.
+    """
 
     size: int
-    backend: str  # ``nccl`` on GPUs, ``gloo`` on CPUs
+    backend: str
     nodes: int = 1
 
 

@@ -69,12 +69,18 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far sampling is."""
+    """How far sampling is.
 
-    done: int  # cases behind us, those of earlier times included
+    Attributes:
+        done: cases behind us, those of earlier times included.
+        what: the case just done, in one line.
+        sample: its timing; None where it could not run here.
+    """
+
+    done: int
     total: int
-    what: str  # the case just done, in one line
-    sample: Sample | None  # its timing; None where it could not run here
+    what: str
+    sample: Sample | None
 
 
 def sampling_backend(where: Where, software: Literal["torch", "numpy"] | None = None) -> Backend:
@@ -159,11 +165,16 @@ NODE_MODULE = "capacity_tui.engine.runs.sampling.kernel_samples"
 
 
 class NodeTask(TypedDict):
-    """What a node times."""
+    """What a node times.
 
-    where: Literal["gpu", "cpu"]  # ``gpu`` or ``cpu``
+    Attributes:
+        where: ``gpu`` or ``cpu``.
+        kernels: which; all where empty.
+    """
+
+    where: Literal["gpu", "cpu"]
     quick: bool
-    kernels: list[str]  # which; all where empty
+    kernels: list[str]
 
 
 def main(task: NodeTask) -> None:

@@ -27,16 +27,24 @@ RANK_MODULE = "capacity_tui.engine.runs.sampling.rank"
 
 
 class Task(TypedDict):
-    """What a rank is started with; see ``collectives``."""
+    """What a rank is started with; see ``collectives``.
+
+    Attributes:
+        rank: its number, from 0.
+        device: its device among those of its node.
+        cases: collectives and bytes.
+        target: file for what they took, or standard output; None for all but the first rank.
+        seconds: how long it may live.
+    """
 
     backend: str
-    rank: int  # its number, from 0
+    rank: int
     size: int
-    device: int  # its device among those of its node
+    device: int
     meeting: str
-    cases: list[tuple[str, int]]  # collectives and bytes
-    target: str | None  # file for what they took, or standard output; None for all but the first rank
-    seconds: float  # how long it may live
+    cases: list[tuple[str, int]]
+    target: str | None
+    seconds: float
 
 
 def main(task: Task) -> None:

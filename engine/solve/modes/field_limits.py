@@ -49,12 +49,18 @@ POINTS = 32
 
 @dataclass(frozen=True, slots=True)
 class FieldLimit:
-    """How far one field can go."""
+    """How far one field can go.
+
+    Attributes:
+        value: the largest value that fits; None where not even the smallest does.
+        beyond: the next value, which does not fit; None where the field's own range ends first.
+        verdict: whether the plan fits at ``value``, or is tight there.
+    """
 
     path: str
-    value: int | None  # the largest value that fits; None where not even the smallest does
-    beyond: int | None  # the next value, which does not fit; None where the field's own range ends first
-    verdict: Verdict  # whether the plan fits at ``value``, or is tight there
+    value: int | None
+    beyond: int | None
+    verdict: Verdict
 
 
 def largest_that_fits(holds: Holds, low: int, high: int) -> int | None:
@@ -69,8 +75,7 @@ def largest_that_fits(holds: Holds, low: int, high: int) -> int | None:
     if not holds(np.array([float(low)]))[0]:
         return None
     while low < high:
-        spaced = np.ceil(np.geomspace(low + 1, high, POINTS))
-        spaced = spaced[np.diff(spaced, prepend=low) > 0]
+        spaced = np.unique(np.ceil(np.geomspace(low + 1, high, POINTS)))
         held = np.broadcast_to(holds(spaced), spaced.shape)
         if held.all():
             return high

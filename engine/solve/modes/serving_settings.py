@@ -39,13 +39,19 @@ INFER = "computation.infer."
 
 @dataclass(frozen=True, slots=True)
 class ServingChoice:
-    """What a mode chooses from."""
+    """What a mode chooses from.
 
-    plan: Plan  # the plan as the user gave it
+    Attributes:
+        plan: the plan as the user gave it.
+        mode: whose goal and share of memory decide.
+        cache: what was evaluated for other modes.
+    """
+
+    plan: Plan
     shape: TransformerShape
-    mode: Mode  # whose goal and share of memory decide
+    mode: Mode
     catalog: Catalog
-    cache: SpaceCache  # what was evaluated for other modes
+    cache: SpaceCache
 
     @property
     def goal(self) -> str:

@@ -45,23 +45,33 @@ _FOLLOWING = frozenset(f"parallelism.{name}" for name in FOLLOWING)
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One space of a question."""
+    """One space of a question.
 
-    change: Values  # what is to be said with every combination: what sets the space apart, and what the plan left open
+    Attributes:
+        change: what is to be said with every combination: what sets the space apart, and what the plan left open.
+        apart: what sets it apart from the other spaces of the question.
+    """
+
+    change: Values
     space: Space
-    apart: Values  # what sets it apart from the other spaces of the question
+    apart: Values
 
 
 @dataclass(frozen=True, slots=True)
 class Spaces:
-    """The spaces of a question."""
+    """The spaces of a question.
+
+    Attributes:
+        outer: axes of which every combination of values is a space of its own.
+        inner: axes that a space holds as arrays.
+        filled: what plans left open, by model.
+    """
 
     question: Question
     catalog: Catalog
     machine: Machine | None
-    outer: tuple[Axis, ...]  # axes of which every combination of values is a space of its own
-    inner: tuple[Axis, ...]  # axes that a space holds as arrays
-    # what plans left open, by model
+    outer: tuple[Axis, ...]
+    inner: tuple[Axis, ...]
     filled: dict[tuple[object, ...], Values] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -202,12 +212,17 @@ def _is_apart(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OneByOneSpace:
-    """Configurations of one plan, each estimated by itself."""
+    """Configurations of one plan, each estimated by itself.
+
+    Attributes:
+        feasible: the combinations that can be, with the plans they make.
+        excluded: what cannot be, by what is wrong with it.
+    """
 
     catalog: Catalog
     grid: Grid
-    feasible: tuple[tuple[Values, ResolvedPlan], ...]  # the combinations that can be, with the plans they make
-    excluded: tuple[Excluded, ...]  # what cannot be, by what is wrong with it
+    feasible: tuple[tuple[Values, ResolvedPlan], ...]
+    excluded: tuple[Excluded, ...]
 
     @property
     def size(self) -> int:

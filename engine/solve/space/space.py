@@ -137,12 +137,17 @@ class SpaceCache:
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """What one rule excluded that no rule before it did."""
+    """What one rule excluded that no rule before it did.
+
+    Attributes:
+        example: plan fields of one of them.
+        figures: the sizes of that one that show it.
+    """
 
     rule: LayoutRule
     count: int
-    example: Values  # plan fields of one of them
-    figures: str  # the sizes of that one that show it
+    example: Values
+    figures: str
 
     @property
     def words(self) -> str:
@@ -187,12 +192,17 @@ Positions: TypeAlias = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One combination of a block."""
+    """One combination of a block.
 
-    order: tuple[float, ...]  # what it was chosen by, column by column; less is better
+    Attributes:
+        order: what it was chosen by, column by column; less is better.
+        position: its position in the flattened grid of the block.
+    """
+
+    order: tuple[float, ...]
     values: Values
     block: Block
-    position: int  # its position in the flattened grid of the block
+    position: int
 
     def number(self, key: str) -> float:
         """Return one of its figures by result key; NaN where these runs have none."""

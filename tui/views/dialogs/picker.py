@@ -35,10 +35,15 @@ _FILES = {".yaml", ".yml", ".json", ".gguf"}
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """Text that is an answer as it stands, without being in the list."""
+    """Text that is an answer as it stands, without being in the list.
 
-    hint: str  # how it is written, for the line below the list
-    matches: Callable[[str], bool]  # whether a text is one
+    Attributes:
+        hint: how it is written, for the line below the list.
+        matches: whether a text is one.
+    """
+
+    hint: str
+    matches: Callable[[str], bool]
 
 
 PATH = Typed("a path", lambda text: any(mark in text for mark in "/\\~") or Path(text).suffix in _FILES)

@@ -57,9 +57,13 @@ class TextLines(DrawnLines):
 
 
 class ScrollsText:
-    """A screen over which the mouse scrolls its text, wherever it is."""
+    """A screen over which the mouse scrolls its text, wherever it is.
 
-    text: TextLines  # what is scrolled
+    Attributes:
+        text: what is scrolled.
+    """
+
+    text: TextLines
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Scroll down."""

@@ -222,11 +222,17 @@ _WINDOWS = (1.0, 0.5, 0.2, 0.1, 0.05)
 
 
 class RunsNow(NamedTuple):
-    """Runs as they are by now."""
+    """Runs as they are by now.
 
-    columns: tuple[TableColumn, ...]  # of their table
-    rows: tuple[RunRow, ...]  # all of them
-    run: WatchedRun | None  # the one under the cursor; None where there is none
+    Attributes:
+        columns: of their table.
+        rows: all of them.
+        run: the one under the cursor; None where there is none.
+    """
+
+    columns: tuple[TableColumn, ...]
+    rows: tuple[RunRow, ...]
+    run: WatchedRun | None
 
 
 class Watching:

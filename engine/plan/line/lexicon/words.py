@@ -56,6 +56,11 @@ class Word:
     end: int
     meaning: Meaning
 
+    @classmethod
+    def of_line(cls, text: str, why: str) -> Word:
+        """Return what there is to know of a line as a whole."""
+        return cls("", len(text), len(text), Meaning(why=why))
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -137,8 +142,7 @@ class OneLine:
         """Return the line without the words that mean nothing here, which is remarked."""
         if not self.unknown:
             return self
-        why = f"not understood, and left out: {', '.join(self.unknown)}"
-        left_out = Word("", len(self.text), len(self.text), Meaning(why=why))
+        left_out = Word.of_line(self.text, f"not understood, and left out: {', '.join(self.unknown)}")
         words = (*(word for word in self.words if word.text not in self.unknown), left_out)
         return replace(self, words=words, faults=self.faults[:-1], unknown=())
 

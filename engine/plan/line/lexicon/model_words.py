@@ -11,8 +11,8 @@ from capacity_tui.engine.catalog import Architecture, Catalog, count_in, format_
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import FAMILIES, find_known_model
 from capacity_tui.engine.plan.consequences import is_model_file
-from capacity_tui.engine.plan.line.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.words import Meaning
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import Meaning
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import format_count
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Row, Table, key_of, nearest
+from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Row, Table, key_of
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line import model_words as models
-from capacity_tui.engine.plan.line.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.words import Meaning
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import Meaning
 from capacity_tui.engine.plan.plan import DETECTED
-from capacity_tui.engine.printable import printable
 
 NAME = Key.HARDWARE_NAME
 
@@ -61,7 +56,7 @@ _SAME_SIZE = 0.08
 """Share by which the memory that a driver reports may differ from what a device is sold with."""
 
 _MORE_THAN_ANY = 2.2
-"""Times the memory of a card's row that no card of its name has: larger ones are sold with twice as much."""
+"""Times the memory of a card's row that no card of its name has: they are sold with twice as much, or half."""
 
 _SIZE_BEHIND = re.compile(r"(?<=[a-z\d])-(\d{2,3})g?$", re.IGNORECASE)
 """A memory that a name ends in, as ``a100-40``."""
@@ -70,6 +65,9 @@ _BARE_NAME = re.compile(r"\d{3,4}\s*[a-z][a-z0-9 ]*", re.IGNORECASE)
 """A model number without its line, as ``1660 super``."""
 
 LAPTOP = "laptop"
+
+_MODEL_NUMBER = re.compile(r"[a-z]?\d{3,}[a-z]{0,2}")
+"""Of a processor, as ``13900k`` or ``7995wx``."""
 
 _SIZE_IN_ID = re.compile(r"\d+gb")
 
@@ -179,12 +177,20 @@ def is_memory_of(row: Accelerator, memory: float) -> bool:
     return bool(row.memory_mib and abs(row.memory_mib / memory - 1) < _SAME_SIZE)
 
 
+def most_memory(catalog: Catalog) -> float:
+    """Return the MiB beyond which no device has memory: larger figures are of data."""
+    return _MORE_THAN_ANY * max(row.memory_mib or 0 for row in catalog.accelerators.values())
+
+
 def memory_of_another(row: Accelerator, memory: float) -> PlanError | None:
     """Return the fault of a memory in MiB that no device of a row's name has; None where one may have it."""
-    if not row.memory_mib or memory <= _MORE_THAN_ANY * row.memory_mib:
+    most = _MORE_THAN_ANY * (row.memory_mib or math.inf)
+    least = 0.0 if row.unified_memory or row.kind != "gpu" else (row.memory_mib or 0.0) / _MORE_THAN_ANY
+    if least <= memory <= most:
         return None
-    detail = f"{memory / 1024:g}GB, where {row.id} has {row.memory_mib / 1024:.0f}"
-    return PlanError("whose memory is this?", detail, f"write {memory / 1024:g}GB ram of the host")
+    detail = f"{memory / 1024:g}GB, where {row.id} has {(row.memory_mib or 0) / 1024:.0f}"
+    hint = f"write {memory / 1024:g}GB ram of the host, or figures of a device of your own, as {_EXAMPLE}"
+    return PlanError("whose memory is this?", detail, hint)
 
 
 def custom_device(spec: Mapping[str, object], catalog: Catalog, maker: str = "") -> Meaning:
@@ -277,6 +283,11 @@ def _row_named(name: str, catalog: Catalog) -> Row | None:
     return None if processor is None else catalog.processors[processor]
 
 
+def portable_of(row_id: str, catalog: Catalog) -> str | None:
+    """Return the row of laptops that has the name of a card, as ``rtx-3050-laptop`` of ``rtx-3050-8gb``."""
+    return catalog.accelerators.find_id(f"{re.sub(rf'-{_SIZE_IN_ID.pattern}$', '', row_id)}-{LAPTOP}")
+
+
 def _numbered(name: str, table: Table[Any]) -> str | None:
     """Return the one row that a model number is of, as ``5950x`` or ``ryzen 5950x``; None where none or several are."""
     pieces = re.split(r"[\s_-]+", name.casefold())
@@ -318,82 +329,3 @@ def _figure_words(spec: Mapping[str, object]) -> Iterable[str]:
             yield f"{value / 1024:g} GiB" if key == "memory_mib" else f"{value:g} {shown[key]}"
         elif key not in shown and key != "fp16_tflops":
             yield f"{key} {value}"
-
-
-TASK_NAME, MODEL_NAME, HARDWARE_NAME = "task", "model", "hardware"
-
-_SIMILAR = 0.74
-
-_FEWEST_LETTERS = 4
-
-_LONGEST = 60
-
-_MODEL_NUMBER = re.compile(r"[a-z]?\d{3,}[a-z]{0,2}")
-"""Of a processor, as ``13900k`` or ``7995wx``."""
-
-_DIGIT = re.compile(r"\d")
-
-
-def similar_names(word: str, catalog: Catalog) -> Iterator[tuple[str, str]]:
-    """Yield kind and name of what a word may be a slip for, the most similar first.
-
-    Models and hardware are so for words with letters enough to tell, and with the very digits of the name: another
-    digit is another model.
-    """
-    names = _known_names(catalog)
-    plain = key_of(catalog.architectures.plain_name(word))[:60]
-    is_telling = sum(map(str.isalpha, word)) >= _FEWEST_LETTERS
-    for key in difflib.get_close_matches(plain, names, 3, _SIMILAR):
-        kind, name = names[key]
-        is_same = _DIGIT.findall(word) == _DIGIT.findall(name)
-        is_same = is_same and (key[:1] == plain[:1] if kind == HARDWARE_NAME else _begins_alike(word, name))
-        if kind == TASK_NAME or (is_telling and is_same):
-            yield kind, name
-
-
-def _begins_alike(word: str, name: str) -> bool:
-    """Whether two names begin with the same few letters; longer words may differ by a slip: e5 is no t5."""
-    begins = [re.match(r"[a-z]*", text.casefold()) for text in (word, name)]
-    one, other = (match[0] if match else "" for match in begins)
-    shorter, longer = sorted((one, other), key=len)
-    return one == other or (bool(shorter) and longer.startswith(shorter)) or len(shorter) >= _FEWEST_LETTERS
-
-
-def unknown_words(words: Mapping[str, str], catalog: Catalog) -> PlanError:
-    """Return what to say of words that mean nothing here: the names nearest to each, and where to look.
-
-    Args:
-        words: the name in each word, without a number of devices, by the word.
-        catalog: what names stand for.
-    """
-    known = [name for _, name in _known_names(catalog).values()]
-    hints = []
-    for text, name in words.items():
-        near = nearest(catalog.architectures.plain_name(name), known)
-        to = f" to {_quoted(text)}" if len(words) > 1 else ""
-        hints += [f"nearest{to}: {', '.join(near)}"] if near else []
-    shown = [_quoted(text) for text in words]
-    are = "is not a model, device or option" if len(shown) == 1 else "are not models, devices or options"
-    names = f"{', '.join(shown[:-1])} and {shown[-1]}" if shown[1:] else shown[0]
-    example = shlex.quote(printable(next(iter(words))[:_LONGEST]))
-    hints.append(f"see `capacity-tui models --filter {example}` or `capacity-tui hardware`, or write key=value")
-    return PlanError(f"{names} {are} known here", hint="; ".join(hints))
-
-
-def _quoted(text: str) -> str:
-    return repr(printable(text[:_LONGEST]))
-
-
-@lru_cache(maxsize=4)
-def _known_names(catalog: Catalog) -> Mapping[str, tuple[str, str]]:
-    """Return kind and name of all that a word may be a slip of, by key."""
-    words = vocabulary()
-    names: dict[str, tuple[str, str]] = {}
-    for kind, known in (
-        (TASK_NAME, (*words.methods, *words.tasks)),
-        (MODEL_NAME, models.model_names(catalog)),
-        (HARDWARE_NAME, hardware_names(catalog)),
-    ):
-        for name in known:
-            names.setdefault(key_of(name), (kind, name))
-    return names

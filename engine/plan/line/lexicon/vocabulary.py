@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog import key_of, parse_shipped
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.fields import SECTIONS
-from capacity_tui.engine.plan.line.words import FINETUNE, INFER, TRAIN
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN
 from capacity_tui.engine.record import dataclass
 
 UNSAID = frozenset({"running", "output"})
@@ -79,6 +79,7 @@ class Vocabulary:
 
     Attributes:
         fillers: words that say nothing.
+        prose, circumstances: those of plain language; those that could bear on a plan and that none follows.
         tasks: what is done, by word.
         suggests: what is done where no other word says it, by word.
         suggests_little: words that suggest serving where nothing speaks against it.
@@ -90,7 +91,7 @@ class Vocabulary:
         joints: words of plain language that say nothing of what stands behind them.
         of_something: words between a number and what it counts.
         stored: words behind a size in bytes that is the size of data.
-        sound: words behind a time that is how long something sounds.
+        sound, hearing: words behind a time that is how long something sounds, and before it beside a model of sound.
         datasets: field and size of data sets, by name.
         image_edges: pixels of an edge of small images, by data set.
         slices, core_slices: rows of hardware rented in slices of so many chips, or cores, by the name of a slice.
@@ -98,6 +99,7 @@ class Vocabulary:
         plurals: names that stand for several of another device where they end in a small s.
         product_lines: what a bare model number of a device may belong to.
         machines: makers of devices, by their machines.
+        portable: words that say that a card is the one of a laptop.
         prefixes, ram: beginnings of machines' names by what clouds write; words behind a size of host memory.
         scales, time_units, durations: suffixes of numbers and units of times and of longer times, by word.
         negations, ruled_out: words that rule out what stands behind them; what that sets, by what is done.
@@ -132,6 +134,8 @@ class Vocabulary:
     """
 
     fillers: frozenset[str]
+    prose: frozenset[str]
+    circumstances: frozenset[str]
     tasks: Mapping[str, str]
     suggests: Mapping[str, str]
     suggests_little: frozenset[str]
@@ -146,6 +150,7 @@ class Vocabulary:
     of_something: frozenset[str]
     stored: frozenset[str]
     sound: frozenset[str]
+    hearing: frozenset[str]
     datasets: Mapping[str, tuple[str, int]]
     image_edges: Mapping[str, int]
     slices: Mapping[str, str]
@@ -154,6 +159,7 @@ class Vocabulary:
     plurals: frozenset[str]
     product_lines: tuple[str, ...]
     machines: Mapping[str, str]
+    portable: frozenset[str]
     prefixes: Mapping[str, str]
     ram: frozenset[str]
     scales: Mapping[str, str]
@@ -220,7 +226,9 @@ def vocabulary() -> Vocabulary:
     """Return the shipped words."""
     rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "one_line.yaml")
     return Vocabulary(
-        fillers=frozenset(map(key_of, (*rows["fillers"], *rows["prose"]))) | {""},
+        fillers=frozenset(map(key_of, (*rows["fillers"], *rows["prose"], *rows["circumstances"]))) | {""},
+        prose=frozenset(map(key_of, rows["prose"])),
+        circumstances=frozenset(map(key_of, rows["circumstances"])),
         tasks=_by_word(rows["tasks"]),
         suggests=_by_word(rows["suggests"]),
         suggests_little=frozenset(rows["suggests_little"]),
@@ -229,12 +237,13 @@ def vocabulary() -> Vocabulary:
         comparing=frozenset(rows["comparing"]),
         both=frozenset(rows["both"]),
         refused=_by_word(rows["refused"]),
-        counts={key_of(word): count for count, words in rows["counts"].items() for word in words},
+        counts={key_of(word): int(count) for count, words in rows["counts"].items() for word in words},
         phrases=rows["phrases"],
         joints=frozenset(map(key_of, rows["joints"])),
         of_something=frozenset(rows["of_something"]),
         stored=frozenset(rows["stored"]),
         sound=frozenset(rows["sound"]),
+        hearing=frozenset(rows["hearing"]),
         datasets={name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},
         image_edges=rows["image_edges"],
         slices=rows["slices"],
@@ -243,6 +252,7 @@ def vocabulary() -> Vocabulary:
         plurals=frozenset(rows["plurals"]),
         product_lines=tuple(rows["product_lines"]),
         machines=_by_word(rows["machines"]),
+        portable=frozenset(rows["portable"]),
         prefixes=rows["prefixes"],
         ram=frozenset(map(key_of, rows["ram"])),
         scales=_by_word(rows["scales"]),

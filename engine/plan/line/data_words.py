@@ -1,0 +1,90 @@
+"""The words of a line that say how large what is read is: data sets, images, prompts and answers."""
+
+from __future__ import annotations
+
+import re
+
+from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
+from capacity_tui.engine.plan.line import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
+from capacity_tui.engine.plan.line.named_words import NamedWords
+from capacity_tui.engine.plan.line.tokens import image_of
+
+_SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
+_LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)/(\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
+_ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
+
+
+class DataWords(NamedWords):
+    """A line whose words are being recognized, and those of them that say how large its data is."""
+
+    def _shape(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize rows and features of the data that an algorithm is fitted to, as ``1M x 2000``."""
+        for words in (3, 1) if self._task == FIT else ():
+            match = _SHAPE.fullmatch(self._span(index, words)) if self._is_free(index, words) else None
+            if match is not None and all(map(settings.is_number, match.groups())):
+                named = zip(("rows", "features"), filter(None, match.groups()), strict=True)
+                parts = [self._pair(name, number) for name, number in named]
+                values = {path: value for part in parts if part for path, value in part.values.items()}
+                return words, Meaning(f"{match[1]} rows, {match[2]} features", values)
+        return None
+
+    def _image(self, text: str) -> Meaning | None:
+        """Recognize the size of images, as ``512x512``, of a model that has one."""
+        edge = image_of(text)
+        if edge is None or settings.named_field(settings.IMAGE_SIZE, self._task, self._model) is None:
+            return None
+        return settings.field_value(f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}", str(edge), self._task)
+
+    def _lengths(self, text: str) -> Meaning | None:
+        """Recognize the tokens of prompts and answers, as ``2k/512`` says them."""
+        match = _LENGTHS.fullmatch(text) if self._task == INFER and key_of(text) not in vocabulary().fillers else None
+        if match is None:
+            return None
+        values: dict[str, object] = {}
+        for path, number in zip(
+            (Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS), filter(None, match.groups()), strict=True
+        ):
+            values |= settings.field_value(path, number, self._task).values
+        return Meaning(f"prompt {match[1] or match[3]}, output {match[2] or match[4]}", values)
+
+    def _to_from(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize the tokens of prompts and answers with an arrow between, as in ``3k tokens -> 200 tokens``."""
+        arrow = index + 1 + int(self._unit_at(index + 1) == _TOKENS)
+        is_pair = (
+            self._is_number_at(index) and self._is_number_at(arrow + 1) and self._is_free(index, arrow + 2 - index)
+        )
+        if self._task != INFER or not is_pair or self._tokens[arrow].text not in _ARROWS:
+            return None
+        end = arrow + 2
+        end += int(self._unit_at(end) == _TOKENS and self._is_free(end))
+        meaning = self._lengths(f"{self._tokens[index].text}/{self._tokens[arrow + 1].text}")
+        return None if meaning is None else (end - index, meaning)
+
+    def _some_data(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a data set whose name has two words, as ``imagenet 22k``."""
+        data = self._dataset(self._span(index, 2)) if self._is_free(index, 2) else None
+        return None if data is None else (2, data)
+
+    def _dataset(self, text: str) -> Meaning | None:
+        """Recognize a data set by name; what the line says of its length goes before."""
+        path, size = vocabulary().datasets.get(key_of(text), ("", 0))
+        if not path or self._task not in (TRAIN, FINETUNE):
+            return None
+        lengths = (Key.TRAINING_TOKENS, Key.TRAINING_SAMPLES, Key.TRAINING_STEPS)
+        is_given = any(length in self._values for length in lengths) or any(
+            (amount := settings.amount_of(token.text)) is not None and amount.field(TRAIN) in lengths
+            for token in self._tokens
+        )
+        return Meaning(f"data of {text}", {} if is_given else {path: size})
+
+    def _part_of_data(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize how much of a data set there is, as in ``52k alpaca``."""
+        name = key_of(self._tokens[index + 1].text) if self._is_free(index + 1) else ""
+        path = vocabulary().datasets.get(name, ("", 0))[0]
+        if not path or self._task not in (TRAIN, FINETUNE) or self._is_size_of_model(index):
+            return None
+        return 2, settings.field_value(path, self._tokens[index].text, self._task, f"data of {name}")

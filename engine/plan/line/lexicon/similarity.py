@@ -1,0 +1,93 @@
+"""The names that a word of a line is most similar to, and what to say of one that means nothing here."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from capacity_tui.engine.catalog import Catalog, key_of, nearest
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon.hardware_words import hardware_names
+from capacity_tui.engine.plan.line.lexicon.model_words import model_names
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.printable import printable
+
+TASK_NAME, MODEL_NAME, HARDWARE_NAME = Key.TASK, "model", "hardware"
+
+_SIMILAR = 0.74
+
+_FEWEST_LETTERS = 4
+
+_LONGEST = 60
+
+
+_DIGIT = re.compile(r"\d")
+
+
+def similar_names(word: str, catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Yield kind and name of what a word may be a slip for, the most similar first.
+
+    Models and hardware are so for words with letters enough to tell, and with the very digits of the name: another
+    digit is another model.
+    """
+    names = _known_names(catalog)
+    plain = key_of(catalog.architectures.plain_name(word))[:60]
+    is_telling = sum(map(str.isalpha, word)) >= _FEWEST_LETTERS
+    for key in difflib.get_close_matches(plain, names, 3, _SIMILAR):
+        kind, name = names[key]
+        is_same = _DIGIT.findall(word) == _DIGIT.findall(name)
+        is_same = is_same and (key[:1] == plain[:1] if kind == HARDWARE_NAME else _begins_alike(word, name))
+        if kind == TASK_NAME or (is_telling and is_same):
+            yield kind, name
+
+
+def _begins_alike(word: str, name: str) -> bool:
+    """Whether two names begin with the same few letters; longer words may differ by a slip: e5 is no t5."""
+    begins = [re.match(r"[a-z]*", text.casefold()) for text in (word, name)]
+    one, other = (match[0] if match else "" for match in begins)
+    shorter, longer = sorted((one, other), key=len)
+    return one == other or (bool(shorter) and longer.startswith(shorter)) or len(shorter) >= _FEWEST_LETTERS
+
+
+def unknown_words(words: Mapping[str, str], catalog: Catalog) -> PlanError:
+    """Return what to say of words that mean nothing here: the names nearest to each, and where to look.
+
+    Args:
+        words: the name in each word, without a number of devices, by the word.
+        catalog: what names stand for.
+    """
+    known = [name for _, name in _known_names(catalog).values()]
+    hints = []
+    for text, name in words.items():
+        near = nearest(catalog.architectures.plain_name(name), known)
+        to = f" to {_quoted(text)}" if len(words) > 1 else ""
+        hints += [f"nearest{to}: {', '.join(near)}"] if near else []
+    shown = [_quoted(text) for text in words]
+    are = "is not a model, device or option" if len(shown) == 1 else "are not models, devices or options"
+    names = f"{', '.join(shown[:-1])} and {shown[-1]}" if shown[1:] else shown[0]
+    example = shlex.quote(printable(next(iter(words))[:_LONGEST]))
+    hints.append(f"see `capacity-tui models --filter {example}` or `capacity-tui hardware`, or write key=value")
+    return PlanError(f"{names} {are} known here", hint="; ".join(hints))
+
+
+def _quoted(text: str) -> str:
+    return repr(printable(text[:_LONGEST]))
+
+
+@lru_cache(maxsize=4)
+def _known_names(catalog: Catalog) -> Mapping[str, tuple[str, str]]:
+    """Return kind and name of all that a word may be a slip of, by key."""
+    words = vocabulary()
+    names: dict[str, tuple[str, str]] = {}
+    for kind, known in (
+        (TASK_NAME, (*words.methods, *words.tasks)),
+        (MODEL_NAME, model_names(catalog)),
+        (HARDWARE_NAME, hardware_names(catalog)),
+    ):
+        for name in known:
+            names.setdefault(key_of(name), (kind, name))
+    return names

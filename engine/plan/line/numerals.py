@@ -1,0 +1,102 @@
+"""The words of a line as its numbers are read: digits for numbers in words, names before figures inside them."""
+
+from __future__ import annotations
+
+import re
+
+from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.tokens import PLAIN_COUNT, Token, image_of, split
+
+_TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
+_THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
+_HUNDRED = 100
+_OF = frozenset({"of", "x", "×"})
+"""Words between a number in words and what it counts, as in ``a pair of 3090s``."""
+
+
+def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
+    """Return the words of a line, its numbers as digits before hardware and before what they count."""
+    return _with_digits(_with_names_first(_with_images_first(split(text)), catalog), catalog)
+
+
+def _with_images_first(tokens: list[Token]) -> list[Token]:
+    """Return the words with the size of images before their number, as in ``2000 512x512 images``."""
+    amounts = vocabulary().amounts
+    for index in range(1, len(tokens) - 1):
+        count, size, noun = tokens[index - 1 : index + 2]
+        before = amounts.get(key_of(tokens[index - 2].text)) if index > 1 else None
+        amount = amounts.get(key_of(noun.text))
+        is_of_images = amount is not None and amount.described == "any" and image_of(size.text) is not None
+        if is_of_images and before is None and PLAIN_COUNT.fullmatch(count.text):
+            return [*tokens[: index - 1], size, count, *_with_images_first(tokens[index + 1 :])]
+    return tokens
+
+
+def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
+    """Return the words with names before a memory inside them, as in ``2 24gb 3090s`` and ``4060 8gb laptop``."""
+    for index in range(1, len(tokens) - 1):
+        before, figure = tokens[index - 1].text, tokens[index]
+        is_counted = before.isdigit() or key_of(before) in {*vocabulary().counts, "x"}
+        if hardware.MEMORY not in (hardware.figures_of(figure.text) or {}):
+            continue
+        for end in range(min(index + 4, len(tokens)), index + 1, -1):
+            name = tokens[index + 1 : end]
+            is_portable = end == index + 2 and key_of(name[0].text) == hardware.LAPTOP
+            is_name = (
+                is_counted and hardware.named_hardware(" ".join(token.text for token in name), catalog) is not None
+            )
+            if is_portable or is_name:
+                return [*tokens[:index], *name, figure, *_with_names_first(tokens[end:], catalog)]
+    return tokens
+
+
+def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
+    """Return the words with numbers in words as digits, before hardware and before what they count."""
+    counts = vocabulary().counts
+    made: list[Token] = []
+    skipped = -1
+    tokens = _with_products(tokens)
+    for index, token in enumerate(tokens):
+        if index == skipped:
+            continue
+        times = _TIMES.fullmatch(token.text)
+        after = tokens[index + 1].text if index + 1 < len(tokens) else ""
+        thousands = _THOUSANDS_OF.fullmatch(token.text) if after[:1].isalpha() and after.endswith("s") else None
+        count = int(times[1]) if times else counts.get(key_of(token.text))
+        count = round(float(thousands[1]) * 1000) if thousands else count  # 24k H100s
+        at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
+        behind = [later.text for later in tokens[at : at + 2]]
+        is_behind = times is not None and made and hardware.named_hardware(made[-1].text, catalog)  # T4 x4
+        if count is None or not behind or is_behind:
+            made.append(token)
+            continue
+        amount = vocabulary().amounts.get(key_of(behind[0]))
+        is_hardware = any(hardware.named_hardware(" ".join(behind[:words]), catalog) for words in (1, 2))
+        is_hardware |= key_of(behind[0]) in vocabulary().nodes
+        if not is_hardware and (amount is None or not amount.is_behind or thousands):
+            made.append(token)
+            continue
+        skipped = at - 1 if at > index + 1 else -1
+        if is_hardware and amount is None:
+            made.append(Token(f"{count}x", token.start, token.end))
+        else:
+            made.append(Token(str(count), token.start, token.end))
+    return made
+
+
+def _with_products(tokens: list[Token]) -> list[Token]:
+    """Return the words with two numbers as one where the latter is of hundreds or thousands, as ``two hundred``."""
+    counts = vocabulary().counts
+    made: list[Token] = []
+    for token in tokens:
+        before, many = made[-1] if made else None, counts.get(key_of(token.text), 0)
+        few = (
+            0 if before is None else counts.get(key_of(before.text), int(before.text) if before.text.isdecimal() else 0)
+        )
+        if before is not None and 0 < few < _HUNDRED <= many:
+            made[-1] = Token(str(few * many), before.start, token.end, token.ends)
+        else:
+            made.append(token)
+    return made

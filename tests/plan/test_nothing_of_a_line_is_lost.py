@@ -1,0 +1,92 @@
+"""Nothing of a line is lost silently: a number or a word changes what is read, is refused, or is said as left out."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from capacity_tui.engine.plan.line import read_line, vocabulary
+
+LINES = (
+    "serve llama-3.1-8b 2xh100",
+    "serve llama-3.1-8b h100 batch 16 prompt 2k output 300",
+    "llama-3.1-8b lora 4090 4k 10M tokens",
+    "train llama-3.1-8b 64xh100 2T tokens seq 4096",
+    "qlora llama-3.1-70b 20k samples 3 epochs",
+    "how many h100 for llama-3.1-70b with 200 users",
+    "fit xgboost_like 1M rows 30 features",
+    "resnet-50 imagenet 8xv100 90 epochs",
+    "1M documents of 500 tokens llama-3.1-8b l4",
+    "cheapest gpu for llama-3.1-8b",
+)
+NUMBERS = (
+    *("5 min", "3 TB", "3TB", "40 tok/s", "2k users", "10 epochs", "7 days", "500 W", "$20/h", "17", "3.7", "2026"),
+    *("10%", "5 ms", "2 weeks", "$5000", "€300", "rank 8", "64gb ram", "24gb", "900 GB/s", "300 TFLOPs", "4 nodes"),
+    *("32 cores", "$0.12/kwh", "20 kwh", "100 gbit", "x3", "2x", "70b", "4bit", "int8", "5 people", "10 rps", "1/4"),
+    *("2 replicas", "3 years", "16k", "p99", "5 agents", "2 models", "6 experts", "10 seeds", "5 runs", "20 trials"),
+    *("mfu 40%", "4:1", "10,000", "1e9", "100 km", "dropout 0.1", "temperature 0.7", "#2", "5-10", "3+", "32 loras"),
+    *("seven", "half", "twice", "a dozen", "two hundred", "zorble", "no gpu", "without nvlink", "monday"),
+)
+
+
+def reading(line):
+    return line.task, dict(line.values), line.asked, line.limits
+
+
+def is_accounted_for(words, line, before):
+    """Whether a line with some more words than another is read otherwise, or says of the words what became of them."""
+    if line.faults or reading(line) != reading(before):
+        return True
+    new = " ".join({*line.guesses, line.understood} - {*before.guesses})
+    telling = [word for word in words.split() if re.search(r"\d", word)] or words.split()[-1:]
+    return any(word.casefold() in new.casefold() for word in telling)
+
+
+@pytest.mark.parametrize("words", NUMBERS)
+def test_numbers_and_words_of_no_list_are_accounted_for(words: str) -> None:
+    for text in LINES:
+        before = read_line(text)
+        assert not before.faults
+        lost = [
+            line
+            for line in (f"{text} {words}", f"{words} {text}")
+            if not is_accounted_for(words, read_line(line), before)
+        ]
+        assert lost == []
+
+
+@pytest.mark.parametrize("word", sorted(vocabulary().circumstances))
+def test_what_bears_on_a_plan_and_goes_into_none_is_said(word: str) -> None:
+    for text in LINES[2::2]:
+        assert is_accounted_for(word, read_line(f"{text}, {word}"), read_line(text))
+
+
+def test_what_is_left_out_is_what_no_plan_has() -> None:
+    def left_out(text: str) -> list[str]:
+        return [remark for remark in read_line(text).remarks if "left out" in remark or "without a number" in remark]
+
+    assert left_out("train 7b 64xh100 2T tokens within soon") == ["left out: soon"]
+    assert left_out("llama-3.1-8b h100 serving thousands of users") == ["left out: thousands; without a number: users"]
+    assert left_out("full finetune qwen2.5-14b 8xh100 zero3, will cp help?") == ["without a number: cp"]
+    assert left_out("llama 70b 2x3090 no nvlink") == ["left out: no nvlink"]
+    assert left_out("llama 70b 2x3090 nvlink") == []  # as its row has
+    assert left_out("deepseek v3 moe 8xh200") == []
+    assert left_out("how many replicas of llama-3.1-8b on l4 at 12 rps") == []
+    assert left_out("hi, can anyone tell me whether mistral 7b suffices for my invoices on a 4090? thx") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "limit"),
+    [
+        ("within 5 min", "time<=5min"),
+        ("in 30 minutes", "time<=30min"),
+        ("in a weekend", "time<=48h"),
+        ("overnight", "time<=12h"),
+        ("by tomorrow", "time<=24h"),
+        ("within the hour", "time<=1h"),
+    ],
+)
+def test_deadlines_are_limits(words: str, limit: str) -> None:
+    line = read_line(f"llama-3.1-8b lora 2xh100 10M {words}")
+    assert (line.faults, line.limits, line.values["training.tokens"]) == ((), (limit,), 10_000_000)
