@@ -8,21 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure.
+    """One figure."""
 
-    Attributes:
-        what: what was measured.
-        value: the figure.
-        unit: its unit; empty for a ratio.
-        wanted: the most that is wanted, or the least; None where nothing is.
-        is_least: whether more is better.
-    """
-
-    what: str
+    what: str  # what was measured
     value: float
-    unit: str
-    wanted: float | None = None
-    is_least: bool = False
+    unit: str  # its unit; empty for a ratio
+    wanted: float | None = None  # the most that is wanted, or the least; None where nothing is
+    is_least: bool = False  # whether more is better
 
     @property
     def is_met(self) -> bool | None:

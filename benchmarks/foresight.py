@@ -33,21 +33,13 @@ MEMORY_SECONDS, STEPS = 5400, 3000
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of run.
+    """A kind of run."""
 
-    Attributes:
-        detector: who watches it.
-        name: in words.
-        curve: makes one from a generator of random numbers.
-        tells: says at which sample the detector tells, None where it does not.
-        begins: sample at which trouble begins; None where there is none.
-    """
-
-    detector: str
-    name: str
-    curve: Callable[[np.random.Generator], np.ndarray]
-    tells: Callable[[np.ndarray], int | None]
-    begins: int | None = None
+    detector: str  # who watches it
+    name: str  # in words
+    curve: Callable[[np.random.Generator], np.ndarray]  # makes one from a generator of random numbers
+    tells: Callable[[np.ndarray], int | None]  # says at which sample the detector tells, None where it does not
+    begins: int | None = None  # sample at which trouble begins; None where there is none
 
 
 def limits(detector: str) -> dict[str, float]:

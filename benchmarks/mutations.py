@@ -35,23 +35,14 @@ PASSES = ("tests/estimate/test_prompt_passes.py", "tests/estimate/test_loads.py"
 
 @dataclass(frozen=True)
 class Mutation:
-    """One fault.
+    """One fault."""
 
-    Attributes:
-        name: what is wrong.
-        file: where.
-        old: some text that occurs there once.
-        new: what stands in its place.
-        tests: those that should know; they know of formulas where nothing else is said.
-        room: part of the program.
-    """
-
-    name: str
-    file: str
-    old: str
-    new: str
-    tests: tuple[str, ...] = PHYSICS
-    room: str = "estimate"
+    name: str  # what is wrong
+    file: str  # where
+    old: str  # some text that occurs there once
+    new: str  # what stands in its place
+    tests: tuple[str, ...] = PHYSICS  # those that should know; they know of formulas where nothing else is said
+    room: str = "estimate"  # part of the program
 
     @property
     def noticed_by(self) -> dict[str, tuple[str, ...]]:

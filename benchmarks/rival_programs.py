@@ -27,16 +27,11 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """Another program.
+    """Another program."""
 
-    Attributes:
-        name: its name, which is its command too.
-        drawn: what stands on its first frame.
-        answer: arguments of a command that answers one question about one model; none where it has no such command.
-    """
-
-    name: str
-    drawn: bytes
+    name: str  # its name, which is its command too
+    drawn: bytes  # what stands on its first frame
+    # arguments of a command that answers one question about one model; none where it has no such command
     answer: tuple[str, ...] = ()
 
 

@@ -50,12 +50,7 @@ class Terminal:
             environment.pop(name, None)
         self.started = time.perf_counter()
         self.process = subprocess.Popen(
-            [program, *command],
-            stdin=child,
-            stdout=child,
-            stderr=child,
-            env=environment,
-            close_fds=True,
+            [program, *command], stdin=child, stdout=child, stderr=child, env=environment, close_fds=True
         )
         os.close(child)
 

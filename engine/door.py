@@ -16,13 +16,9 @@ _ENTRY = re.compile(r"^from \.([\w.]+) import (\w+) as (\w+)$", re.MULTILINE)
 
 
 class Door(ModuleType):
-    """A package that loads its public names when they are first used.
+    """A package that loads its public names when they are first used."""
 
-    Attributes:
-        homes: the module and the name in it of each public name.
-    """
-
-    homes: dict[str, tuple[str, str]]
+    homes: dict[str, tuple[str, str]]  # the module and the name in it of each public name
 
     def __getattr__(self, name: str) -> object:
         home = self.__dict__.get("homes", {}).get(name)

@@ -13,16 +13,11 @@ _LONGEST_FIELD = 200
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the user's input an error is; any part may be unknown.
+    """Where in the user's input an error is; any part may be unknown."""
 
-    Attributes:
-        file: path as the user gave it.
-        field: dotted path of the field, such as ``training.micro_batch``.
-    """
-
-    file: str | None = None
+    file: str | None = None  # path as the user gave it
     line: int | None = None
-    field: str | None = None
+    field: str | None = None  # dotted path of the field, such as ``training.micro_batch``
 
     def __str__(self) -> str:
         position = ":".join(str(part) for part in (self.file, self.line) if part is not None)

@@ -18,14 +18,10 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels(Generic[Label]):
-    """One of a few words for each of several plans, as arrays.
-
-    Attributes:
-        positions: which of them each plan has; of shape () for a single plan.
-    """
+    """One of a few words for each of several plans, as arrays."""
 
     words: tuple[Label, ...]
-    positions: NDArray[np.intp]
+    positions: NDArray[np.intp]  # which of them each plan has; of shape () for a single plan
 
     @property
     def single(self) -> Label:
@@ -132,16 +128,11 @@ def largest(value: Number) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Speed of one kind of kernel at sampled sizes.
+    """Speed of one kind of kernel at sampled sizes."""
 
-    Attributes:
-        name: kind of kernel, with the type of compute-bound ones: ``gemm.fp32``, ``optimizer``.
-        sizes: FLOPs of a run, ascending; bytes of memory-bound kernels.
-        ratios: measured over modelled rate at each size; of memory-bound kernels, over the nominal bandwidth.
-    """
-
-    name: str
-    sizes: tuple[float, ...]
+    name: str  # kind of kernel, with the type of compute-bound ones: ``gemm.fp32``, ``optimizer``
+    sizes: tuple[float, ...]  # FLOPs of a run, ascending; bytes of memory-bound kernels
+    # measured over modelled rate at each size; of memory-bound kernels, over the nominal bandwidth
     ratios: tuple[float, ...]
 
     def at(self, size: Number) -> Number:

@@ -24,51 +24,31 @@ _NOT_RUN = re.compile(r"not run: (.+)")
 
 @dataclass(frozen=True)
 class Span:
-    """Something that a row names in code.
+    """Something that a row names in code."""
 
-    Attributes:
-        text: what stands between the backticks.
-        kind: the word before it, "key" or "view"; empty for none.
-        said: what it is said to print.
-        code: the exit code it is said to have.
-        not_run: why a test cannot run it; empty where one can.
-    """
-
-    text: str
-    kind: str = ""
-    said: tuple[str, ...] = ()
-    code: int = 0
-    not_run: str = ""
+    text: str  # what stands between the backticks
+    kind: str = ""  # the word before it, "key" or "view"; empty for none
+    said: tuple[str, ...] = ()  # what it is said to print
+    code: int = 0  # the exit code it is said to have
+    not_run: str = ""  # why a test cannot run it; empty where one can
 
 
 @dataclass(frozen=True)
 class Row:
-    """One feature of a document.
+    """One feature of a document."""
 
-    Attributes:
-        feature: what the document calls it.
-        spans: what does it today.
-        decided: words of docs/decisions.md that stand for it.
-    """
-
-    feature: str
-    spans: tuple[Span, ...]
-    decided: tuple[str, ...]
+    feature: str  # what the document calls it
+    spans: tuple[Span, ...]  # what does it today
+    decided: tuple[str, ...]  # words of docs/decisions.md that stand for it
 
 
 @dataclass(frozen=True)
 class Page:
-    """What a page tells.
+    """What a page tells."""
 
-    Attributes:
-        rows: its features, in order.
-        files: the files it defines, by path.
-        scripts: its blocks of Python that are no file.
-    """
-
-    rows: tuple[Row, ...]
-    files: dict[str, str]
-    scripts: tuple[str, ...]
+    rows: tuple[Row, ...]  # its features, in order
+    files: dict[str, str]  # the files it defines, by path
+    scripts: tuple[str, ...]  # its blocks of Python that are no file
 
 
 def read_page(path: Path) -> Page:

@@ -52,20 +52,13 @@ OTHERS = ("aws-p5-48xlarge", "aws-g6e-xlarge")
 
 @dataclass(frozen=True)
 class Case:
-    """A plan, and what planning it comes to.
+    """A plan, and what planning it comes to."""
 
-    Attributes:
-        plan: as somebody wrote it, open fields and all.
-        filled: as the balanced mode fills it.
-        catalog: facts.
-        folder: where files may be written.
-        held: how many answers were held against what planning comes to.
-    """
-
-    plan: Plan
-    filled: ModePlan
-    catalog: Catalog
-    folder: Path
+    plan: Plan  # as somebody wrote it, open fields and all
+    filled: ModePlan  # as the balanced mode fills it
+    catalog: Catalog  # facts
+    folder: Path  # where files may be written
+    # how many answers were held against what planning comes to
     held: list[int] = field(default_factory=lambda: [0], compare=False)
 
     @classmethod

@@ -55,11 +55,7 @@ RUN = [page for page in PAGES if any(commands(page, run=True))]
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
 def test_examples_of_a_page_run(
-    page: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    fresh_catalog: None,
-    capsys: pytest.CaptureFixture[str],
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_catalog: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in [name for name in os.environ if name.startswith(("XDG_", "CAPACITY_TUI_"))]:
         monkeypatch.delenv(name)

@@ -157,8 +157,4 @@ def test_figures_of_a_table_are_whole_or_told_to_have_no_room(width: int, monkey
 def test_no_cell_of_a_table_of_values_is_a_formula() -> None:
     rows = [{"a": "=cmd|' /C calc'!A0", "b": -1.5, "@c": "-1.5"}, {"a": "@SUM(1)", "b": "+1e3", "@c": "-x, y"}]
     found = list(csv.reader(io.StringIO(csv_table(["a", "b", "@c"], rows))))
-    assert found == [
-        ["a", "b", "'@c"],
-        ["'=cmd|' /C calc'!A0", "-1.5", "-1.5"],
-        ["'@SUM(1)", "+1e3", "'-x, y"],
-    ]
+    assert found == [["a", "b", "'@c"], ["'=cmd|' /C calc'!A0", "-1.5", "-1.5"], ["'@SUM(1)", "+1e3", "'-x, y"]]

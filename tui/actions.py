@@ -19,15 +19,10 @@ Commands = Mapping[str, Callable[[], object]]
 
 
 class Commanded(MessagePump):
-    """Hears actions of the list, and does what its commands say.
+    """Hears actions of the list, and does what its commands say."""
 
-    Attributes:
-        commands: what it does.
-        topic: what the help tells about while it is shown.
-    """
-
-    commands: Commands
-    topic: str = ""
+    commands: Commands  # what it does
+    topic: str = ""  # what the help tells about while it is shown
 
     def about(self) -> tuple[str, str]:
         """Return what is under the cursor and what it means, for the help; empty texts for nothing."""
@@ -44,25 +39,17 @@ class Commanded(MessagePump):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something a key does.
+    """Something a key does."""
 
-    Attributes:
-        id: name under which the settings file gives it other keys.
-        scope: where the keys are heard: ``app``, ``view`` (every view), one view such as ``plan`` or ``machine``,
-            ``asking`` (views with a question, and rows that answer it), ``panel`` (every panel), one panel, such as
-            ``config`` or ``plans``; or ``views``, the strip that lists the views.
-        keys: keys as Textual names them, separated by commas.
-        title: what it does, for help and palette.
-        group: heading in the help.
-        footer: short name in the footer, empty to leave it out.
-    """
-
-    id: str
+    id: str  # name under which the settings file gives it other keys
+    # where the keys are heard: ``app``, ``view`` (every view), one view such as ``plan`` or ``machine``, ``asking``
+    # (views with a question, and rows that answer it), ``panel`` (every panel), one panel, such as ``config`` or
+    # ``plans``; or ``views``, the strip that lists the views
     scope: str
-    keys: str
-    title: str
-    group: str
-    footer: str = ""
+    keys: str  # keys as Textual names them, separated by commas
+    title: str  # what it does, for help and palette
+    group: str  # heading in the help
+    footer: str = ""  # short name in the footer, empty to leave it out
 
 
 FIGURE = "figure:"

@@ -197,16 +197,12 @@ class CapacityEngine:
 
 
 class Benchmarks:
-    """Measures this machine.
-
-    Attributes:
-        report: what was measured last; what cannot be kept is shown at least until the program ends.
-        before: what was measured before that.
-    """
+    """Measures this machine."""
 
     def __init__(self) -> None:
+        # what was measured last; what cannot be kept is shown at least until the program ends
         self.report: BenchmarkReport | None = None
-        self.before: BenchmarkReport | None = None
+        self.before: BenchmarkReport | None = None  # what was measured before that
 
     def run(
         self, machine: Machine, progress: Callable[[BenchmarkStep], None], cancelled: Event, renew: Callable[[], object]

@@ -9,19 +9,12 @@ ADVICE_APPLIED = "advice.applied"
 
 
 class _Step(NamedTuple):
-    """One key to try.
+    """One key to try."""
 
-    Attributes:
-        actions: any of these does it.
-        text: what to do and what comes of it.
-        brief: the same where there is no room.
-        is_of_plan: whether the key does this on the plan alone, not in other views.
-    """
-
-    actions: frozenset[str]
-    text: str
-    brief: str
-    is_of_plan: bool = False
+    actions: frozenset[str]  # any of these does it
+    text: str  # what to do and what comes of it
+    brief: str  # the same where there is no room
+    is_of_plan: bool = False  # whether the key does this on the plan alone, not in other views
 
 
 _STEPS = (

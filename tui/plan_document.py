@@ -22,14 +22,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import EstimatedPlan, explain, ladder
 from capacity_tui.engine.solve.advice import offers
 from capacity_tui.engine.solve.modes import Comparison as EngineComparison
-from capacity_tui.engine.solve.modes import (
-    FieldLimit,
-    ModePlan,
-    compare,
-    feasible_sizes,
-    fill,
-    to_the_limit,
-)
+from capacity_tui.engine.solve.modes import FieldLimit, ModePlan, compare, feasible_sizes, fill, to_the_limit
 from capacity_tui.tui.shown.comparison import Advice, Comparison, Row, Tried
 from capacity_tui.tui.shown.results import Export, Field, SizedModel
 from capacity_tui.tui.view import Document
@@ -55,20 +48,16 @@ _NOT_IN_NAMES = re.compile(r"[^\w.]+")
 
 @dataclass(frozen=True)
 class PlanDocument:
-    """A plan of the engine's on the machine it is edited on.
-
-    Attributes:
-        catalog: the catalogues.
-        pinned_plans: estimates of the plans beside it.
-        followed: what moved along with the change that made the plan, each with the reason.
-        asked: what the line asks that the plan comes from, until the plan is changed.
-    """
+    """A plan of the engine's on the machine it is edited on."""
 
     plan: Plan
     machine: Machine | None
-    catalog: Catalog = field(compare=False, repr=False)
+    catalog: Catalog = field(compare=False, repr=False)  # the catalogues
+    # estimates of the plans beside it
     pinned_plans: PinnedPlans = field(default_factory=PinnedPlans, compare=False, repr=False)
+    # what moved along with the change that made the plan, each with the reason
     followed: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    # what the line asks that the plan comes from, until the plan is changed
     asked: Asked | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -36,17 +36,11 @@ class Fault:
 
 @dataclass(frozen=True)
 class Handlers(Generic[T]):
-    """What becomes of answers; each is called by the asker, never in a thread.
+    """What becomes of answers; each is called by the asker, never in a thread."""
 
-    Attributes:
-        show: called with an answer.
-        failed: called with what went wrong.
-        drop: called with an outdated answer, to let go of what it holds.
-    """
-
-    show: Callable[[T], object] | None
-    failed: Callable[[Fault], object]
-    drop: Callable[[T], object] | None = None
+    show: Callable[[T], object] | None  # called with an answer
+    failed: Callable[[Fault], object]  # called with what went wrong
+    drop: Callable[[T], object] | None = None  # called with an outdated answer, to let go of what it holds
 
 
 class Request(Generic[T]):
@@ -57,19 +51,14 @@ class Request(Generic[T]):
         subject: what is asked for.
         newest: the number of the asker's newest request on each subject.
         handlers: what becomes of answers.
-
-    Attributes:
-        subject: what is asked for; a newer request of the asker makes the answers to older ones worthless.
-        number: counts the asker's requests on the subject.
-        cancelled: set when nobody waits for an answer any more.
-        handlers: what becomes of answers.
     """
 
     def __init__(self, asker: DOMNode, subject: str, newest: dict[str, int], handlers: Handlers[T]) -> None:
+        # what is asked for; a newer request of the asker makes the answers to older ones worthless
         self.subject = subject
-        self.number = newest[subject] = newest.get(subject, 0) + 1
-        self.cancelled = threading.Event()
-        self.handlers = handlers
+        self.number = newest[subject] = newest.get(subject, 0) + 1  # counts the asker's requests on the subject
+        self.cancelled = threading.Event()  # set when nobody waits for an answer any more
+        self.handlers = handlers  # what becomes of answers
         self._asker = asker
         self._newest = newest
 

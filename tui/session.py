@@ -77,42 +77,27 @@ class Session:
         load_engine: returns the engine; called in a thread.
         settings: the user's settings.
         glyphs: what graphs are drawn with.
-
-    Attributes:
-        store: the plan that is edited.
-        plan_changes: published whenever the store has another plan.
-        answers: published whenever what the plan comes to is shown anew.
-        views: published whenever another view is wanted, with its name.
-        wanted: published whenever a field is to be edited, with its key.
-        figures: published whenever a figure is to be explained, with its key.
-        status: published whenever something is to be said in the status line.
-        failures: published whenever something goes wrong that no screen shows in its own place.
-        last_failure: what went wrong last.
-        trouble: why there are no new numbers, None where there are.
-        was_typed: whether any key came yet.
-        left_behind: what an earlier run left behind and nobody has decided on; empty for nothing.
-        guide: what a first-time user may try next.
-        left: what was typed into dialogs and left with esc, by what it answers.
     """
 
     def __init__(self, app: App[None], load_engine: Callable[[], Engine], settings: Settings, glyphs: Glyphs) -> None:
         self.app = app
         self.settings = settings
         self.glyphs = glyphs
-        self.store = Store()
-        self.plan_changes: Topic[None] = Topic()
-        self.answers: Topic[None] = Topic()
-        self.views: Topic[str] = Topic()
-        self.status: Topic[Span] = Topic()
-        self.wanted: Topic[str] = Topic()
-        self.figures: Topic[str] = Topic()
+        self.store = Store()  # the plan that is edited
+        self.plan_changes: Topic[None] = Topic()  # published whenever the store has another plan
+        self.answers: Topic[None] = Topic()  # published whenever what the plan comes to is shown anew
+        self.views: Topic[str] = Topic()  # published whenever another view is wanted, with its name
+        self.status: Topic[Span] = Topic()  # published whenever something is to be said in the status line
+        self.wanted: Topic[str] = Topic()  # published whenever a field is to be edited, with its key
+        self.figures: Topic[str] = Topic()  # published whenever a figure is to be explained, with its key
+        # published whenever something goes wrong that no screen shows in its own place
         self.failures: Topic[Fault] = Topic()
-        self.last_failure: Fault | None = None
-        self.trouble: Fault | None = None
-        self.was_typed = False
-        self.left_behind = ""
-        self.guide = Guide(settings.hint)
-        self.left: dict[str, str] = {}
+        self.last_failure: Fault | None = None  # what went wrong last
+        self.trouble: Fault | None = None  # why there are no new numbers, None where there are
+        self.was_typed = False  # whether any key came yet
+        self.left_behind = ""  # what an earlier run left behind and nobody has decided on; empty for nothing
+        self.guide = Guide(settings.hint)  # what a first-time user may try next
+        self.left: dict[str, str] = {}  # what was typed into dialogs and left with esc, by what it answers
         self._engine = EngineLoader(load_engine)
         self._newest: WeakKeyDictionary[DOMNode, dict[str, int]] = WeakKeyDictionary()
         self._turns: dict[str, threading.Lock] = {}
@@ -191,10 +176,7 @@ class Session:
         self.app.workers.cancel_group(asker, subject)
 
     def compare(
-        self,
-        asker: DOMNode,
-        show: Callable[[Comparison], object],
-        failed: Callable[[Fault], object] | None = None,
+        self, asker: DOMNode, show: Callable[[Comparison], object], failed: Callable[[Fault], object] | None = None
     ) -> None:
         """Have the plan estimated in its modes."""
         document = self.store.document

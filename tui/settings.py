@@ -77,27 +77,16 @@ def read_toml(text: str, file: str) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the user chose once and for all.
+    """What the user chose once and for all."""
 
-    Attributes:
-        theme: name of a theme, or a path of a theme file.
-        glyphs: ``braille``, ``block`` or ``ascii``; empty for the best the terminal can show.
-        mouse: whether the mouse is captured.
-        live_seconds: time between two live samples.
-        hint: whether the guided start of five keys is still to come.
-        start: whether the program asks what is wanted where it is started without a plan.
-        history: another file or a MongoDB URI for the history of runs, or ``off``; empty for the usual file.
-        keys: keys by id of the action, in place of the default ones.
-    """
-
-    theme: str = "dark"
-    glyphs: str = ""
-    mouse: bool = True
-    live_seconds: float = 2.0
-    hint: bool = True
-    start: bool = True
-    history: str = ""
-    keys: Mapping[str, str] = field(default_factory=dict)
+    theme: str = "dark"  # name of a theme, or a path of a theme file
+    glyphs: str = ""  # ``braille``, ``block`` or ``ascii``; empty for the best the terminal can show
+    mouse: bool = True  # whether the mouse is captured
+    live_seconds: float = 2.0  # time between two live samples
+    hint: bool = True  # whether the guided start of five keys is still to come
+    start: bool = True  # whether the program asks what is wanted where it is started without a plan
+    history: str = ""  # another file or a MongoDB URI for the history of runs, or ``off``; empty for the usual file
+    keys: Mapping[str, str] = field(default_factory=dict)  # keys by id of the action, in place of the default ones
 
 
 def load(path: Path) -> Settings:
@@ -221,17 +210,11 @@ _TURN = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class RecentPlan:
-    """Something that was planned.
+    """Something that was planned."""
 
-    Attributes:
-        text: the line that was typed, or the path of the file.
-        is_file: which of both it is.
-        words: what it was, in a few words.
-    """
-
-    text: str
-    is_file: bool
-    words: str = ""
+    text: str  # the line that was typed, or the path of the file
+    is_file: bool  # which of both it is
+    words: str = ""  # what it was, in a few words
 
 
 def recent_file() -> Path:

@@ -25,17 +25,11 @@ _ANSWERED = 2
 
 @dataclass(slots=True, eq=False)
 class Origin:
-    """The file that a plan and all its edits belong to.
+    """The file that a plan and all its edits belong to."""
 
-    Attributes:
-        path: where it lies, None before it is saved for the first time.
-        saved: the plan as it stands there, or as it was proposed; None where it cannot be told.
-        texts: the fields of that plan, by key.
-    """
-
-    path: Path | None
-    saved: Document | None
-    texts: dict[str, str]
+    path: Path | None  # where it lies, None before it is saved for the first time
+    saved: Document | None  # the plan as it stands there, or as it was proposed; None where it cannot be told
+    texts: dict[str, str]  # the fields of that plan, by key
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +48,11 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What deltas are counted from.
+    """What deltas are counted from."""
 
-    Attributes:
-        mode: the column every other is compared with, or None when each is compared with itself.
-        pinned: the comparison that was pinned, or None for the present one.
-        is_edit: whether that is the one before the last edit.
-    """
-
-    mode: str | None = None
-    pinned: Comparison | None = None
-    is_edit: bool = False
+    mode: str | None = None  # the column every other is compared with, or None when each is compared with itself
+    pinned: Comparison | None = None  # the comparison that was pinned, or None for the present one
+    is_edit: bool = False  # whether that is the one before the last edit
 
     def column_for(self, column: Column, comparison: Comparison) -> Column | None:
         """Return the column to compare this one with, None when it is itself the baseline."""
@@ -75,14 +63,7 @@ class Baseline:
 
 
 class Store:
-    """The state of the plan screen.
-
-    Attributes:
-        generation: counts the plans that were to be estimated.
-        revision: counts the changes of the user's own.
-        advice: what would improve the plan, the best first.
-        advised: generation and mode that the advice is on.
-    """
+    """The state of the plan screen."""
 
     def __init__(self) -> None:
         self._undo: list[Edit] = []
@@ -94,14 +75,14 @@ class Store:
         self._awaits_edit = False
         self._is_edited = False
         self.document: Document | None = None
-        self.generation = 0
-        self.revision = 0
+        self.generation = 0  # counts the plans that were to be estimated
+        self.revision = 0  # counts the changes of the user's own
         self.comparison: Comparison | None = None
         self.compared_generation = -1
         self.baseline = Baseline()
         self.mode = ""
-        self.advice: tuple[Advice, ...] = ()
-        self.advised = (-1, "")
+        self.advice: tuple[Advice, ...] = ()  # what would improve the plan, the best first
+        self.advised = (-1, "")  # generation and mode that the advice is on
 
     @property
     def is_stale(self) -> bool:

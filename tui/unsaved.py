@@ -75,29 +75,19 @@ _MOST_BYTES = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class KeptPlan:
-    """A plan with changes that no file holds.
-
-    Attributes:
-        path: the file it belongs to, empty if it was never saved.
-        text: the plan as YAML.
-    """
+    """A plan with changes that no file holds."""
 
     name: str
-    path: str
-    text: str
+    path: str  # the file it belongs to, empty if it was never saved
+    text: str  # the plan as YAML
 
 
 class LeftBehind:
-    """What another run of the program left behind; nobody else is offered it while this one looks at it.
-
-    Attributes:
-        plans: the plans, the last edited first.
-        kept_at: when they were kept.
-    """
+    """What another run of the program left behind; nobody else is offered it while this one looks at it."""
 
     def __init__(self, file: Path, lock: int, plans: tuple[KeptPlan, ...], kept_at: datetime) -> None:
-        self.plans = plans
-        self.kept_at = kept_at
+        self.plans = plans  # the plans, the last edited first
+        self.kept_at = kept_at  # when they were kept
         self._file = file
         self._lock = lock
         self._is_gone = False

@@ -293,7 +293,7 @@ class Catalog:
     def _read_engine_rows(self, engine: str) -> Sequence[rows.InferenceEngine]:
         name, release = named_release(engine)
         known = self.engines[self.engines.find_id(name) or UNNAMED_ENGINE]
-        every = [row for row in self.engines.values() if row.engine == known.engine]
+        every = list(self.engines.where("engine", known.engine))
         if release and known.id != UNNAMED_ENGINE:
             return rows_of_release(every, name, release)
         return [row for row in every if row.until is None] if known.until is None else [known]
@@ -380,10 +380,7 @@ class Catalog:
         """What the files of the fleet guide say."""
         if not self.fleet_files:
             return FleetFileContent()
-        from capacity_tui.engine.catalog.fleet_files.files import (  # noqa: PLC0415 - few users have such files
-            Known,
-            read_fleet_files,
-        )
+        from capacity_tui.engine.catalog.fleet_files.files import Known, read_fleet_files  # noqa: PLC0415 - few users have such files
 
         plain = Catalog(self.user_directory)
         ids = {

@@ -35,11 +35,7 @@ class ArchitectureTable(Table[Architecture]):
     """
 
     def __init__(
-        self,
-        shipped: Sequence[Traversable],
-        own: Sequence[Path],
-        aliases: Mapping[str, str],
-        sizes: Table[ModelSize],
+        self, shipped: Sequence[Traversable], own: Sequence[Path], aliases: Mapping[str, str], sizes: Table[ModelSize]
     ) -> None:
         super().__init__("model", Architecture, shipped, own, aliases)
         self._sizes = sizes
@@ -234,12 +230,7 @@ class QuantizationTable(Table[Quantization]):
         if name in self or not _EXL2_RANGE[0] <= bits <= _EXL2_RANGE[1]:
             return super().find(name)
         return self["exl2"].model_copy(
-            update={
-                "id": f"exl2-{bits}",
-                "name": f"EXL2 {bits} bit",
-                "bits_per_weight": bits,
-                "body_bits": bits,
-            }
+            update={"id": f"exl2-{bits}", "name": f"EXL2 {bits} bit", "bits_per_weight": bits, "body_bits": bits}
         )
 
 

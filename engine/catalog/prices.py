@@ -21,19 +21,12 @@ _DAY = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 
 @dataclass(frozen=True, slots=True)
 class PriceAge:
-    """How long ago a price was seen.
+    """How long ago a price was seen."""
 
-    Attributes:
-        days: at least this many; None where unknown.
-        is_old: whether it is marked: over 90 days, or of no known day.
-        words: the mark in words; empty for a recent price.
-        mark: the same in one word, for tables.
-    """
-
-    days: int | None
-    is_old: bool
-    words: str
-    mark: str
+    days: int | None  # at least this many; None where unknown
+    is_old: bool  # whether it is marked: over 90 days, or of no known day
+    words: str  # the mark in words; empty for a recent price
+    mark: str  # the same in one word, for tables
 
 
 def today() -> date:

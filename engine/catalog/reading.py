@@ -47,17 +47,11 @@ EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 
 @dataclass(frozen=True)
 class Document:
-    """Plain data and the line of each part of it.
+    """Plain data and the line of each part of it."""
 
-    Attributes:
-        data: what the document holds; None when it is empty.
-        file: path or name as the user gave it; None for bare text.
-        lines: line, counted from 1, of each key path.
-    """
-
-    data: Plain
-    file: str | None = None
-    lines: Mapping[KeyPath, int] = field(default_factory=dict)
+    data: Plain  # what the document holds; None when it is empty
+    file: str | None = None  # path or name as the user gave it; None for bare text
+    lines: Mapping[KeyPath, int] = field(default_factory=dict)  # line, counted from 1, of each key path
 
     def place(self, *path: str | int) -> Place:
         """Return file, line and field of a key path; a part that is absent has its parent's line."""

@@ -70,17 +70,12 @@ def _digest(content: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NamedNumber:
-    """One number.
-
-    Attributes:
-        value: the number; every formula is handed this very object.
-        unit: of the value, empty for a pure number.
-    """
+    """One number."""
 
     name: str
-    value: float
+    value: float  # the number; every formula is handed this very object
     source: str
-    unit: str = ""
+    unit: str = ""  # of the value, empty for a pure number
 
 
 @cache

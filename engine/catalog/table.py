@@ -221,13 +221,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         base = (
             earlier
             or shipped
-            or {
-                **pattern,
-                "name": row_id,
-                "source": f"user file {path.name}",
-                "checked": changed,
-                "confidence": "B",
-            }
+            or {**pattern, "name": row_id, "source": f"user file {path.name}", "checked": changed, "confidence": "B"}
         )
         known = {"id": printable(row_id), "provenance": FROM_USER, "overrides": tuple(overlay) if shipped else ()}
         texts = printable_data(_merged(base, overlay))
@@ -347,11 +341,7 @@ def with_left_out(hint: str, name: str, problems: Sequence[CapacityError]) -> st
 
 
 def _refusal(
-    details: ErrorDetails,
-    model: type[BaseModel],
-    document: Document,
-    below: KeyPath,
-    kind: type[CapacityError],
+    details: ErrorDetails, model: type[BaseModel], document: Document, below: KeyPath, kind: type[CapacityError]
 ) -> CapacityError:
     location = details["loc"]
     place = document.place(*below, *location)

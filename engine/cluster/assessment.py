@@ -63,21 +63,14 @@ class ScorePart:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A machine's score.
+    """A machine's score."""
 
-    Attributes:
-        value: 0 to 10, the weighed mean of the parts that are known.
-        tier: LOW, MEDIUM, HIGH or SERVER.
-        weakest: the known part with the fewest points.
-        rule: how the number came about, in one sentence.
-    """
-
-    value: float
-    tier: Tier
+    value: float  # 0 to 10, the weighed mean of the parts that are known
+    tier: Tier  # LOW, MEDIUM, HIGH or SERVER
     verdict: str
     parts: tuple[ScorePart, ...]
-    weakest: str
-    rule: str
+    weakest: str  # the known part with the fewest points
+    rule: str  # how the number came about, in one sentence
 
 
 def score_machine(machine: Machine, catalog: Catalog) -> Score:

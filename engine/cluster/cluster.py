@@ -99,43 +99,29 @@ _SPEEDS = ("sustained", "stream", "elementwise")
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One accelerator, or one CPU-only machine, as formulas see it.
+    """One accelerator, or one CPU-only machine, as formulas see it."""
 
-    Attributes:
-        id: catalogue id, or ``detected``.
-        kind: gpu, tpu or cpu.
-        memory_bytes: what the driver reports as usable; RAM for a CPU or shared memory.
-        bandwidth: memory bandwidth, B/s.
-        peaks: dense peaks by type, the widest first, FLOP/s.
-        units: processors that work on tiles side by side (SMs, compute units, cores).
-        tdp_watts: power limit; None where unknown.
-        clock: share of the full clock that a lowered power limit leaves.
-        link_bandwidth: link to a neighbour in the node, B/s in one direction.
-        host_bandwidth: link to host memory, B/s in one direction.
-        confidence: A, B or C as the catalogue says.
-        known: how each of the figures came about, by field; peaks by ``peaks.bf16`` and the like.
-        runs_as: the type that runs in place of one that has no units of its own, by that type.
-        has_own_memory: whether its memory is its own; else it is the host's, and what moves there moves nowhere.
-        bus_bandwidth: what joins devices of a node where links join pairs alone, B/s in one direction; else infinite.
-    """
-
-    id: str
+    id: str  # catalogue id, or ``detected``
     name: str
-    kind: DeviceKind
-    memory_bytes: Number | None
-    bandwidth: Number
-    peaks: Mapping[str, float]
-    units: Number
-    tdp_watts: Number | None
-    clock: Number
-    link_bandwidth: Number
-    host_bandwidth: Number
+    kind: DeviceKind  # gpu, tpu or cpu
+    memory_bytes: Number | None  # what the driver reports as usable; RAM for a CPU or shared memory
+    bandwidth: Number  # memory bandwidth, B/s
+    peaks: Mapping[str, float]  # dense peaks by type, the widest first, FLOP/s
+    units: Number  # processors that work on tiles side by side (SMs, compute units, cores)
+    tdp_watts: Number | None  # power limit; None where unknown
+    clock: Number  # share of the full clock that a lowered power limit leaves
+    link_bandwidth: Number  # link to a neighbour in the node, B/s in one direction
+    host_bandwidth: Number  # link to host memory, B/s in one direction
     efficiency: Efficiency
     checked: str
-    confidence: str
+    confidence: str  # A, B or C as the catalogue says
+    # how each of the figures came about, by field; peaks by ``peaks.bf16`` and the like
     known: Mapping[str, Provenance] = field(default_factory=dict)
+    # the type that runs in place of one that has no units of its own, by that type
     runs_as: Mapping[str, str] = field(default_factory=dict)
+    # whether its memory is its own; else it is the host's, and what moves there moves nowhere
     has_own_memory: bool = True
+    # what joins devices of a node where links join pairs alone, B/s in one direction; else infinite
     bus_bandwidth: Number = np.inf
 
     def with_provenance(self, provenance: Provenance, *names: str) -> Device:
@@ -224,20 +210,13 @@ def figure_label(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Interruptions:
-    """How often a job on capacity that may be taken back is interrupted.
+    """How often a job on capacity that may be taken back is interrupted."""
 
-    Attributes:
-        seconds_between: mean seconds between interruptions of the whole job.
-        spread: how many times more or less often that may be.
-        restart_seconds: from an interruption until work resumes.
-        checkpoint_bandwidth: bytes a second that one device writes to a checkpoint.
-    """
-
-    seconds_between: float
-    spread: float
-    restart_seconds: float
+    seconds_between: float  # mean seconds between interruptions of the whole job
+    spread: float  # how many times more or less often that may be
+    restart_seconds: float  # from an interruption until work resumes
     checkpoint_seconds: Number
-    checkpoint_bandwidth: float
+    checkpoint_bandwidth: float  # bytes a second that one device writes to a checkpoint
     words: str
 
 
@@ -251,48 +230,30 @@ class Assumed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """How often devices fail, and what that costs a training.
+    """How often devices fail, and what that costs a training."""
 
-    Attributes:
-        device_hours: hours of one device between failures that stop a job.
-        restart_seconds: from a failure until work resumes.
-        other_share: share of the calendar that planned stops, evaluation, slow devices and steps done again take.
-        checkpoint_bandwidth: bytes a second that one device writes to a checkpoint.
-    """
-
-    device_hours: Assumed
-    restart_seconds: Assumed
-    other_share: Assumed
-    checkpoint_bandwidth: float
+    device_hours: Assumed  # hours of one device between failures that stop a job
+    restart_seconds: Assumed  # from a failure until work resumes
+    other_share: Assumed  # share of the calendar that planned stops, evaluation, slow devices and steps done again take
+    checkpoint_bandwidth: float  # bytes a second that one device writes to a checkpoint
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What the cluster costs; prices are of all devices together.
+    """What the cluster costs; prices are of all devices together."""
 
-    Attributes:
-        usd_per_hour: on demand, or committed to; None where unknown.
-        source: provider, instance, region and date.
-        spot_usd_per_hour: on capacity that may be taken back; None where unknown. ``spot_source`` is of that.
-        is_spot: whether the plan runs on spot capacity.
-        quotes: prices of one instance each that the price is of; none where the plan gives it.
-        spot_quotes: the same of the price on spot capacity.
-        has_regions: whether the region that is asked for decides it.
-        has_terms: whether a commitment would decide it.
-        remarks: why it is not the price that was asked for.
-    """
-
-    usd_per_hour: float | None = None
-    source: str = ""
+    usd_per_hour: float | None = None  # on demand, or committed to; None where unknown
+    source: str = ""  # provider, instance, region and date
+    # on capacity that may be taken back; None where unknown. ``spot_source`` is of that.
     spot_usd_per_hour: float | None = None
     spot_source: str = ""
     interruptions: Interruptions | None = None
-    is_spot: bool = False
-    quotes: tuple[Quote, ...] = ()
-    spot_quotes: tuple[Quote, ...] = ()
-    has_regions: bool = False
-    has_terms: bool = False
-    remarks: tuple[str, ...] = ()
+    is_spot: bool = False  # whether the plan runs on spot capacity
+    quotes: tuple[Quote, ...] = ()  # prices of one instance each that the price is of; none where the plan gives it
+    spot_quotes: tuple[Quote, ...] = ()  # the same of the price on spot capacity
+    has_regions: bool = False  # whether the region that is asked for decides it
+    has_terms: bool = False  # whether a commitment would decide it
+    remarks: tuple[str, ...] = ()  # why it is not the price that was asked for
 
     @property
     def rate(self) -> float | None:

@@ -240,19 +240,12 @@ WHOLE = Provenance("detected", "a whole device")
 
 @dataclass(frozen=True, slots=True)
 class UsableDevice:
-    """One device as a program sees it.
+    """One device as a program sees it."""
 
-    Attributes:
-        accelerator: the whole device, or the slice as if it were one.
-        compute_share: part of the device's arithmetic units, 1 for a whole one.
-        bandwidth_share: part of its memory bandwidth.
-        linked: whether it can talk to the others directly; slices cannot.
-    """
-
-    accelerator: Accelerator
-    compute_share: float = 1.0
-    bandwidth_share: float = 1.0
-    linked: bool = True
+    accelerator: Accelerator  # the whole device, or the slice as if it were one
+    compute_share: float = 1.0  # part of the device's arithmetic units, 1 for a whole one
+    bandwidth_share: float = 1.0  # part of its memory bandwidth
+    linked: bool = True  # whether it can talk to the others directly; slices cannot
     share_known: Provenance = WHOLE
 
 

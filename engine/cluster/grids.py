@@ -13,15 +13,11 @@ _WORLD = "world"
 
 
 class Grid(BaseModel):
-    """A grid, or the mean of many.
-
-    Attributes:
-        name: its name in ``profiles/grids.yaml``.
-    """
+    """A grid, or the mean of many."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    name: str = ""
+    name: str = ""  # its name in ``profiles/grids.yaml``
     grams_per_kwh: float = Field(ge=0, description="grams of CO2 equivalent of a kilowatt-hour")
     year: int = Field(description="of which it is the mean")
     regions: tuple[str, ...] = Field((), description="regions that draw from it, by their ids")

@@ -47,41 +47,27 @@ NO_PRICE = Price()
 
 @dataclass(frozen=True, slots=True)
 class HardwareMatch:
-    """A device with what its row says about its surroundings.
-
-    Attributes:
-        devices: how many there are where a plan does not say.
-        per_node: devices that share a node's fast link.
-        unit: what holds those: node, or a rack or slice that is one.
-        levels: what usually stands around them, from the innermost out.
-        host_memory_bytes: host memory for each device; None where unknown.
-        accelerator: its id where the plan names it and not an instance; its price is then that of instances.
-        assumed: what stands in for unknown figures, one line each.
-        is_joined: whether these devices reach others at all; slices of a device do not.
-        is_one_machine: whether all of them are in one machine.
-        parts: the groups of unlike devices that these stand for; ``mix`` names them.
-        mix_reason: why these of the unlike devices are used.
-        price: an hour of one device by its row; without one the prices of its instances count.
-    """
+    """A device with what its row says about its surroundings."""
 
     device: Device
-    devices: int
-    per_node: int
+    devices: int  # how many there are where a plan does not say
+    per_node: int  # devices that share a node's fast link
     network: Network
-    unit: str = NODE
-    levels: tuple[LevelRow, ...] = ()
-    host_memory_bytes: float | None = None
+    unit: str = NODE  # what holds those: node, or a rack or slice that is one
+    levels: tuple[LevelRow, ...] = ()  # what usually stands around them, from the innermost out
+    host_memory_bytes: float | None = None  # host memory for each device; None where unknown
+    # its id where the plan names it and not an instance; its price is then that of instances
     accelerator: str | None = None
     instance: Instance | None = None
-    assumed: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()  # what stands in for unknown figures, one line each
     host_memory_known: Provenance = UNKNOWN_SOURCE
     host: NodeHost = UNKNOWN_HOST
-    is_joined: bool = True
-    is_one_machine: bool = False
-    parts: tuple[HardwareMatch, ...] = ()
+    is_joined: bool = True  # whether these devices reach others at all; slices of a device do not
+    is_one_machine: bool = False  # whether all of them are in one machine
+    parts: tuple[HardwareMatch, ...] = ()  # the groups of unlike devices that these stand for; ``mix`` names them
     mix: str = ""
-    mix_reason: str = ""
-    price: Price = NO_PRICE
+    mix_reason: str = ""  # why these of the unlike devices are used
+    price: Price = NO_PRICE  # an hour of one device by its row; without one the prices of its instances count
 
 
 def match_hardware(name: str, catalog: Catalog, field: str = Key.HARDWARE_NAME) -> HardwareMatch:

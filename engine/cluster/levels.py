@@ -24,23 +24,14 @@ THREADS_OF_CORE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class NodeHost:
-    """The surroundings of a node's devices, as far as they are known.
+    """The surroundings of a node's devices, as far as they are known."""
 
-    Attributes:
-        cores: processor cores for each device; None where unknown.
-        disk_kind: kind of the roomiest local disk, empty where unknown.
-        disk_free_bytes: room on it; None where unknown.
-        network: bytes a second that the node's own network carries; None where unknown.
-        download: bytes a second that were measured from the internet; None where nobody did.
-        core_speed: of one core, that of a server of 2024 being 1, where it was measured.
-    """
-
-    cores: float | None = None
-    disk_kind: str = ""
-    disk_free_bytes: float | None = None
-    network: float | None = None
-    download: float | None = None
-    core_speed: float = 1.0
+    cores: float | None = None  # processor cores for each device; None where unknown
+    disk_kind: str = ""  # kind of the roomiest local disk, empty where unknown
+    disk_free_bytes: float | None = None  # room on it; None where unknown
+    network: float | None = None  # bytes a second that the node's own network carries; None where unknown
+    download: float | None = None  # bytes a second that were measured from the internet; None where nobody did
+    core_speed: float = 1.0  # of one core, that of a server of 2024 being 1, where it was measured
 
 
 UNKNOWN_HOST = NodeHost()
@@ -102,19 +93,13 @@ _MACHINE, _OTHER = "machine", "other"
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The network between nodes.
-
-    Attributes:
-        link: its row, for latency and, where no figure is given, bandwidth.
-        node_bandwidth: B/s in one direction of a whole node; None where the link's row says it.
-        ports_per_node: ports of a node; one a device where None.
-    """
+    """The network between nodes."""
 
     name: str
-    link: Link
+    link: Link  # its row, for latency and, where no figure is given, bandwidth
     known: Provenance
-    node_bandwidth: float | None = None
-    ports_per_node: int | None = None
+    node_bandwidth: float | None = None  # B/s in one direction of a whole node; None where the link's row says it
+    ports_per_node: int | None = None  # ports of a node; one a device where None
 
     @property
     def hop_seconds(self) -> float:
@@ -283,29 +268,20 @@ def _refuse_misfits(inner: Level, rows: Sequence[LevelRow]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Devices that one link joins; a cluster has several such levels, from the innermost out.
+    """Devices that one link joins; a cluster has several such levels, from the innermost out."""
 
-    Attributes:
-        name: what holds the devices: node, rack, fabric ...
-        devices: how many one of them holds.
-        bandwidth: of its link, B/s in one direction for each device, after oversubscription.
-        hop_seconds: one step of a collective over it; of direct links what the generation takes is used instead.
-        is_direct: whether devices reach each other without a network adapter, and so at the shares and the latency
-            of links inside a node.
-        oversubscription: bandwidth of its devices' ports over what the level carries; 1 where it carries all.
-        is_measured: whether the bandwidth is what collectives reach, and not what the wire carries.
-        error: median error of bandwidth and step on the collectives they were measured by; None where unknown.
-    """
-
-    name: str
-    devices: Number
-    bandwidth: Number
-    hop_seconds: Number
+    name: str  # what holds the devices: node, rack, fabric ...
+    devices: Number  # how many one of them holds
+    bandwidth: Number  # of its link, B/s in one direction for each device, after oversubscription
+    hop_seconds: Number  # one step of a collective over it; of direct links what the generation takes is used instead
     link: str
     known: Provenance
+    # whether devices reach each other without a network adapter, and so at the shares and the latency of links inside a
+    # node
     is_direct: bool = False
-    oversubscription: float = 1.0
-    is_measured: bool = False
+    oversubscription: float = 1.0  # bandwidth of its devices' ports over what the level carries; 1 where it carries all
+    is_measured: bool = False  # whether the bandwidth is what collectives reach, and not what the wire carries
+    # median error of bandwidth and step on the collectives they were measured by; None where unknown
     error: float | None = None
 
     def sustained(self, share: Number) -> Number:

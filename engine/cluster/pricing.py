@@ -8,15 +8,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, Instance, SpotMarket
 from capacity_tui.engine.cluster.cluster import Cluster, Interruptions, Price
-from capacity_tui.engine.cluster.quotes import (
-    ON_DEMAND,
-    SPOT,
-    Payment,
-    Quote,
-    chosen_quote,
-    has_commitment,
-    quotes,
-)
+from capacity_tui.engine.cluster.quotes import ON_DEMAND, SPOT, Payment, Quote, chosen_quote, has_commitment, quotes
 from capacity_tui.engine.plan import PricingSection
 
 HOUR = 3600.0

@@ -26,31 +26,20 @@ _KEPT: WeakKeyDictionary[Catalog, dict[str, tuple[Instance, tuple[Quote, ...]]]]
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What an hour of one whole instance costs.
+    """What an hour of one whole instance costs."""
 
-    Attributes:
-        instance: its id in the catalogue.
-        name: what the provider calls it.
-        devices: accelerators of the instance; may be a part of one.
-        usd_per_hour: price of the whole instance.
-        price_date: when it was seen, as its source says.
-        confidence: A for two sources, B for one, C for what was only recalled.
-        remark: why it is not a price of the region that was asked for; empty where it is.
-        purchase: what the instance was bought for, where it is owned.
-    """
-
-    instance: str
+    instance: str  # its id in the catalogue
     provider: str
-    name: str
-    devices: float
+    name: str  # what the provider calls it
+    devices: float  # accelerators of the instance; may be a part of one
     payment: Payment
-    usd_per_hour: float
+    usd_per_hour: float  # price of the whole instance
     region: str | None
-    price_date: str | None
+    price_date: str | None  # when it was seen, as its source says
     source: str
-    confidence: Confidence
-    remark: str = ""
-    purchase: Purchase | None = None
+    confidence: Confidence  # A for two sources, B for one, C for what was only recalled
+    remark: str = ""  # why it is not a price of the region that was asked for; empty where it is
+    purchase: Purchase | None = None  # what the instance was bought for, where it is owned
 
     @property
     def verified(self) -> bool:

@@ -39,40 +39,27 @@ Promised: TypeAlias = Literal["saving_percent", "performance_ratio", "spot_perce
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """One promise.
-
-    Attributes:
-        name: what is moved where.
-        job: what runs now.
-        figure: what is promised of.
-        least: how much of it at least.
-        most: how much at most; None for any amount.
-        source: who promises it.
-    """
+    """One promise."""
 
     id: str
-    name: str
-    job: JobWords
-    figure: Promised
-    least: float
-    most: float | None
-    source: str
+    name: str  # what is moved where
+    job: JobWords  # what runs now
+    figure: Promised  # what is promised of
+    least: float  # how much of it at least
+    most: float | None  # how much at most; None for any amount
+    source: str  # who promises it
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedPromise:
-    """A promise with the best machine for it.
-
-    Attributes:
-        best: the machine that comes nearest to it; None where none holds the job or has a price.
-        value: what that machine brings of what is promised.
-        misses: by how much that is below what is promised at least; negative where it is above what is promised at
-            most; 0 where the promise holds; None where no machine has a value.
-    """
+    """A promise with the best machine for it."""
 
     promise: Promise
+    # the machine that comes nearest to it; None where none holds the job or has a price
     best: Alternative | None = None
-    value: Interval | None = None
+    value: Interval | None = None  # what that machine brings of what is promised
+    # by how much that is below what is promised at least; negative where it is above what is promised at most; 0 where
+    # the promise holds; None where no machine has a value
     misses: float | None = None
 
     @property
@@ -253,13 +240,9 @@ class ModelSize(StrEnum):
 
 @dataclass(frozen=True)
 class MigrationReport:
-    """What moving a job would bring; printed, it is Markdown.
+    """What moving a job would bring; printed, it is Markdown."""
 
-    Attributes:
-        migration: the answer.
-    """
-
-    migration: Migration
+    migration: Migration  # the answer
 
     @property
     def data(self) -> dict[str, object]:
@@ -272,13 +255,9 @@ class MigrationReport:
 
 @dataclass(frozen=True)
 class RunReport:
-    """What moving workloads would bring, expected and computed; printed, it is Markdown.
+    """What moving workloads would bring, expected and computed; printed, it is Markdown."""
 
-    Attributes:
-        runs: the answers.
-    """
-
-    runs: tuple[WorkloadRun, ...]
+    runs: tuple[WorkloadRun, ...]  # the answers
 
     @property
     def data(self) -> dict[str, object]:
@@ -331,7 +310,6 @@ class AWSGPUMigrationAnalyzer:
         Args:
             current_instance: where it runs.
             current_gpu_count: GPUs in use, over all instances.
-            workload_type: what it is.
             model_size: a size, a model or a count of parameters.
             monthly_hours: hours a month that it runs.
             use_spot: whether spot prices count too; never for what people wait for.

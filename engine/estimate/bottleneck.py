@@ -24,18 +24,12 @@ NETWORK = ("tensor_parallel", "context_parallel", "expert_parallel", "data_paral
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """Arithmetic against memory over all kernels of a micro-batch, or of all phases.
-
-    Attributes:
-        bytes: device memory traffic.
-        compute_bound: seconds in operators limited by arithmetic.
-        memory_bound: seconds in operators limited by memory.
-    """
+    """Arithmetic against memory over all kernels of a micro-batch, or of all phases."""
 
     flops: Number
-    bytes: Number
-    compute_bound: Number
-    memory_bound: Number
+    bytes: Number  # device memory traffic
+    compute_bound: Number  # seconds in operators limited by arithmetic
+    memory_bound: Number  # seconds in operators limited by memory
 
 
 def balance(phases: tuple[Phase, ...]) -> Balance:
@@ -141,11 +135,7 @@ def kernel_seconds(totals: Balance, parts: Mapping[str, Number]) -> tuple[Number
 
 
 def bottleneck(
-    totals: Balance,
-    parts: Mapping[str, Number],
-    cluster: Cluster,
-    peak_flops: Number,
-    held: Flags | None,
+    totals: Balance, parts: Mapping[str, Number], cluster: Cluster, peak_flops: Number, held: Flags | None
 ) -> Bottleneck:
     """Return what limits each run: memory capacity, or what most of a step goes to.
 

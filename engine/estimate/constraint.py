@@ -15,27 +15,18 @@ from capacity_tui.engine.verdict import Holds, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A limit of one figure, and what a run reaches; of several plans where the numbers are arrays.
+    """A limit of one figure, and what a run reaches; of several plans where the numbers are arrays."""
 
-    Attributes:
-        figure: result key of the figure, or the plan key of a rule.
-        reached: what the run reaches, with its range; None for a rule, which stands here only where it is broken.
-        most: the most it may be; None where there is no such limit.
-        least: the least it may be, likewise.
-        why: where the limit comes from.
-        broken_as: the verdict on a run that does not keep it.
-        share_of: how many devices share what the limit is for: words tell the sum of their shares.
-    """
-
-    figure: str
+    figure: str  # result key of the figure, or the plan key of a rule
     label: str
     unit: str = ""
+    # what the run reaches, with its range; None for a rule, which stands here only where it is broken
     reached: Interval | None = None
-    most: Number | None = None
-    least: Number | None = None
-    why: str = ""
-    broken_as: Verdict = Verdict.MISSES_LIMIT
-    share_of: Number = 1.0
+    most: Number | None = None  # the most it may be; None where there is no such limit
+    least: Number | None = None  # the least it may be, likewise
+    why: str = ""  # where the limit comes from
+    broken_as: Verdict = Verdict.MISSES_LIMIT  # the verdict on a run that does not keep it
+    share_of: Number = 1.0  # how many devices share what the limit is for: words tell the sum of their shares
 
     @property
     def kept(self) -> Flags:

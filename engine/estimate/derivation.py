@@ -26,61 +26,36 @@ _ARGUMENT = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.MULTILINE | re.
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One number put into an equation.
+    """One number put into an equation."""
 
-    Attributes:
-        name: the symbol it has in the formula.
-        value: the number, or an array of them.
-        unit: its unit, empty for a pure number.
-        meaning: what it is, in words.
-        derivation: the equation it comes from, None where it was given.
-        provenance: where a given number comes from (datasheet, measurement, count); empty where nobody says.
-    """
-
-    name: str
-    value: object
-    unit: str = ""
-    meaning: str = ""
-    derivation: Derivation | None = None
-    provenance: str = ""
+    name: str  # the symbol it has in the formula
+    value: object  # the number, or an array of them
+    unit: str = ""  # its unit, empty for a pure number
+    meaning: str = ""  # what it is, in words
+    derivation: Derivation | None = None  # the equation it comes from, None where it was given
+    provenance: str = ""  # where a given number comes from (datasheet, measurement, count); empty where nobody says
 
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """One equation as it was evaluated.
+    """One equation as it was evaluated."""
 
-    Attributes:
-        name: the equation's name.
-        part: result key it was evaluated for, empty for an inner step.
-        formula: the formula as written.
-        inputs: the numbers put in, under the symbols of the formula.
-        result: what came out.
-        unit: unit of the result.
-        source: where the formula comes from.
-    """
-
-    name: str
-    part: str
-    formula: str
-    inputs: tuple[Input, ...]
-    result: Number
-    unit: str
-    source: str
+    name: str  # the equation's name
+    part: str  # result key it was evaluated for, empty for an inner step
+    formula: str  # the formula as written
+    inputs: tuple[Input, ...]  # the numbers put in, under the symbols of the formula
+    result: Number  # what came out
+    unit: str  # unit of the result
+    source: str  # where the formula comes from
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A number that no equation gives.
+    """A number that no equation gives."""
 
-    Attributes:
-        name: what equations call it in their ``origins``, such as ``hardware.bandwidth`` or ``counts.norm-kernels``.
-        value: the number.
-        provenance: where it comes from, in words.
-    """
-
-    name: str
-    value: object
-    provenance: str
+    name: str  # what equations call it in their ``origins``, such as ``hardware.bandwidth`` or ``counts.norm-kernels``
+    value: object  # the number
+    provenance: str  # where it comes from, in words
 
 
 @dataclass(slots=True)

@@ -21,51 +21,32 @@ RESERVED, HOST = Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_HOST_BYTES
 
 @dataclass(frozen=True, slots=True)
 class StageBytes:
-    """Bytes on one device of a pipeline stage.
+    """Bytes on one device of a pipeline stage."""
 
-    Attributes:
-        per_device_bytes: peak as the framework's allocator counts it.
-        reserved_bytes: what the driver's tool would show.
-    """
-
-    per_device_bytes: Number
-    reserved_bytes: Number
+    per_device_bytes: Number  # peak as the framework's allocator counts it
+    reserved_bytes: Number  # what the driver's tool would show
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryEstimate:
-    """Bytes on the fullest device.
+    """Bytes on the fullest device."""
 
-    Attributes:
-        per_device_bytes: peak of what is allocated, as the framework's allocator counts it.
-        allocator_bytes: what the allocator reserves for that: blocks it keeps included.
-        reserved_bytes: what the driver's tool would show: allocator cache and context included.
-        parts: bytes by part; they sum to ``reserved_bytes``.
-        capacity_bytes: what the driver reports as usable, None where unknown.
-        host_bytes: host memory for one device's share.
-        host_capacity_bytes: host memory there is for one device, None where unknown.
-        host_devices: devices that share one host.
-        host_source: how its memory is known.
-        host_holds: what lies there that could lie on the device, in words.
-        places: bytes inside the allocator at each place that may be the peak, by phase and pipeline stage in words.
-        stages: bytes on the first, last and fullest pipeline stage; empty without a pipeline.
-        timeline: bytes inside the allocator on the fullest device by moment of a step; empty where only the peak is
-            known.
-    """
-
-    per_device_bytes: Interval
-    allocator_bytes: Interval
-    reserved_bytes: Interval
-    parts: Mapping[str, Number]
-    capacity_bytes: Number | None
-    host_bytes: Number
+    per_device_bytes: Interval  # peak of what is allocated, as the framework's allocator counts it
+    allocator_bytes: Interval  # what the allocator reserves for that: blocks it keeps included
+    reserved_bytes: Interval  # what the driver's tool would show: allocator cache and context included
+    parts: Mapping[str, Number]  # bytes by part; they sum to ``reserved_bytes``
+    capacity_bytes: Number | None  # what the driver reports as usable, None where unknown
+    host_bytes: Number  # host memory for one device's share
+    # bytes inside the allocator at each place that may be the peak, by phase and pipeline stage in words
     places: Mapping[str, Number] = field(default_factory=dict)
+    # bytes on the first, last and fullest pipeline stage; empty without a pipeline
     stages: Mapping[str, StageBytes] = field(default_factory=dict)
+    # bytes inside the allocator on the fullest device by moment of a step; empty where only the peak is known
     timeline: Mapping[str, Number] = field(default_factory=dict)
-    host_capacity_bytes: Number | None = None
-    host_devices: Number = 1.0
-    host_source: str = ""
-    host_holds: str = ""
+    host_capacity_bytes: Number | None = None  # host memory there is for one device, None where unknown
+    host_devices: Number = 1.0  # devices that share one host
+    host_source: str = ""  # how its memory is known
+    host_holds: str = ""  # what lies there that could lie on the device, in words
 
     @property
     def peaks(self) -> Labels[str]:

@@ -33,29 +33,18 @@ TYPE, WIDTH = "bf16", 2.0
 
 @dataclass(frozen=True, slots=True)
 class OptimizerNumbers:
-    """What an optimizer keeps for a parameter, in bytes, and does with it in a step, in bytes and FLOPs.
+    """What an optimizer keeps for a parameter, in bytes, and does with it in a step, in bytes and FLOPs."""
 
-    Attributes:
-        state_bytes: states of a parameter of a matrix; of ``Numerics.averaged``, of matrices and vectors, the mean.
-        factor_bytes: statistics of a row or a column of a matrix, where it keeps no others.
-        vector_state_bytes: states of a parameter of a norm or bias.
-        outer_state_bytes: states of a parameter of embedding or head.
-        temporary_bytes: what separate operations write aside for a parameter.
-        traffic: what it reads and writes for a parameter in a step.
-        outer_traffic: the same of embedding and head.
-        flops: element-wise operations for a parameter in a step.
-        newton_schulz_steps: iterations that orthogonalize the update of a matrix, 0 without.
-    """
-
+    # states of a parameter of a matrix; of ``Numerics.averaged``, of matrices and vectors, the mean
     state_bytes: Number
-    factor_bytes: Number
-    vector_state_bytes: Number
-    outer_state_bytes: Number
-    temporary_bytes: Number
-    traffic: Number
-    outer_traffic: Number
-    flops: Number
-    newton_schulz_steps: Number
+    factor_bytes: Number  # statistics of a row or a column of a matrix, where it keeps no others
+    vector_state_bytes: Number  # states of a parameter of a norm or bias
+    outer_state_bytes: Number  # states of a parameter of embedding or head
+    temporary_bytes: Number  # what separate operations write aside for a parameter
+    traffic: Number  # what it reads and writes for a parameter in a step
+    outer_traffic: Number  # the same of embedding and head
+    flops: Number  # element-wise operations for a parameter in a step
+    newton_schulz_steps: Number  # iterations that orthogonalize the update of a matrix, 0 without
 
     @property
     def multiplies_matrices(self) -> object:
@@ -65,21 +54,13 @@ class OptimizerNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Numerics:
-    """Bytes of numbers in a training run.
+    """Bytes of numbers in a training run."""
 
-    Attributes:
-        element_bytes: an activation.
-        weight_bytes: a parameter, between uses.
-        master_bytes: its fp32 copy, 0 if none.
-        gradient_bytes: a gradient as kept.
-        optimizer: what the optimizer keeps and does.
-    """
-
-    element_bytes: float
-    weight_bytes: float
-    master_bytes: float
-    gradient_bytes: float
-    optimizer: OptimizerNumbers
+    element_bytes: float  # an activation
+    weight_bytes: float  # a parameter, between uses
+    master_bytes: float  # its fp32 copy, 0 if none
+    gradient_bytes: float  # a gradient as kept
+    optimizer: OptimizerNumbers  # what the optimizer keeps and does
 
     def averaged(self, matrices: Iterable[Matrix], parameters: Number) -> Numerics:
         """Return the same with the mean states of so many parameters, most of them in some matrices."""

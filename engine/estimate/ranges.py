@@ -60,10 +60,7 @@ _RATES: Mapping[str, FigureName] = {
 # Kind of runs that serve requests one by one.
 LOAD = "load"
 # Ways to count memory, by result key.
-_COUNTS: Mapping[str, str] = {
-    Figure.MEMORY_PER_DEVICE_BYTES: "allocated",
-    Figure.MEMORY_ALLOCATOR_BYTES: "reserved",
-}
+_COUNTS: Mapping[str, str] = {Figure.MEMORY_PER_DEVICE_BYTES: "allocated", Figure.MEMORY_ALLOCATOR_BYTES: "reserved"}
 # Figures whose distance from what was measured the basis tells.
 _IN_BASIS: Mapping[str, FigureName] = {"time": "step", "memory": "memory"}
 

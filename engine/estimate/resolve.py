@@ -65,22 +65,14 @@ _WAYS = ("tp", "pp", "cp", "ep", "zero")
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPlan:
-    """A plan with nothing open, and what its names stand for.
+    """A plan with nothing open, and what its names stand for."""
 
-    Attributes:
-        plan: every default filled in.
-        family: kind of model.
-        cluster: hardware as formulas read it.
-        shape: sizes of a transformer; None for other kinds.
-        spec: parameters of another kind of model; None for transformers.
-        weights_assumed: why weights that are served have the format that they have; empty where the plan gives it.
-    """
-
-    plan: Plan
-    family: Family
-    cluster: Cluster
-    shape: TransformerShape | None
-    spec: Spec | None = None
+    plan: Plan  # every default filled in
+    family: Family  # kind of model
+    cluster: Cluster  # hardware as formulas read it
+    shape: TransformerShape | None  # sizes of a transformer; None for other kinds
+    spec: Spec | None = None  # parameters of another kind of model; None for transformers
+    # why weights that are served have the format that they have; empty where the plan gives it
     weights_assumed: str = ""
 
 
@@ -112,9 +104,7 @@ def resolve_plan(
     hardware = plan.hardware.model_copy(update={"devices": int(cluster.devices), "per_node": int(cluster.per_node)})
     plan = plan.model_copy(update={Key.TASK: task, "hardware": hardware})
     if family.kind == "classical":
-        from capacity_tui.engine.estimate.classical.work import (  # noqa: PLC0415 - each kind of model loads its own
-            settle_classical,
-        )
+        from capacity_tui.engine.estimate.classical.work import settle_classical  # noqa: PLC0415 - each kind of model loads its own
 
         spec = settle_classical(plan, family.id, cluster.device)
         plan = _with_spec(plan, spec)

@@ -30,19 +30,12 @@ _NAMES: dict[ShareOf, str] = {"memory": "the memory", "power": "the power limit"
 
 @dataclass(frozen=True, slots=True)
 class UsedShare:
-    """The share of one figure that a run uses, beside what a mode allows.
+    """The share of one figure that a run uses, beside what a mode allows."""
 
-    Attributes:
-        figure: memory of a device, or its power limit.
-        used: the run's share of it, as estimated.
-        allowed: the mode's.
-        why: why the run does not stay inside; empty where it does.
-    """
-
-    figure: ShareOf
-    used: float
-    allowed: float
-    why: str = ""
+    figure: ShareOf  # memory of a device, or its power limit
+    used: float  # the run's share of it, as estimated
+    allowed: float  # the mode's
+    why: str = ""  # why the run does not stay inside; empty where it does
 
     @property
     def text(self) -> str:
@@ -59,20 +52,13 @@ class UsedShare:
 
 @dataclass(frozen=True, slots=True)
 class FilledBy:
-    """A mode, and what the run uses of its shares.
+    """A mode, and what the run uses of its shares."""
 
-    Attributes:
-        name: the mode's name.
-        shares: used and allowed of memory and power, as far as they are known.
-        reserve: what it keeps free beside the estimate.
-        outside: what the run has outside of the mode's ranges, and why.
-    """
-
-    name: str
+    name: str  # the mode's name
     line: str
-    shares: tuple[UsedShare, ...] = ()
-    reserve: str = ""
-    outside: tuple[str, ...] = ()
+    shares: tuple[UsedShare, ...] = ()  # used and allowed of memory and power, as far as they are known
+    reserve: str = ""  # what it keeps free beside the estimate
+    outside: tuple[str, ...] = ()  # what the run has outside of the mode's ranges, and why
 
 
 Iteration = Literal["step", "batch", "fit"]
@@ -82,94 +68,59 @@ BottleneckKind = Literal["compute", "memory_bandwidth", "network", "capacity", "
 
 @dataclass(frozen=True, slots=True)
 class InferenceSpeed:
-    """Speeds of serving, per model replica.
+    """Speeds of serving, per model replica."""
 
-    Attributes:
-        prefill_tokens_per_second: prompt tokens of the whole batch a second.
-        decode_tokens_per_second: output tokens of the whole batch a second; None for models that generate none.
-        time_to_first_token_seconds: from the batch's arrival to its first token.
-        time_per_output_token_seconds: between two output tokens of one sequence; None likewise.
-        requests_per_second: requests answered a second, over all replicas.
-        output_tokens_per_second: their output tokens a second, prompts read meanwhile; None for models without.
-        request_seconds: from a request's arrival to its last token, under a load; None without one.
-        time_to_first_token_percentile_seconds: time to first token at the plan's percentile, likewise.
-        time_per_output_token_percentile_seconds: time between two tokens at that percentile, likewise.
-        largest_requests_per_second: requests that could be answered a second, likewise.
-        running_requests: requests that run at once, over all replicas, likewise.
-        waiting_requests: requests that wait, likewise.
-        percentile: of the figures that are at one, likewise.
-        all_requests_seconds: until the last request of a load that ends is answered; None for one that goes on.
-    """
-
-    prefill_tokens_per_second: Interval
+    prefill_tokens_per_second: Interval  # prompt tokens of the whole batch a second
+    # output tokens of the whole batch a second; None for models that generate none
     decode_tokens_per_second: Interval | None
-    time_to_first_token_seconds: Interval
-    time_per_output_token_seconds: Interval | None
-    requests_per_second: Interval
+    time_to_first_token_seconds: Interval  # from the batch's arrival to its first token
+    time_per_output_token_seconds: Interval | None  # between two output tokens of one sequence; None likewise
+    requests_per_second: Interval  # requests answered a second, over all replicas
+    # their output tokens a second, prompts read meanwhile; None for models without
     output_tokens_per_second: Interval | None = None
+    # from a request's arrival to its last token, under a load; None without one
     request_seconds: Interval | None = None
+    # time to first token at the plan's percentile, likewise
     time_to_first_token_percentile_seconds: Interval | None = None
+    # time between two tokens at that percentile, likewise
     time_per_output_token_percentile_seconds: Interval | None = None
-    largest_requests_per_second: Interval | None = None
-    running_requests: Number | None = None
-    waiting_requests: Number | None = None
-    percentile: Number | None = None
+    largest_requests_per_second: Interval | None = None  # requests that could be answered a second, likewise
+    running_requests: Number | None = None  # requests that run at once, over all replicas, likewise
+    waiting_requests: Number | None = None  # requests that wait, likewise
+    percentile: Number | None = None  # of the figures that are at one, likewise
+    # until the last request of a load that ends is answered; None for one that goes on
     all_requests_seconds: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ComputationEstimate:
-    """Time of a step and of the whole job.
+    """Time of a step and of the whole job."""
 
-    Attributes:
-        step_seconds: one optimizer step (training), one batch (inference) or one fit.
-        parts: exposed seconds by part; they sum to ``step_seconds``.
-        units_per_step: tokens or samples one step works through.
-        steps: steps of the whole job, None when its length is open.
-        devices: how many devices share the work.
-        model_flops_per_step: model FLOPs of a step, no recomputation.
-        mfu: model FLOPs over dense peak, None where the peak is unknown.
-        phases: the phases of the work, each with its own time.
-        infer: speeds of serving.
-        unit: what is counted.
-        units_per_sample: tokens in one sample.
-        iteration: what ``step_seconds`` times: an optimizer step, a batch or a fit.
-        device_kind: what shares the work.
-    """
-
-    step_seconds: Interval
-    parts: Mapping[str, Number]
-    units_per_step: Number
-    steps: Number | None
-    devices: Number
-    model_flops_per_step: Number
-    mfu: Number | None
-    phases: tuple[PhaseTime, ...] = ()
-    infer: InferenceSpeed | None = None
-    unit: Literal["token", "sample"] = "token"
-    units_per_sample: Number = 1.0
-    iteration: Iteration = "step"
-    device_kind: DeviceKind = "gpu"
+    step_seconds: Interval  # one optimizer step (training), one batch (inference) or one fit
+    parts: Mapping[str, Number]  # exposed seconds by part; they sum to ``step_seconds``
+    units_per_step: Number  # tokens or samples one step works through
+    steps: Number | None  # steps of the whole job, None when its length is open
+    devices: Number  # how many devices share the work
+    model_flops_per_step: Number  # model FLOPs of a step, no recomputation
+    mfu: Number | None  # model FLOPs over dense peak, None where the peak is unknown
+    phases: tuple[PhaseTime, ...] = ()  # the phases of the work, each with its own time
+    infer: InferenceSpeed | None = None  # speeds of serving
+    unit: Literal["token", "sample"] = "token"  # what is counted
+    units_per_sample: Number = 1.0  # tokens in one sample
+    iteration: Iteration = "step"  # what ``step_seconds`` times: an optimizer step, a batch or a fit
+    device_kind: DeviceKind = "gpu"  # what shares the work
 
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """Which resource limits.
+    """Which resource limits."""
 
-    Attributes:
-        kinds: compute, memory_bandwidth, network, capacity, input, optimizer, or overhead: the host that launches
-            kernels.
-        arithmetic_intensity: FLOPs per byte of device memory traffic.
-        ridge_point: FLOPs per byte above which the device is compute-bound.
-        parts: exposed seconds of a step by part.
-        memory_bound: share of the kernels' time that memory traffic bounds.
-    """
-
+    # compute, memory_bandwidth, network, capacity, input, optimizer, or overhead: the host that launches kernels
     kinds: Labels[BottleneckKind]
-    arithmetic_intensity: Number
-    ridge_point: Number
-    parts: Mapping[str, Number] = field(default_factory=dict)
-    memory_bound: Number = 0.0
+    arithmetic_intensity: Number  # FLOPs per byte of device memory traffic
+    ridge_point: Number  # FLOPs per byte above which the device is compute-bound
+    parts: Mapping[str, Number] = field(default_factory=dict)  # exposed seconds of a step by part
+    memory_bound: Number = 0.0  # share of the kernels' time that memory traffic bounds
 
     @property
     def kind(self) -> BottleneckKind:
@@ -179,121 +130,78 @@ class Bottleneck:
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """Money for the job, the way the plan runs it: on demand, or on spot capacity.
+    """Money for the job, the way the plan runs it: on demand, or on spot capacity."""
 
-    Attributes:
-        usd: price of the job; None where no price is known or the job's length is open.
-        usd_per_million_tokens: price of a million tokens or samples.
-        usd_spot: the job on spot capacity, checkpoints and interruptions included, whichever way the plan runs it.
-        usd_per_hour: price of all devices for an hour.
-        source: where the price comes from, with region and date.
-        interval, spot_interval: the ranges of ``usd`` and ``usd_spot``.
-        why_no_spot: why it would not get on there, and has no price; empty where it would.
-    """
-
-    usd: Number | None
-    usd_per_million_tokens: Number | None
+    usd: Number | None  # price of the job; None where no price is known or the job's length is open
+    usd_per_million_tokens: Number | None  # price of a million tokens or samples
+    # the job on spot capacity, checkpoints and interruptions included, whichever way the plan runs it
     usd_spot: Number | None
-    usd_per_hour: Number | None
-    source: str
+    usd_per_hour: Number | None  # price of all devices for an hour
+    source: str  # where the price comes from, with region and date
+    # interval, spot_interval: the ranges of ``usd`` and ``usd_spot``
     interval: Interval | None = None
     spot_interval: Interval | None = None
-    why_no_spot: str = ""
+    why_no_spot: str = ""  # why it would not get on there, and has no price; empty where it would
 
 
 @dataclass(frozen=True, slots=True)
 class EnergyEstimate:
-    """Electricity of the whole job.
+    """Electricity of the whole job."""
 
-    Attributes:
-        kwh: energy of all devices, None when the job's length is open.
-        watts_average: mean power of all devices while running.
-        usd: its price.
-        kwh_system: energy with that of the machines around them, of the network, and of cooling and supply.
-        kwh_host, kwh_network, kwh_cooling: those parts of it.
-        carbon_kg: what that emits, kg of CO2 equivalent.
-        grams_per_kwh: what a kilowatt-hour of its grid emits.
-        grid: which grid that is, of which year, and who says so.
-    """
-
-    kwh: Number | None
-    watts_average: Number | None
-    usd: Number | None
+    kwh: Number | None  # energy of all devices, None when the job's length is open
+    watts_average: Number | None  # mean power of all devices while running
+    usd: Number | None  # its price
+    # energy with that of the machines around them, of the network, and of cooling and supply
     kwh_system: Number | None = None
+    # kwh_host, kwh_network, kwh_cooling: those parts of it
     kwh_host: Number | None = None
     kwh_network: Number | None = None
     kwh_cooling: Number | None = None
-    carbon_kg: Number | None = None
-    grams_per_kwh: Number | None = None
-    grid: str = ""
+    carbon_kg: Number | None = None  # what that emits, kg of CO2 equivalent
+    grams_per_kwh: Number | None = None  # what a kilowatt-hour of its grid emits
+    grid: str = ""  # which grid that is, of which year, and who says so
 
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """One point of the scalability analysis.
-
-    Attributes:
-        batch: samples of one step over all devices.
-        step_seconds: time of a step.
-        speedup: throughput over that of one device where devices are used best.
-        efficiency: speed-up over devices; 1 where devices are used best, mostly at the fewest.
-        communication_share: share of the step that waits for other devices.
-        parallelism: how the devices share the work: ``data`` or ``model``.
-        fits: whether the run fits into them.
-        limited_by: which resource limits there.
-        growth: ``strong`` where the batch is the same for all counts, ``weak`` where it is for each device.
-        job_seconds: time of the whole job; None where its length is open.
-        usd: its price; None where that is not known.
-        usd_per_hour_saved: what each hour costs that it ends earlier than on the next fewer devices; None where it
-            does not end earlier.
-        price_source: whose price it is, with its date.
-    """
+    """One point of the scalability analysis."""
 
     devices: int
-    batch: int
-    step_seconds: float
-    speedup: float
-    efficiency: float
-    communication_share: float
-    parallelism: Literal["data", "model"] = "data"
-    fits: bool | None = None
-    limited_by: BottleneckKind = "compute"
+    batch: int  # samples of one step over all devices
+    step_seconds: float  # time of a step
+    speedup: float  # throughput over that of one device where devices are used best
+    efficiency: float  # speed-up over devices; 1 where devices are used best, mostly at the fewest
+    communication_share: float  # share of the step that waits for other devices
+    parallelism: Literal["data", "model"] = "data"  # how the devices share the work: ``data`` or ``model``
+    fits: bool | None = None  # whether the run fits into them
+    limited_by: BottleneckKind = "compute"  # which resource limits there
+    # ``strong`` where the batch is the same for all counts, ``weak`` where it is for each device
     growth: Literal["strong", "weak"] = "strong"
-    job_seconds: float | None = None
-    usd: float | None = None
+    job_seconds: float | None = None  # time of the whole job; None where its length is open
+    usd: float | None = None  # its price; None where that is not known
+    # what each hour costs that it ends earlier than on the next fewer devices; None where it does not end earlier
     usd_per_hour_saved: float | None = None
-    price_source: str = ""
+    price_source: str = ""  # whose price it is, with its date
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """Where the numbers come from.
+    """Where the numbers come from."""
 
-    Attributes:
-        method: how they were computed.
-        calibration: which constants, with their source.
-        catalogue_date: when the hardware row was last checked.
-        assumed: what was not given and had to be assumed.
-        hardware: the figures of the hardware that went in, by field, each with how it came about.
-        devices: the devices, and the instances that are rented for them.
-        chosen: why each field that the plan left open got its value, by its path.
-        running: likewise of fields that no estimate depends on, about the run while it goes on.
-        filled_by: the mode that chose them; None where the plan leaves nothing open.
-        levels: what joins the devices, from the innermost out.
-        ranges: what the ranges of time and memory rest on, and what widens them.
-    """
-
-    method: str
-    calibration: str
-    catalogue_date: str
-    assumed: tuple[str, ...] = ()
+    method: str  # how they were computed
+    calibration: str  # which constants, with their source
+    catalogue_date: str  # when the hardware row was last checked
+    assumed: tuple[str, ...] = ()  # what was not given and had to be assumed
+    # the figures of the hardware that went in, by field, each with how it came about
     hardware: Mapping[str, Quantity] = field(default_factory=dict)
-    devices: str = ""
+    devices: str = ""  # the devices, and the instances that are rented for them
+    # why each field that the plan left open got its value, by its path
     chosen: Mapping[str, str] = field(default_factory=dict)
+    # likewise of fields that no estimate depends on, about the run while it goes on
     running: Mapping[str, str] = field(default_factory=dict)
-    filled_by: FilledBy | None = None
-    levels: tuple[Level, ...] = ()
-    ranges: tuple[str, ...] = ()
+    filled_by: FilledBy | None = None  # the mode that chose them; None where the plan leaves nothing open
+    levels: tuple[Level, ...] = ()  # what joins the devices, from the innermost out
+    ranges: tuple[str, ...] = ()  # what the ranges of time and memory rest on, and what widens them
 
 
 @dataclass(frozen=True, slots=True)

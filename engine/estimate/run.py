@@ -26,30 +26,23 @@ _UNITS: Mapping[str, tuple[str, float]] = {"_seconds": ("_us", MICRO), "_bytes":
 
 @dataclass(frozen=True, slots=True)
 class RunLayout:
-    """How a run is spread over devices and their hosts.
+    """How a run is spread over devices and their hosts."""
 
-    Attributes:
-        dp, tp, pp, cp, ep, etp: data, tensor, pipeline, context, expert and expert-tensor parallel sizes.
-        interleave: pipeline chunks a device holds.
-        zero: sharding stage 0 to 3.
-        shard: ranks in one sharding group.
-        sequence_parallel: 1 where norms are split over the tensor-parallel group.
-        context_swap, context_gather: 1 where context parallelism swaps tokens for heads, or gathers keys and values.
-        offload_optimizer, offload_parameters, offload_activations: 1 where kept in host memory.
-    """
-
+    # dp, tp, pp, cp, ep, etp: data, tensor, pipeline, context, expert and expert-tensor parallel sizes
     dp: Number = 1.0
     tp: Number = 1.0
     pp: Number = 1.0
     cp: Number = 1.0
     ep: Number = 1.0
     etp: Number = 1.0
-    interleave: Number = 1.0
-    zero: Number = 0.0
-    shard: Number = 1.0
-    sequence_parallel: Number = 0.0
+    interleave: Number = 1.0  # pipeline chunks a device holds
+    zero: Number = 0.0  # sharding stage 0 to 3
+    shard: Number = 1.0  # ranks in one sharding group
+    sequence_parallel: Number = 0.0  # 1 where norms are split over the tensor-parallel group
+    # context_swap, context_gather: 1 where context parallelism swaps tokens for heads, or gathers keys and values
     context_swap: Number = 0.0
     context_gather: Number = 0.0
+    # offload_optimizer, offload_parameters, offload_activations: 1 where kept in host memory
     offload_optimizer: Number = 0.0
     offload_parameters: Number = 0.0
     offload_activations: Number = 0.0
@@ -57,60 +50,36 @@ class RunLayout:
 
 @dataclass(frozen=True, slots=True)
 class RunData:
-    """What a step of training works on, and in which portions.
+    """What a step of training works on, and in which portions."""
 
-    Attributes:
-        micro_batch: sequences, or samples of a network, that a replica works on at once.
-        global_batch: those of an optimizer step.
-        sequences: sequences of one sample.
-        local_batches: times the pipeline is filled and emptied for a step.
-        seq_len: tokens in a sequence.
-        document: mean tokens of a document where attention stops at its ends; 0 where it spans the sequence.
-        dropout: what each block leaves out at random; None where the model's kind decides.
-        varied: 1 where micro-batches differ in length.
-        predicted: tokens of a sequence whose logits over the vocabulary the loss reads, all where there are more.
-        tiles: pieces of the sequence that feed-forwards work through one after another.
-        natural_routing: 1 where tokens spread over experts as a trained router spreads them, 0 where evenly.
-        law: what tokens teach a model of its kind; None where no law says, and for models that are not new.
-        supply: how its data reach the devices; None where the plan says nothing of them.
-    """
-
-    micro_batch: Number
-    global_batch: Number
-    local_batches: Number = 1.0
-    sequences: Number = 1.0
-    seq_len: Number = 1.0
-    document: Number = 0.0
-    dropout: Number | None = None
-    varied: Number = 0.0
+    micro_batch: Number  # sequences, or samples of a network, that a replica works on at once
+    global_batch: Number  # those of an optimizer step
+    local_batches: Number = 1.0  # times the pipeline is filled and emptied for a step
+    sequences: Number = 1.0  # sequences of one sample
+    seq_len: Number = 1.0  # tokens in a sequence
+    document: Number = 0.0  # mean tokens of a document where attention stops at its ends; 0 where it spans the sequence
+    dropout: Number | None = None  # what each block leaves out at random; None where the model's kind decides
+    varied: Number = 0.0  # 1 where micro-batches differ in length
+    # tokens of a sequence whose logits over the vocabulary the loss reads, all where there are more
     predicted: Number = np.inf
-    tiles: Number = 1.0
-    natural_routing: Number = 0.0
+    tiles: Number = 1.0  # pieces of the sequence that feed-forwards work through one after another
+    natural_routing: Number = 0.0  # 1 where tokens spread over experts as a trained router spreads them, 0 where evenly
+    # what tokens teach a model of its kind; None where no law says, and for models that are not new
     law: ScalingLaw | None = None
-    supply: Supply | None = None
+    supply: Supply | None = None  # how its data reach the devices; None where the plan says nothing of them
 
 
 @dataclass(frozen=True, slots=True)
 class KernelRates:
-    """What the kernels of a device reach.
+    """What the kernels of a device reach."""
 
-    Attributes:
-        peak: dense peak of the linear layers, FLOP/s.
-        gemm_reach: share of it that large products sustain.
-        attention_peak: dense peak of attention, and of what is never cast to a narrower type, FLOP/s.
-        attention_reach: share of it that large products sustain.
-        vector_peak: fp32 peak outside the matrix units, FLOP/s.
-        attention: what the kernel of attention reaches.
-        casts: 1 where operands are cast to a narrower type before each product.
-    """
-
-    peak: Number
-    gemm_reach: Number
-    attention_peak: Number
-    attention_reach: Number
-    vector_peak: Number
-    attention: AttentionRates
-    casts: Number = 0.0
+    peak: Number  # dense peak of the linear layers, FLOP/s
+    gemm_reach: Number  # share of it that large products sustain
+    attention_peak: Number  # dense peak of attention, and of what is never cast to a narrower type, FLOP/s
+    attention_reach: Number  # share of it that large products sustain
+    vector_peak: Number  # fp32 peak outside the matrix units, FLOP/s
+    attention: AttentionRates  # what the kernel of attention reaches
+    casts: Number = 0.0  # 1 where operands are cast to a narrower type before each product
 
 
 def run_layout(section: ParallelismSection, device: Device, *, offloads_activations: bool = False) -> RunLayout:

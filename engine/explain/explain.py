@@ -38,25 +38,16 @@ MOST_DERIVATIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything behind one number.
+    """Everything behind one number."""
 
-    Attributes:
-        figure: the number, with its name, unit and range.
-        sum: what it, or the number its formula starts from, is the sum of.
-        derivations: the equations evaluated for it, with the numbers put in; each opens into earlier ones.
-        remarks: what no formula says: why it is zero or missing, where a given number comes from.
-        interval_basis: where the interval comes from, empty where there is none.
-        calibration: which measured constants went in.
-        assumed: what was not given.
-    """
-
-    figure: FigureValue
-    sum: Sum | None
+    figure: FigureValue  # the number, with its name, unit and range
+    sum: Sum | None  # what it, or the number its formula starts from, is the sum of
+    # the equations evaluated for it, with the numbers put in; each opens into earlier ones
     derivations: tuple[Derivation, ...]
-    remarks: tuple[str, ...]
-    interval_basis: str
-    calibration: str
-    assumed: tuple[str, ...]
+    remarks: tuple[str, ...]  # what no formula says: why it is zero or missing, where a given number comes from
+    interval_basis: str  # where the interval comes from, empty where there is none
+    calibration: str  # which measured constants went in
+    assumed: tuple[str, ...]  # what was not given
 
     @property
     def key(self) -> str:

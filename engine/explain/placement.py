@@ -25,51 +25,34 @@ groups lie across the others."""
 
 @dataclass(frozen=True, slots=True)
 class PlacedDimension:
-    """One parallel dimension.
-
-    Attributes:
-        size: members of one of its groups.
-        stride: ranks between two neighbours of a group.
-        ways: into how many parts each level divides a group, from the innermost out; they multiply to the size.
-        waited: share of an iteration in which devices wait for it.
-    """
+    """One parallel dimension."""
 
     name: str
-    size: int
-    stride: int
+    size: int  # members of one of its groups
+    stride: int  # ranks between two neighbours of a group
+    # into how many parts each level divides a group, from the innermost out; they multiply to the size
     ways: tuple[float, ...]
-    waited: float
+    waited: float  # share of an iteration in which devices wait for it
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedLevel:
-    """One level of the cluster as a run uses it.
-
-    Attributes:
-        holds: units of the level inside it that one of its own holds; devices in the innermost.
-        units: how many of it the run fills.
-        busy: share of an iteration in which collectives run at the pace of its link, hidden or not.
-        carries: dimensions whose collectives do, the busiest first.
-    """
+    """One level of the cluster as a run uses it."""
 
     level: Level
-    holds: float
-    units: float
-    busy: float
-    carries: tuple[str, ...]
+    holds: float  # units of the level inside it that one of its own holds; devices in the innermost
+    units: float  # how many of it the run fills
+    busy: float  # share of an iteration in which collectives run at the pace of its link, hidden or not
+    carries: tuple[str, ...]  # dimensions whose collectives do, the busiest first
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a run lies on its cluster.
+    """Where a run lies on its cluster."""
 
-    Attributes:
-        dimensions: the dimensions that divide anything, in the order in which ranks are counted.
-        levels: the levels that the run fills, from the innermost out.
-    """
-
+    # the dimensions that divide anything, in the order in which ranks are counted
     dimensions: tuple[PlacedDimension, ...]
-    levels: tuple[PlacedLevel, ...]
+    levels: tuple[PlacedLevel, ...]  # the levels that the run fills, from the innermost out
 
     @property
     def hottest(self) -> PlacedLevel | None:

@@ -30,51 +30,33 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTimeline:
-    """Memory of the fullest device.
+    """Memory of the fullest device."""
 
-    Attributes:
-        moments: bytes inside the allocator at the moments of a step, in their order; none where only the peak is known.
-        parts: bytes at the peak, by part; what lies outside the allocator last.
-        stages: bytes on the first, last and fullest pipeline stage; none without a pipeline.
-        peak: where the peak lies, in words.
-        capacity: bytes of the device, None where unknown.
-    """
-
+    # bytes inside the allocator at the moments of a step, in their order; none where only the peak is known
     moments: tuple[Amount, ...]
-    parts: tuple[Amount, ...]
-    stages: tuple[Amount, ...]
-    peak: str
-    capacity: float | None
+    parts: tuple[Amount, ...]  # bytes at the peak, by part; what lies outside the allocator last
+    stages: tuple[Amount, ...]  # bytes on the first, last and fullest pipeline stage; none without a pipeline
+    peak: str  # where the peak lies, in words
+    capacity: float | None  # bytes of the device, None where unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """One part of a phase, where nothing else runs, and what of it hides behind other parts.
-
-    Attributes:
-        start: seconds of the phase before it.
-        seconds: seconds in which the phase waits for it.
-        hidden: further seconds of it that run behind kernels.
-        behind: the kernels they run behind, in words; empty where none hide.
-    """
+    """One part of a phase, where nothing else runs, and what of it hides behind other parts."""
 
     name: str
-    start: float
-    seconds: float
-    hidden: float
-    behind: str
+    start: float  # seconds of the phase before it
+    seconds: float  # seconds in which the phase waits for it
+    hidden: float  # further seconds of it that run behind kernels
+    behind: str  # the kernels they run behind, in words; empty where none hide
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseTimeline:
-    """The parts of a phase, one after another.
-
-    Attributes:
-        seconds: of all its runs.
-    """
+    """The parts of a phase, one after another."""
 
     name: str
-    seconds: float
+    seconds: float  # of all its runs
     stretches: tuple[Stretch, ...]
 
 
@@ -88,16 +70,12 @@ class StepTimeline:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """All runs of a collective in the work of one iteration.
-
-    Attributes:
-        exposed: seconds of them that nothing hides.
-    """
+    """All runs of a collective in the work of one iteration."""
 
     collective: Collective
     runs: float
     seconds: float
-    exposed: float
+    exposed: float  # seconds of them that nothing hides
 
 
 def sent(phase: Phase, time: PhaseTime) -> Iterator[Sent]:
@@ -166,40 +144,25 @@ def _stretches(parts: Mapping[str, float], hidden: Mapping[str, tuple[float, str
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One kind of kernel.
-
-    Attributes:
-        intensity: FLOPs for each byte of device memory traffic.
-        flops_per_second: what it reaches on one device.
-        share: of the time all kernels take.
-        bound: what limits it.
-    """
+    """One kind of kernel."""
 
     name: str
-    intensity: float
-    flops_per_second: float
-    share: float
-    bound: Literal["compute", "memory"]
+    intensity: float  # FLOPs for each byte of device memory traffic
+    flops_per_second: float  # what it reaches on one device
+    share: float  # of the time all kernels take
+    bound: Literal["compute", "memory"]  # what limits it
 
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """The limits of one device, and where a run and its kernels lie below them.
-
-    Attributes:
-        peak: dense peak of the type used, FLOP/s.
-        bandwidth: memory bandwidth, B/s.
-        intensity: FLOPs a byte of the whole run.
-        flops_per_second: model FLOPs a second the run reaches on one device.
-        points: kernels, the longest first.
-    """
+    """The limits of one device, and where a run and its kernels lie below them."""
 
     device: str
-    peak: float
-    bandwidth: float
-    intensity: float
-    flops_per_second: float
-    points: tuple[Point, ...]
+    peak: float  # dense peak of the type used, FLOP/s
+    bandwidth: float  # memory bandwidth, B/s
+    intensity: float  # FLOPs a byte of the whole run
+    flops_per_second: float  # model FLOPs a second the run reaches on one device
+    points: tuple[Point, ...]  # kernels, the longest first
 
     @property
     def ridge(self) -> float:

@@ -58,36 +58,24 @@ COLLECTIVE_ORIGINS = (
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One addend of a number.
-
-    Attributes:
-        value: its size in the unit of the sum.
-        derivation: the equation behind it, where one was recorded.
-        key: the result key of the figure it is, empty where it is none of its own.
-        sum: what it is the sum of itself, where it is no figure; None where it is none.
-    """
+    """One addend of a number."""
 
     name: str
-    value: float
+    value: float  # its size in the unit of the sum
     detail: str = ""
-    derivation: Derivation | None = None
-    key: str = ""
-    sum: Sum | None = None
+    derivation: Derivation | None = None  # the equation behind it, where one was recorded
+    key: str = ""  # the result key of the figure it is, empty where it is none of its own
+    sum: Sum | None = None  # what it is the sum of itself, where it is no figure; None where it is none
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Terms, largest first, and what they add up to.
-
-    Attributes:
-        name: the symbol of the sum in the figure's formula; empty where it is the figure itself.
-        key: the result key of the sum, empty where it is no other figure.
-    """
+    """Terms, largest first, and what they add up to."""
 
     terms: tuple[Term, ...]
     unit: str
-    name: str = ""
-    key: str = ""
+    name: str = ""  # the symbol of the sum in the figure's formula; empty where it is the figure itself
+    key: str = ""  # the result key of the sum, empty where it is no other figure
 
 
 def sum_of(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalog) -> Sum | None:

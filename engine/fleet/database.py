@@ -16,21 +16,13 @@ from capacity_tui.engine.units import GIGA
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Where samples and runs are kept.
+    """Where samples and runs are kept."""
 
-    Attributes:
-        kind: ``file`` for SQLite beside the data, ``server`` for one that several machines write to (MongoDB).
-        storage_bytes: disk space of data, indexes and what is free between them.
-        memory_bytes: memory of its server, or of the cache of a file.
-        cores: cores of its server; 0 for a file, which the job's own serve.
-        reason: why it is that kind.
-    """
-
-    kind: str
-    storage_bytes: float
-    memory_bytes: float
-    cores: int
-    reason: str
+    kind: str  # ``file`` for SQLite beside the data, ``server`` for one that several machines write to (MongoDB)
+    storage_bytes: float  # disk space of data, indexes and what is free between them
+    memory_bytes: float  # memory of its server, or of the cache of a file
+    cores: int  # cores of its server; 0 for a file, which the job's own serve
+    reason: str  # why it is that kind
 
 
 @equation("data · (1 + overhead)", unit="B", source="indexes and free space of stored documents", units={"data": "B"})
@@ -76,18 +68,12 @@ def database_for(data_bytes: float, machines: int) -> Database:
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found; whatever is not named here is used.
+    """What was found; whatever is not named here is used."""
 
-    Attributes:
-        files: files of the fleet guide that were read.
-        faults: what cannot be used, with file, line and field.
-        remarks: what was read otherwise than it is written.
-        known: names of the instances, sizes, workloads and sets there are, the shipped ones among them.
-    """
-
-    files: tuple[Path, ...]
-    faults: tuple[CapacityError, ...]
-    remarks: tuple[Remark, ...]
+    files: tuple[Path, ...]  # files of the fleet guide that were read
+    faults: tuple[CapacityError, ...]  # what cannot be used, with file, line and field
+    remarks: tuple[Remark, ...]  # what was read otherwise than it is written
+    # names of the instances, sizes, workloads and sets there are, the shipped ones among them
     known: Mapping[str, tuple[str, ...]]
 
 

@@ -31,16 +31,12 @@ NAME, DEVICES = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A number of devices of one kind.
-
-    Attributes:
-        flops_per_second: the most that they reach together.
-    """
+    """A number of devices of one kind."""
 
     name: str
     devices: int
     usd_per_hour: float
-    flops_per_second: float
+    flops_per_second: float  # the most that they reach together
 
     def least_seconds(self, flops: float) -> float:
         """Return the time below which they do not do so many FLOPs."""
@@ -53,16 +49,11 @@ class Option:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedOption:
-    """A plan of the job on some machines.
-
-    Attributes:
-        set: the change that makes the plan this one.
-        filled: the plan, filled and estimated.
-    """
+    """A plan of the job on some machines."""
 
     option: Option
-    set: Mapping[str, object]
-    filled: ModePlan
+    set: Mapping[str, object]  # the change that makes the plan this one
+    filled: ModePlan  # the plan, filled and estimated
     figures: Mapping[str, Interval]
 
     @property
@@ -78,20 +69,15 @@ class PlannedOption:
 
 @dataclass(slots=True)
 class Options:
-    """Machines to choose among; each is planned once, when its plan is asked for.
-
-    Attributes:
-        opened: what a machine decides of it, left to the balanced mode.
-        keeps: returns which limit a plan does not keep, in words; empty where it keeps all of them.
-        flops: of the job, once it was planned anywhere; None before.
-    """
+    """Machines to choose among; each is planned once, when its plan is asked for."""
 
     plan: Plan
-    opened: Mapping[str, object]
+    opened: Mapping[str, object]  # what a machine decides of it, left to the balanced mode
+    # returns which limit a plan does not keep, in words; empty where it keeps all of them
     keeps: Callable[[Mapping[str, Interval]], str]
     catalog: Catalog
     machine: Machine | None
-    flops: float | None = None
+    flops: float | None = None  # of the job, once it was planned anywhere; None before
     _planned: dict[Option, PlannedOption | None] = field(default_factory=dict)
     _missed: dict[str, list[Option]] = field(default_factory=dict)
     _refused: dict[str, list[Option]] = field(default_factory=dict)
@@ -223,17 +209,11 @@ def _counted(data: Mapping[str, Sequence[Option]]) -> tuple[Rejected, ...]:
 
 @dataclass(frozen=True)
 class SizeInPrecision:
-    """The weights of one model size in one precision.
+    """The weights of one model size in one precision."""
 
-    Attributes:
-        size: row of the size.
-        precision: row of the precision.
-        weights_bytes: what the weights take, alone.
-    """
-
-    size: ModelSize
-    precision: Precision
-    weights_bytes: float
+    size: ModelSize  # row of the size
+    precision: Precision  # row of the precision
+    weights_bytes: float  # what the weights take, alone
 
     @property
     def weights_gb(self) -> float:
@@ -299,15 +279,10 @@ def startup_seconds(boot: Number, image: Number, engine: Number, weights: Number
 
 @dataclass(frozen=True, slots=True)
 class Startup:
-    """How long it takes until an instance works.
+    """How long it takes until an instance works."""
 
-    Attributes:
-        seconds: from its order on.
-        parts: the assumptions that it is the sum of, by name; none where it was said.
-    """
-
-    seconds: Interval
-    parts: tuple[tuple[str, float], ...] = ()
+    seconds: Interval  # from its order on
+    parts: tuple[tuple[str, float], ...] = ()  # the assumptions that it is the sum of, by name; none where it was said
 
 
 def assumed_startup(weights: float, catalog: Catalog) -> Startup:

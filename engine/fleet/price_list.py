@@ -26,23 +26,15 @@ from capacity_tui.engine.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ListedPrices:
-    """An instance with what it costs.
-
-    Attributes:
-        on_demand: its price in the region that is asked for, or in its own; None where none is known.
-        spot: the same on capacity that may be taken back.
-        one_year: the same for a commitment of a year.
-        three_years: the same for three years.
-        every: all prices that are known, of the part of the world that is asked for.
-        device_memory_bytes: memory of all accelerators together; None without any, or where it is not known.
-    """
+    """An instance with what it costs."""
 
     row: Instance
-    on_demand: Quote | None
-    spot: Quote | None
-    one_year: Quote | None
-    three_years: Quote | None
-    every: tuple[Quote, ...]
+    on_demand: Quote | None  # its price in the region that is asked for, or in its own; None where none is known
+    spot: Quote | None  # the same on capacity that may be taken back
+    one_year: Quote | None  # the same for a commitment of a year
+    three_years: Quote | None  # the same for three years
+    every: tuple[Quote, ...]  # all prices that are known, of the part of the world that is asked for
+    # memory of all accelerators together; None without any, or where it is not known
     device_memory_bytes: float | None = None
 
     @property
@@ -181,57 +173,36 @@ _DEAREST = 10_000.0
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """One price as a feed tells it.
+    """One price as a feed tells it."""
 
-    Attributes:
-        provider: who rents it out.
-        name: what the provider calls the instance.
-        location: region, or zone of one.
-        is_spot: whether the capacity may be taken back.
-        devices: whole accelerators of it.
-    """
-
-    provider: str
-    name: str
-    location: str
+    provider: str  # who rents it out
+    name: str  # what the provider calls the instance
+    location: str  # region, or zone of one
     usd_per_hour: float
-    is_spot: bool
-    devices: int
+    is_spot: bool  # whether the capacity may be taken back
+    devices: int  # whole accelerators of it
 
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """What a refresh brought.
-
-    Attributes:
-        prices: prices that were taken over.
-        instances: instances that these are of.
-        missing: instances of the catalogue that the feed does not have.
-        dropped: prices that cannot be, and were left out.
-        failures: providers that gave nothing, each with the reason.
-    """
+    """What a refresh brought."""
 
     path: Path
-    prices: int
-    instances: int
-    missing: int
-    dropped: int
+    prices: int  # prices that were taken over
+    instances: int  # instances that these are of
+    missing: int  # instances of the catalogue that the feed does not have
+    dropped: int  # prices that cannot be, and were left out
     source: str
     catalog: Catalog
-    failures: Mapping[str, str]
+    failures: Mapping[str, str]  # providers that gave nothing, each with the reason
 
 
 class Fetched(NamedTuple):
-    """What a feed brought.
+    """What a feed brought."""
 
-    Attributes:
-        source: its name.
-        failures: providers that gave nothing, each with the reason.
-    """
-
-    source: str
+    source: str  # its name
     offered: Iterable[Offered]
-    failures: Mapping[str, str] = MappingProxyType({})
+    failures: Mapping[str, str] = MappingProxyType({})  # providers that gave nothing, each with the reason
 
 
 Feed = Callable[[], Fetched]

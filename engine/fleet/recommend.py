@@ -37,21 +37,14 @@ _MOST_DEVICES = 64
 
 @dataclass(frozen=True, slots=True)
 class DeadlineQuestion:
-    """A job, and when it has to be done.
+    """A job, and when it has to be done."""
 
-    Attributes:
-        plan: the job; its hardware does not matter.
-        deadline_seconds: the longest that it may take, at the far end of its range.
-        budget_usd: the most that it may cost, likewise; None for any price.
-        hardware: instances or devices to choose among, as a search takes them; none for all instances.
-        devices: numbers of devices to try; none for powers of two.
-    """
-
-    plan: Plan
-    deadline_seconds: float
-    budget_usd: float | None = None
+    plan: Plan  # the job; its hardware does not matter
+    deadline_seconds: float  # the longest that it may take, at the far end of its range
+    budget_usd: float | None = None  # the most that it may cost, likewise; None for any price
+    # instances or devices to choose among, as a search takes them; none for all instances
     hardware: tuple[str, ...] = ()
-    devices: tuple[int, ...] = ()
+    devices: tuple[int, ...] = ()  # numbers of devices to try; none for powers of two
 
     def missed(self, figures: Mapping[str, Interval]) -> str:
         """Return which limit a plan does not keep at the far end of its range, in words; empty where it keeps both.
@@ -76,67 +69,39 @@ class DeadlineQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """Machines that do a job in time.
+    """Machines that do a job in time."""
 
-    Attributes:
-        instance: id of the instance, or of the device.
-        count: instances that are rented.
-        devices: devices in use; of processors alone the machines.
-        accelerator: id of these devices; None for processors alone.
-        set: the change that makes the plan this one.
-        seconds: time of the job.
-        usd: price of the job, without storage.
-        price_source: whose price it is, and of which day.
-        memory_bytes: host memory of all machines; None where that is not published.
-        memory_needed_bytes: host memory that the job keeps states in.
-        cores: virtual cores of all machines; None where they are not published.
-        storage_bytes: disk space for data and checkpoints.
-        storage_usd: its price for the time of the job; None where no price is known.
-        database: where samples and runs are kept.
-    """
-
-    instance: str
-    count: int
-    devices: int
-    accelerator: str | None
-    set: dict[str, object]
+    instance: str  # id of the instance, or of the device
+    count: int  # instances that are rented
+    devices: int  # devices in use; of processors alone the machines
+    accelerator: str | None  # id of these devices; None for processors alone
+    set: dict[str, object]  # the change that makes the plan this one
     verdict: Verdict
-    seconds: Interval
-    usd: Interval
+    seconds: Interval  # time of the job
+    usd: Interval  # price of the job, without storage
     usd_per_hour: float | None
-    price_source: str
-    memory_bytes: float | None
-    memory_needed_bytes: float
-    cores: int | None
-    storage_bytes: float
-    storage_usd: float | None
-    database: Database
+    price_source: str  # whose price it is, and of which day
+    memory_bytes: float | None  # host memory of all machines; None where that is not published
+    memory_needed_bytes: float  # host memory that the job keeps states in
+    cores: int | None  # virtual cores of all machines; None where they are not published
+    storage_bytes: float  # disk space for data and checkpoints
+    storage_usd: float | None  # its price for the time of the job; None where no price is known
+    database: Database  # where samples and runs are kept
 
 
 @dataclass(frozen=True, slots=True)
 class Recommended:
-    """What to take for a job.
+    """What to take for a job."""
 
-    Attributes:
-        cheapest: the cheapest, each of another instance.
-        fastest: the fastest, each of another instance.
-        balanced: where price and time together are least, as :func:`weighed_usd` weighs them; None where nothing ends
-            in time.
-        evaluated: machines that were planned; others cannot be among the best.
-        missed: what the others miss: memory, time or money.
-        rejected: what cannot be, and why.
-        complete: whether everything was tried.
-        listed: machines that there are to plan.
-    """
-
-    cheapest: tuple[Machines, ...]
-    fastest: tuple[Machines, ...]
+    cheapest: tuple[Machines, ...]  # the cheapest, each of another instance
+    fastest: tuple[Machines, ...]  # the fastest, each of another instance
+    # where price and time together are least, as :func:`weighed_usd` weighs them; None where nothing ends in time
     balanced: Machines | None
-    evaluated: int
-    missed: tuple[Rejected, ...]
-    rejected: tuple[Rejected, ...]
-    complete: bool
-    listed: int = 0
+    evaluated: int  # machines that were planned; others cannot be among the best
+    missed: tuple[Rejected, ...]  # what the others miss: memory, time or money
+    rejected: tuple[Rejected, ...]  # what cannot be, and why
+    complete: bool  # whether everything was tried
+    listed: int = 0  # machines that there are to plan
 
 
 @equation(
@@ -192,18 +157,13 @@ def _opened(plan: Plan, catalog: Catalog) -> dict[str, object]:
 
 @dataclass(slots=True)
 class _Finding:
-    """Looks at machines in the order of what they cannot be better than.
-
-    Attributes:
-        options: plans the job on machines.
-        callback: gets what was found so far.
-    """
+    """Looks at machines in the order of what they cannot be better than."""
 
     question: DeadlineQuestion
-    options: Options
+    options: Options  # plans the job on machines
     among: tuple[Option, ...]
     catalog: Catalog
-    callback: Callable[[Recommended], None] | None
+    callback: Callable[[Recommended], None] | None  # gets what was found so far
     stopped: Callable[[], bool]
     due: float = 0.0
     complete: bool = True

@@ -27,29 +27,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RegionOffer:
-    """The job in one region.
+    """The job in one region."""
 
-    Attributes:
-        place: provider and region.
-        name: what people call the region; empty where it is not known.
-        quote: price of the instance there.
-        usd: price of the job; of a month where its length is open.
-        work_per_second: tokens or samples a second where the length is open; 1 for jobs with an end.
-        data: price of its data's way; None where that is not known.
-        data_hours: hours the data is under way; 0 where it stays.
-        is_home: whether the data is there already.
-    """
-
-    place: DataLocation
-    name: str
-    quote: Quote
+    place: DataLocation  # provider and region
+    name: str  # what people call the region; empty where it is not known
+    quote: Quote  # price of the instance there
     count: int
     usd_per_hour: float
-    usd: float
-    work_per_second: float
-    data: DataPrice | None
-    data_hours: float
-    is_home: bool
+    usd: float  # price of the job; of a month where its length is open
+    work_per_second: float  # tokens or samples a second where the length is open; 1 for jobs with an end
+    data: DataPrice | None  # price of its data's way; None where that is not known
+    data_hours: float  # hours the data is under way; 0 where it stays
+    is_home: bool  # whether the data is there already
 
     @property
     def usd_for_work(self) -> float:
@@ -64,22 +53,15 @@ class RegionOffer:
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """The job in every region where its machines have a price.
+    """The job in every region where its machines have a price."""
 
-    Attributes:
-        home: where the data is.
-        data_bytes: how much data moves.
-        seconds: length of the job on the instances that were looked at last; None where it is open, and prices are
-            those of a month.
-        offers: the cheapest first, those whose data has no known price last.
-        refused: instances that do not run the job, with the reason.
-    """
-
-    home: DataLocation
-    data_bytes: float
+    home: DataLocation  # where the data is
+    data_bytes: float  # how much data moves
+    # length of the job on the instances that were looked at last; None where it is open, and prices are those of a
+    # month
     seconds: float | None
-    offers: tuple[RegionOffer, ...]
-    refused: tuple[tuple[str, str], ...]
+    offers: tuple[RegionOffer, ...]  # the cheapest first, those whose data has no known price last
+    refused: tuple[tuple[str, str], ...]  # instances that do not run the job, with the reason
 
 
 def by_region(

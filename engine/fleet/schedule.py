@@ -46,27 +46,17 @@ End = Literal["value", "low", "high"]
 
 @dataclass(frozen=True, slots=True)
 class ScheduledJob:
-    """A job with its machines and its time.
-
-    Attributes:
-        instance: kind of its machines.
-        start: seconds from now.
-        end: seconds from now, with the range that follows from those of all jobs before it.
-        deadline: seconds from now; None without one.
-        late_seconds: after the deadline; 0 where it is kept.
-        usd: price of its time on its machines; None where no price is known.
-        elsewhere: kinds of machines on which it does not run, with the reason.
-    """
+    """A job with its machines and its time."""
 
     name: str
-    instance: str
+    instance: str  # kind of its machines
     machines: tuple[str, ...]
-    start: float
-    end: Interval
-    deadline: float | None
-    late_seconds: float
-    usd: float | None
-    elsewhere: tuple[str, ...]
+    start: float  # seconds from now
+    end: Interval  # seconds from now, with the range that follows from those of all jobs before it
+    deadline: float | None  # seconds from now; None without one
+    late_seconds: float  # after the deadline; 0 where it is kept
+    usd: float | None  # price of its time on its machines; None where no price is known
+    elsewhere: tuple[str, ...]  # kinds of machines on which it does not run, with the reason
 
     @property
     def is_at_risk(self) -> bool:
@@ -76,30 +66,18 @@ class ScheduledJob:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Jobs on a fleet.
+    """Jobs on a fleet."""
 
-    Attributes:
-        jobs: in the order of their starts.
-        makespan: seconds until the last has ended, with its range.
-        usd: price of the time in which jobs hold machines; None where a price is not known.
-        fleet_usd: price of the whole fleet until the last has ended, likewise.
-        late_seconds: after all deadlines together, each times its job's priority.
-        bounds: what no schedule is better than.
-        left_out: jobs that run on none of the machines, with the reason.
-        unread: what is wrong with jobs that are left out since their plans cannot be read.
-        tried: schedules that were tried.
-    """
-
-    jobs: tuple[ScheduledJob, ...]
-    makespan: Interval
-    usd: float | None
-    fleet_usd: float | None
-    late_seconds: float
-    bounds: Bounds
-    tried: int
+    jobs: tuple[ScheduledJob, ...]  # in the order of their starts
+    makespan: Interval  # seconds until the last has ended, with its range
+    usd: float | None  # price of the time in which jobs hold machines; None where a price is not known
+    fleet_usd: float | None  # price of the whole fleet until the last has ended, likewise
+    late_seconds: float  # after all deadlines together, each times its job's priority
+    bounds: Bounds  # what no schedule is better than
+    tried: int  # schedules that were tried
     seconds: float
-    left_out: tuple[tuple[str, str], ...] = ()
-    unread: tuple[PlanError, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()  # jobs that run on none of the machines, with the reason
+    unread: tuple[PlanError, ...] = ()  # what is wrong with jobs that are left out since their plans cannot be read
 
     @property
     def first_start(self) -> float | None:

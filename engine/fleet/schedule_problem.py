@@ -29,23 +29,14 @@ NEVER = Interval(np.inf, np.inf, np.inf)
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A job as the scheduler sees it.
+    """A job as the scheduler sees it."""
 
-    Attributes:
-        seconds: of the job on machines of each kind; infinite where it does not run.
-        machines: machines of one kind that it takes at once.
-        earliest: seconds from now until it may begin.
-        deadline: seconds from now until it should have ended; infinite without one.
-        priority: what a second of lateness counts.
-        shares: of a machine of each kind that it takes; whole ones where empty.
-    """
-
-    seconds: tuple[float, ...]
-    machines: int = 1
-    earliest: float = 0.0
-    deadline: float = np.inf
-    priority: float = 1.0
-    shares: tuple[float, ...] = ()
+    seconds: tuple[float, ...]  # of the job on machines of each kind; infinite where it does not run
+    machines: int = 1  # machines of one kind that it takes at once
+    earliest: float = 0.0  # seconds from now until it may begin
+    deadline: float = np.inf  # seconds from now until it should have ended; infinite without one
+    priority: float = 1.0  # what a second of lateness counts
+    shares: tuple[float, ...] = ()  # of a machine of each kind that it takes; whole ones where empty
 
     def share(self, kind: int) -> float:
         """Return what it takes of a machine of a kind."""
@@ -58,19 +49,13 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is to be scheduled.
-
-    Attributes:
-        kinds: kind of each machine, by number.
-        free_from: seconds from now until each machine is free.
-        usd_per_second: of a machine of each kind; 0 where no price is known.
-        taken: share of each machine that others have, and until when; nothing where empty.
-    """
+    """What is to be scheduled."""
 
     tasks: tuple[Task, ...]
-    kinds: tuple[int, ...]
-    free_from: tuple[float, ...]
-    usd_per_second: tuple[float, ...]
+    kinds: tuple[int, ...]  # kind of each machine, by number
+    free_from: tuple[float, ...]  # seconds from now until each machine is free
+    usd_per_second: tuple[float, ...]  # of a machine of each kind; 0 where no price is known
+    # share of each machine that others have, and until when; nothing where empty
     taken: tuple[tuple[float, float], ...] = ()
 
     def of_kind(self, kind: int) -> list[int]:
@@ -80,37 +65,24 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A job with its machines and its time.
+    """A job with its machines and its time."""
 
-    Attributes:
-        task: number of the job.
-        kind: kind of its machines.
-        machines: their numbers.
-        start, end: seconds from now.
-    """
-
-    task: int
-    kind: int
-    machines: tuple[int, ...]
+    task: int  # number of the job
+    kind: int  # kind of its machines
+    machines: tuple[int, ...]  # their numbers
+    # start, end: seconds from now
     start: float
     end: float
 
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
-    """A schedule, with what it is judged by.
+    """A schedule, with what it is judged by."""
 
-    Attributes:
-        placed: the jobs in the order in which they were placed.
-        lateness: seconds after deadlines, each times its job's priority.
-        makespan: seconds until the last job has ended.
-        usd: price of the time in which jobs hold machines.
-    """
-
-    placed: tuple[Placed, ...]
-    lateness: float
-    makespan: float
-    usd: float
+    placed: tuple[Placed, ...]  # the jobs in the order in which they were placed
+    lateness: float  # seconds after deadlines, each times its job's priority
+    makespan: float  # seconds until the last job has ended
+    usd: float  # price of the time in which jobs hold machines
 
     @property
     def score(self) -> tuple[float, float, float]:
@@ -194,17 +166,11 @@ def _most_used(uses: Sequence[_Use], start: float, end: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What no schedule is better than.
+    """What no schedule is better than."""
 
-    Attributes:
-        makespan: seconds until all jobs can have ended.
-        lateness: seconds after deadlines that cannot be avoided, each times its job's priority.
-        usd: price of each job on the machines on which it is cheapest.
-    """
-
-    makespan: float
-    lateness: float
-    usd: float
+    makespan: float  # seconds until all jobs can have ended
+    lateness: float  # seconds after deadlines that cannot be avoided, each times its job's priority
+    usd: float  # price of each job on the machines on which it is cheapest
 
 
 def lower_bounds(problem: Problem) -> Bounds:
@@ -264,15 +230,10 @@ def _crowded(problem: Problem) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """How long a job takes on machines of one kind.
+    """How long a job takes on machines of one kind."""
 
-    Attributes:
-        seconds: the time with its range; infinite where it does not run there.
-        reason: why it does not run there; empty where it does.
-    """
-
-    seconds: Interval
-    reason: str = ""
+    seconds: Interval  # the time with its range; infinite where it does not run there
+    reason: str = ""  # why it does not run there; empty where it does
 
 
 def durations(

@@ -76,41 +76,25 @@ def relative_likelihood(difference: Number) -> Number:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
-    """A fitted law with how it compares.
+    """A fitted law with how it compares."""
 
-    Attributes:
-        fitted: the law.
-        score: its criterion; less is better.
-        weight: how likely it is among all laws.
-        possible: likewise before few measurements are charged for: jobs of other sizes may go by a law that these
-            cannot show.
-    """
-
-    fitted: FittedLaw
-    score: float
-    weight: float
+    fitted: FittedLaw  # the law
+    score: float  # its criterion; less is better
+    weight: float  # how likely it is among all laws
+    # likewise before few measurements are charged for: jobs of other sizes may go by a law that these cannot show
     possible: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """What measured sizes say about the law of growth.
+    """What measured sizes say about the law of growth."""
 
-    Attributes:
-        measured: what it rests on, with variances as the misfit of the best law widens them.
-        laws: all of them, the likeliest first.
-        chosen: the likeliest of those that are needed; None where there are too few sizes to tell.
-        decided: whether the measurements exclude the others.
-        reason: why, or why not.
-        next_size: a further size that would decide, or decide more; None where none would.
-    """
-
-    measured: MeasuredSizes
-    laws: tuple[Judged, ...]
-    chosen: Judged | None
-    decided: bool
-    reason: str
-    next_size: float | None
+    measured: MeasuredSizes  # what it rests on, with variances as the misfit of the best law widens them
+    laws: tuple[Judged, ...]  # all of them, the likeliest first
+    chosen: Judged | None  # the likeliest of those that are needed; None where there are too few sizes to tell
+    decided: bool  # whether the measurements exclude the others
+    reason: str  # why, or why not
+    next_size: float | None  # a further size that would decide, or decide more; None where none would
 
     @property
     def plausible(self) -> tuple[Judged, ...]:
@@ -327,21 +311,13 @@ TARGETS = (1e8, 1e9)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrowthFit:
-    """How one figure grows.
+    """How one figure grows."""
 
-    Attributes:
-        figure: its key.
-        unit: of it, empty where that is not known.
-        points: size and value of each measurement.
-        choice: the laws and what is decided.
-        extrapolated: what jobs of other sizes take.
-    """
-
-    figure: str
-    unit: str
-    points: tuple[tuple[float, float], ...]
-    choice: Choice
-    extrapolated: tuple[Extrapolated, ...]
+    figure: str  # its key
+    unit: str  # of it, empty where that is not known
+    points: tuple[tuple[float, float], ...]  # size and value of each measurement
+    choice: Choice  # the laws and what is decided
+    extrapolated: tuple[Extrapolated, ...]  # what jobs of other sizes take
 
 
 def fit_growth(figure: str, points: Points, targets: Sequence[float] = TARGETS) -> GrowthFit:

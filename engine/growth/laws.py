@@ -41,19 +41,12 @@ def grown(start: Number, rate: Number, shape: Number) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """A law of growth.
+    """A law of growth."""
 
-    Attributes:
-        name: as it is usually written.
-        power: exponent of the size; None where it is fitted.
-        logarithms: exponent of the size's logarithm.
-        grows: whether there is more than the start.
-    """
-
-    name: str
-    power: float | None = 0.0
-    logarithms: float = 0.0
-    grows: bool = True
+    name: str  # as it is usually written
+    power: float | None = 0.0  # exponent of the size; None where it is fitted
+    logarithms: float = 0.0  # exponent of the size's logarithm
+    grows: bool = True  # whether there is more than the start
 
     @property
     def coefficients(self) -> int:
@@ -89,21 +82,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredSizes:
-    """Measurements of one figure at several sizes; one place of each array is one size, the smallest first.
+    """Measurements of one figure at several sizes; one place of each array is one size, the smallest first."""
 
-    Attributes:
-        sizes: different sizes.
-        logs: means of the logarithms of what was measured.
-        counts: how often each size was measured.
-        variances: of these means.
-        freedom: degrees of freedom that the variances rest on; 0 without repeats.
-    """
-
-    sizes: Floats
-    logs: Floats
-    counts: Floats
-    variances: Floats
-    freedom: float
+    sizes: Floats  # different sizes
+    logs: Floats  # means of the logarithms of what was measured
+    counts: Floats  # how often each size was measured
+    variances: Floats  # of these means
+    freedom: float  # degrees of freedom that the variances rest on; 0 without repeats
 
     @property
     def measurements(self) -> int:
@@ -162,20 +147,13 @@ _STEPS_ASIDE = 3.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedLaw:
-    """A law as it was fitted.
-
-    Attributes:
-        start: what a run of any size takes.
-        rate: factor of what grows.
-        power: exponent of the size, given or fitted.
-        misfit: squared distances from the measured sizes in units of their variances, added up.
-    """
+    """A law as it was fitted."""
 
     law: Law
-    start: float
-    rate: float
-    power: float
-    misfit: float
+    start: float  # what a run of any size takes
+    rate: float  # factor of what grows
+    power: float  # exponent of the size, given or fitted
+    misfit: float  # squared distances from the measured sizes in units of their variances, added up
 
     def at(self, sizes: Floats) -> Floats:
         """Return what runs of some sizes take."""

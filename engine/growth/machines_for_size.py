@@ -23,54 +23,31 @@ _PARTS: tuple[int, ...] = (*range(1, 33), *(1 << power for power in range(6, 17)
 
 @dataclass(frozen=True, slots=True)
 class SizedMachines:
-    """Machines that end a job in time.
+    """Machines that end a job in time."""
 
-    Attributes:
-        instance: id of the instance.
-        count: how many of it.
-        cores: physical cores of all of them.
-        memory_bytes: of all of them.
-        usd: price of the job, without storage.
-        usd_per_hour: of all of them.
-        price_source: whose price it is, and of which day.
-        storage_usd: price of the disk space for the time of the job; None where none is known.
-    """
-
-    instance: str
-    count: int
-    cores: int
-    memory_bytes: float
-    usd: Interval
-    usd_per_hour: float
-    price_source: str
-    storage_usd: float | None
+    instance: str  # id of the instance
+    count: int  # how many of it
+    cores: int  # physical cores of all of them
+    memory_bytes: float  # of all of them
+    usd: Interval  # price of the job, without storage
+    usd_per_hour: float  # of all of them
+    price_source: str  # whose price it is, and of which day
+    storage_usd: float | None  # price of the disk space for the time of the job; None where none is known
 
 
 @dataclass(frozen=True, slots=True)
 class SizedJob:
-    """What a job of some size needs to end in time.
+    """What a job of some size needs to end in time."""
 
-    Attributes:
-        n: its size.
-        deadline_seconds: the longest that it may take, at the far end of its range.
-        parts: how many parts it has to be split into that run side by side; 1 where it ends in time as it is.
-        seconds: time of a part.
-        memory_bytes: of a part at its peak; None where it was not measured.
-        cores: cores that all parts keep busy.
-        storage_bytes: disk space of all parts; None where it was not measured.
-        database: what would keep what it stores; None without storage.
-        machines: the cheapest, one of each provider.
-    """
-
-    n: float
-    deadline_seconds: float
-    parts: int
-    seconds: Interval
-    memory_bytes: Interval | None
-    cores: int
-    storage_bytes: Interval | None
-    database: Database | None
-    machines: tuple[SizedMachines, ...]
+    n: float  # its size
+    deadline_seconds: float  # the longest that it may take, at the far end of its range
+    parts: int  # how many parts it has to be split into that run side by side; 1 where it ends in time as it is
+    seconds: Interval  # time of a part
+    memory_bytes: Interval | None  # of a part at its peak; None where it was not measured
+    cores: int  # cores that all parts keep busy
+    storage_bytes: Interval | None  # disk space of all parts; None where it was not measured
+    database: Database | None  # what would keep what it stores; None without storage
+    machines: tuple[SizedMachines, ...]  # the cheapest, one of each provider
 
 
 def machines_for_size(

@@ -33,14 +33,10 @@ _FIRST_NUMBER = re.compile(NUMBER, re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class OutputMetric:
-    """How a number is found in output; the last one counts.
+    """How a number is found in output; the last one counts."""
 
-    Attributes:
-        text: as it was given.
-        pattern: of a line: its first group is the number, or the first number in it without a group. None for a key.
-    """
-
-    text: str
+    text: str  # as it was given
+    # of a line: its first group is the number, or the first number in it without a group. None for a key.
     pattern: re.Pattern[str] | None
 
     def find(self, output: str) -> float | None:
@@ -99,52 +95,31 @@ _GRACE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What one run took; None where it could not be had.
+    """What one run took; None where it could not be had."""
 
-    Attributes:
-        set: what stood for each placeholder.
-        repeat: which run of this setting, from 0.
-        seconds: from start to end.
-        exit_code: of the command, as shells give it.
-        peak_memory_bytes: the most that it held.
-        disk_bytes: what it wrote, or what lies afterwards where it was told to look.
-        cpu_seconds: of all of its processes.
-        metric: what its output tells of what it got done.
-        problem: why it does not count; empty for a run that ended well.
-        step_seconds: of a training step, where its output is read as a log.
-        device_memory_bytes: the most that it names, likewise.
-    """
-
-    set: Setting
-    repeat: int
-    seconds: float
-    exit_code: int
-    peak_memory_bytes: float | None = None
-    disk_bytes: float | None = None
-    cpu_seconds: float | None = None
-    metric: float | None = None
-    problem: str = ""
-    step_seconds: float | None = None
-    device_memory_bytes: float | None = None
+    set: Setting  # what stood for each placeholder
+    repeat: int  # which run of this setting, from 0
+    seconds: float  # from start to end
+    exit_code: int  # of the command, as shells give it
+    peak_memory_bytes: float | None = None  # the most that it held
+    disk_bytes: float | None = None  # what it wrote, or what lies afterwards where it was told to look
+    cpu_seconds: float | None = None  # of all of its processes
+    metric: float | None = None  # what its output tells of what it got done
+    problem: str = ""  # why it does not count; empty for a run that ended well
+    step_seconds: float | None = None  # of a training step, where its output is read as a log
+    device_memory_bytes: float | None = None  # the most that it names, likewise
 
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """How a command is measured.
+    """How a command is measured."""
 
-    Attributes:
-        command: its words; ``{key}`` in them stands for a setting.
-        limit_seconds: after so long it is ended.
-        disk: a file or folder whose size counts as its disk space, with placeholders too; empty for what it writes.
-        metric: how its output tells what it got done.
-        reads_log: whether its output is read as the log of a training.
-    """
-
-    command: tuple[str, ...]
-    limit_seconds: float
+    command: tuple[str, ...]  # its words; ``{key}`` in them stands for a setting
+    limit_seconds: float  # after so long it is ended
+    # a file or folder whose size counts as its disk space, with placeholders too; empty for what it writes
     disk: str = ""
-    metric: OutputMetric | None = None
-    reads_log: bool = False
+    metric: OutputMetric | None = None  # how its output tells what it got done
+    reads_log: bool = False  # whether its output is read as the log of a training
 
     def missing(self, keys: Sequence[str]) -> tuple[str, ...]:
         """Return the keys that nothing in the command takes."""

@@ -37,29 +37,17 @@ def efficiency(metric: Number, seconds: Number, start: Number) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class RankedSetting:
-    """A setting with what its runs came to, as medians; None where no run ended well.
+    """A setting with what its runs came to, as medians; None where no run ended well."""
 
-    Attributes:
-        set: what stood for each placeholder.
-        seconds: of a run.
-        metric: what it got done; None where nothing was to be read, and runs are ranked by time alone.
-        efficiency: what it gets done in a second behind its start; without a metric, runs in a second.
-        peak_memory_bytes: the most that a run held.
-        exit_code: of its last run that failed, 0 where all ended well.
-        problem: of that run.
-        runs: that ended well.
-        start_seconds: what any of the runs takes before it gets anything done, as runs of several sizes show it; 0
-            where none do.
-    """
-
-    set: Setting
-    seconds: float | None
-    metric: float | None
-    efficiency: float | None
-    peak_memory_bytes: float | None
-    exit_code: int
-    problem: str
-    runs: int
+    set: Setting  # what stood for each placeholder
+    seconds: float | None  # of a run
+    metric: float | None  # what it got done; None where nothing was to be read, and runs are ranked by time alone
+    efficiency: float | None  # what it gets done in a second behind its start; without a metric, runs in a second
+    peak_memory_bytes: float | None  # the most that a run held
+    exit_code: int  # of its last run that failed, 0 where all ended well
+    problem: str  # of that run
+    runs: int  # that ended well
+    # what any of the runs takes before it gets anything done, as runs of several sizes show it; 0 where none do
     start_seconds: float = 0.0
 
 

@@ -22,17 +22,11 @@ from capacity_tui.engine.runs.history import RunRecord
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """What came of a series.
+    """What came of a series."""
 
-    Attributes:
-        measured: each run, in the order in which they were wanted.
-        wanted: runs that it has in all.
-        complete: whether all of them were taken.
-    """
-
-    measured: tuple[Measurement, ...]
-    wanted: int
-    complete: bool
+    measured: tuple[Measurement, ...]  # each run, in the order in which they were wanted
+    wanted: int  # runs that it has in all
+    complete: bool  # whether all of them were taken
 
 
 def measure_series(

@@ -51,18 +51,12 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Fact(Generic[T_co]):
-    """One value with its provenance; whatever a file, a tool or a driver says, its texts are printable.
+    """One value with its provenance; whatever a file, a tool or a driver says, its texts are printable."""
 
-    Attributes:
-        value: the value, or None when it could not be read.
-        source: where it is from, such as ``/proc/meminfo`` or ``NVML nvmlDeviceGetMemoryInfo``.
-        reason: why the value is missing; never empty when it is.
-    """
-
-    value: T_co | None
+    value: T_co | None  # the value, or None when it could not be read
     origin: Origin
-    source: str
-    reason: str = ""
+    source: str  # where it is from, such as ``/proc/meminfo`` or ``NVML nvmlDeviceGetMemoryInfo``
+    reason: str = ""  # why the value is missing; never empty when it is
 
     def __post_init__(self) -> None:
         if self.value is None and not self.reason:

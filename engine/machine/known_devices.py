@@ -24,18 +24,12 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class AcceleratorName:
-    """What a catalogue accelerator is called by its driver.
-
-    Attributes:
-        pattern: matches the whole name without the vendor's, in any case.
-        memory_mib: memory the driver reports; a device that differs more than the tolerance is another.
-        pci: PCI ids ``vendor:device`` or ``vendor:device:revision``.
-    """
+    """What a catalogue accelerator is called by its driver."""
 
     id: str
-    pattern: str
-    memory_mib: int | None
-    pci: tuple[str, ...]
+    pattern: str  # matches the whole name without the vendor's, in any case
+    memory_mib: int | None  # memory the driver reports; a device that differs more than the tolerance is another
+    pci: tuple[str, ...]  # PCI ids ``vendor:device`` or ``vendor:device:revision``
 
     def fits(self, memory_bytes: int | None, tolerance: float) -> bool:
         """Return whether a memory size agrees; unknown sizes do not contradict."""
@@ -46,21 +40,14 @@ class AcceleratorName:
 
 @dataclass(frozen=True, slots=True)
 class Simd:
-    """An instruction set extension.
-
-    Attributes:
-        bits: its vector width, 0 where it has none.
-        type: the number type it multiplies besides those of the vectors, empty where none.
-        flops_per_cycle: of one core in that type; None where ``times_fp32`` is given.
-        times_fp32: rate in that type over the vectors' rate in fp32.
-    """
+    """An instruction set extension."""
 
     flag: str
     name: str
-    bits: int
-    type: str = ""
-    flops_per_cycle: float | None = None
-    times_fp32: float = 1.0
+    bits: int  # its vector width, 0 where it has none
+    type: str = ""  # the number type it multiplies besides those of the vectors, empty where none
+    flops_per_cycle: float | None = None  # of one core in that type; None where ``times_fp32`` is given
+    times_fp32: float = 1.0  # rate in that type over the vectors' rate in fp32
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,27 +204,19 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What all devices of a generation share; patterns are kept as text, since a plan asks for few of them.
-
-    Attributes:
-        target: matches the whole compute capability or compiler target; None where only names identify it.
-        device: matches the whole device name without its vendor; None where the target identifies it.
-        matrix_units: what multiplies matrices; empty if nothing special does.
-        precisions: types with units of their own.
-        no_peer_access: matches the names of devices that cannot read each other's memory over PCIe; None for no device.
-        collectives: row of the section of that name; None where it is the vendor's.
-    """
+    """What all devices of a generation share; patterns are kept as text, since a plan asks for few of them."""
 
     id: str
     name: str
     vendor: str
-    target: str | None
-    device: str | None
-    matrix_units: str
-    precisions: tuple[str, ...]
+    target: str | None  # matches the whole compute capability or compiler target; None where only names identify it
+    device: str | None  # matches the whole device name without its vendor; None where the target identifies it
+    matrix_units: str  # what multiplies matrices; empty if nothing special does
+    precisions: tuple[str, ...]  # types with units of their own
     settings: tuple[Setting, ...]
+    # matches the names of devices that cannot read each other's memory over PCIe; None for no device
     no_peer_access: str | None = None
-    collectives: str | None = None
+    collectives: str | None = None  # row of the section of that name; None where it is the vendor's
 
     def covers(self, vendor: str, name: str, target: str | None) -> bool:
         """Return whether a device belongs here, by its vendor, name and compute capability or compiler target."""

@@ -251,13 +251,10 @@ class Topology:
 
     ``X`` itself, ``NV#`` that many NVLinks, ``XGMI``, ``PIX`` one PCIe bridge, ``PXB`` several, ``PHB`` the
     host bridge, ``NODE`` within a NUMA node, ``SYS`` across NUMA nodes, ``?`` unknown.
-
-    Attributes:
-        adapters: names of the network adapters with a place on the PCI tree.
     """
 
     links: Fact[LinkMatrix]
-    adapters: tuple[str, ...] = ()
+    adapters: tuple[str, ...] = ()  # names of the network adapters with a place on the PCI tree
     adapter_links: LinkMatrix = ()
 
 
@@ -303,35 +300,20 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredFacts:
-    """What benchmarks say about the machine, where they were run.
+    """What benchmarks say about the machine, where they were run."""
 
-    Attributes:
-        fp32_flops: matrix products on the processor, FLOP/s.
-        fp64_flops: matrix products in double precision, FLOP/s.
-        memory_bandwidth: bytes a second.
-        disk_read: bytes a second, in sequence.
-        disk_write: bytes a second, in sequence.
-        random_reads: reads of a page a second, one after the other.
-        loopback_seconds: one byte there and back through TCP on this machine.
-        download: bytes a second from the web address that was given.
-        core_speed: of one core in the work of a server's process, that of a server of 2024 being 1.
-        held_share: rate after seconds of full load on all threads, as a share of the rate at its beginning.
-        stored_patterns: patterns stored a second in an embedded database, one after the other.
-        found_patterns: patterns found in it by name a second, one after the other.
-    """
-
-    fp32_flops: Fact[float]
-    fp64_flops: Fact[float]
-    memory_bandwidth: Fact[float]
-    disk_read: Fact[float]
-    disk_write: Fact[float]
-    random_reads: Fact[float]
-    loopback_seconds: Fact[float]
-    download: Fact[float]
-    core_speed: Fact[float]
-    held_share: Fact[float]
-    stored_patterns: Fact[float]
-    found_patterns: Fact[float]
+    fp32_flops: Fact[float]  # matrix products on the processor, FLOP/s
+    fp64_flops: Fact[float]  # matrix products in double precision, FLOP/s
+    memory_bandwidth: Fact[float]  # bytes a second
+    disk_read: Fact[float]  # bytes a second, in sequence
+    disk_write: Fact[float]  # bytes a second, in sequence
+    random_reads: Fact[float]  # reads of a page a second, one after the other
+    loopback_seconds: Fact[float]  # one byte there and back through TCP on this machine
+    download: Fact[float]  # bytes a second from the web address that was given
+    core_speed: Fact[float]  # of one core in the work of a server's process, that of a server of 2024 being 1
+    held_share: Fact[float]  # rate after seconds of full load on all threads, as a share of the rate at its beginning
+    stored_patterns: Fact[float]  # patterns stored a second in an embedded database, one after the other
+    found_patterns: Fact[float]  # patterns found in it by name a second, one after the other
 
 
 @dataclass(frozen=True, slots=True)

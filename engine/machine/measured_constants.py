@@ -29,70 +29,49 @@ MOST = {"_seconds": 1.0, "_bytes": 1e12, "_length": 1e6, "_width": 1e4}
 
 @dataclass(frozen=True, slots=True)
 class FitError:
-    """How well measured constants describe what they were fitted to; shares are fractions of one.
+    """How well measured constants describe what they were fitted to; shares are fractions of one."""
 
-    Attributes:
-        name: what was fitted, such as ``gemm.fp32``.
-        median: median relative error of the fitted formula.
-        worst: largest relative error of it.
-        interpolated: median error between the samples, each predicted from the others; None without a curve.
-    """
-
-    name: str
+    name: str  # what was fitted, such as ``gemm.fp32``
     count: int
-    median: float
-    worst: float
+    median: float  # median relative error of the fitted formula
+    worst: float  # largest relative error of it
+    # median error between the samples, each predicted from the others; None without a curve
     interpolated: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
-    """What one run of the user's own says of its device.
+    """What one run of the user's own says of its device."""
 
-    Attributes:
-        date: its day, ISO.
-        words: what it is like by words: kind of work, precision, family, software, method, optimizer, layout.
-        numbers: likewise by numbers: tokens of a sequence, parameters, sequences or samples at once, devices.
-        speed: how many times faster the device is than its other constants say; None where no time was measured.
-        peak_bytes: memory that it took; None where that was not measured.
-        tensor_bytes: what of it is not the device's memory outside the allocator, as estimated.
-        weight: how much it counts, from 0 to 1: less where others used the machine too.
-        unsure: for ``step`` and ``memory``, the standard deviations of the logarithm of measured over estimated, by the
-            part that they come from.
-    """
-
-    date: str
+    date: str  # its day, ISO
+    # what it is like by words: kind of work, precision, family, software, method, optimizer, layout
     words: Mapping[str, str]
+    # likewise by numbers: tokens of a sequence, parameters, sequences or samples at once, devices
     numbers: Mapping[str, float]
+    # how many times faster the device is than its other constants say; None where no time was measured
     speed: float | None = None
-    peak_bytes: float | None = None
-    tensor_bytes: float = 0.0
-    weight: float = 1.0
+    peak_bytes: float | None = None  # memory that it took; None where that was not measured
+    tensor_bytes: float = 0.0  # what of it is not the device's memory outside the allocator, as estimated
+    weight: float = 1.0  # how much it counts, from 0 to 1: less where others used the machine too
+    # for ``step`` and ``memory``, the standard deviations of the logarithm of measured over estimated, by the part that
+    # they come from
     unsure: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredEfficiency:
-    """Constants measured on one device.
+    """Constants measured on one device."""
 
-    Attributes:
-        device: name that the device's measurements go by.
-        date: day of the newest sample or run, ISO.
-        gemm: share of the dense peak that large products reach, by type.
-        constants: other constants of the efficiency table, in its units.
-        curves: measured over modelled rates by size.
-        errors: how well constants and curves describe the samples.
-        runs: what runs of the user's own say beyond them.
-    """
-
-    device: str
-    date: str
+    device: str  # name that the device's measurements go by
+    date: str  # day of the newest sample or run, ISO
     software: Mapping[str, str]
+    # share of the dense peak that large products reach, by type
     gemm: Mapping[str, float] = field(default_factory=dict)
+    # other constants of the efficiency table, in its units
     constants: Mapping[str, float] = field(default_factory=dict)
-    curves: tuple[Curve, ...] = ()
-    errors: tuple[FitError, ...] = ()
-    runs: tuple[MeasuredRun, ...] = ()
+    curves: tuple[Curve, ...] = ()  # measured over modelled rates by size
+    errors: tuple[FitError, ...] = ()  # how well constants and curves describe the samples
+    runs: tuple[MeasuredRun, ...] = ()  # what runs of the user's own say beyond them
 
 
 def constants_file(key: str, folder: Path | None = None) -> Path:

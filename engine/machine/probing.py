@@ -169,26 +169,17 @@ class DiskFiles:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The machine as the probes see it; tests put a recorded one in its place.
+    """The machine as the probes see it; tests put a recorded one in its place."""
 
-    Attributes:
-        root: directory that stands for ``/``.
-        system: ``Linux`` or ``Darwin``.
-        architecture: machine name as ``uname -m`` gives it.
-        run: runs a command within some seconds and returns what it prints.
-        space: size of the file system at a mount point.
-        silent: commands that did not answer in time.
-        recorded: its files where they were recorded; None for those below the root.
-    """
-
-    root: Path = Path("/")
-    system: str = field(default_factory=platform.system)
-    architecture: str = field(default_factory=platform.machine)
+    root: Path = Path("/")  # directory that stands for ``/``
+    system: str = field(default_factory=platform.system)  # ``Linux`` or ``Darwin``
+    architecture: str = field(default_factory=platform.machine)  # machine name as ``uname -m`` gives it
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    # runs a command within some seconds and returns what it prints
     run: Callable[[tuple[str, ...], float], str] = run_command
-    space: Callable[[str], Space] = file_system_space
-    silent: set[str] = field(default_factory=set)
-    recorded: Files | None = None
+    space: Callable[[str], Space] = file_system_space  # size of the file system at a mount point
+    silent: set[str] = field(default_factory=set)  # commands that did not answer in time
+    recorded: Files | None = None  # its files where they were recorded; None for those below the root
 
     @property
     def is_here(self) -> bool:

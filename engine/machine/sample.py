@@ -34,29 +34,19 @@ N = TypeVar("N", int, float)
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """The machine's running totals since it started; None where there is no counter.
+    """The machine's running totals since it started; None where there is no counter."""
 
-    Attributes:
-        busy_seconds: CPU time spent on anything, over all logical CPUs.
-        total_seconds: CPU time there was.
-        disk_read: bytes, over whole disks.
-        disk_written: bytes.
-        received: bytes, over physical network interfaces.
-        sent: bytes.
-        cores: seconds busy and seconds there were of each logical CPU.
-    """
-
-    busy_seconds: float | None
-    total_seconds: float | None
-    disk_read: int | None
-    disk_written: int | None
-    received: int | None
-    sent: int | None
+    busy_seconds: float | None  # CPU time spent on anything, over all logical CPUs
+    total_seconds: float | None  # CPU time there was
+    disk_read: int | None  # bytes, over whole disks
+    disk_written: int | None  # bytes
+    received: int | None  # bytes, over physical network interfaces
+    sent: int | None  # bytes
     disk_reads: int | None = None
     disk_writes: int | None = None
     packets_received: int | None = None
     packets_sent: int | None = None
-    cores: tuple[tuple[float, float], ...] | None = None
+    cores: tuple[tuple[float, float], ...] | None = None  # seconds busy and seconds there were of each logical CPU
 
 
 @dataclass(frozen=True, slots=True)

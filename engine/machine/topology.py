@@ -80,18 +80,13 @@ GENERATIONS = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}  #
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One card: its sysfs directories and PCI ids in lower-case hex without ``0x``.
+    """One card: its sysfs directories and PCI ids in lower-case hex without ``0x``."""
 
-    Attributes:
-        card: such as ``/sys/class/drm/card0``.
-        address: PCI address, empty if it has none.
-    """
-
-    card: str
+    card: str  # such as ``/sys/class/drm/card0``
     vendor: str
     device: str
     revision: str
-    address: str
+    address: str  # PCI address, empty if it has none
 
     @property
     def base(self) -> str:

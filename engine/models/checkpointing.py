@@ -15,16 +15,11 @@ _EVERY = re.compile(r"every-([1-9]\d{0,3})")
 
 @dataclass(frozen=True, slots=True)
 class Checkpointing:
-    """What the backward pass computes again.
+    """What the backward pass computes again."""
 
-    Attributes:
-        full_layers: share of the layers of which only the input is kept (0 to 1).
-        operations: keeps matrix products, recomputes the rest (op-level selective checkpointing).
-        modules: parts recomputed in the remaining layers; ``attention`` is the score and value products.
-    """
-
-    full_layers: float = 0.0
-    operations: bool = False
+    full_layers: float = 0.0  # share of the layers of which only the input is kept (0 to 1)
+    operations: bool = False  # keeps matrix products, recomputes the rest (op-level selective checkpointing)
+    # parts recomputed in the remaining layers; ``attention`` is the score and value products
     modules: frozenset[str] = frozenset()
 
 

@@ -31,15 +31,11 @@ Task = Literal["train", "finetune", "infer", "fit"]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A kind of model that shares its formulas.
-
-    Attributes:
-        task: task of a plan that names none.
-    """
+    """A kind of model that shares its formulas."""
 
     id: str
     kind: Kind
-    task: Task
+    task: Task  # task of a plan that names none
 
 
 CLASSICAL = (
@@ -122,24 +118,17 @@ def plugin_problems(catalog: Catalog) -> tuple[CapacityError, ...]:
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """A family, a network of layers or a model of another package.
-
-    Attributes:
-        title: what it is, in a few words.
-        complexity: how its work grows.
-        best_use: what it is the right choice for; empty where unknown.
-        sizes: defaults that its row of the catalogue gives to parameters.
-        beyond: what to use beyond its limits; empty where there is no such advice.
-    """
+    """A family, a network of layers or a model of another package."""
 
     id: str
-    title: str
+    title: str  # what it is, in a few words
     kind: Kind
-    complexity: str
-    best_use: str
+    complexity: str  # how its work grows
+    best_use: str  # what it is the right choice for; empty where unknown
     spec_type: type[Spec]
+    # defaults that its row of the catalogue gives to parameters
     sizes: Mapping[str, object] = field(default_factory=dict)
-    beyond: str = ""
+    beyond: str = ""  # what to use beyond its limits; empty where there is no such advice
 
     def parameters(self) -> Iterator[tuple[str, Knob, object]]:
         """Yield name, knob and default of each parameter; None where the default follows from others."""

@@ -48,22 +48,14 @@ _TEXT, _ARRAY = 8, 9
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """What stands before the weights of a GGUF file.
+    """What stands before the weights of a GGUF file."""
 
-    Attributes:
-        metadata: values by key; long arrays are left out.
-        lengths: lengths of all arrays by key.
-        parameters: weights in all tensors.
-        weight_bytes: bytes they take, without padding.
-        quantization: mixture the file was quantized with, else the type most bytes are of.
-    """
-
-    metadata: Mapping[str, Any]
-    lengths: Mapping[str, int]
+    metadata: Mapping[str, Any]  # values by key; long arrays are left out
+    lengths: Mapping[str, int]  # lengths of all arrays by key
     tensor_names: frozenset[str]
-    parameters: int
-    weight_bytes: int
-    quantization: str
+    parameters: int  # weights in all tensors
+    weight_bytes: int  # bytes they take, without padding
+    quantization: str  # mixture the file was quantized with, else the type most bytes are of
 
 
 def read_gguf(file: Path) -> GgufHeader:
@@ -217,19 +209,12 @@ _PRECISIONS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """What a model file says.
+    """What a model file says."""
 
-    Attributes:
-        shape: the model's sizes; ``shape.assumed`` names what the file leaves open.
-        weights: how its weights are stored, in a plan's words (``bf16``, ``gptq-4``, ``q4_k_m`` ...).
-        parameters: weights stored, counted tensor by tensor, where the file lists them.
-        weight_bytes: their bytes, where the file says.
-    """
-
-    shape: TransformerShape
-    weights: str | None = None
-    parameters: int | None = None
-    weight_bytes: int | None = None
+    shape: TransformerShape  # the model's sizes; ``shape.assumed`` names what the file leaves open
+    weights: str | None = None  # how its weights are stored, in a plan's words (``bf16``, ``gptq-4``, ``q4_k_m`` ...)
+    parameters: int | None = None  # weights stored, counted tensor by tensor, where the file lists them
+    weight_bytes: int | None = None  # their bytes, where the file says
 
 
 def shape_from_huggingface(path: str | Path) -> TransformerShape:

@@ -39,15 +39,11 @@ _ROUNDING: Mapping[str, Callable[..., float]] = {"max": max, "min": min, "ceil":
 
 @dataclass(frozen=True, slots=True)
 class Formulas:
-    """Formulas that may call each other.
+    """Formulas that may call each other."""
 
-    Attributes:
-        functions: names of arguments and the formula, by name.
-        towers: the weights of a tower and sizes its published configurations leave out, by the model type of its part
-            of the configuration.
-    """
-
-    functions: Mapping[str, tuple[tuple[str, ...], str]]
+    functions: Mapping[str, tuple[tuple[str, ...], str]]  # names of arguments and the formula, by name
+    # the weights of a tower and sizes its published configurations leave out, by the model type of its part of the
+    # configuration
     towers: Mapping[str, tuple[str, Mapping[str, object]]]
 
     def value(self, formula: str, config: Mapping[str, object], file: str | None = None) -> float:
@@ -205,19 +201,14 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class ModelPart:
-    """What a class adds to another one whose structure its text has.
+    """What a class adds to another one whose structure its text has."""
 
-    Attributes:
-        counted_as: the class of the same structure; of a class with a part for its text, that part's unless given.
-        other_weights: formula of the weights that no size stands for.
-        fields: formulas of sizes, by field of the shape; of a part of it, formulas by field of that.
-        omitted: keys that published configurations leave out.
-    """
-
+    # the class of the same structure; of a class with a part for its text, that part's unless given
     counted_as: str = ""
-    other_weights: str = NO_WEIGHTS
+    other_weights: str = NO_WEIGHTS  # formula of the weights that no size stands for
+    # formulas of sizes, by field of the shape; of a part of it, formulas by field of that
     fields: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
-    omitted: Config = field(default_factory=dict)
+    omitted: Config = field(default_factory=dict)  # keys that published configurations leave out
 
     def counts(self, key: str) -> bool:
         """Return whether a formula reads a key of the configuration."""
@@ -227,16 +218,11 @@ class ModelPart:
 
 @dataclass(frozen=True, slots=True)
 class ModelParts:
-    """The content of ``profiles/model_parts.yaml``.
+    """The content of ``profiles/model_parts.yaml``."""
 
-    Attributes:
-        formulas: those of towers, and what formulas call.
-        classes: by model class.
-        endings: by the ending of a class's name, for classes that differ from a language model in their head alone.
-    """
-
-    formulas: Formulas
-    classes: Mapping[str, ModelPart]
+    formulas: Formulas  # those of towers, and what formulas call
+    classes: Mapping[str, ModelPart]  # by model class
+    # by the ending of a class's name, for classes that differ from a language model in their head alone
     endings: Mapping[str, ModelPart]
 
     def of_class(self, name: str, known: Mapping[str, object]) -> ModelPart:

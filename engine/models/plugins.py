@@ -115,26 +115,17 @@ class _Choice(BaseModel):
 
 
 class Calculated(BaseModel):
-    """What a plug-in computes for one set of parameters.
-
-    Attributes:
-        params: numbers the trained model keeps.
-        train_flops: FLOPs of the whole training.
-        infer_flops_per_sample: FLOPs to answer one sample.
-        complexity_class: growth with the sizes, in words.
-        algorithm: what it is, in words.
-        memory_bytes: peak of memory; the parameters alone where it is not given.
-        traffic_bytes: memory read and written in the whole training; the peak once where it is not given.
-    """
+    """What a plug-in computes for one set of parameters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
-    params: NonNegativeFloat
-    train_flops: NonNegativeFloat
-    infer_flops_per_sample: NonNegativeFloat = 0.0
-    complexity_class: str = ""
-    algorithm: str = ""
-    memory_bytes: NonNegativeFloat | None = None
+    params: NonNegativeFloat  # numbers the trained model keeps
+    train_flops: NonNegativeFloat  # FLOPs of the whole training
+    infer_flops_per_sample: NonNegativeFloat = 0.0  # FLOPs to answer one sample
+    complexity_class: str = ""  # growth with the sizes, in words
+    algorithm: str = ""  # what it is, in words
+    memory_bytes: NonNegativeFloat | None = None  # peak of memory; the parameters alone where it is not given
+    # memory read and written in the whole training; the peak once where it is not given
     traffic_bytes: NonNegativeFloat | None = None
 
 
@@ -144,16 +135,12 @@ class PluginSpec(Spec):
 
 @dataclass(frozen=True, slots=True)
 class ModelPlugin:
-    """A model from another package.
-
-    Attributes:
-        best_use: what it is the right choice for; empty where its package does not say.
-    """
+    """A model from another package."""
 
     name: str
     package: str
     title: str
-    best_use: str
+    best_use: str  # what it is the right choice for; empty where its package does not say
     spec_type: type[PluginSpec]
     calculate: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 

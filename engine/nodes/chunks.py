@@ -44,17 +44,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """How large chunks are.
+    """How large chunks are."""
 
-    Attributes:
-        numbers: spaces of a chunk, as ``Spaces`` numbers them.
-        combinations: combinations that a number may have before it is cut into chunks of its own.
-        pieces: pieces that it may have before it is cut.
-    """
-
-    numbers: int = 4
-    combinations: int = 2 * BLOCK
-    pieces: int = 64
+    numbers: int = 4  # spaces of a chunk, as ``Spaces`` numbers them
+    combinations: int = 2 * BLOCK  # combinations that a number may have before it is cut into chunks of its own
+    pieces: int = 64  # pieces that it may have before it is cut
 
     def chunks_of(self, pieces: int, combinations: int) -> int:
         """Return how many chunks a number is worth."""
@@ -63,31 +57,21 @@ class Cutting:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a question.
-
-    Attributes:
-        last: the number behind its last one.
-        begin: its first piece, where it is of one number that is cut.
-        end: the piece behind its last one; 0 where it is of whole numbers.
-    """
+    """A part of a question."""
 
     first: int
-    last: int
-    begin: int = 0
-    end: int = 0
+    last: int  # the number behind its last one
+    begin: int = 0  # its first piece, where it is of one number that is cut
+    end: int = 0  # the piece behind its last one; 0 where it is of whole numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a number of a chunk.
+    """The outcome of a number of a chunk."""
 
-    Attributes:
-        parts: the outcomes of its pieces, in their order; of a number that is cut only what holds of all of them.
-        pieces: how many pieces it has that are not evaluated yet, as it is cut.
-    """
-
+    # the outcomes of its pieces, in their order; of a number that is cut only what holds of all of them
     parts: tuple[BlockResult, ...]
-    pieces: int = 0
+    pieces: int = 0  # how many pieces it has that are not evaluated yet, as it is cut
     chunks: int = 0
 
     def cut(self, number: int) -> tuple[Chunk, ...]:
@@ -225,18 +209,12 @@ _USER_FILES = frozenset({".yaml", ".yml", ".json", ".csv", ".toml"})
 
 @dataclass(frozen=True, slots=True)
 class SearchEnvironment:
-    """What must be alike where an answer is to be the same.
+    """What must be alike where an answer is to be the same."""
 
-    Attributes:
-        program: digest of the program and its catalogue.
-        plugins: families of models that other packages add.
-        files: size of each file that the question names; -1 for one that is not there.
-    """
-
-    program: str
+    program: str  # digest of the program and its catalogue
     numpy: str
-    plugins: tuple[str, ...]
-    files: tuple[tuple[str, int], ...]
+    plugins: tuple[str, ...]  # families of models that other packages add
+    files: tuple[tuple[str, int], ...]  # size of each file that the question names; -1 for one that is not there
 
     def unlike(self, mine: SearchEnvironment) -> str:
         """Return in words what is not alike elsewhere, and what to do; nothing where all is."""
@@ -308,16 +286,11 @@ def _size(path: Path) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What all chunks of a search have in common.
-
-    Attributes:
-        machine: the detected machine, for plans that run on it.
-        user_files: the user's own files, by their path below the folder of what the user writes.
-    """
+    """What all chunks of a search have in common."""
 
     question: Question
-    machine: Machine | None
-    user_files: Mapping[str, bytes]
+    machine: Machine | None  # the detected machine, for plans that run on it
+    user_files: Mapping[str, bytes]  # the user's own files, by their path below the folder of what the user writes
     rests_on: SearchEnvironment
     cutting: Cutting
 

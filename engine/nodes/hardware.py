@@ -29,15 +29,10 @@ _GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class ClusterHardware:
-    """What of an inventory becomes hardware of plans.
+    """What of an inventory becomes hardware of plans."""
 
-    Attributes:
-        row: the row of the catalogue without its name; empty where nothing of it can be planned for.
-        left_out: what is not part of it and why, a sentence each.
-    """
-
-    row: dict[str, object]
-    left_out: tuple[str, ...]
+    row: dict[str, object]  # the row of the catalogue without its name; empty where nothing of it can be planned for
+    left_out: tuple[str, ...]  # what is not part of it and why, a sentence each
 
 
 def cluster_hardware(inventory: Inventory, catalog: Catalog) -> ClusterHardware:

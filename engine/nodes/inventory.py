@@ -29,17 +29,12 @@ _SMALLER = 0.97
 
 
 class Ports(BaseModel):
-    """Equal ports of a node to the network.
-
-    Attributes:
-        kind: infiniband, roce or ethernet.
-        mbps: speed of one, Mb/s; 0 where unknown.
-    """
+    """Equal ports of a node to the network."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
-    kind: str
-    mbps: int = Field(ge=0)
+    kind: str  # infiniband, roce or ethernet
+    mbps: int = Field(ge=0)  # speed of one, Mb/s; 0 where unknown
     count: int = Field(ge=1)
 
     def __str__(self) -> str:
@@ -48,37 +43,25 @@ class Ports(BaseModel):
 
 
 class NodeFacts(BaseModel):
-    """What is known of one node.
-
-    Attributes:
-        device: catalogue id of its accelerators, of most of them where they are unlike; empty without any.
-        processor: catalogue id of its processors; empty where they are not in the catalogue.
-        ports: what joins it to other nodes.
-        traits: traits that equal nodes share, as words by trait.
-        troubles: what is wrong with it, a sentence each.
-        holders: the switches or racks above it, the nearest first.
-        used: devices that others had when it was seen; None where unknown.
-        used_slices: likewise of slices of devices, by profile.
-        takes_jobs: whether others do not keep it out of use.
-    """
+    """What is known of one node."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     node: str
-    device: str = ""
+    device: str = ""  # catalogue id of its accelerators, of most of them where they are unlike; empty without any
     device_name: str = ""
     devices: int = Field(0, ge=0)
-    processor: str = ""
+    processor: str = ""  # catalogue id of its processors; empty where they are not in the catalogue
     processor_name: str = ""
     sockets: int = Field(default=1, ge=1)
     memory_bytes: int = Field(0, ge=0)
-    ports: Ports | None = None
-    traits: Mapping[str, str] = Field(default_factory=dict)
-    troubles: tuple[str, ...] = ()
-    holders: tuple[str, ...] = ()
-    used: int | None = None
-    used_slices: Mapping[str, int] = Field(default_factory=dict)
-    takes_jobs: bool = True
+    ports: Ports | None = None  # what joins it to other nodes
+    traits: Mapping[str, str] = Field(default_factory=dict)  # traits that equal nodes share, as words by trait
+    troubles: tuple[str, ...] = ()  # what is wrong with it, a sentence each
+    holders: tuple[str, ...] = ()  # the switches or racks above it, the nearest first
+    used: int | None = None  # devices that others had when it was seen; None where unknown
+    used_slices: Mapping[str, int] = Field(default_factory=dict)  # likewise of slices of devices, by profile
+    takes_jobs: bool = True  # whether others do not keep it out of use
 
     @property
     def family(self) -> str:
@@ -166,39 +149,23 @@ def _troubles(devices: list[Accelerator], errors: Mapping[int, int]) -> Iterator
 
 
 class DeviceQueue(BaseModel):
-    """A queue of jobs, with what it may have of the devices of a cluster.
-
-    Attributes:
-        shared: the queue of the cluster behind it, which has the quota.
-        quota: devices that are its own; None where unknown.
-        borrows: of others at most; None for whatever they leave.
-        cohort: those that it shares with; empty for none.
-        used: devices that jobs have of it.
-        pending: jobs that wait.
-        why_held: why it takes none now; empty where it does.
-    """
+    """A queue of jobs, with what it may have of the devices of a cluster."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     name: str
     namespace: str = ""
-    shared: str = ""
-    quota: int | None = None
-    borrows: int | None = 0
-    cohort: str = ""
-    used: int = 0
-    pending: int = 0
-    why_held: str = ""
+    shared: str = ""  # the queue of the cluster behind it, which has the quota
+    quota: int | None = None  # devices that are its own; None where unknown
+    borrows: int | None = 0  # of others at most; None for whatever they leave
+    cohort: str = ""  # those that it shares with; empty for none
+    used: int = 0  # devices that jobs have of it
+    pending: int = 0  # jobs that wait
+    why_held: str = ""  # why it takes none now; empty where it does
 
 
 class Inventory(BaseModel):
-    """A cluster as it was seen.
-
-    Attributes:
-        silent: why others gave no answer, by name.
-        queues: with quotas of devices, where it has such.
-        notes: what could not be found out.
-    """
+    """A cluster as it was seen."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -206,9 +173,9 @@ class Inventory(BaseModel):
     reached_by: str
     seen: datetime
     nodes: tuple[NodeFacts, ...] = ()
-    silent: Mapping[str, str] = Field(default_factory=dict)
-    queues: tuple[DeviceQueue, ...] = ()
-    notes: tuple[str, ...] = ()
+    silent: Mapping[str, str] = Field(default_factory=dict)  # why others gave no answer, by name
+    queues: tuple[DeviceQueue, ...] = ()  # with quotas of devices, where it has such
+    notes: tuple[str, ...] = ()  # what could not be found out
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -218,14 +185,10 @@ class Inventory(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What has changed at a node since its cluster was kept.
-
-    Attributes:
-        what: the trait, or what happened to the node.
-    """
+    """What has changed at a node since its cluster was kept."""
 
     node: str
-    what: str
+    what: str  # the trait, or what happened to the node
     kept: str
     now: str
 
@@ -277,16 +240,11 @@ _SAME_MEMORY = 1.03
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A trait in which a node differs from most of its kind.
-
-    Attributes:
-        here: as it is on this node.
-        usual: as most have it.
-    """
+    """A trait in which a node differs from most of its kind."""
 
     what: str
-    here: str
-    usual: str
+    here: str  # as it is on this node
+    usual: str  # as most have it
 
     def __str__(self) -> str:
         return f"{self.what} {self.here}, others {self.usual}"
@@ -294,18 +252,12 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Equal nodes, and those that should be but are not quite.
-
-    Attributes:
-        usual: what most nodes have, as words by trait.
-        odd: how nodes differ from that, by name.
-        typical: one that has what most have.
-    """
+    """Equal nodes, and those that should be but are not quite."""
 
     nodes: tuple[NodeFacts, ...]
-    usual: Mapping[str, str]
-    odd: Mapping[str, tuple[Difference, ...]]
-    typical: NodeFacts
+    usual: Mapping[str, str]  # what most nodes have, as words by trait
+    odd: Mapping[str, tuple[Difference, ...]]  # how nodes differ from that, by name
+    typical: NodeFacts  # one that has what most have
 
     @property
     def whole(self) -> tuple[NodeFacts, ...]:

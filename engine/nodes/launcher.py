@@ -28,34 +28,22 @@ NODE_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is run on nodes.
+    """What is run on nodes."""
 
-    Attributes:
-        words: the command and its arguments, found on the search path of the node.
-        text: what the command reads from its standard input.
-        seconds: how long each node has, from its start.
-    """
-
-    words: tuple[str, ...]
-    text: str = ""
-    seconds: float = NODE_SECONDS
+    words: tuple[str, ...]  # the command and its arguments, found on the search path of the node
+    text: str = ""  # what the command reads from its standard input
+    seconds: float = NODE_SECONDS  # how long each node has, from its start
 
 
 @dataclass(frozen=True, slots=True)
 class NodeAnswer:
-    """How the command went on one node.
-
-    Attributes:
-        failure: why there is no answer, in words; empty where the command ended well.
-        exit_code: exit code of the command; None where it did not end.
-        error: what it wrote to standard error.
-    """
+    """How the command went on one node."""
 
     node: str
     output: str = ""
-    failure: str = ""
-    exit_code: int | None = None
-    error: str = ""
+    failure: str = ""  # why there is no answer, in words; empty where the command ended well
+    exit_code: int | None = None  # exit code of the command; None where it did not end
+    error: str = ""  # what it wrote to standard error
 
 
 class Launcher(Protocol):
@@ -126,11 +114,7 @@ def _answer(order: Order, node: str, words: Sequence[str], is_stopped: Callable[
         return NodeAnswer(node, failure="not asked: cancelled")
     try:
         process = subprocess.Popen(  # noqa: S603 - the launcher's program, and the caller's command for the node
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
     except OSError as error:
         return NodeAnswer(node, failure=f"{words[0]} cannot be started: {error.strerror}")
@@ -209,15 +193,10 @@ _PAIR, _RACK = "=", "rack"
 
 @dataclass(frozen=True, slots=True)
 class Ssh:
-    """The hosts of a file.
+    """The hosts of a file."""
 
-    Attributes:
-        hosts: how ``ssh`` knows them.
-        racks: racks that the file gives, by host.
-    """
-
-    hosts: tuple[str, ...]
-    racks: Mapping[str, str] = field(default_factory=dict)
+    hosts: tuple[str, ...]  # how ``ssh`` knows them
+    racks: Mapping[str, str] = field(default_factory=dict)  # racks that the file gives, by host
     program: str = "ssh"
 
     @property

@@ -23,24 +23,16 @@ from capacity_tui.engine.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """One node and its devices.
-
-    Attributes:
-        hardware: what its devices are called; an id of the catalogue where it knows them.
-        down: of these, missing, faulty or in a node that takes no jobs.
-        planned: of these, used by the plan.
-        holders: the units around it, from the innermost out, such as its rack.
-        note: what is odd about it; empty for nothing.
-    """
+    """One node and its devices."""
 
     name: str
-    hardware: str
+    hardware: str  # what its devices are called; an id of the catalogue where it knows them
     devices: int
     busy: int = 0
-    down: int = 0
-    planned: int = 0
-    holders: tuple[str, ...] = ()
-    note: str = ""
+    down: int = 0  # of these, missing, faulty or in a node that takes no jobs
+    planned: int = 0  # of these, used by the plan
+    holders: tuple[str, ...] = ()  # the units around it, from the innermost out, such as its rack
+    note: str = ""  # what is odd about it; empty for nothing
 
     @property
     def free(self) -> int:
@@ -55,17 +47,13 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """The nodes of a cluster.
-
-    Attributes:
-        levels: what a node and the units around it are called, from the innermost out, such as node and rack.
-        is_live: whether running jobs are counted.
-    """
+    """The nodes of a cluster."""
 
     nodes: tuple[NodeState, ...]
+    # what a node and the units around it are called, from the innermost out, such as node and rack
     levels: tuple[str, ...]
     source: str
-    is_live: bool = False
+    is_live: bool = False  # whether running jobs are counted
 
 
 def planned_occupancy(cluster: Cluster, groups: Sequence[DeviceGroup] = ()) -> Occupancy:
@@ -280,17 +268,12 @@ _Counts: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class MapRow:
-    """Nodes of one row.
+    """Nodes of one row."""
 
-    Attributes:
-        name: what they are called: the first, and the last where there are several.
-        counts: how many of their devices do what.
-        cells: what each part of them does: devices of a node, nodes of a rack, or units where several share a row.
-    """
-
-    name: str
+    name: str  # what they are called: the first, and the last where there are several
     nodes: tuple[NodeState, ...]
-    counts: Mapping[State, int]
+    counts: Mapping[State, int]  # how many of their devices do what
+    # what each part of them does: devices of a node, nodes of a rack, or units where several share a row
     cells: tuple[State, ...]
 
     @property

@@ -24,13 +24,9 @@ _GRACE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RayNodes:
-    """The nodes of a running cluster.
+    """The nodes of a running cluster."""
 
-    Attributes:
-        address: where its head listens, ``auto`` for the one this machine belongs to.
-    """
-
-    address: str = "auto"
+    address: str = "auto"  # where its head listens, ``auto`` for the one this machine belongs to
 
     @property
     def name(self) -> str:

@@ -58,16 +58,11 @@ FETCH_SECONDS = 30.0
 
 @dataclass(slots=True)
 class _Worker:
-    """A worker of a node.
-
-    Attributes:
-        ready: what is there once it has loaded the program; None when it has.
-        chunks: how many it has.
-    """
+    """A worker of a node."""
 
     actor: Any
-    ready: Any
-    chunks: int = 0
+    ready: Any  # what is there once it has loaded the program; None when it has
+    chunks: int = 0  # how many it has
 
 
 class _Given(NamedTuple):
@@ -342,16 +337,11 @@ def _worker_class() -> type:
 
 @dataclass(frozen=True, slots=True)
 class SharedAnswer:
-    """An answer that workers found.
-
-    Attributes:
-        resumed: chunks that an earlier search of the same had done.
-        lost: chunks that lost their worker and were done again.
-    """
+    """An answer that workers found."""
 
     answer: Answer
-    resumed: int
-    lost: int
+    resumed: int  # chunks that an earlier search of the same had done
+    lost: int  # chunks that lost their worker and were done again
 
 
 def search_on_ray(

@@ -66,15 +66,11 @@ print(json.dumps([address, port, gpus]))
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """Where the processes of a group find each other.
-
-    Attributes:
-        gpus: devices of the first node; 0 where it computes with processors.
-    """
+    """Where the processes of a group find each other."""
 
     address: str
     port: int
-    gpus: int
+    gpus: int  # devices of the first node; 0 where it computes with processors
 
     @property
     def backend(self) -> str:
@@ -84,17 +80,12 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class NodeGroup:
-    """What collectives over some nodes took.
-
-    Attributes:
-        samples: timings; the shape of each says its bytes, its processes and its nodes.
-        failure: why there are no samples; empty where there are.
-    """
+    """What collectives over some nodes took."""
 
     nodes: tuple[str, ...]
     group: Group
-    samples: tuple[Sample, ...] = ()
-    failure: str = ""
+    samples: tuple[Sample, ...] = ()  # timings; the shape of each says its bytes, its processes and its nodes
+    failure: str = ""  # why there are no samples; empty where there are
 
 
 def node_counts(nodes: int) -> tuple[int, ...]:
@@ -188,21 +179,13 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 
 @dataclass(frozen=True, slots=True)
 class LinkFacts:
-    """The network between nodes, as collectives reach it.
+    """The network between nodes, as collectives reach it."""
 
-    Attributes:
-        bandwidth: B/s in one direction that collectives reach between two nodes.
-        hop_seconds: one step of a collective from node to node.
-        error: median of how far the timings are from what these two say.
-        nodes: number of nodes of the largest group.
-        date: ISO day of the newest timing.
-    """
-
-    bandwidth: float
-    hop_seconds: float
-    error: float
-    nodes: int
-    date: str
+    bandwidth: float  # B/s in one direction that collectives reach between two nodes
+    hop_seconds: float  # one step of a collective from node to node
+    error: float  # median of how far the timings are from what these two say
+    nodes: int  # number of nodes of the largest group
+    date: str  # ISO day of the newest timing
     software: str
 
 
@@ -292,38 +275,26 @@ QUICK_SECONDS, WHOLE_SECONDS = 600.0, 7200.0
 
 @dataclass(frozen=True, slots=True)
 class SampledKind:
-    """What the devices of one kind of node reach.
+    """What the devices of one kind of node reach."""
 
-    Attributes:
-        device: id of the hardware; what its driver calls it where the catalogue does not know it.
-        nodes: number of nodes of this kind.
-        node: the one whose kernels were timed; empty for none.
-        failure: why nothing was timed; empty where something was.
-    """
-
-    device: str
-    nodes: int
-    node: str = ""
+    device: str  # id of the hardware; what its driver calls it where the catalogue does not know it
+    nodes: int  # number of nodes of this kind
+    node: str = ""  # the one whose kernels were timed; empty for none
     samples: int = 0
     measured: MeasuredEfficiency | None = None
-    failure: str = ""
+    failure: str = ""  # why nothing was timed; empty where something was
 
 
 @dataclass(frozen=True, slots=True)
 class NodeKernels:
-    """Kernels that are timed on nodes of a kept cluster.
-
-    Attributes:
-        python: a Python of the nodes that has this program, and torch where they have GPUs.
-        kernels: names of kernels; all where empty.
-    """
+    """Kernels that are timed on nodes of a kept cluster."""
 
     launcher: Launcher
     inventory: Inventory
-    python: str
+    python: str  # a Python of the nodes that has this program, and torch where they have GPUs
     catalog: Catalog
     quick: bool = False
-    kernels: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()  # names of kernels; all where empty
 
     def sample_kinds(self, cancelled: Event | None = None) -> Iterator[SampledKind]:
         """Time them on one node of each kind; the failure of one is reported, and ends none of the others.

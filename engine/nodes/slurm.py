@@ -34,28 +34,19 @@ _KEY = re.compile(r"(?:^|\s)([A-Za-z_:]+)=")
 
 @dataclass(frozen=True, slots=True)
 class SlurmNode:
-    """A node as the controller reports it.
-
-    Attributes:
-        state: of the controller, such as ``idle``, ``mixed+drain`` or ``down``.
-        reason: why it is out of use; empty where it is not.
-        resources: generic resources by name, such as ``gpu:h100``.
-        used: those of them that jobs have.
-        watts: what it draws now; None where Slurm does not measure it.
-        values: everything the controller reports, by its names.
-    """
+    """A node as the controller reports it."""
 
     name: str
-    state: str
-    reason: str
+    state: str  # of the controller, such as ``idle``, ``mixed+drain`` or ``down``
+    reason: str  # why it is out of use; empty where it is not
     cpus: int
     memory_mib: int
-    resources: Mapping[str, int]
-    used: Mapping[str, int]
+    resources: Mapping[str, int]  # generic resources by name, such as ``gpu:h100``
+    used: Mapping[str, int]  # those of them that jobs have
     partitions: tuple[str, ...]
     cpus_used: int
-    watts: float | None
-    values: Mapping[str, str]
+    watts: float | None  # what it draws now; None where Slurm does not measure it
+    values: Mapping[str, str]  # everything the controller reports, by its names
 
     @property
     def gpus(self) -> dict[str, int]:
@@ -77,13 +68,9 @@ class SlurmNode:
 
 @dataclass(frozen=True, slots=True)
 class Slurm:
-    """The cluster of the controller that this machine's Slurm commands talk to.
+    """The cluster of the controller that this machine's Slurm commands talk to."""
 
-    Attributes:
-        partition: the queue in which steps are run; the first one of each node where empty.
-    """
-
-    partition: str = ""
+    partition: str = ""  # the queue in which steps are run; the first one of each node where empty
 
     @property
     def name(self) -> str:
@@ -123,10 +110,7 @@ class Slurm:
 
         out_of_use = {node.name: node for node in known.values() if not node.is_usable}
         yield from (
-            NodeAnswer(
-                node,
-                failure=f"Slurm says {': '.join(filter(None, (known[node].state, known[node].reason)))}",
-            )
+            NodeAnswer(node, failure=f"Slurm says {': '.join(filter(None, (known[node].state, known[node].reason)))}")
             for node in nodes
             if node in out_of_use
         )

@@ -186,19 +186,13 @@ UNCHANGED: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A field that was changed, and another that may follow it.
-
-    Attributes:
-        trigger: path of the field that was changed.
-        path: path of the field that may follow.
-        given: catalogue to look names up in; None for the shipped one with the user's own.
-    """
+    """A field that was changed, and another that may follow it."""
 
     before: Plan
     after: Plan
-    trigger: str
-    path: str
-    given: Catalog | None = None
+    trigger: str  # path of the field that was changed
+    path: str  # path of the field that may follow
+    given: Catalog | None = None  # catalogue to look names up in; None for the shipped one with the user's own
 
     @property
     def catalog(self) -> Catalog:

@@ -134,15 +134,10 @@ _GROUPS, _HARDWARE = Key.HARDWARE_GROUPS, Key.HARDWARE_NAME
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """A field that followed another.
+    """A field that followed another."""
 
-    Attributes:
-        path: the field, or a section as a whole.
-        value: what the plan says now; None where the field has its default.
-    """
-
-    path: str
-    value: object
+    path: str  # the field, or a section as a whole
+    value: object  # what the plan says now; None where the field has its default
     why: str
 
     @property
@@ -154,14 +149,10 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A changed plan.
-
-    Attributes:
-        followed: what changed besides what was asked for.
-    """
+    """A changed plan."""
 
     plan: Plan
-    followed: tuple[Followed, ...] = ()
+    followed: tuple[Followed, ...] = ()  # what changed besides what was asked for
 
 
 def edited(plan: Plan, change: Values, catalog: Catalog | None = None) -> Edited:
@@ -368,10 +359,7 @@ def renamed(plan: Plan, name: str, new: str) -> Plan:
         raise PlanError("not a name", repr(new), "allowed: 1 to 40 characters without a dot", Place(field=_PATH))
     if new != name and new in plan.scenarios:
         raise PlanError("that name is taken", new, place=Place(field=_PATH))
-    return _with_scenarios(
-        plan,
-        {new if key == name else key: scenario for key, scenario in plan.scenarios.items()},
-    )
+    return _with_scenarios(plan, {new if key == name else key: scenario for key, scenario in plan.scenarios.items()})
 
 
 def _with_scenarios(plan: Plan, scenarios: Mapping[str, Plan]) -> Plan:

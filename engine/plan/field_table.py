@@ -21,17 +21,11 @@ _BETWEEN_WORDS = re.compile(r"[\s_\-]+")
 
 @dataclass(frozen=True, slots=True)
 class FieldText:
-    """The words of one field.
+    """The words of one field."""
 
-    Attributes:
-        help: what it is and why it matters, in two sentences.
-        choices: a few words for each value.
-        synonyms: other words under which people look for it.
-    """
-
-    help: str = ""
-    choices: Mapping[str, str] = field(default_factory=dict)
-    synonyms: tuple[str, ...] = ()
+    help: str = ""  # what it is and why it matters, in two sentences
+    choices: Mapping[str, str] = field(default_factory=dict)  # a few words for each value
+    synonyms: tuple[str, ...] = ()  # other words under which people look for it
 
 
 def field_text(path: str) -> FieldText:
@@ -110,16 +104,11 @@ OWN_PARAMETERS = "model.spec."
 
 @dataclass(frozen=True, slots=True)
 class KnownField:
-    """What is known of a field, regardless of the plan.
+    """What is known of a field, regardless of the plan."""
 
-    Attributes:
-        path: dotted path, such as ``training.micro_batch``.
-        default: its value where a plan gives none.
-    """
-
-    path: str
+    path: str  # dotted path, such as ``training.micro_batch``
     knob: Knob
-    default: object
+    default: object  # its value where a plan gives none
 
 
 @cache

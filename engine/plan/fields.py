@@ -29,21 +29,13 @@ _SEQUENCES, _SAMPLES = "seq", "samples"
 
 @dataclass(frozen=True, slots=True)
 class PlanField:
-    """One field of a plan.
+    """One field of a plan."""
 
-    Attributes:
-        path: dotted path, such as ``training.micro_batch``.
-        knob: label, unit, range, step and choices.
-        value: what the plan says: a value, ``auto``, or None where the default follows from other fields.
-        idle: why it changes nothing in this plan; empty where it may.
-        choices: a few words for each choice that has any.
-    """
-
-    path: str
-    knob: Knob
-    value: object
-    idle: str = ""
-    choices: Mapping[str, str] = field(default_factory=dict, hash=False)
+    path: str  # dotted path, such as ``training.micro_batch``
+    knob: Knob  # label, unit, range, step and choices
+    value: object  # what the plan says: a value, ``auto``, or None where the default follows from other fields
+    idle: str = ""  # why it changes nothing in this plan; empty where it may
+    choices: Mapping[str, str] = field(default_factory=dict, hash=False)  # a few words for each choice that has any
 
     @property
     def is_auto(self) -> bool:
@@ -135,53 +127,34 @@ TREES = ("decision_tree", "random_forest", "xgboost_like")
 
 @dataclass(frozen=True, slots=True)
 class FieldContext:
-    """What decides whether a field has an effect.
+    """What decides whether a field has an effect."""
 
-    Attributes:
-        plan: the plan; what is ``auto`` or not given may still become anything.
-        devices: devices of its hardware; None where that is unknown.
-        per_node: devices of one node, likewise.
-        has_experts: whether the model is a mixture of experts, likewise.
-        zero: what replicas share, as given or as the framework does; None while it is open.
-        claims_memory: whether the engine takes a share of memory for itself.
-        on_processor: whether it runs on processors alone, likewise.
-        has_own_memory: whether its devices have memory beside the host's, likewise.
-        has_price: whether it is known what the hardware costs, likewise.
-        has_spot_price: whether a spot price is known for its hardware, likewise.
-        has_committed_price: whether a price for a commitment of years is known for it, and asked for, likewise.
-        has_regional_prices: whether prices of several regions are known for it, and asked for, likewise.
-        full_precision: whether weights are their own master copy.
-        casts: whether matrices are cast to a narrower type for their products.
-    """
-
-    plan: Plan
+    plan: Plan  # the plan; what is ``auto`` or not given may still become anything
     kind: Kind
     task: str
-    devices: int | None = None
-    per_node: int | None = None
-    has_experts: bool | None = None
-    zero: int | None = None
-    claims_memory: bool = False
-    on_processor: bool | None = None
-    has_own_memory: bool | None = None
-    has_price: bool | None = None
-    has_spot_price: bool | None = None
+    devices: int | None = None  # devices of its hardware; None where that is unknown
+    per_node: int | None = None  # devices of one node, likewise
+    has_experts: bool | None = None  # whether the model is a mixture of experts, likewise
+    zero: int | None = None  # what replicas share, as given or as the framework does; None while it is open
+    claims_memory: bool = False  # whether the engine takes a share of memory for itself
+    on_processor: bool | None = None  # whether it runs on processors alone, likewise
+    has_own_memory: bool | None = None  # whether its devices have memory beside the host's, likewise
+    has_price: bool | None = None  # whether it is known what the hardware costs, likewise
+    has_spot_price: bool | None = None  # whether a spot price is known for its hardware, likewise
+    # whether a price for a commitment of years is known for it, and asked for, likewise
     has_committed_price: bool | None = None
+    # whether prices of several regions are known for it, and asked for, likewise
     has_regional_prices: bool | None = None
-    full_precision: bool = False
-    casts: bool = False
+    full_precision: bool = False  # whether weights are their own master copy
+    casts: bool = False  # whether matrices are cast to a narrower type for their products
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A condition without which a field changes nothing.
-
-    Attributes:
-        lacks: whether it is missing for certain.
-    """
+    """A condition without which a field changes nothing."""
 
     reason: str
-    lacks: Callable[[FieldContext], bool]
+    lacks: Callable[[FieldContext], bool]  # whether it is missing for certain
 
 
 def _is_one(path: str) -> Callable[[FieldContext], bool]:

@@ -34,47 +34,34 @@ FOLLOWING = ("dp", "etp", "shard", "sequence_parallel")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Sizes of a model and how it is spread. Every field may be an array; all broadcast together.
-
-    Attributes:
-        dp, tp, pp, cp, ep, etp: data, tensor, pipeline, context, expert and expert-tensor parallel sizes.
-        shard: ranks of a group that shares states.
-        sequence_parallel: 1 where what lies between tensor-parallel products is split too.
-        interleave: pipeline chunks a device holds.
-        heads, kv_heads: heads of queries, and heads of keys and values.
-        experts: routed experts of a layer, 0 for a dense model.
-        expert_ffn: width of an expert.
-        seq_len: tokens in a sequence, 0 where sequences are not split.
-        micro_batches: micro-batches of a replica for one step, 0 where there are no steps.
-        global_batch: sequences of a step over all replicas, 0 where there are no steps.
-        swaps_heads: 1 where context parallelism swaps tokens for heads.
-        whole_heads: 1 where tensor parallelism splits between heads, 0 where software pads them or splits rows.
-        splits_layers: 1 where software splits layers over devices by itself, 0 where it spreads whole ones.
-    """
+    """Sizes of a model and how it is spread. Every field may be an array; all broadcast together."""
 
     devices: Number
+    # dp, tp, pp, cp, ep, etp: data, tensor, pipeline, context, expert and expert-tensor parallel sizes
     dp: Number = 1
     tp: Number = 1
     pp: Number = 1
     cp: Number = 1
     ep: Number = 1
     etp: Number = 1
-    shard: Number = 1
-    sequence_parallel: Number = 0
-    interleave: Number = 1
+    shard: Number = 1  # ranks of a group that shares states
+    sequence_parallel: Number = 0  # 1 where what lies between tensor-parallel products is split too
+    interleave: Number = 1  # pipeline chunks a device holds
+    # heads, kv_heads: heads of queries, and heads of keys and values
     heads: Number = 1
     kv_heads: Number = 1
     layers: Number = 1
     ffn: Number = 1
-    experts: Number = 0
-    expert_ffn: Number = 1
+    experts: Number = 0  # routed experts of a layer, 0 for a dense model
+    expert_ffn: Number = 1  # width of an expert
     vocab: Number = 1
-    seq_len: Number = 0
-    micro_batches: Number = 0
-    global_batch: Number = 0
-    swaps_heads: Number = 0
+    seq_len: Number = 0  # tokens in a sequence, 0 where sequences are not split
+    micro_batches: Number = 0  # micro-batches of a replica for one step, 0 where there are no steps
+    global_batch: Number = 0  # sequences of a step over all replicas, 0 where there are no steps
+    swaps_heads: Number = 0  # 1 where context parallelism swaps tokens for heads
+    # 1 where tensor parallelism splits between heads, 0 where software pads them or splits rows
     whole_heads: Number = 1
-    splits_layers: Number = 1
+    splits_layers: Number = 1  # 1 where software splits layers over devices by itself, 0 where it spreads whole ones
 
     @property
     def model(self) -> Number:
@@ -89,21 +76,15 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class LayoutRule:
-    """One condition of a layout that can be.
-
-    Attributes:
-        broken: what is wrong where it does not hold, in words.
-        numbers: the sizes that show it; names in braces are those of ``Layout``.
-        refuses: whether nothing runs without it; otherwise it is worth a remark.
-    """
+    """One condition of a layout that can be."""
 
     id: str
-    broken: str
-    numbers: str
+    broken: str  # what is wrong where it does not hold, in words
+    numbers: str  # the sizes that show it; names in braces are those of ``Layout``
     remedy: str
     field: str
     holds: Callable[[Layout], Flags | bool]
-    refuses: bool = True
+    refuses: bool = True  # whether nothing runs without it; otherwise it is worth a remark
 
     def figures(self, layout: Layout) -> str:
         """Return the sizes of a single layout that show the rule broken."""

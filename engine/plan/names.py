@@ -44,10 +44,7 @@ _OFFERED: Mapping[str, Callable[[Catalog], Mapping[str, str]]] = {
     },
     "precision of gradients": lambda facts: {id_: row.name for id_, row in facts.precisions.items() if row.gradients},
     "optimizer": lambda facts: {id_: row.name for id_, row in facts.optimizers.items()},
-    "attention kernel": lambda facts: {
-        FASTEST: "",
-        **{id_: row.name for id_, row in facts.attention_kernels.items()},
-    },
+    "attention kernel": lambda facts: {FASTEST: "", **{id_: row.name for id_, row in facts.attention_kernels.items()}},
     "checkpointing": lambda facts: {id_: row.name for id_, row in facts.checkpointings.items()},
     "framework": lambda facts: {id_: row.name for id_, row in facts.frameworks.items() if id_ != UNNAMED},
     "format of frozen weights": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.base},

@@ -180,8 +180,7 @@ def _inside(annotation: object, part: str) -> object:
 
 def _section_type(annotation: object) -> type[BaseModel] | None:
     return next(
-        (kind for kind in _branches(annotation) if isinstance(kind, type) and issubclass(kind, BaseModel)),
-        None,
+        (kind for kind in _branches(annotation) if isinstance(kind, type) and issubclass(kind, BaseModel)), None
     )
 
 
@@ -241,11 +240,7 @@ def _allowed(info: FieldInfo, knob: Knob | None) -> _Allowed:
     return allowed
 
 
-_KIND_WORDS: Mapping[object, str] = {
-    str: "text",
-    bool: "true or false",
-    dict: "keys and values",
-}
+_KIND_WORDS: Mapping[object, str] = {str: "text", bool: "true or false", dict: "keys and values"}
 
 _NUMBER_WORDS: Mapping[object, str] = {int: "a whole number", float: "a number"}
 
@@ -296,9 +291,7 @@ FieldPath: TypeAlias = tuple[str, ...]
 
 
 def checked_plan(
-    data: Mapping[str, object],
-    document: Document | None = None,
-    origins: Mapping[FieldPath, FieldPath] | None = None,
+    data: Mapping[str, object], document: Document | None = None, origins: Mapping[FieldPath, FieldPath] | None = None
 ) -> Plan:
     """Return the plan of data in the present form; sections that are checked already stay as they are.
 
@@ -347,10 +340,7 @@ def _check_overrides(value: object, path: tuple[str | int, ...], document: Docum
     elif isinstance(value, int | float) and not isinstance(value, bool):
         if not math.isfinite(value) or not 0 <= value <= LARGEST_TOKENS:
             raise PlanError(
-                "not allowed",
-                f"{value:.6g}",
-                f"allowed: 0 to {LARGEST_TOKENS:.0e}",
-                place_of(document, *path),
+                "not allowed", f"{value:.6g}", f"allowed: 0 to {LARGEST_TOKENS:.0e}", place_of(document, *path)
             )
     elif not isinstance(value, str | bool | None):
         raise PlanError("not allowed", type(value).__name__, "allowed: numbers, text, lists", place_of(document, *path))

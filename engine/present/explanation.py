@@ -35,78 +35,48 @@ _TEXT_KEYS = ("key", "title", "formula", "result", "interval", "lever")
 
 @dataclass(frozen=True, slots=True)
 class FormulaInput:
-    """One number that went into a formula, and where it came from.
+    """One number that went into a formula, and where it came from."""
 
-    Attributes:
-        name: its symbol, or what it is called.
-        text: its value with its unit.
-        source: what it is, and how it is known.
-        step: the formula it comes from; None where it was given, or is a figure.
-        key: result key of the figure it is, which has an explanation of its own; empty for others.
-    """
-
-    name: str
-    text: str
-    source: str = ""
+    name: str  # its symbol, or what it is called
+    text: str  # its value with its unit
+    source: str = ""  # what it is, and how it is known
+    # the formula it comes from; None where it was given, or is a figure
     step: FormulaStep | None = field(default=None, compare=False, repr=False)
-    key: str = ""
+    key: str = ""  # result key of the figure it is, which has an explanation of its own; empty for others
 
 
 @dataclass(frozen=True, slots=True)
 class FormulaStep:
-    """One formula on the way to a number, with the numbers put in.
+    """One formula on the way to a number, with the numbers put in."""
 
-    Attributes:
-        formula: the formula, by the names of what is put in.
-        result: what came out, with its unit.
-        inputs: what was put in.
-        source: where the formula comes from.
-    """
-
-    formula: str
-    result: str
-    inputs: tuple[FormulaInput, ...] = ()
-    source: str = ""
+    formula: str  # the formula, by the names of what is put in
+    result: str  # what came out, with its unit
+    inputs: tuple[FormulaInput, ...] = ()  # what was put in
+    source: str = ""  # where the formula comes from
 
 
 @dataclass(frozen=True, slots=True)
 class ExplanationText:
-    """Where one number comes from.
+    """Where one number comes from."""
 
-    Attributes:
-        key: what was asked for.
-        title: what the number is called.
-        formula: how it is computed.
-        result: the number as shown.
-        inputs: what was put into the formula.
-        sources: where formulas, constants and interval come from.
-        assumptions: what was not given.
-        interval: the range of the number.
-        lever: what would improve it most.
-        remarks: what no formula says.
-        steps: the formulas that its inputs come from.
-        picture: what it is a part of, as something to draw.
-    """
-
-    key: str
-    title: str
-    formula: str
-    result: str = ""
-    inputs: tuple[FormulaInput, ...] = ()
-    sources: tuple[str, ...] = ()
-    assumptions: tuple[str, ...] = ()
-    interval: str = ""
-    lever: str = ""
-    remarks: tuple[str, ...] = ()
-    steps: tuple[FormulaStep, ...] = ()
-    picture: Picture | None = None
+    key: str  # what was asked for
+    title: str  # what the number is called
+    formula: str  # how it is computed
+    result: str = ""  # the number as shown
+    inputs: tuple[FormulaInput, ...] = ()  # what was put into the formula
+    sources: tuple[str, ...] = ()  # where formulas, constants and interval come from
+    assumptions: tuple[str, ...] = ()  # what was not given
+    interval: str = ""  # the range of the number
+    lever: str = ""  # what would improve it most
+    remarks: tuple[str, ...] = ()  # what no formula says
+    steps: tuple[FormulaStep, ...] = ()  # the formulas that its inputs come from
+    picture: Picture | None = None  # what it is a part of, as something to draw
 
 
 def explanation_text(explained: Explained, mode: str = "") -> ExplanationText:
     """Return an explanation of a figure as text.
 
     Args:
-        explained: the explanation.
         mode: the mode whose figure it is, for the title.
     """
     explanation = explained.explanation

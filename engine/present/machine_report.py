@@ -8,11 +8,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import Score, placement_advice, score_machine
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Answer, Note
-from capacity_tui.engine.machine import (
-    Machine,
-    cooling_now,
-    topology_lines,
-)
+from capacity_tui.engine.machine import Machine, cooling_now, topology_lines
 from capacity_tui.engine.machine.benchmark import (
     MEASURING,
     NOT_MEASURED,
@@ -34,13 +30,7 @@ from capacity_tui.engine.solve.advice import (
     run_space,
     space_text,
 )
-from capacity_tui.engine.units import (
-    format_bandwidth,
-    format_flops,
-    format_percent,
-    format_rate,
-    format_seconds,
-)
+from capacity_tui.engine.units import format_bandwidth, format_flops, format_percent, format_rate, format_seconds
 
 
 def benchmark_parts(report: BenchmarkReport, before: BenchmarkReport | None = None) -> Iterator[Part]:

@@ -20,40 +20,29 @@ Tone = Literal["plain", "item", "strong", "quiet", "good", "warn", "bad", "dim"]
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A line of text.
-
-    Attributes:
-        tone: a strong one is a heading or a warning, a quiet one an aside, an item one of a list; the others are tones
-            of verdicts.
-        subject: what it is about; pages whose title says it leave it out.
-    """
+    """A line of text."""
 
     text: str = ""
+    # a strong one is a heading or a warning, a quiet one an aside, an item one of a list; the others are tones of
+    # verdicts
     tone: Tone = "plain"
-    subject: str = ""
+    subject: str = ""  # what it is about; pages whose title says it leave it out
 
 
 @dataclass(frozen=True, slots=True)
 class TablePart:
-    """A table.
+    """A table."""
 
-    Attributes:
-        heads: names of the columns.
-        rows: their cells.
-        right: numbers of the columns that are flush right.
-        kept: numbers of the columns that stay where not all have room; without any all stay, their cells folded.
-        spare: numbers of the columns that only draw what others say: left out first, and on pages altogether.
-        bars: how long the bar behind each row is, as a share; without any there are none. Pages draw them.
-        has_swatches: whether the rows are the parts of the picture above, each in its colour.
-    """
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    right: tuple[int, ...] = ()
+    heads: tuple[str, ...]  # names of the columns
+    rows: tuple[tuple[str, ...], ...]  # their cells
+    right: tuple[int, ...] = ()  # numbers of the columns that are flush right
+    # numbers of the columns that stay where not all have room; without any all stay, their cells folded
     kept: tuple[int, ...] = ()
+    # numbers of the columns that only draw what others say: left out first, and on pages altogether
     spare: tuple[int, ...] = ()
+    # how long the bar behind each row is, as a share; without any there are none. Pages draw them.
     bars: tuple[float, ...] = ()
-    has_swatches: bool = False
+    has_swatches: bool = False  # whether the rows are the parts of the picture above, each in its colour
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +55,22 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class SectionsPart:
-    """Rows under titles, in columns that all sections share.
+    """Rows under titles, in columns that all sections share."""
 
-    Attributes:
-        heads: names of the columns but the first.
-        sections: titles and rows.
-        has_aside: whether the last column is an aside to the one before: terminals have it in brackets, without heads.
-    """
-
-    heads: tuple[str, ...]
-    sections: tuple[Section, ...]
+    heads: tuple[str, ...]  # names of the columns but the first
+    sections: tuple[Section, ...]  # titles and rows
+    # whether the last column is an aside to the one before: terminals have it in brackets, without heads
     has_aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PicturePart:
-    """A picture, for pages.
+    """A picture, for pages."""
 
-    Attributes:
-        svg: the picture, with its texts escaped; empty where it is of text alone.
-        lines: the same, or the like of it, as lines of text.
-        caption: what it shows.
-        labels: names of its lines or parts, in the order of their colours.
-    """
-
-    svg: str = ""
-    lines: tuple[str, ...] = ()
-    caption: str = ""
-    labels: tuple[str, ...] = ()
+    svg: str = ""  # the picture, with its texts escaped; empty where it is of text alone
+    lines: tuple[str, ...] = ()  # the same, or the like of it, as lines of text
+    caption: str = ""  # what it shows
+    labels: tuple[str, ...] = ()  # names of its lines or parts, in the order of their colours
 
 
 @dataclass(frozen=True, slots=True)

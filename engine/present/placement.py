@@ -25,23 +25,14 @@ _LEAST_WHOLE = 0.015
 
 @dataclass(frozen=True, slots=True)
 class LevelText:
-    """One level of a cluster with what a plan puts on it, in words.
+    """One level of a cluster with what a plan puts on it, in words."""
 
-    Attributes:
-        name: its name, moved in by what lies around it.
-        holds: what one of it holds, and how many the plan fills.
-        divides: the dimensions it divides.
-        link: what joins what it holds.
-        busy: share of the time in which its link sets the pace; a dash where it never does.
-        is_hottest: whether no other link is as busy.
-    """
-
-    name: str
-    holds: str
-    divides: str
-    link: str
-    busy: str
-    is_hottest: bool
+    name: str  # its name, moved in by what lies around it
+    holds: str  # what one of it holds, and how many the plan fills
+    divides: str  # the dimensions it divides
+    link: str  # what joins what it holds
+    busy: str  # share of the time in which its link sets the pace; a dash where it never does
+    is_hottest: bool  # whether no other link is as busy
 
 
 def level_texts(placement: Placement) -> tuple[LevelText, ...]:

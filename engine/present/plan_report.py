@@ -25,18 +25,12 @@ from capacity_tui.engine.units import format_quantity
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a report is written from.
-
-    Attributes:
-        draw_roofline: draws the roofline of an answer, where there is one.
-        one_of_many: whether other answers follow in the same text.
-        not_understood: words, keys and options that have no meaning in the plan.
-    """
+    """What a report is written from."""
 
     answer: Answer
-    draw_roofline: Callable[[Answer], Roofline | None]
-    one_of_many: bool = False
-    not_understood: tuple[str, ...] = ()
+    draw_roofline: Callable[[Answer], Roofline | None]  # draws the roofline of an answer, where there is one
+    one_of_many: bool = False  # whether other answers follow in the same text
+    not_understood: tuple[str, ...] = ()  # words, keys and options that have no meaning in the plan
 
 
 def write_report(form: str, report: Report) -> str:
@@ -57,7 +51,6 @@ def page_parts(plan: Plan, estimate: Estimate, roofline: Roofline | None = None)
     Args:
         plan: the plan as resolved.
         estimate: what was computed for it.
-        roofline: its roofline, where there is one.
     """
     from capacity_tui.engine.present.pictures.drawn_parts import (  # noqa: PLC0415 - loaded for pages alone
         bottleneck_parts,

@@ -73,11 +73,7 @@ def to_json(result: object, one_line: bool = False) -> str:
     """Return the data as JSON text with a line end, indented or on one line."""
     separators = (",", ":") if one_line else None
     text = json.dumps(
-        result,
-        ensure_ascii=False,
-        allow_nan=False,
-        indent=None if one_line else 2,
-        separators=separators,
+        result, ensure_ascii=False, allow_nan=False, indent=None if one_line else 2, separators=separators
     )
     return f"{_escaped_json(text)}\n"
 

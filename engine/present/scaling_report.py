@@ -45,15 +45,10 @@ def scaling_table(points: Sequence[Scaling]) -> TablePart:
 
 @dataclass(frozen=True, slots=True)
 class GrowthRemarks:
-    """What to know of one curve.
+    """What to know of one curve."""
 
-    Attributes:
-        knee: devices at its knee; None for none, or while counts are missing.
-        lines: the same in words, with where communication dominates and what an hour less costs.
-    """
-
-    knee: int | None
-    lines: tuple[str, ...]
+    knee: int | None  # devices at its knee; None for none, or while counts are missing
+    lines: tuple[str, ...]  # the same in words, with where communication dominates and what an hour less costs
 
 
 def growth_remarks(points: Sequence[Scaling], *, is_complete: bool = True) -> GrowthRemarks:

@@ -21,18 +21,12 @@ BAR_WIDTH = 24
 
 @dataclass(frozen=True, slots=True)
 class TornadoRow:
-    """One thing that moves a figure, in words.
-
-    Attributes:
-        bar: from the lowest to the highest figure, on one scale for a table; the line is the plan as it stands.
-        figures: the lowest figure, and the highest.
-        values: its value with each of them.
-    """
+    """One thing that moves a figure, in words."""
 
     label: str
-    bar: str
-    figures: tuple[str, str]
-    values: tuple[str, str]
+    bar: str  # from the lowest to the highest figure, on one scale for a table; the line is the plan as it stands
+    figures: tuple[str, str]  # the lowest figure, and the highest
+    values: tuple[str, str]  # its value with each of them
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -42,17 +36,11 @@ class TornadoRow:
 
 @dataclass(frozen=True, slots=True)
 class TornadoTable:
-    """Fields, or unknowns, the strongest first.
+    """Fields, or unknowns, the strongest first."""
 
-    Attributes:
-        title: which they are.
-        rows: the strongest.
-        others: how many weaker ones are left out.
-    """
-
-    title: str
-    rows: tuple[TornadoRow, ...]
-    others: int
+    title: str  # which they are
+    rows: tuple[TornadoRow, ...]  # the strongest
+    others: int  # how many weaker ones are left out
 
 
 def tornado_headline(sensitivity: Sensitivity, plan_name: str) -> str:

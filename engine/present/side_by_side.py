@@ -38,28 +38,19 @@ _FIGURES = (
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """One of several answers.
+    """One of several answers."""
 
-    Attributes:
-        name: what it is called beside the others.
-    """
-
-    name: str
+    name: str  # what it is called beside the others
     answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A field of the plans that is not the same in all.
+    """A field of the plans that is not the same in all."""
 
-    Attributes:
-        path: dotted path of the field.
-        values: its value in each plan; None where a plan has no such field.
-    """
-
-    path: str
+    path: str  # dotted path of the field
     label: str
-    values: tuple[object, ...]
+    values: tuple[object, ...]  # its value in each plan; None where a plan has no such field
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -69,15 +60,10 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A figure of every plan.
+    """A figure of every plan."""
 
-    Attributes:
-        key: its result key.
-        figures: the figure of each.
-    """
-
-    key: str
-    figures: tuple[FigureValue, ...]
+    key: str  # its result key
+    figures: tuple[FigureValue, ...]  # the figure of each
 
     @property
     def label(self) -> str:
@@ -103,17 +89,11 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """Several plans, the first of which is the baseline.
+    """Several plans, the first of which is the baseline."""
 
-    Attributes:
-        entries: the plans and their estimates.
-        differing: the fields that are not the same in all.
-        figures: those that any of them has.
-    """
-
-    entries: tuple[Named, ...]
-    differing: tuple[Differing, ...]
-    figures: tuple[Compared, ...]
+    entries: tuple[Named, ...]  # the plans and their estimates
+    differing: tuple[Differing, ...]  # the fields that are not the same in all
+    figures: tuple[Compared, ...]  # those that any of them has
 
     @property
     def names(self) -> tuple[str, ...]:

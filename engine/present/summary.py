@@ -37,17 +37,11 @@ REPORTED_ORIGINS: tuple[Origin, ...] = ("given", "measured")
 
 
 class Row(NamedTuple):
-    """One figure.
+    """One figure."""
 
-    Attributes:
-        label: what it is; parts of the figure above begin with two spaces.
-        value: the figure with its unit.
-        spread: its range, empty where there is none.
-    """
-
-    label: str
-    value: str
-    spread: str = ""
+    label: str  # what it is; parts of the figure above begin with two spaces
+    value: str  # the figure with its unit
+    spread: str = ""  # its range, empty where there is none
 
 
 def headline(plan: Plan, estimate: Estimate) -> str:
@@ -75,10 +69,7 @@ def figure_sections(plan: Plan, estimate: Estimate) -> tuple[Section, ...]:
 def notes(plan: Plan, estimate: Estimate) -> tuple[tuple[str, tuple[Note, ...]], ...]:
     """Return warnings and, if the plan's report wants them, recommendations; each under its heading."""
     wanted = plan.report.include_recommendations
-    result = (
-        ("Warnings", estimate.warnings),
-        ("Recommendations", estimate.recommendations if wanted else ()),
-    )
+    result = (("Warnings", estimate.warnings), ("Recommendations", estimate.recommendations if wanted else ()))
     return tuple((title, entries) for title, entries in result if entries)
 
 
@@ -209,7 +200,6 @@ def exported_plan(answer: Answer, heading: str = "", day: date | None = None) ->
     """Return a settled plan as YAML; what was predicted stands above it as comments, which loading passes over.
 
     Args:
-        heading: what the plan is.
         day: when it was predicted; today by default.
     """
     return dump_plan(answer.plan, "\n".join((*([heading] if heading else []), *_predicted(answer, day))))

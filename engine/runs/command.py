@@ -60,22 +60,16 @@ class CommandNotFoundError(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended, as the kernel counted it.
+    """How a command ended, as the kernel counted it."""
 
-    Attributes:
-        exit_code: its own, or 128 and the signal's number.
-        signal: the signal that ended it, None where it ended by itself.
-        cpu_seconds: of it and of children that it has waited for.
-        largest_rss_bytes: what the largest of these processes held at any time; None where that is less than this
-            program held when it started it, which the kernel counts in.
-        written_bytes: written to disks by it and by children that it has waited for; None where that is not counted.
-    """
-
-    exit_code: int
-    signal: int | None
+    exit_code: int  # its own, or 128 and the signal's number
+    signal: int | None  # the signal that ended it, None where it ended by itself
     seconds: float
-    cpu_seconds: float
+    cpu_seconds: float  # of it and of children that it has waited for
+    # what the largest of these processes held at any time; None where that is less than this program held when it
+    # started it, which the kernel counts in
     largest_rss_bytes: int | None
+    # written to disks by it and by children that it has waited for; None where that is not counted
     written_bytes: int | None = None
 
 
@@ -90,9 +84,6 @@ class RunningCommand:
         environment: its environment; this program's own by default.
         outputs: file descriptors that take its output and its errors; this program's own by default.
         source: the file descriptor that it reads from; this program's own by default.
-
-    Attributes:
-        interrupted: whether the user has pressed Ctrl-C, or this program was signalled to end.
 
     Raises:
         CommandError: it cannot be started.
@@ -109,7 +100,7 @@ class RunningCommand:
         need_posix("watching a command")
         import resource  # noqa: PLC0415 - of POSIX alone
 
-        self.interrupted = False
+        self.interrupted = False  # whether the user has pressed Ctrl-C, or this program was signalled to end
         self._redirected = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(outputs or (), 1)]
         self._redirected += [] if source is None else [(os.POSIX_SPAWN_DUP2, source, 0)]
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*PASSED_ON, signal.SIGCHLD})
@@ -159,12 +150,7 @@ class RunningCommand:
 
     def _spawn_program(self, words: tuple[str, ...], environment: dict[str, str]) -> int:
         return os.posix_spawnp(
-            words[0],
-            words,
-            environment,
-            file_actions=self._redirected,
-            setsigmask=self._mask,
-            setsigdef=_AT_DEFAULT,
+            words[0], words, environment, file_actions=self._redirected, setsigmask=self._mask, setsigdef=_AT_DEFAULT
         )
 
     def _ended(self) -> Ended | None:

@@ -42,16 +42,11 @@ _ENDED = frozenset("ZXx")
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """One process, and no other that has its number before, after or elsewhere.
-
-    Attributes:
-        started: when it started, as its system reports it.
-        place: machine, start of that machine and container within which the number holds.
-    """
+    """One process, and no other that has its number before, after or elsewhere."""
 
     pid: int
-    started: str
-    place: str
+    started: str  # when it started, as its system reports it
+    place: str  # machine, start of that machine and container within which the number holds
 
     @property
     def lives(self) -> bool | None:
@@ -112,26 +107,17 @@ QUIET_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class LiveRun:
-    """A run as recorded in its folder.
-
-    Attributes:
-        record: plan, machine and prediction; once it has ended, also its result. The history has it by this id.
-        by: the command that watches it: ``monitor``, ``profile`` or ``guard``.
-        process: its first process; None where only its log is watched.
-        watcher: the process that writes the folder.
-        log: where it writes its log; empty where that is not known.
-        ended: time at which it was seen to end, UTC, ISO 8601; empty as long as it was not.
-        exit_code: how its command ended; None where unknown.
-    """
+    """A run as recorded in its folder."""
 
     folder: Path
+    # plan, machine and prediction; once it has ended, also its result. The history has it by this id.
     record: RunRecord
-    by: str
-    process: ProcessIdentity | None
-    watcher: ProcessIdentity | None
-    log: str = ""
-    ended: str = ""
-    exit_code: int | None = None
+    by: str  # the command that watches it: ``monitor``, ``profile`` or ``guard``
+    process: ProcessIdentity | None  # its first process; None where only its log is watched
+    watcher: ProcessIdentity | None  # the process that writes the folder
+    log: str = ""  # where it writes its log; empty where that is not known
+    ended: str = ""  # time at which it was seen to end, UTC, ISO 8601; empty as long as it was not
+    exit_code: int | None = None  # how its command ended; None where unknown
 
     @property
     def id(self) -> str:

@@ -40,48 +40,32 @@ N = TypeVar("N", int, float)
 
 @dataclass(frozen=True, slots=True)
 class ProcessSample:
-    """One process now.
-
-    Attributes:
-        parent: the number of the process that started it.
-        rss_bytes: main memory resident now, shared pages in full.
-        cpu_seconds: CPU time used by it and by those of its children that it has waited for.
-        read_bytes: read from disks, by it and by children that it has waited for.
-        written_bytes: written to disks, likewise.
-        ended: whether it only waits to be waited for: it holds nothing any more.
-    """
+    """One process now."""
 
     pid: int
-    parent: int
+    parent: int  # the number of the process that started it
     name: str
-    rss_bytes: Fact[int]
-    cpu_seconds: Fact[float]
+    rss_bytes: Fact[int]  # main memory resident now, shared pages in full
+    cpu_seconds: Fact[float]  # CPU time used by it and by those of its children that it has waited for
     threads: Fact[int]
-    read_bytes: Fact[int]
-    written_bytes: Fact[int]
+    read_bytes: Fact[int]  # read from disks, by it and by children that it has waited for
+    written_bytes: Fact[int]  # written to disks, likewise
     read_operations: Fact[int]
     write_operations: Fact[int]
-    ended: bool = False
+    ended: bool = False  # whether it only waits to be waited for: it holds nothing any more
 
 
 @dataclass(frozen=True, slots=True)
 class TreeSample:
-    """A process and all that it started, now; running totals include what has ended since the first sample.
+    """A process and all that it started, now; running totals include what has ended since the first sample."""
 
-    Attributes:
-        at_seconds: on the monotonic clock.
-        processes: those that live, the oldest number first.
-        rss_bytes: main memory resident, pages that several share counted for each.
-        pss_bytes: the same with shared pages counted once; not read with every sample, because reading it takes long.
-        cpu_percent: of one core, since the sample before.
-    """
-
-    at_seconds: float
-    processes: tuple[ProcessSample, ...]
-    rss_bytes: Fact[int]
+    at_seconds: float  # on the monotonic clock
+    processes: tuple[ProcessSample, ...]  # those that live, the oldest number first
+    rss_bytes: Fact[int]  # main memory resident, pages that several share counted for each
+    # the same with shared pages counted once; not read with every sample, because reading it takes long
     pss_bytes: Fact[int]
     cpu_seconds: Fact[float]
-    cpu_percent: Fact[float]
+    cpu_percent: Fact[float]  # of one core, since the sample before
     threads: Fact[int]
     read_bytes: Fact[int]
     written_bytes: Fact[int]
@@ -296,17 +280,12 @@ def _added(facts: Iterable[Fact[N]]) -> Fact[N]:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One moment of a run.
+    """One moment of a run."""
 
-    Attributes:
-        at_seconds: on the monotonic clock.
-        system: the machine, with all other work on it; ``gpus`` are all that it has.
-        gpu_memory_bytes: memory that the run's processes hold on each GPU, in the order of ``system.gpus``.
-    """
-
-    at_seconds: float
+    at_seconds: float  # on the monotonic clock
     run: TreeSample
-    system: Sample
+    system: Sample  # the machine, with all other work on it; ``gpus`` are all that it has
+    # memory that the run's processes hold on each GPU, in the order of ``system.gpus``
     gpu_memory_bytes: tuple[Fact[int], ...]
 
 

@@ -38,14 +38,10 @@ _TAIL_BYTES = 1 << 16
 
 
 class NewEvents(NamedTuple):
-    """What came since the last time.
-
-    Attributes:
-        from_start: whether they begin with the first: what was read before is among them, thinned out.
-    """
+    """What came since the last time."""
 
     events: tuple[Event, ...]
-    from_start: bool
+    from_start: bool  # whether they begin with the first: what was read before is among them, thinned out
 
 
 class RunFollower:
@@ -130,19 +126,12 @@ _MAIN_MEMORY = ("rss_bytes", "memory_bytes")
 
 @dataclass(slots=True)
 class RunCourse:
-    """The course of one run.
+    """The course of one run."""
 
-    Attributes:
-        curves: by figure, points of rising place on the figure's axis.
-        axes: the axis of each figure.
-        look: the newest sample; empty before the first.
-        events: other events, the newest last.
-    """
-
-    curves: dict[str, Curve] = field(default_factory=dict)
-    axes: dict[str, Axis] = field(default_factory=dict)
-    look: Event = field(default_factory=dict)
-    events: deque[Event] = field(default_factory=lambda: deque(maxlen=MOST_EVENTS))
+    curves: dict[str, Curve] = field(default_factory=dict)  # by figure, points of rising place on the figure's axis
+    axes: dict[str, Axis] = field(default_factory=dict)  # the axis of each figure
+    look: Event = field(default_factory=dict)  # the newest sample; empty before the first
+    events: deque[Event] = field(default_factory=lambda: deque(maxlen=MOST_EVENTS))  # other events, the newest last
     _began: float = 0.0
 
     def take(self, events: Iterable[Event]) -> None:
@@ -260,16 +249,13 @@ class RunWriter:
         record: what is known of it to begin with: plan, prediction, machine, and its command among the details.
         pid: its first process; None where only its log is watched.
         folder: the folder of runs; by default in the user's state folder.
-
-    Attributes:
-        problem: what went wrong first, in one line; empty as long as all is well.
     """
 
     def __init__(
         self, record: RunRecord, watcher: str, pid: int | None = None, log: str = "", folder: Path | None = None
     ) -> None:
         process = None if pid is None else identity_of(pid)
-        self.problem = ""
+        self.problem = ""  # what went wrong first, in one line; empty as long as all is well
         self._lock = threading.Lock()
         self._handle: int | None = None
         self._is_within_line = False

@@ -96,17 +96,7 @@ running: how a run is supervised; no estimate depends on it.
 output: what is analysed and reported beside the estimate.
 """
 Rule = Literal[
-    "replaced",
-    "counted",
-    "adapter",
-    "method",
-    "given back",
-    "open",
-    "refilled",
-    "divided",
-    "single",
-    "scaled",
-    "model",
+    "replaced", "counted", "adapter", "method", "given back", "open", "refilled", "divided", "single", "scaled", "model"
 ]
 """How one field follows another: the functions of these names are in ``engine/plan/consequences.py``."""
 Condition = Literal[
@@ -155,89 +145,55 @@ Condition = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Follows:
-    """What a change of a field does to another one.
+    """What a change of a field does to another one."""
 
-    Attributes:
-        path: the field, or the section, that follows.
-    """
-
-    path: str
+    path: str  # the field, or the section, that follows
     rule: Rule
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """How one plan field is shown, stepped and chosen.
-
-    Attributes:
-        kind: how ``+`` and ``-`` move it: by ``step``, by a factor of two, or through ``choices``.
-        unit: unit of the value, empty for a pure count.
-        maximum: largest value allowed; stepping stops there.
-        step: one step of an ``integer`` or ``number``.
-        choices: the values of a ``choice``; also what an error message offers.
-        automatic: whether ``auto`` lets each mode choose the value.
-        families: kinds of model the field applies to; empty means all.
-        tasks: tasks the field applies to; empty means all.
-        is_length: whether ``k`` in a typed value stands for 1024, as in the names of context lengths.
-        help: what the field is; fields of plans have theirs in ``profiles/fields.yaml``.
-        role: what the field is for; every field of a plan has one.
-        follows: what a change of it does to other fields.
-        needs: without what it changes nothing.
-        is_wish: whether setting it without effect is worth a warning.
-        keeps_result: whether model and answers are the same regardless of its value, which costs time or memory alone.
-        resolved_from_others: whether its default follows from other fields.
-        chosen_for: tasks in which the modes choose the value also where the plan gives none.
-        chosen_last: whether the modes choose it once everything else is settled, from what the run then needs.
-        placeholder: what it holds while its value is still being chosen; None for its default.
-        broadcasts: whether one estimate takes many values of it as an array.
-        catalogue: catalogue that a value is picked from; empty for none.
-        rows: kind of the catalogue rows that it names, whose names are its choices; empty for none.
-        is_main: whether it is among the few that are shown first, since they move figures most.
-    """
+    """How one plan field is shown, stepped and chosen."""
 
     label: str
-    kind: Kind
+    kind: Kind  # how ``+`` and ``-`` move it: by ``step``, by a factor of two, or through ``choices``
     group: str
-    unit: str = ""
+    unit: str = ""  # unit of the value, empty for a pure count
     minimum: float | None = None
-    maximum: float | None = None
-    step: float = 1
-    choices: tuple[str, ...] = ()
-    automatic: bool = False
-    families: tuple[str, ...] = ()
-    tasks: tuple[str, ...] = ()
-    is_length: bool = False
-    help: str = ""
-    role: Role | None = None
-    follows: tuple[Follows, ...] = ()
-    needs: tuple[Condition, ...] = ()
-    is_wish: bool = False
+    maximum: float | None = None  # largest value allowed; stepping stops there
+    step: float = 1  # one step of an ``integer`` or ``number``
+    choices: tuple[str, ...] = ()  # the values of a ``choice``; also what an error message offers
+    automatic: bool = False  # whether ``auto`` lets each mode choose the value
+    families: tuple[str, ...] = ()  # kinds of model the field applies to; empty means all
+    tasks: tuple[str, ...] = ()  # tasks the field applies to; empty means all
+    is_length: bool = False  # whether ``k`` in a typed value stands for 1024, as in the names of context lengths
+    help: str = ""  # what the field is; fields of plans have theirs in ``profiles/fields.yaml``
+    role: Role | None = None  # what the field is for; every field of a plan has one
+    follows: tuple[Follows, ...] = ()  # what a change of it does to other fields
+    needs: tuple[Condition, ...] = ()  # without what it changes nothing
+    is_wish: bool = False  # whether setting it without effect is worth a warning
+    # whether model and answers are the same regardless of its value, which costs time or memory alone
     keeps_result: bool = False
-    resolved_from_others: bool = False
-    chosen_for: tuple[str, ...] = ()
+    resolved_from_others: bool = False  # whether its default follows from other fields
+    chosen_for: tuple[str, ...] = ()  # tasks in which the modes choose the value also where the plan gives none
+    # whether the modes choose it once everything else is settled, from what the run then needs
     chosen_last: bool = False
-    placeholder: object = None
-    broadcasts: bool = False
-    catalogue: str = ""
-    rows: str = ""
-    is_main: bool = False
+    placeholder: object = None  # what it holds while its value is still being chosen; None for its default
+    broadcasts: bool = False  # whether one estimate takes many values of it as an array
+    catalogue: str = ""  # catalogue that a value is picked from; empty for none
+    rows: str = ""  # kind of the catalogue rows that it names, whose names are its choices; empty for none
+    is_main: bool = False  # whether it is among the few that are shown first, since they move figures most
     shown: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFormat:
-    """One form of a report.
+    """One form of a report."""
 
-    Attributes:
-        suffixes: names of files that ask for it.
-        is_drawn: whether it is drawn for the terminal there is.
-        is_page: whether it is one page for one plan.
-    """
-
-    suffixes: tuple[str, ...]
-    is_drawn: bool = False
-    is_page: bool = False
+    suffixes: tuple[str, ...]  # names of files that ask for it
+    is_drawn: bool = False  # whether it is drawn for the terminal there is
+    is_page: bool = False  # whether it is one page for one plan
 
 
 REPORT_FORMATS: Mapping[str, ReportFormat] = MappingProxyType(

@@ -68,11 +68,7 @@ class Steppable(Start, Scale, Protocol):
 
 
 def stepped(
-    field: Steppable,
-    direction: int,
-    big: bool = False,
-    chosen: Start | None = None,
-    sizes: Sequence[int] = (),
+    field: Steppable, direction: int, big: bool = False, chosen: Start | None = None, sizes: Sequence[int] = ()
 ) -> str | None:
     """Return the text of the value one step further.
 

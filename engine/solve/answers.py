@@ -136,18 +136,13 @@ def _leaves_choices(plan: Plan, hours: float, machine: Machine | None, catalog: 
 
 @dataclass(frozen=True, slots=True)
 class LargestModel:
-    """How large a model some hardware takes.
+    """How large a model some hardware takes."""
 
-    Attributes:
-        comfortable: the largest that the balanced mode holds inside its share of the memory, with nothing given up for
-            that; None where none is.
-        edge: the largest that fits at all, where that is a larger one.
-        smallest: of those that were tried.
-    """
-
+    # the largest that the balanced mode holds inside its share of the memory, with nothing given up for that; None
+    # where none is
     comfortable: str | None
-    edge: str | None
-    smallest: str
+    edge: str | None  # the largest that fits at all, where that is a larger one
+    smallest: str  # of those that were tried
 
 
 def usual_models(catalog: Catalog) -> list[str]:

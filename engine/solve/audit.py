@@ -57,51 +57,34 @@ _IDLE_DEVICES = "idle_devices"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong with a configuration, or wasted by it.
-
-    Attributes:
-        detail: the settings or figures that show it.
-        saves: what a remedy would change, by result key.
-    """
+    """Something that is wrong with a configuration, or wasted by it."""
 
     code: str
     title: str
-    detail: str
+    detail: str  # the settings or figures that show it
     places: tuple[Place, ...] = ()
-    saves: Mapping[str, float] = field(default_factory=dict, hash=False)
+    saves: Mapping[str, float] = field(default_factory=dict, hash=False)  # what a remedy would change, by result key
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPhase:
-    """Memory of the fullest device at a moment of a step.
-
-    Attributes:
-        size: bytes in use, what lies outside the allocator with them.
-        short: bytes that the device lacks then; 0 where it does not.
-    """
+    """Memory of the fullest device at a moment of a step."""
 
     name: str
-    size: float
-    short: float
+    size: float  # bytes in use, what lies outside the allocator with them
+    short: float  # bytes that the device lacks then; 0 where it does not
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What configurations come to.
+    """What configurations come to."""
 
-    Attributes:
-        imported: the plan that they say, with the place of each value.
-        answer: its estimate; None where it cannot run at all, and where no file names a model.
-        contradictions: what contradicts itself.
-        wasted: what costs without need.
-    """
-
-    imported: Imported
-    answer: Answer | None
+    imported: Imported  # the plan that they say, with the place of each value
+    answer: Answer | None  # its estimate; None where it cannot run at all, and where no file names a model
     refusal: CapacityError | None
     memory_phases: tuple[MemoryPhase, ...]
-    contradictions: tuple[Finding, ...]
-    wasted: tuple[Finding, ...]
+    contradictions: tuple[Finding, ...]  # what contradicts itself
+    wasted: tuple[Finding, ...]  # what costs without need
 
     @property
     def runs(self) -> bool:

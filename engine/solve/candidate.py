@@ -35,14 +35,10 @@ _SAME: Mapping[str, str] = {MEMORY: RESERVED}
 
 @dataclass(frozen=True, slots=True)
 class CheckedConstraint:
-    """A constraint of a single plan, and how sure it has to be.
+    """A constraint of a single plan, and how sure it has to be."""
 
-    Attributes:
-        constraint: the limit beside what the plan reaches.
-        surely: whether the far end of the range counts, as it does for what a question asks; else the estimate itself.
-    """
-
-    constraint: Constraint
+    constraint: Constraint  # the limit beside what the plan reaches
+    # whether the far end of the range counts, as it does for what a question asks; else the estimate itself
     surely: bool = False
 
     @property
@@ -112,21 +108,14 @@ GLOBAL_BATCH, MICRO_BATCH = Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A plan with a change.
+    """A plan with a change."""
 
-    Attributes:
-        change: plan fields and their new values, as plain data: all that has to be set to plan the same.
-        plan: the plan with it, before what it leaves open is filled; None where such a plan cannot be.
-        filled: the same as planning it fills and estimates it; None where such a plan cannot be.
-        constraints: every limit beside what is reached.
-        fault: why such a plan cannot be; empty where it can.
-    """
-
+    # plan fields and their new values, as plain data: all that has to be set to plan the same
     change: Mapping[str, object]
-    plan: Plan | None = None
-    filled: ModePlan | None = None
-    constraints: tuple[CheckedConstraint, ...] = ()
-    fault: str = ""
+    plan: Plan | None = None  # the plan with it, before what it leaves open is filled; None where such a plan cannot be
+    filled: ModePlan | None = None  # the same as planning it fills and estimates it; None where such a plan cannot be
+    constraints: tuple[CheckedConstraint, ...] = ()  # every limit beside what is reached
+    fault: str = ""  # why such a plan cannot be; empty where it can
 
     @property
     def made(self) -> ModePlan:
@@ -218,20 +207,14 @@ _NAMING = ("model", "hardware", "pricing")
 
 @dataclass(frozen=True)
 class EstimatedPlan:
-    """An estimated plan and all it takes to try changes of it.
+    """An estimated plan and all it takes to try changes of it."""
 
-    Attributes:
-        wanted: the plan as the user gave it.
-        resolved: the same with nothing open.
-        mode: what filled the fields that were open.
-    """
-
-    wanted: Plan
-    resolved: ResolvedPlan
+    wanted: Plan  # the plan as the user gave it
+    resolved: ResolvedPlan  # the same with nothing open
     estimate: Estimate
     catalog: Catalog
     machine: Machine | None = None
-    mode: ModeName = "balanced"
+    mode: ModeName = "balanced"  # what filled the fields that were open
 
     @classmethod
     def of(cls, wanted: Plan, filled: ModePlan, machine: Machine | None = None) -> EstimatedPlan:
@@ -319,20 +302,15 @@ def _resolves_from_others(knob: Knob) -> bool:
 
 @dataclass(slots=True)
 class Evaluator:
-    """Plans candidates of one plan as the balanced mode fills them, each of them once.
-
-    Attributes:
-        limits: what every candidate must keep.
-        callback: called with every candidate that was planned, and how many more are planned at the most.
-        left: how many more those who ask for them expect at the most.
-    """
+    """Plans candidates of one plan as the balanced mode fills them, each of them once."""
 
     plan: Plan
-    limits: tuple[Limit, ...]
+    limits: tuple[Limit, ...]  # what every candidate must keep
     catalog: Catalog
     machine: Machine | None = None
+    # called with every candidate that was planned, and how many more are planned at the most
     callback: Callable[[Candidate, int], None] | None = None
-    left: int = 0
+    left: int = 0  # how many more those who ask for them expect at the most
     evaluated: dict[tuple[tuple[str, str], ...], Candidate] = field(default_factory=dict)
 
     @property

@@ -66,13 +66,9 @@ def saves(before: Estimate, after: Estimate) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a change does to one figure.
+    """What a change does to one figure."""
 
-    Attributes:
-        metric: the figure, in the words of the run.
-    """
-
-    metric: Metric
+    metric: Metric  # the figure, in the words of the run
     before: float
     after: float
 
@@ -201,13 +197,9 @@ _ELSEWHERE = ("model.", "hardware.", "pricing.")
 
 @dataclass(frozen=True, slots=True)
 class StackedEstimate:
-    """Variants that one estimate of arrays covers.
+    """Variants that one estimate of arrays covers."""
 
-    Attributes:
-        indices: which of the variants asked for these are, in the order of the arrays.
-    """
-
-    indices: tuple[int, ...]
+    indices: tuple[int, ...]  # which of the variants asked for these are, in the order of the arrays
     estimate: Estimate
 
     def numbers(self, key: str) -> Floats | None:

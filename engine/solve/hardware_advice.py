@@ -228,21 +228,13 @@ LINK_RULES: Mapping[str, Callable[[Machine, Sequence[Accelerator]], Iterator[Set
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """The largest model of one way to use hardware.
+    """The largest model of one way to use hardware."""
 
-    Attributes:
-        way: what is done and how, such as ``fine-tune: QLoRA``.
-        is_comfortable: whether the balanced mode holds it with room to spare; else it just fits.
-        model: its name.
-        estimate: what it comes to.
-        values: what makes the plan one of it, by path.
-    """
-
-    way: str
-    is_comfortable: bool
-    model: str
-    estimate: Estimate
-    values: Mapping[str, object]
+    way: str  # what is done and how, such as ``fine-tune: QLoRA``
+    is_comfortable: bool  # whether the balanced mode holds it with room to spare; else it just fits
+    model: str  # its name
+    estimate: Estimate  # what it comes to
+    values: Mapping[str, object]  # what makes the plan one of it, by path
 
     @property
     def room(self) -> str:

@@ -53,20 +53,13 @@ _TOKENS, _EPOCHS = Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS
 
 @dataclass(frozen=True, slots=True)
 class LinePlan:
-    """The plan that a line says.
-
-    Attributes:
-        assumptions: what nobody said.
-        remarks: what to know of words that the plan cannot follow.
-        readings: what numbers were taken to count.
-        asked: what the line asks that the plan does not say; None where the plan is all.
-    """
+    """The plan that a line says."""
 
     plan: Plan
-    assumptions: tuple[Assumption, ...]
-    remarks: tuple[str, ...] = ()
-    readings: tuple[str, ...] = ()
-    asked: Asked | None = None
+    assumptions: tuple[Assumption, ...]  # what nobody said
+    remarks: tuple[str, ...] = ()  # what to know of words that the plan cannot follow
+    readings: tuple[str, ...] = ()  # what numbers were taken to count
+    asked: Asked | None = None  # what the line asks that the plan does not say; None where the plan is all
 
     @property
     def assumed(self) -> tuple[str, ...]:

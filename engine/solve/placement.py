@@ -25,22 +25,15 @@ _FOLLOWING = (Key.HARDWARE_DEVICES, Key.PARALLELISM_DP, Key.PARALLELISM_SHARD)
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """The plan with tensor parallel on the other side of the end of the fast links.
+    """The plan with tensor parallel on the other side of the end of the fast links."""
 
-    Attributes:
-        size: tensor parallel size of the plan.
-        direct: devices that the fast links join.
-        unit: what holds them: node, rack ...
-        trial: the estimate with the other size.
-        waited: share of an iteration that waits for tensor parallel, in the plan and with the other size.
-    """
-
-    size: int
+    size: int  # tensor parallel size of the plan
     other: int
-    direct: int
-    unit: str
-    trial: Candidate
+    direct: int  # devices that the fast links join
+    unit: str  # what holds them: node, rack ...
+    trial: Candidate  # the estimate with the other size
     effect: str
+    # share of an iteration that waits for tensor parallel, in the plan and with the other size
     waited: tuple[float, float]
 
     @property
@@ -51,34 +44,22 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class GroupShare:
-    """Equal devices among others.
-
-    Attributes:
-        rate: tokens or samples a second that they work through by themselves.
-        share: of the batch with which they end at the same time as the others.
-        sequences: the same in sequences or samples of a batch.
-        fits: whether they hold the run; None where their memory is not known.
-    """
+    """Equal devices among others."""
 
     group: DeviceGroup
-    rate: float
-    share: float
-    sequences: int
-    fits: bool | None
+    rate: float  # tokens or samples a second that they work through by themselves
+    share: float  # of the batch with which they end at the same time as the others
+    sequences: int  # the same in sequences or samples of a batch
+    fits: bool | None  # whether they hold the run; None where their memory is not known
 
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """Two ways to share a batch among unlike devices.
-
-    Attributes:
-        even_rate: tokens or samples a second where every device has as much to do, and waits for the slowest.
-        unit: ``token`` or ``sample``.
-    """
+    """Two ways to share a batch among unlike devices."""
 
     groups: tuple[GroupShare, ...]
-    even_rate: float
-    unit: str
+    even_rate: float  # tokens or samples a second where every device has as much to do, and waits for the slowest
+    unit: str  # ``token`` or ``sample``
 
     @property
     def balanced_rate(self) -> float:
@@ -88,18 +69,13 @@ class Sharing:
 
 @dataclass(frozen=True, slots=True)
 class PlacedPlan:
-    """A plan on its cluster.
-
-    Attributes:
-        placement: where it lies; None where it is not divided.
-        crossing: tensor parallel across the end of the fast links, or no longer across; None where neither can be.
-        sharing: how unlike devices share the work; None where all are alike, or not all can run it.
-    """
+    """A plan on its cluster."""
 
     answer: Answer
-    placement: Placement | None
+    placement: Placement | None  # where it lies; None where it is not divided
+    # tensor parallel across the end of the fast links, or no longer across; None where neither can be
     crossing: Crossing | None
-    sharing: Sharing | None
+    sharing: Sharing | None  # how unlike devices share the work; None where all are alike, or not all can run it
 
 
 def place_plan(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> PlacedPlan:

@@ -30,17 +30,12 @@ BEYOND = 8
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The points of one batch size and kind of parallelism, by rising device count.
+    """The points of one batch size and kind of parallelism, by rising device count."""
 
-    Attributes:
-        batch: samples of a step; of the plan's own devices where it grows with them.
-        growth: whether the batch is that of all devices or of each.
-    """
-
-    batch: int
+    batch: int  # samples of a step; of the plan's own devices where it grows with them
     parallelism: Parallelism
     points: tuple[Scaling, ...]
-    growth: Growth = "strong"
+    growth: Growth = "strong"  # whether the batch is that of all devices or of each
 
     @property
     def network_from(self) -> int | None:
@@ -60,16 +55,12 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class ScaledRun:
-    """A plan on some number of devices.
-
-    Attributes:
-        batch: samples of one step over all of them.
-        change: what to set for it, what a mode chose among it: with other devices it might choose otherwise.
-    """
+    """A plan on some number of devices."""
 
     devices: int
-    batch: int
+    batch: int  # samples of one step over all of them
     parallelism: Parallelism
+    # what to set for it, what a mode chose among it: with other devices it might choose otherwise
     change: Mapping[str, object]
     candidate: Candidate
 

@@ -224,36 +224,25 @@ _LEAST = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Something that can be measured.
+    """Something that can be measured."""
 
-    Attributes:
-        kind: ``run``, ``memory``, ``kernels``, ``collectives``, ``benchmark`` or ``price``.
-        command: the command line that takes it; ``PLAN`` stands for the plan's file.
-        samples: what fits it would leave at best, by name; none for what is no sample of the device.
-        figure: what a run of the plan tells; None for what is no run.
-        settles: beginnings of the keys of unknowns that it settles.
-    """
-
-    kind: str
+    kind: str  # ``run``, ``memory``, ``kernels``, ``collectives``, ``benchmark`` or ``price``
     what: str
-    command: str
-    samples: tuple[str, ...] = ()
-    figure: FigureName | None = None
-    settles: tuple[str, ...] = ()
+    command: str  # the command line that takes it; ``PLAN`` stands for the plan's file
+    samples: tuple[str, ...] = ()  # what fits it would leave at best, by name; none for what is no sample of the device
+    figure: FigureName | None = None  # what a run of the plan tells; None for what is no run
+    settles: tuple[str, ...] = ()  # beginnings of the keys of unknowns that it settles
 
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """What a measurement would do to the range of a figure.
-
-    Attributes:
-        low, high: the range as it is, with all that is unknown.
-        narrowed_low, narrowed_high: the range with it, at best.
-    """
+    """What a measurement would do to the range of a figure."""
 
     measurement: Measurement
+    # low, high: the range as it is, with all that is unknown
     low: float
     high: float
+    # narrowed_low, narrowed_high: the range with it, at best
     narrowed_low: float
     narrowed_high: float
 
@@ -295,10 +284,7 @@ MEASUREMENTS = (
         settles=(f"{ASSUMED}cpu-",),
     ),
     Measurement(
-        "price",
-        "the hourly price that you are offered",
-        f"capacity-tui plan PLAN --set {PRICE}=USD",
-        settles=(PRICE,),
+        "price", "the hourly price that you are offered", f"capacity-tui plan PLAN --set {PRICE}=USD", settles=(PRICE,)
     ),
 )
 
@@ -351,16 +337,11 @@ def _together(value: float, spread: tuple[float, float], facts: Sequence[Swing])
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity(ShownInNotebooks):
-    """What moves a figure.
+    """What moves a figure."""
 
-    Attributes:
-        figure: the figure as the plan stands, with its range.
-        swings: what moves it, the most first.
-        measure_next: what would narrow its range most; None where nothing that this program measures does.
-    """
-
-    figure: FigureValue
-    swings: tuple[Swing, ...]
+    figure: FigureValue  # the figure as the plan stands, with its range
+    swings: tuple[Swing, ...]  # what moves it, the most first
+    # what would narrow its range most; None where nothing that this program measures does
     measure_next: Narrowing | None
 
     @property

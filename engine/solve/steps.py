@@ -26,26 +26,17 @@ _LEAST = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Swing:
-    """One thing that moves a figure, alone.
+    """One thing that moves a figure, alone."""
 
-    Attributes:
-        kind: ``knob`` for a field of the plan, ``unknown`` for what nobody decides.
-        key: path of the field; of an unknown the name it goes by.
-        start: its value with which the figure is ``low``.
-        end: its value with which the figure is ``high``.
-        low: the smallest value of the figure.
-        unit: unit of its values; ``x`` for a ratio of measured to estimated.
-    """
-
-    kind: Kind
-    key: str
+    kind: Kind  # ``knob`` for a field of the plan, ``unknown`` for what nobody decides
+    key: str  # path of the field; of an unknown the name it goes by
     label: str
     now: object
-    start: object
-    end: object
-    low: float
+    start: object  # its value with which the figure is ``low``
+    end: object  # its value with which the figure is ``high``
+    low: float  # the smallest value of the figure
     high: float
-    unit: str = ""
+    unit: str = ""  # unit of its values; ``x`` for a ratio of measured to estimated
 
     @property
     def swing(self) -> float:
@@ -88,18 +79,12 @@ def one_step_away(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A field one step away, the rest of the plan as it is.
+    """A field one step away, the rest of the plan as it is."""
 
-    Attributes:
-        field: the field, with its value now.
-        change: the same with what keeps the work of a step the same.
-        estimate: what the plan comes to then; None where it cannot be.
-    """
-
-    field: PlanField
+    field: PlanField  # the field, with its value now
     value: object
-    change: Mapping[str, object]
-    estimate: Estimate | None
+    change: Mapping[str, object]  # the same with what keeps the work of a step the same
+    estimate: Estimate | None  # what the plan comes to then; None where it cannot be
 
 
 def estimated_steps(case: EstimatedPlan, wanted: Callable[[PlanField], bool]) -> list[Step]:
@@ -183,18 +168,14 @@ MOST_PLANNED = 3
 
 @dataclass(frozen=True, slots=True)
 class Lever:
-    """The knob that would improve a number most with one step.
-
-    Attributes:
-        change: relative change of the number, -0.5 for half.
-        also: what else has to be set so that the work stays the same.
-    """
+    """The knob that would improve a number most with one step."""
 
     field: str
     label: str
     before: str
     after: str
-    change: float
+    change: float  # relative change of the number, -0.5 for half
+    # what else has to be set so that the work stays the same
     also: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
 

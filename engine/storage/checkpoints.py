@@ -39,33 +39,19 @@ SHARDED = 1
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """What a training saves of itself.
+    """What a training saves of itself."""
 
-    Attributes:
-        bytes: of one checkpoint: weights that are trained, their exact copy and the optimizer's states.
-        kept: how many are kept at once, the one that is being written among them.
-        tier: where they are written.
-        writers: nodes that write side by side.
-        save_seconds: seconds in which one is saved.
-        failure_seconds: mean seconds between interruptions of the job.
-        best_interval_seconds: seconds of work between two that lose least.
-        interval_seconds: the plan's, as given or chosen.
-        count: how many the job writes; None where its length is open.
-        stall_share: time in which the training waits for them, over the time of the work.
-        lost_share: that, and work lost to interruptions, likewise.
-    """
-
-    bytes: float
-    kept: int
-    tier: StorageTier
-    writers: float
-    save_seconds: float
-    failure_seconds: float
-    best_interval_seconds: float
-    interval_seconds: float
-    count: float | None
-    stall_share: float
-    lost_share: float
+    bytes: float  # of one checkpoint: weights that are trained, their exact copy and the optimizer's states
+    kept: int  # how many are kept at once, the one that is being written among them
+    tier: StorageTier  # where they are written
+    writers: float  # nodes that write side by side
+    save_seconds: float  # seconds in which one is saved
+    failure_seconds: float  # mean seconds between interruptions of the job
+    best_interval_seconds: float  # seconds of work between two that lose least
+    interval_seconds: float  # the plan's, as given or chosen
+    count: float | None  # how many the job writes; None where its length is open
+    stall_share: float  # time in which the training waits for them, over the time of the work
+    lost_share: float  # that, and work lost to interruptions, likewise
 
     @property
     def kept_bytes(self) -> float:
@@ -159,25 +145,15 @@ PINNED = 2.0
 
 @dataclass(frozen=True, slots=True)
 class HostMemory:
-    """Bytes of main memory on one node.
+    """Bytes of main memory on one node."""
 
-    Attributes:
-        workers: of the loader's processes themselves.
-        prefetched: of the batches that they keep ready.
-        pinned: of the batches that wait for the devices.
-        shuffle_buffer: of the samples that streams draw from.
-        cache: of the data set, where main memory is its cache.
-        offloaded: of what the training keeps there: states, parameters, activations.
-        capacity: what the node has; None where unknown.
-    """
-
-    workers: float
-    prefetched: float
-    pinned: float
-    shuffle_buffer: float
-    cache: float
-    offloaded: float
-    capacity: float | None
+    workers: float  # of the loader's processes themselves
+    prefetched: float  # of the batches that they keep ready
+    pinned: float  # of the batches that wait for the devices
+    shuffle_buffer: float  # of the samples that streams draw from
+    cache: float  # of the data set, where main memory is its cache
+    offloaded: float  # of what the training keeps there: states, parameters, activations
+    capacity: float | None  # what the node has; None where unknown
 
     @property
     def total(self) -> float:
@@ -249,22 +225,14 @@ def _number(data: DataSection, name: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PhaseEstimate:
-    """One phase of a training.
+    """One phase of a training."""
 
-    Attributes:
-        phase: its name, its share and what changes in it.
-        plan: the plan of the phase alone.
-        tokens: tokens it trains on.
-        seconds: seconds of the phase.
-        fits: whether it fits.
-    """
-
-    phase: DataPhase
-    plan: Plan
-    tokens: float
+    phase: DataPhase  # its name, its share and what changes in it
+    plan: Plan  # the plan of the phase alone
+    tokens: float  # tokens it trains on
     step_seconds: float
-    seconds: float
-    fits: bool | None
+    seconds: float  # seconds of the phase
+    fits: bool | None  # whether it fits
 
 
 def phase_plans(plan: Plan) -> tuple[tuple[DataPhase, Plan], ...]:

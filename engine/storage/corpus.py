@@ -121,21 +121,13 @@ class Sentences:
 
 @dataclass(slots=True)
 class Read:
-    """What was read by now.
+    """What was read by now."""
 
-    Attributes:
-        files: read, in part or whole.
-        documents: texts; a file of JSON lines has one a line.
-        bytes: read.
-        total_bytes: of all files; 0 for standard input.
-        skipped: files that hold neither text nor numbers.
-    """
-
-    files: int = 0
-    documents: int = 0
+    files: int = 0  # read, in part or whole
+    documents: int = 0  # texts; a file of JSON lines has one a line
     bytes: int = 0
-    total_bytes: int = 0
-    skipped: list[Path] = field(default_factory=list)
+    total_bytes: int = 0  # of all files; 0 for standard input
+    skipped: list[Path] = field(default_factory=list)  # files that hold neither text nor numbers
 
 
 Block = tuple[Hashes, bool]
@@ -302,19 +294,12 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How often each kind came, the most frequent first.
-
-    Attributes:
-        occurrences: in all.
-        counts: of the kinds that were kept.
-        stands_for: for how many kinds each of them stands: 1 where all are kept.
-        rate: share of the rarer kinds that were kept.
-    """
+    """How often each kind came, the most frequent first."""
 
     occurrences: int
-    counts: Counts
-    stands_for: NDArray[np.float64]
-    rate: float
+    counts: Counts  # of the kinds that were kept
+    stands_for: NDArray[np.float64]  # for how many kinds each of them stands: 1 where all are kept
+    rate: float  # share of the rarer kinds that were kept
 
     @property
     def distinct(self) -> float:

@@ -34,19 +34,12 @@ _NUMBER_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One pattern.
+    """One pattern."""
 
-    Attributes:
-        name: forty hexadecimal digits that stand for its content.
-        level: of the hierarchy, from 0.
-        frequency: how often it occurred.
-        words: what it holds.
-    """
-
-    name: str
-    level: int
-    frequency: int
-    words: tuple[str, ...]
+    name: str  # forty hexadecimal digits that stand for its content
+    level: int  # of the hierarchy, from 0
+    frequency: int  # how often it occurred
+    words: tuple[str, ...]  # what it holds
 
     @property
     def content_bytes(self) -> int:
@@ -75,29 +68,18 @@ def patterns(first: int, count: int, chunk: int) -> Iterator[Pattern]:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSize:
-    """What a database takes on disk.
-
-    Attributes:
-        total_bytes: all of it.
-        index_bytes: of that, what its indexes take; None where it does not tell.
-    """
+    """What a database takes on disk."""
 
     total_bytes: int
-    index_bytes: int | None
+    index_bytes: int | None  # of that, what its indexes take; None where it does not tell
 
 
 class Database(Protocol):
-    """Holds patterns, found by their names and by level and frequency. Every method raises a StorageError.
+    """Holds patterns, found by their names and by level and frequency. Every method raises a StorageError."""
 
-    Attributes:
-        place: where it is, without a password.
-        version: what serves it.
-        how: what counts as stored.
-    """
-
-    place: str
-    version: str
-    how: str
+    place: str  # where it is, without a password
+    version: str  # what serves it
+    how: str  # what counts as stored
 
     def insert(self, patterns: Sequence[Pattern]) -> None:
         """Store patterns, all of them in one go."""

@@ -54,32 +54,20 @@ _SIZES_ASKED = 20
 
 @dataclass(frozen=True, slots=True)
 class BenchQuestion:
-    """What is measured.
+    """What is measured."""
 
-    Attributes:
-        backend: one of BACKENDS.
-        documents: patterns that are stored.
-        chunk: words of a pattern.
-        uri: of the MongoDB.
-        folder: where the file of SQLite lies; the temporary folder where None.
-    """
-
-    backend: str = "sqlite"
-    documents: int = DOCUMENTS
-    chunk: int = CHUNK
-    uri: str = ""
-    folder: Path | None = None
+    backend: str = "sqlite"  # one of BACKENDS
+    documents: int = DOCUMENTS  # patterns that are stored
+    chunk: int = CHUNK  # words of a pattern
+    uri: str = ""  # of the MongoDB
+    folder: Path | None = None  # where the file of SQLite lies; the temporary folder where None
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How long single calls took.
+    """How long single calls took."""
 
-    Attributes:
-        seconds: of each.
-    """
-
-    seconds: tuple[float, ...]
+    seconds: tuple[float, ...]  # of each
 
     @property
     def mean_ms(self) -> float:
@@ -102,33 +90,19 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseBench:
-    """What came of it.
+    """What came of it."""
 
-    Attributes:
-        question: what was measured.
-        place: where, without a password.
-        version: what served.
-        how: what counted as stored.
-        write_per_second: patterns stored a second, a hundred in one go.
-        insert: how long storing one took, one after the other.
-        query: how long finding one by name took, likewise.
-        size: on disk, with indexes.
-        content_bytes: what the patterns say, without what a database adds.
-        estimated_bytes: size on disk, scaled from a tenth of the patterns.
-        calibrated_on: how many patterns that was.
-    """
-
-    question: BenchQuestion
-    place: str
-    version: str
-    how: str
-    write_per_second: float
-    insert: Latency
-    query: Latency
-    size: DatabaseSize
-    content_bytes: int
-    estimated_bytes: float
-    calibrated_on: int
+    question: BenchQuestion  # what was measured
+    place: str  # where, without a password
+    version: str  # what served
+    how: str  # what counted as stored
+    write_per_second: float  # patterns stored a second, a hundred in one go
+    insert: Latency  # how long storing one took, one after the other
+    query: Latency  # how long finding one by name took, likewise
+    size: DatabaseSize  # on disk, with indexes
+    content_bytes: int  # what the patterns say, without what a database adds
+    estimated_bytes: float  # size on disk, scaled from a tenth of the patterns
+    calibrated_on: int  # how many patterns that was
 
     @property
     def overhead(self) -> float | None:

@@ -27,21 +27,13 @@ _LEAST_KEPT = 1000
 
 @dataclass(frozen=True, slots=True)
 class FitQuestion:
-    """How a corpus is cut and counted.
+    """How a corpus is cut and counted."""
 
-    Attributes:
-        chunk: tokens of a pattern of the first level.
-        levels: how many there are.
-        fan_in: patterns of a level in one of the next; None for as many as a chunk has tokens.
-        kept: different patterns of a level that are counted exactly; of more, a sample is.
-        numbers: type of the numbers in files that hold tokens as numbers.
-    """
-
-    chunk: int = 15
-    levels: int = 4
-    fan_in: int | None = None
-    kept: int = 1 << 20
-    numbers: str | None = None
+    chunk: int = 15  # tokens of a pattern of the first level
+    levels: int = 4  # how many there are
+    fan_in: int | None = None  # patterns of a level in one of the next; None for as many as a chunk has tokens
+    kept: int = 1 << 20  # different patterns of a level that are counted exactly; of more, a sample is
+    numbers: str | None = None  # type of the numbers in files that hold tokens as numbers
 
     def check(self) -> None:
         """Refuse what makes no sense.
@@ -74,17 +66,11 @@ class RankRow:
 
 @dataclass(frozen=True)
 class LevelFit:
-    """What was counted at one level.
+    """What was counted at one level."""
 
-    Attributes:
-        name: ``tokens``, ``node0`` and so on, or ``sentences``.
-        holds: what its patterns are in a text.
-        tally: the counts.
-    """
-
-    name: str
-    holds: str
-    tally: Tally
+    name: str  # ``tokens``, ``node0`` and so on, or ``sentences``
+    holds: str  # what its patterns are in a text
+    tally: Tally  # the counts
 
     @property
     def deduplication(self) -> float:
@@ -116,22 +102,14 @@ class LevelFit:
 
 @dataclass(frozen=True, slots=True)
 class CorpusFit:
-    """What a corpus is like.
+    """What a corpus is like."""
 
-    Attributes:
-        question: how it was cut.
-        complete: whether all of it was.
-        tokens: its words and signs, or numbers.
-        levels: patterns, from chunks on.
-        sentences: the text cut at full stops instead; None for numbers.
-    """
-
-    question: FitQuestion
+    question: FitQuestion  # how it was cut
     read: Read
-    complete: bool
-    tokens: LevelFit
-    levels: tuple[LevelFit, ...]
-    sentences: LevelFit | None
+    complete: bool  # whether all of it was
+    tokens: LevelFit  # its words and signs, or numbers
+    levels: tuple[LevelFit, ...]  # patterns, from chunks on
+    sentences: LevelFit | None  # the text cut at full stops instead; None for numbers
 
     @property
     def mean_tokens(self) -> float:
@@ -222,12 +200,7 @@ def fit_corpus(
             place=Place(source),
         )
     return CorpusFit(
-        question,
-        corpus.read,
-        complete,
-        fitted[0],
-        tuple(fitted[1:-1]),
-        fitted[-1] if corpus.has_sentences else None,
+        question, corpus.read, complete, fitted[0], tuple(fitted[1:-1]), fitted[-1] if corpus.has_sentences else None
     )
 
 

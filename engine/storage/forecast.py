@@ -27,44 +27,26 @@ _RATES = ("stored_patterns", "found_patterns", "random_reads", "disk_write")
 
 @dataclass(frozen=True, slots=True)
 class ResourceTime:
-    """How long one resource would take if nothing else took any time.
+    """How long one resource would take if nothing else took any time."""
 
-    Attributes:
-        kind: ``database``, ``memory``, ``disk`` or ``network``.
-        seconds: that time.
-        evidence: what it does in it, in words.
-    """
-
-    kind: str
-    seconds: float
-    evidence: str
+    kind: str  # ``database``, ``memory``, ``disk`` or ``network``
+    seconds: float  # that time
+    evidence: str  # what it does in it, in words
 
 
 @dataclass(frozen=True, slots=True)
 class LearningForecast:
-    """What holds learning up; as text the kind, with what it shows by.
+    """What holds learning up; as text the kind, with what it shows by."""
 
-    Attributes:
-        kind: ``storage`` where the disk cannot hold the patterns; else the resource that takes longest.
-        confidence: that resource's share of the times of all, from 0 to 1.
-        evidence: by what it shows, in words.
-        times: of every resource, the longest first.
-        storage: what the patterns take.
-        free_bytes: of the disk that they may fill; None where unknown.
-        tier: of the machine.
-        thresholds: by which it was judged, those of its tier.
-        rates: what was measured, or is assumed of the tier.
-    """
-
-    kind: str
-    confidence: float
-    evidence: str
-    times: tuple[ResourceTime, ...]
-    storage: PatternStorage
-    free_bytes: float | None
-    tier: Tier
-    thresholds: Mapping[str, float]
-    rates: Mapping[str, Fact[float]]
+    kind: str  # ``storage`` where the disk cannot hold the patterns; else the resource that takes longest
+    confidence: float  # that resource's share of the times of all, from 0 to 1
+    evidence: str  # by what it shows, in words
+    times: tuple[ResourceTime, ...]  # of every resource, the longest first
+    storage: PatternStorage  # what the patterns take
+    free_bytes: float | None  # of the disk that they may fill; None where unknown
+    tier: Tier  # of the machine
+    thresholds: Mapping[str, float]  # by which it was judged, those of its tier
+    rates: Mapping[str, Fact[float]]  # what was measured, or is assumed of the tier
 
     @property
     def seconds(self) -> float:
@@ -189,9 +171,7 @@ def _times(
     inside = format_percent(min(1.0, room / total))
     return (
         ResourceTime(
-            "database",
-            float(database),
-            f"{format_count(learnt)} patterns looked up, {format_count(new)} of them new",
+            "database", float(database), f"{format_count(learnt)} patterns looked up, {format_count(new)} of them new"
         ),
         ResourceTime("memory", float(memory), f"{inside} of {format_bytes(total)} within {format_bytes(room)} of it"),
         ResourceTime("disk", float(disk), f"{format_bytes(total)} written"),

@@ -45,37 +45,21 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class PatternLevel:
-    """One level of patterns; all numbers broadcast with the sizes of the corpus.
+    """One level of patterns; all numbers broadcast with the sizes of the corpus."""
 
-    Attributes:
-        name: ``node0`` and so on.
-        holds: what its patterns are in a text.
-        samples: patterns that are learnt there, repeated ones as often as they are.
-        deduplication: share of them that repeat an earlier one, by the rule.
-        unique: different ones, by the rule; from the lesser to the greater of rule and law.
-        bytes: what they take in the store.
-        raw_bytes: their documents without what the store adds.
-        pattern_bytes: one document.
-        alpha: exponent of the law.
-        kinds: how many different ones there could be.
-        expected: different ones expected under the law, exactly.
-        expected_closed: the same in closed form, which holds for large samples.
-        most_frequent: how often the most frequent one occurs under the law.
-    """
-
-    name: str
-    holds: str
-    samples: Number
-    deduplication: float
-    unique: Bounds
-    bytes: Bounds
-    raw_bytes: Number
-    pattern_bytes: Number
-    alpha: float
-    kinds: Number
-    expected: Number
-    expected_closed: Number
-    most_frequent: Number
+    name: str  # ``node0`` and so on
+    holds: str  # what its patterns are in a text
+    samples: Number  # patterns that are learnt there, repeated ones as often as they are
+    deduplication: float  # share of them that repeat an earlier one, by the rule
+    unique: Bounds  # different ones, by the rule; from the lesser to the greater of rule and law
+    bytes: Bounds  # what they take in the store
+    raw_bytes: Number  # their documents without what the store adds
+    pattern_bytes: Number  # one document
+    alpha: float  # exponent of the law
+    kinds: Number  # how many different ones there could be
+    expected: Number  # different ones expected under the law, exactly
+    expected_closed: Number  # the same in closed form, which holds for large samples
+    most_frequent: Number  # how often the most frequent one occurs under the law
 
     @property
     def disagreement(self) -> Number:
@@ -94,45 +78,27 @@ class PatternLevel:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Texts cut in one way: mean tokens of a piece, how many there are, and what is kept of them.
+    """Texts cut in one way: mean tokens of a piece, how many there are, and what is kept of them."""
 
-    Attributes:
-        kind: ``chunks`` or ``sentences``.
-        tokens: of a piece.
-        pieces: how many there are.
-        unique: different ones, by the rule between its levels.
-        tokens_kept: share of the tokens that are stored.
-        bytes: what the different ones take in the store.
-    """
-
-    kind: str
+    kind: str  # ``chunks`` or ``sentences``
     tokens: Number
-    pieces: Number
-    unique: Number
-    tokens_kept: Number
-    bytes: Number
+    pieces: Number  # how many there are
+    unique: Number  # different ones, by the rule between its levels
+    tokens_kept: Number  # share of the tokens that are stored
+    bytes: Number  # what the different ones take in the store
 
 
 @dataclass(frozen=True, slots=True)
 class PatternStorage(ShownInNotebooks):
-    """What a store of patterns comes to.
-
-    Attributes:
-        known: what holds for it, given or assumed.
-        levels: from chunks on.
-        total_bytes: all levels in the store.
-        raw_bytes: their documents without what the store adds.
-        repeated_bytes: the documents if every repetition were stored again.
-        segmentation: chunks beside sentences; empty where a chunk is a single token.
-    """
+    """What a store of patterns comes to."""
 
     question: PatternQuestion
-    known: Known
-    levels: tuple[PatternLevel, ...]
-    total_bytes: Bounds
-    raw_bytes: Number
-    repeated_bytes: Number
-    segmentation: tuple[Pieces, ...]
+    known: Known  # what holds for it, given or assumed
+    levels: tuple[PatternLevel, ...]  # from chunks on
+    total_bytes: Bounds  # all levels in the store
+    raw_bytes: Number  # their documents without what the store adds
+    repeated_bytes: Number  # the documents if every repetition were stored again
+    segmentation: tuple[Pieces, ...]  # chunks beside sentences; empty where a chunk is a single token
 
     @property
     def unique(self) -> Number:

@@ -86,15 +86,10 @@ class PatternQuestion:
 
 @dataclass(frozen=True)
 class Known:
-    """What holds for a question, given or assumed, each with the least and the most it may be.
+    """What holds for a question, given or assumed, each with the least and the most it may be."""
 
-    Attributes:
-        question: what is given.
-        catalog: what is assumed.
-    """
-
-    question: PatternQuestion
-    catalog: Catalog
+    question: PatternQuestion  # what is given
+    catalog: Catalog  # what is assumed
 
     def assumed(self, key: str) -> Assumption:
         """Return an assumption by its id."""

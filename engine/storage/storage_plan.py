@@ -45,18 +45,13 @@ ELSEWHERE = "another provider"
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How the data of one step arrive, beside the work of the devices.
+    """How the data of one step arrive, beside the work of the devices."""
 
-    Attributes:
-        reading_seconds, decoding_seconds: in which they are read, and decoded.
-        working_seconds: in which the devices work on them.
-        waiting_seconds: in which they wait for data.
-    """
-
+    # reading_seconds, decoding_seconds: in which they are read, and decoded
     reading_seconds: float
     decoding_seconds: float
-    working_seconds: float
-    waiting_seconds: float
+    working_seconds: float  # in which the devices work on them
+    waiting_seconds: float  # in which they wait for data
 
     @property
     def slower(self) -> str:
@@ -66,19 +61,12 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class SourceChoice:
-    """One place that the data may be read from.
+    """One place that the data may be read from."""
 
-    Attributes:
-        tier: what is read.
-        bandwidth: bytes a second that a node reads of this format.
-        needed: bytes a second that a node takes.
-        copy_seconds: seconds until all data are on the disks of the nodes; None where none are copied.
-    """
-
-    tier: StorageTier
-    bandwidth: float
-    needed: float
-    copy_seconds: float | None
+    tier: StorageTier  # what is read
+    bandwidth: float  # bytes a second that a node reads of this format
+    needed: float  # bytes a second that a node takes
+    copy_seconds: float | None  # seconds until all data are on the disks of the nodes; None where none are copied
 
     @property
     def is_enough(self) -> bool:
@@ -88,53 +76,33 @@ class SourceChoice:
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """What a provider takes for data that leave it; data that come in are free.
+    """What a provider takes for data that leave it; data that come in are free."""
 
-    Attributes:
-        provider: who holds them.
-        usd_once: for one copy of all of them, USD.
-        usd_streamed: for every pass that no cache spares, USD.
-        words: which price, of which day.
-    """
-
-    provider: str
-    usd_once: float
-    usd_streamed: float
-    words: str
+    provider: str  # who holds them
+    usd_once: float  # for one copy of all of them, USD
+    usd_streamed: float  # for every pass that no cache spares, USD
+    words: str  # which price, of which day
 
 
 @dataclass(frozen=True, slots=True)
 class CacheChoice:
-    """One cache of the data set on each node.
+    """One cache of the data set on each node."""
 
-    Attributes:
-        tier: what it lies in.
-        room: bytes there are for it; None where unknown.
-        pass_seconds: seconds in which one pass through the data is read from it; None where their size is open.
-    """
-
-    tier: StorageTier
-    room: float | None
+    tier: StorageTier  # what it lies in
+    room: float | None  # bytes there are for it; None where unknown
+    # seconds in which one pass through the data is read from it; None where their size is open
     pass_seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """How many tokens or samples memory, disk and job have room for.
+    """How many tokens or samples memory, disk and job have room for."""
 
-    Attributes:
-        job: those that the job works through; None where its length is open.
-        unique: those of the data set, likewise.
-        in_memory: those that main memory of a node holds in this format; None where its size is unknown.
-        on_disk: those that its disk has room for, likewise.
-        repeats: passes up to which data seen again teach almost as much as new ones.
-    """
-
-    job: float | None
-    unique: float | None
-    in_memory: float | None
-    on_disk: float | None
-    repeats: float
+    job: float | None  # those that the job works through; None where its length is open
+    unique: float | None  # those of the data set, likewise
+    in_memory: float | None  # those that main memory of a node holds in this format; None where its size is unknown
+    on_disk: float | None  # those that its disk has room for, likewise
+    repeats: float  # passes up to which data seen again teach almost as much as new ones
 
     @property
     def worthwhile(self) -> float | None:
@@ -144,35 +112,20 @@ class TokenBudget:
 
 @dataclass(frozen=True, slots=True)
 class StoragePlan:
-    """What a training keeps and moves.
+    """What a training keeps and moves."""
 
-    Attributes:
-        answer: the training.
-        content: what its data are made of.
-        supply: how they arrive.
-        arrival: the same for one step.
-        checkpoints: what it saves of itself.
-        sources: places to read the data from, the plan's own first.
-        egress: what providers take for data that leave them, once and streamed.
-        caches: where they may be kept beside.
-        memory: main memory of a node.
-        temporary: bytes of disk for a while, by what they are for.
-        budget: what there is room for.
-        phases: its phases, one after the other; empty for one.
-    """
-
-    answer: Answer
-    content: Content
-    supply: Supply
-    arrival: Arrival
-    checkpoints: Checkpoints
-    sources: tuple[SourceChoice, ...]
-    egress: tuple[Egress, ...]
-    caches: tuple[CacheChoice, ...]
-    memory: HostMemory
-    temporary: Mapping[str, float]
-    budget: TokenBudget
-    phases: tuple[PhaseEstimate, ...] = ()
+    answer: Answer  # the training
+    content: Content  # what its data are made of
+    supply: Supply  # how they arrive
+    arrival: Arrival  # the same for one step
+    checkpoints: Checkpoints  # what it saves of itself
+    sources: tuple[SourceChoice, ...]  # places to read the data from, the plan's own first
+    egress: tuple[Egress, ...]  # what providers take for data that leave them, once and streamed
+    caches: tuple[CacheChoice, ...]  # where they may be kept beside
+    memory: HostMemory  # main memory of a node
+    temporary: Mapping[str, float]  # bytes of disk for a while, by what they are for
+    budget: TokenBudget  # what there is room for
+    phases: tuple[PhaseEstimate, ...] = ()  # its phases, one after the other; empty for one
 
 
 def storage_plan(answer: Answer, machine: Machine | None = None, catalog: Catalog | None = None) -> StoragePlan:

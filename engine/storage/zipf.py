@@ -239,25 +239,17 @@ _NEARLY_NOTHING = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class LawFit:
-    """The law that makes counts most likely.
+    """The law that makes counts most likely."""
 
-    Attributes:
-        alpha: exponent.
-        alpha_low, alpha_high: its 10th and 90th percentile, by the curvature of the likelihood.
-        kinds: how many different things there could be.
-        occurrences: that were counted.
-        distance: largest difference between the shares that law and counts give to things, or to occurrences, up to
-            some count.
-        why_not: why the law does not hold; empty where it does.
-    """
-
-    alpha: float
+    alpha: float  # exponent
+    # alpha_low, alpha_high: its 10th and 90th percentile, by the curvature of the likelihood
     alpha_low: float
     alpha_high: float
-    kinds: float
-    occurrences: int
+    kinds: float  # how many different things there could be
+    occurrences: int  # that were counted
+    # largest difference between the shares that law and counts give to things, or to occurrences, up to some count
     distance: float
-    why_not: str
+    why_not: str  # why the law does not hold; empty where it does
 
     @property
     def holds(self) -> bool:

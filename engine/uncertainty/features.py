@@ -31,38 +31,28 @@ FILE = "published.csv"
 
 @dataclass(frozen=True, slots=True)
 class RunFeatures:
-    """What a run is like; numbers may be arrays of several runs.
+    """What a run is like; numbers may be arrays of several runs."""
 
-    Attributes:
-        words: hardware (row of efficiency.yaml), software (row of frameworks or engines), precision, family of
-            models, method, optimizer; what is not said is like any.
-        splits: whether the devices share the work in each way, 1 or 0: tp, pp, cp, ep, zero.
-        numbers: tokens of a sequence, devices, parameters, sequences or samples at once.
-    """
-
+    # hardware (row of efficiency.yaml), software (row of frameworks or engines), precision, family of models, method,
+    # optimizer; what is not said is like any
     words: Mapping[str, str] = field(default_factory=dict)
+    # whether the devices share the work in each way, 1 or 0: tp, pp, cp, ep, zero
     splits: Mapping[str, Number] = field(default_factory=dict)
+    # tokens of a sequence, devices, parameters, sequences or samples at once
     numbers: Mapping[str, Number] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Published runs of one publisher that are alike in all words and in layout.
+    """Published runs of one publisher that are alike in all words and in layout."""
 
-    Attributes:
-        publisher: who measured them.
-        words: as in ``RunFeatures``.
-        splits: ways in which their devices share the work.
-        low, high: smallest and largest of their numbers.
-        runs: how many they are.
-    """
-
-    publisher: str
-    words: Mapping[str, str]
-    splits: frozenset[str]
+    publisher: str  # who measured them
+    words: Mapping[str, str]  # as in ``RunFeatures``
+    splits: frozenset[str]  # ways in which their devices share the work
+    # low, high: smallest and largest of their numbers
     low: Mapping[str, float]
     high: Mapping[str, float]
-    runs: int
+    runs: int  # how many they are
 
     @property
     def text(self) -> str:
@@ -73,17 +63,13 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """The published runs that a run is most like.
+    """The published runs that a run is most like."""
 
-    Attributes:
-        squares: squared differences by name, each times its squared spread; of several runs their sum alone.
-        amounts: the differences: 1 for another word, ways of sharing that differ, doublings beyond a number.
-        bin: the nearest bin of a single run; None where nothing was published.
-    """
-
+    # squared differences by name, each times its squared spread; of several runs their sum alone
     squares: Mapping[str, Number]
+    # the differences: 1 for another word, ways of sharing that differ, doublings beyond a number
     amounts: Mapping[str, Number]
-    bin: Bin | None
+    bin: Bin | None  # the nearest bin of a single run; None where nothing was published
 
 
 class Bins:
@@ -140,11 +126,14 @@ class Bins:
         others = added(_squared(self.differences(replace(features, numbers=fewer)), spreads).values())
         logarithm, spread = np.log2(np.maximum(features.numbers[name], 1.0)), spreads.get(name, 0.0)
         ends, groups = np.unique(np.stack([self._low[name], self._high[name]]), axis=1, return_inverse=True)
+        alike = [np.min(np.asarray(others)[..., groups.ravel() == group], axis=-1) for group in range(ends.shape[1])]
         least: Number = np.inf
         for group, (low, high) in enumerate(ends.T):
-            alike = np.min(np.asarray(others)[..., groups.ravel() == group], axis=-1)
+            wider = np.flatnonzero((ends[0] <= low) & (ends[1] >= high))
+            if any(other != group and np.all(alike[other] <= alike[group]) for other in wider):
+                continue  # another reaches as far and is nowhere less alike; no two have the same ends
             beyond = spread * np.maximum(np.maximum(logarithm - high, low - logarithm), 0.0)
-            least = np.minimum(least, alike + beyond * beyond)
+            least = np.minimum(least, alike[group] + beyond * beyond)
         return least
 
 

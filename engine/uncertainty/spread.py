@@ -38,17 +38,11 @@ EXCHANGES = "tensor_parallel"
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value with its range.
+    """A value with its range."""
 
-    Attributes:
-        value: the estimate.
-        low: lower end: of ten runs like it, one was measured below.
-        high: upper end: one was measured above.
-    """
-
-    value: Number
-    low: Number
-    high: Number
+    value: Number  # the estimate
+    low: Number  # lower end: of ten runs like it, one was measured below
+    high: Number  # upper end: one was measured above
 
     @classmethod
     def exactly(cls, value: Number) -> Interval:
@@ -75,18 +69,13 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Ratios of measured to estimated, and where they come from.
+    """Ratios of measured to estimated, and where they come from."""
 
-    Attributes:
-        low, high: the ratios at both ends.
-        basis: which runs they come from, and what widens them, in words.
-        beyond: what of the run nobody measured, in words.
-    """
-
+    # low, high: the ratios at both ends
     low: Number
     high: Number
-    basis: str = ""
-    beyond: tuple[str, ...] = ()
+    basis: str = ""  # which runs they come from, and what widens them, in words
+    beyond: tuple[str, ...] = ()  # what of the run nobody measured, in words
 
     def around(self, value: Number) -> Interval:
         """Return a value with this range."""
@@ -106,34 +95,23 @@ def existing(value: Number | Interval | None) -> Number | Interval | None:
 
 @dataclass(frozen=True, slots=True)
 class ErrorTerms:
-    """What makes one figure of a run unsure.
+    """What makes one figure of a run unsure."""
 
-    Attributes:
-        amounts: of every part, its share of the figure (times doublings of length and the like), by name of its spread.
-        features: what the run is like.
-        here: spreads found on this very machine, in place of those of published runs.
-        own: what runs of the user's own say of this one.
-        kind: of the run, by which the ends of ranges may differ.
-    """
-
+    # of every part, its share of the figure (times doublings of length and the like), by name of its spread
     amounts: Mapping[str, Number]
-    features: RunFeatures = field(default_factory=RunFeatures)
+    features: RunFeatures = field(default_factory=RunFeatures)  # what the run is like
+    # spreads found on this very machine, in place of those of published runs
     here: Mapping[str, float] = field(default_factory=dict)
-    own: UserSpread | None = None
-    kind: str = ""
+    own: UserSpread | None = None  # what runs of the user's own say of this one
+    kind: str = ""  # of the run, by which the ends of ranges may differ
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The variance of the logarithm of measured over estimated, and what it is made of.
+    """The variance of the logarithm of measured over estimated, and what it is made of."""
 
-    Attributes:
-        parts: contributions of parts, by name.
-        nearest: the nearest published runs, and contributions of the distance to them.
-    """
-
-    parts: Mapping[str, Number]
-    nearest: Nearest
+    parts: Mapping[str, Number]  # contributions of parts, by name
+    nearest: Nearest  # the nearest published runs, and contributions of the distance to them
 
     @property
     def variance(self) -> Number:
@@ -159,7 +137,6 @@ def figure_spread(error_terms: ErrorTerms, row: Reliability, bins: Bins | None) 
 
     Args:
         error_terms: what makes it unsure.
-        row: spreads of such figures.
         bins: what was published of them; None for nothing.
     """
     spreads = {name: spread_here(name, usual, error_terms.here, row.repeat) for name, usual in row.spreads.items()}
@@ -252,15 +229,10 @@ def _beyond(error_terms: ErrorTerms, spread: Spread) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredNetworks:
-    """Networks of a cluster, all of them measured.
+    """Networks of a cluster, all of them measured."""
 
-    Attributes:
-        inside: devices that reach each other without them.
-        spread: standard deviation of the logarithm of measured over estimated of collectives over them.
-    """
-
-    inside: Number
-    spread: float
+    inside: Number  # devices that reach each other without them
+    spread: float  # standard deviation of the logarithm of measured over estimated of collectives over them
 
 
 def measured_networks(networks: Sequence[Level], inside: Number) -> MeasuredNetworks | None:
@@ -282,30 +254,21 @@ FigureName = Literal["step", "prefill", "decode", "memory", "ttft", "ttft-tail",
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the ranges of a run rest on.
+    """What the ranges of a run rest on."""
 
-    Attributes:
-        rows: spreads of its kind of figures, by figure.
-        features: what the run is like.
-        flags: properties that make it less sure, 1 or 0, by name of their spread.
-        here: spreads found on this very machine.
-        own: runs of the user's own on such a device, and what this one is like among them, with its memory outside the
-            allocator without them, bytes.
-        known: ranges that are given as they are, by figure.
-        networks: how sure the networks are, where they were measured.
-        oldest_rate: rate of older releases over the estimated one, where the run does not say its release; else 1.
-        kind: of the run: its task.
-    """
-
-    rows: Mapping[FigureName, Reliability] = field(default_factory=dict)
-    features: RunFeatures = field(default_factory=RunFeatures)
+    rows: Mapping[FigureName, Reliability] = field(default_factory=dict)  # spreads of its kind of figures, by figure
+    features: RunFeatures = field(default_factory=RunFeatures)  # what the run is like
+    # properties that make it less sure, 1 or 0, by name of their spread
     flags: Mapping[str, Number] = field(default_factory=dict)
-    here: Mapping[str, float] = field(default_factory=dict)
+    here: Mapping[str, float] = field(default_factory=dict)  # spreads found on this very machine
+    # runs of the user's own on such a device, and what this one is like among them, with its memory outside the
+    # allocator without them, bytes
     own: tuple[UserRuns, RunFeatures, float] | None = None
-    known: Mapping[FigureName, Range] = field(default_factory=dict)
-    networks: MeasuredNetworks | None = None
+    known: Mapping[FigureName, Range] = field(default_factory=dict)  # ranges that are given as they are, by figure
+    networks: MeasuredNetworks | None = None  # how sure the networks are, where they were measured
+    # rate of older releases over the estimated one, where the run does not say its release; else 1
     oldest_rate: float = 1.0
-    kind: str = ""
+    kind: str = ""  # of the run: its task
 
 
 # A normal deviation over the median of absolute deviations.

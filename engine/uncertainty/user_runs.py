@@ -56,37 +56,24 @@ LEAST_CONTEXT = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """How alike runs are, and what is known of them before any was seen.
+    """How alike runs are, and what is known of them before any was seen."""
 
-    Attributes:
-        words: how alike runs stay where a word differs, by name.
-        doubling: likewise for a doubling of a number.
-        shared: share of the variance of what estimates miss that alike runs have in common.
-        scatter: standard deviation between runs of one plan; of one beside others, for whom half of the machine is
-            left, as much again.
-        patience: runs that count as much as what is known of spreads before.
-        context: standard deviation of the memory outside the allocator, over what is known of it.
-    """
-
-    words: Mapping[str, float]
-    doubling: float
-    shared: float
+    words: Mapping[str, float]  # how alike runs stay where a word differs, by name
+    doubling: float  # likewise for a doubling of a number
+    shared: float  # share of the variance of what estimates miss that alike runs have in common
+    # standard deviation between runs of one plan; of one beside others, for whom half of the machine is left, as much
+    # again
     scatter: float
-    patience: float
-    context: float
+    patience: float  # runs that count as much as what is known of spreads before
+    context: float  # standard deviation of the memory outside the allocator, over what is known of it
 
 
 @dataclass(frozen=True, slots=True)
 class UserSpread:
-    """What runs of the user's own say of how far a further one lies from its estimate.
+    """What runs of the user's own say of how far a further one lies from its estimate."""
 
-    Attributes:
-        errors: theirs.
-        alike: likeness of the further run, or of several, to each by words and numbers.
-    """
-
-    errors: _Errors
-    alike: Floats
+    errors: _Errors  # theirs
+    alike: Floats  # likeness of the further run, or of several, to each by words and numbers
 
     def variance(self, unsure: Unsure) -> Number:
         """Return the variance of the logarithm of measured over estimated.
@@ -187,12 +174,7 @@ class _Errors:
     """
 
     def __init__(
-        self,
-        errors: Sequence[float],
-        runs: Sequence[MeasuredRun],
-        figure: str,
-        between: Floats,
-        likeness: Similarity,
+        self, errors: Sequence[float], runs: Sequence[MeasuredRun], figure: str, between: Floats, likeness: Similarity
     ) -> None:
         self._errors, self._between, self._likeness = np.array(errors), between, likeness
         unsure = [run.unsure.get(figure) or {"": likeness.scatter} for run in runs]

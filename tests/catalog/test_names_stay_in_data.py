@@ -25,10 +25,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "engine/runs/accuracy/published.py": ({"fsdp"}, "a column of the measurements has that name"),
     "engine/catalog/catalog.py": ({"unnamed-engine"}, "row of software that is not known"),
     "engine/catalog/rows/devices.py": ({"tpu", "nvidia", "amd"}, TEXT + "; tpu is a kind of device"),
-    "engine/catalog/rows/models.py": (
-        {"nvidia", "amd", "adamw"},
-        "names and texts of fields of one maker alone",
-    ),
+    "engine/catalog/rows/models.py": ({"nvidia", "amd", "adamw"}, "names and texts of fields of one maker alone"),
     "engine/solve/advice/remedies.py": ({"fsdp"}, TEXT),
     "engine/solve/advice/warnings.py": ({"transformers"}, KIND),
     "engine/cluster/cluster.py": ({"tpu"}, "a kind of device"),

@@ -100,10 +100,7 @@ def test_equal_names_are_told_apart(plans: tuple[Path, Path], capsys: pytest.Cap
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["qlora_rtx_4090", "--compare"],
-        ["qlora_rtx_4090", "gpt2_rtx_3060", "--compare", "--explain", "cost.usd"],
-    ],
+    [["qlora_rtx_4090", "--compare"], ["qlora_rtx_4090", "gpt2_rtx_3060", "--compare", "--explain", "cost.usd"]],
 )
 def test_what_cannot_be_compared_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", *arguments]) == 2

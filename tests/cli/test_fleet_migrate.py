@@ -116,12 +116,7 @@ def test_workloads_and_sets_are_compared_with_the_instances_that_are_named(run):
 
 
 def test_a_move_whose_price_nobody_knows_says_so(run, tmp_path: Path):
-    own = {
-        "gpu_type": "NVIDIA L40S",
-        "gpu_memory_gb": 48,
-        "gpus_per_instance": 8,
-        "on_demand_cost_per_hour": 90.0,
-    }
+    own = {"gpu_type": "NVIDIA L40S", "gpu_memory_gb": 48, "gpus_per_instance": 8, "on_demand_cost_per_hour": 90.0}
     (tmp_path / "gpu_instances.json").write_text(json.dumps({"gpu_instances": {"Mine": own}}))
     asked = ("--from", "Mine", "--task", "infer", "--model", "small", "--to", "G6e", "--config", str(tmp_path))
     told = run("fleet", "migrate", *asked)

@@ -18,19 +18,14 @@ GRID = 24
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """Seconds of passes by the tokens of prompts they read and the sequences that get a token, on a grid of both.
-
-    Attributes:
-        mixes: whether one pass does both.
-        budget: most tokens of a pass.
-    """
+    """Seconds of passes by the tokens of prompts they read and the sequences that get a token, on a grid of both."""
 
     tokens: Times
     sequences: Times
     reading: Times
     deciding: Times
-    mixes: bool
-    budget: float
+    mixes: bool  # whether one pass does both
+    budget: float  # most tokens of a pass
 
     def seconds(self, tokens: float, sequences: float) -> float:
         """Return the seconds of one pass."""
@@ -59,16 +54,11 @@ def passes_of(run: ServingRun, slots: int) -> Passes:
 
 @dataclass(slots=True)
 class Request:
-    """One request and what it saw.
-
-    Attributes:
-        unread: tokens of its prompt that are not read yet.
-        left: tokens of its answer to come, the first included.
-    """
+    """One request and what it saw."""
 
     arrived: float
-    unread: float
-    left: float
+    unread: float  # tokens of its prompt that are not read yet
+    left: float  # tokens of its answer to come, the first included
     tokens: float
     first: float = 0.0
     done: float = 0.0

@@ -68,11 +68,7 @@ PLANS: dict[str, dict[str, object]] = {
         "training": {"checkpointing": "full"},
         "parallelism": {"zero": 3},
     },
-    "convolutions served": {
-        "task": "infer",
-        "model": {"name": "simple_cnn"},
-        "hardware": {"name": "h100-sxm-80gb"},
-    },
+    "convolutions served": {"task": "infer", "model": {"name": "simple_cnn"}, "hardware": {"name": "h100-sxm-80gb"}},
     **{
         family: {"model": {"name": family, "spec": {"n": 20000, "p": 50}}, "hardware": {"name": hardware}}
         for family, hardware in (

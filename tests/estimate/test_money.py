@@ -52,9 +52,7 @@ def job_hours(estimate: Estimate) -> float:
 
 
 @given(
-    hardware=st.sampled_from(HARDWARE),
-    spot=st.booleans(),
-    usd=st.one_of(st.none(), st.just(0.0), st.floats(0.01, 1e4)),
+    hardware=st.sampled_from(HARDWARE), spot=st.booleans(), usd=st.one_of(st.none(), st.just(0.0), st.floats(0.01, 1e4))
 )
 @settings(deadline=None, max_examples=60)
 def test_a_job_costs_price_times_time(hardware: object, spot: bool, usd: float | None) -> None:
@@ -105,11 +103,7 @@ def test_without_a_spot_price_the_plan_runs_on_demand_and_says_so() -> None:
     assert "no spot price is known: on demand" in estimate.basis.assumed
 
 
-@given(
-    checkpoint=st.floats(1, 3600),
-    restart=st.floats(0, 7200),
-    interval=st.floats(60, 1e7),
-)
+@given(checkpoint=st.floats(1, 3600), restart=st.floats(0, 7200), interval=st.floats(60, 1e7))
 def test_interruptions_only_ever_cost_time_and_less_where_they_are_rarer(
     checkpoint: float, restart: float, interval: float
 ) -> None:

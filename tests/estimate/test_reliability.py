@@ -42,11 +42,7 @@ def test_a_run_of_sixteen_thousand_devices_fails_every_three_hours() -> None:
     assert float(found.calendar_usd.value) == pytest.approx(float(found.calendar_seconds.value) / 3600 * 1e4)
 
 
-@given(
-    devices=st.integers(1, 100_000),
-    days=st.floats(0.01, 300),
-    states=st.floats(1e6, 1e11),
-)
+@given(devices=st.integers(1, 100_000), days=st.floats(0.01, 300), states=st.floats(1e6, 1e11))
 @settings(deadline=None, max_examples=100)
 def test_ranges_hold_the_estimate_and_more_devices_are_never_more_reliable(
     devices: int, days: float, states: float

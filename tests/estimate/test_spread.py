@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.machine import FitError
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.uncertainty import (
-    ErrorTerms,
-    RunFeatures,
-    figure_range,
-    figure_spread,
-    spreads_here,
-)
+from capacity_tui.engine.uncertainty import ErrorTerms, RunFeatures, figure_range, figure_spread, spreads_here
 from capacity_tui.engine.uncertainty.features import Bin, Bins
 
 ROW = Reliability(
@@ -66,6 +60,12 @@ likenesses = st.builds(
 )
 
 
+def bin_of(features: RunFeatures, doublings: int) -> Bin:
+    low = {name: float(np.asarray(number)) for name, number in features.numbers.items()}
+    high = {name: number * 2.0**doublings for name, number in low.items()}
+    return Bin("three", features.words, frozenset({"tp"} if features.splits["tp"] else ()), low, high, 1)
+
+
 def test_a_run_like_a_published_one_adds_no_distance() -> None:
     parts = sum((ROW.spreads[name] * amount) ** 2 for name, amount in AMOUNTS.items())
     assert float(deviation(like())) ** 2 == pytest.approx(parts)
@@ -83,16 +83,18 @@ def test_going_further_from_what_was_measured_never_narrows(length: float, times
 
 @given(likenesses, likenesses)
 def test_a_further_published_run_never_widens(own: RunFeatures, other: RunFeatures) -> None:
-    numbers = {name: float(np.asarray(number)) for name, number in other.numbers.items()}
-    further = Bin("three", other.words, frozenset({"tp"} if other.splits["tp"] else ()), numbers, numbers, 1)
-    assert deviation(own, bins=Bins([*BINS.bins, further])) <= deviation(own)
+    assert deviation(own, bins=Bins([*BINS.bins, bin_of(other, 0)])) <= deviation(own)
 
 
-@given(st.lists(st.tuples(st.floats(1.0, 1e7), st.sampled_from([0.0, 1.0])), min_size=1, max_size=5))
-def test_arrays_say_what_each_run_says_by_itself(runs: list[tuple[float, float]]) -> None:
+@given(
+    st.lists(st.tuples(st.floats(1.0, 1e7), st.sampled_from([0.0, 1.0])), min_size=1, max_size=5),
+    st.lists(st.builds(bin_of, likenesses, st.integers(0, 8)), max_size=5),
+)
+def test_arrays_say_what_each_run_says_by_itself(runs: list[tuple[float, float]], further: list[Bin]) -> None:
     lengths, splits = (np.array(each) for each in zip(*runs, strict=True))
-    together = deviation(like("volta", "fp8", splits, lengths))
-    alone = [deviation(like("volta", "fp8", tp, length)) for length, tp in runs]
+    bins = Bins([*BINS.bins, *further])
+    together = deviation(like("volta", "fp8", splits, lengths), bins=bins)
+    alone = [deviation(like("volta", "fp8", tp, length), bins=bins) for length, tp in runs]
     assert np.asarray(together) == pytest.approx(np.array(alone, dtype=float))
 
 

@@ -103,9 +103,7 @@ class TestCollectives:
         assert float(found.bytes) == 8192 * HIDDEN * 2
 
     @pytest.mark.parametrize(
-        "layout",
-        [{"tp": 8}, {"zero": 3}, {"zero": 0}, {"cp": 8}, {"pp": 4}, {"tp": 2, "pp": 2, "cp": 2}],
-        ids=str,
+        "layout", [{"tp": 8}, {"zero": 3}, {"zero": 0}, {"cp": 8}, {"pp": 4}, {"tp": 2, "pp": 2, "cp": 2}], ids=str
     )
     def test_no_collective_is_faster_than_its_wires(self, layout):
         changes = {f"parallelism__{name}": value for name, value in layout.items()}

@@ -9,13 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.compat import (
-    AWSGPUMigrationAnalyzer,
-    MigrationReport,
-    RunReport,
-    WorkloadType,
-    fleet_guide,
-)
+from capacity_tui.engine.compat import AWSGPUMigrationAnalyzer, MigrationReport, RunReport, WorkloadType, fleet_guide
 from capacity_tui.engine.errors import CatalogError
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text("utf-8")

@@ -68,10 +68,7 @@ def test_what_a_notebook_never_runs_does_not_count(alone):
     assert (imported.plan.value("model.name"), imported.clashes) == ("qwen3-4b", ())
 
 
-@pytest.mark.parametrize(
-    ("option", "preference"),
-    [("", "dpo"), ("num_generations: 16\n", "grpo")],
-)
+@pytest.mark.parametrize(("option", "preference"), [("", "dpo"), ("num_generations: 16\n", "grpo")])
 def test_a_penalty_means_pairs_only_where_no_answers_are_generated(alone, option: str, preference: str):
     text = f"model_name_or_path: Qwen/Qwen2.5-1.5B\nbeta: 0.01\nmax_prompt_length: 512\nmax_length: 1024\n{option}"
     imported = alone("recipe.yaml", f"{text}per_device_train_batch_size: 4\n")
@@ -115,8 +112,7 @@ def test_a_launcher_says_the_devices_and_a_named_recipe_trains(alone):
 
 
 @pytest.mark.parametrize(
-    ("layers", "expected"),
-    [("[1]*8", (0, 1)), ("([0]*3+[1]*5)", (3, 1)), ("[0,1]*4", (0, 2)), ("2", (0, 2))],
+    ("layers", "expected"), [("[1]*8", (0, 1)), ("([0]*3+[1]*5)", (3, 1)), ("[0,1]*4", (0, 2)), ("2", (0, 2))]
 )
 def test_layers_with_experts_are_read_as_the_list_that_they_are(alone, layers: str, expected: tuple[int, int]):
     text = f"python pretrain_gpt.py {MEGATRON} --num-experts 4 --moe-layer-freq '{layers}'\n"

@@ -34,12 +34,7 @@ def run(driver_library):
     def start(mode: str, script: str = DETECT, **environment: str) -> str:
         settings = {**os.environ, "LD_LIBRARY_PATH": str(driver_library), "FAKE_NVML": mode, **environment}
         done = subprocess.run(
-            [sys.executable, "-c", script],
-            env=settings,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=30,
+            [sys.executable, "-c", script], env=settings, capture_output=True, text=True, check=True, timeout=30
         )
         return done.stdout
 
@@ -154,10 +149,7 @@ def test_unified_memory_counts_main_memory(run):
 
 @pytest.mark.parametrize(
     ("mode", "detail"),
-    [
-        ("empty", "the NVIDIA driver knows no GPU"),
-        ("unloaded", "the NVIDIA driver is installed but not loaded"),
-    ],
+    [("empty", "the NVIDIA driver knows no GPU"), ("unloaded", "the NVIDIA driver is installed but not loaded")],
 )
 def test_no_gpu_says_why(run, mode, detail):
     found, machine = gpus(run, mode)

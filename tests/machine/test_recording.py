@@ -42,14 +42,7 @@ def test_a_node_with_throttled_gpus():
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "hello\n",
-        "=== /../../outside\nx\n",
-        "=== /etc/x\n--> /../y /etc\n",
-        "=== etc/x\n1\n",
-    ],
+    "text", ["", "hello\n", "=== /../../outside\nx\n", "=== /etc/x\n--> /../y /etc\n", "=== etc/x\n1\n"]
 )
 def test_what_is_no_recording_is_refused(text):
     with pytest.raises(HardwareError):

@@ -42,15 +42,7 @@ data = st.fixed_dictionaries(
     optional={
         **{
             name: section(name)
-            for name in (
-                "training",
-                "inference",
-                "parallelism",
-                "hardware",
-                "scalability",
-                "pricing",
-                "report",
-            )
+            for name in ("training", "inference", "parallelism", "hardware", "scalability", "pricing", "report")
         },
         "version": anything,
         "task": st.sampled_from(["train", "infer", "fit"]) | anything,

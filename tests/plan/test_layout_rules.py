@@ -92,11 +92,7 @@ def test_a_layout_that_megatron_splits_with_embedding_and_loss_as_layers_is_poss
     assert estimate_plan(wanted).estimate.memory.reserved_bytes.value > 0
 
 
-@given(
-    tp=st.lists(st.integers(1, 80), min_size=1, max_size=6),
-    pp=st.integers(1, 70),
-    ep=st.sampled_from([1, 2, 3, 8]),
-)
+@given(tp=st.lists(st.integers(1, 80), min_size=1, max_size=6), pp=st.integers(1, 70), ep=st.sampled_from([1, 2, 3, 8]))
 def test_arrays_judge_as_single_layouts_do(tp: list[int], pp: int, ep: int) -> None:
     sizes = np.array(tp, dtype=np.float64)
     together = possible(Layout(devices=sizes * pp * ep, dp=ep, tp=sizes, pp=pp, ep=ep, experts=8.0, **LLAMA))

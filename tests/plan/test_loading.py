@@ -113,20 +113,7 @@ def test_networks_are_not_fitted(name: str) -> None:
     [
         (f"{key}: {value}", key)
         for key in ("micro_batch", "tokens", "global_batch", "steps")
-        for value in (
-            "0",
-            "-1",
-            ".nan",
-            ".inf",
-            "-.inf",
-            "1e30",
-            str(10**30),
-            '"80GB"',
-            "true",
-            "[1]",
-            "{a: 1}",
-            "x",
-        )
+        for value in ("0", "-1", ".nan", ".inf", "-.inf", "1e30", str(10**30), '"80GB"', "true", "[1]", "{a: 1}", "x")
     ],
 )
 def test_impossible_numbers(entry: str, field: str) -> None:
@@ -184,8 +171,7 @@ def test_misspelling_names_what_was_meant(text: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "[]", "3", "version: 2\nmodel: {name: a}", "version: true\nmodel: {name: a}", "model:", "model: []"],
+    "text", ["", "[]", "3", "version: 2\nmodel: {name: a}", "version: true\nmodel: {name: a}", "model:", "model: []"]
 )
 def test_what_is_no_plan_at_all(text: str) -> None:
     assert refusal(text).startswith("p.yaml:1: ")
@@ -210,12 +196,7 @@ def test_one_length_of_training() -> None:
 def test_settings() -> None:
     plan = apply_settings(
         plan_from_data(SMALLEST),
-        [
-            "training.micro_batch=4",
-            "training.adapter.rank=8",
-            "model.spec.layers=16",
-            "hardware.name=rtx-4090",
-        ],
+        ["training.micro_batch=4", "training.adapter.rank=8", "model.spec.layers=16", "hardware.name=rtx-4090"],
     ).plan
     assert plan.training.micro_batch == 4
     assert plan.training.adapter is not None

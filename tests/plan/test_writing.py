@@ -15,12 +15,7 @@ from capacity_tui.engine.solve.modes import fill
 names = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufffe\uffff\ufeff"), min_size=1)
 # In the older form of plans this key of a spec is the number of samples.
 spec_names = names.filter(lambda name: name != "n")
-numbers = st.one_of(
-    st.booleans(),
-    st.integers(0, 10**18),
-    st.floats(0, 1e18, allow_nan=False),
-    names,
-)
+numbers = st.one_of(st.booleans(), st.integers(0, 10**18), st.floats(0, 1e18, allow_nan=False), names)
 values = st.recursive(numbers, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3))
 plans = st.builds(
     lambda model, spec, training, parallelism, hardware, task: Plan.model_validate(

@@ -79,10 +79,7 @@ def test_a_command_read_back_is_the_same_plan(data: dict[str, object]) -> None:
     assert parsed(words) == plan
 
 
-@pytest.mark.parametrize(
-    "training",
-    [{}, {"checkpointing": "none"}, {"optimizer": "adamw"}, {"checkpointing": "auto"}],
-)
+@pytest.mark.parametrize("training", [{}, {"checkpointing": "none"}, {"optimizer": "adamw"}, {"checkpointing": "auto"}])
 def test_a_command_leaves_to_the_modes_what_the_plan_leaves_to_them(training: dict[str, object]) -> None:
     plan = Plan.model_validate(
         {

@@ -82,6 +82,30 @@ def test_a_mark_of_the_unfinished_rules_out(tmp_path):
     assert newest(tmp_path) == "gpt-step=5-last"
 
 
+def test_an_epoch_of_torchtune_is_whole_once_the_state_of_its_recipe_is(tmp_path):
+    for epoch in (0, 1):
+        (tmp_path / f"epoch_{epoch}").mkdir()
+        tensors(tmp_path / f"epoch_{epoch}" / "model-00001-of-00001.safetensors")
+        os.utime(tmp_path / f"epoch_{epoch}" / "model-00001-of-00001.safetensors", (1000 * epoch, 1000 * epoch))
+    (tmp_path / "torchtune_config.yaml").touch()
+    assert newest(tmp_path) is None
+    state = tmp_path / "recipe_state" / "recipe_state.pt"
+    state.parent.mkdir()
+    archive(state)
+    os.utime(state, (500, 500))
+    assert newest(tmp_path) == "epoch_0"
+    os.utime(state, (1500, 1500))
+    assert newest(tmp_path) == "epoch_1"
+    state.write_bytes(state.read_bytes()[:-1])
+    assert newest(tmp_path) is None
+
+
+def test_epochs_of_other_software_need_no_state_of_a_recipe(tmp_path):
+    (tmp_path / "epoch_0").mkdir()
+    tensors(tmp_path / "epoch_0" / "model.safetensors")
+    assert newest(tmp_path) == "model.safetensors"
+
+
 def test_folders_of_runs_are_looked_through_and_single_files_count(tmp_path):
     (tmp_path / "lightning_logs" / "version_0").mkdir(parents=True)
     archive(tmp_path / "lightning_logs" / "version_0" / "epoch-3.ckpt")

@@ -13,15 +13,7 @@ import pytest
 
 from capacity_tui.engine.errors import PlanError, StorageError
 from capacity_tui.engine.files import NOWHERE
-from capacity_tui.engine.runs.history import (
-    History,
-    RunRecord,
-    WantedRuns,
-    as_data,
-    history_place,
-    of_data,
-    record_run,
-)
+from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, as_data, history_place, of_data, record_run
 from capacity_tui.engine.runs.history.sqlite_file import MIGRATIONS, opened, opened_to_read
 from capacity_tui.engine.runs.history.sqlite_store import SqliteStore
 

@@ -117,10 +117,7 @@ def table(monkeypatch: pytest.MonkeyPatch) -> Table:
 @pytest.fixture
 def family() -> Iterator[subprocess.Popen[str]]:
     started = subprocess.Popen(
-        [sys.executable, "-S", "-c", PARENT_AND_CHILD],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-S", "-c", PARENT_AND_CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     with started:
         yield started

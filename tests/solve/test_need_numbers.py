@@ -58,12 +58,7 @@ def test_a_value_that_holds_behind_one_that_does_not_is_found():
     assert (edge.holds, edge.fails) == (100, 99)
 
 
-@given(
-    st.floats(0.01, 1e6),
-    st.sampled_from([1.0, 0.1, 16.0]),
-    st.sampled_from([1e18, 1e7, 10.0]),
-    st.booleans(),
-)
+@given(st.floats(0.01, 1e6), st.sampled_from([1.0, 0.1, 16.0]), st.sampled_from([1e18, 1e7, 10.0]), st.booleans())
 def test_places_and_values_belong_together(value, step, most, is_whole):
     least = 1.0 if is_whole else 0.05
     assume(least <= value <= most)

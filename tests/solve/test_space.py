@@ -64,9 +64,7 @@ def space_of(paths: tuple[str, ...], *, mixture: bool = False) -> TrainingSpace:
 
 @settings(max_examples=25, deadline=None)
 @given(
-    st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=5, unique=True).map(tuple),
-    st.booleans(),
-    st.data(),
+    st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=5, unique=True).map(tuple), st.booleans(), st.data()
 )
 def test_a_grid_says_what_each_plan_says_by_itself(paths: tuple[str, ...], mixture: bool, data: st.DataObject) -> None:
     space = space_of(paths, mixture=mixture)

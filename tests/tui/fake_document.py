@@ -111,12 +111,7 @@ class FakeDocument(TakesRuns):
 
     def fields(self) -> tuple[Field, ...]:
         return tuple(
-            replace(
-                spec,
-                text=self.get(spec.key),
-                value=number(self.get(spec.key)),
-                is_auto=self.get(spec.key) == AUTO,
-            )
+            replace(spec, text=self.get(spec.key), value=number(self.get(spec.key)), is_auto=self.get(spec.key) == AUTO)
             for spec in FIELDS
         )
 

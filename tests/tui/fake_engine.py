@@ -18,10 +18,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.files import config_folder, storage_error
 from capacity_tui.engine.plan.files import write_plan_file
 from capacity_tui.engine.present import TextPart
-from capacity_tui.tui.shown.comparison import (
-    HardwareRow,
-    Row,
-)
+from capacity_tui.tui.shown.comparison import HardwareRow, Row
 from capacity_tui.tui.shown.results import Choice, Suggestion, Understood
 from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep
 

@@ -56,14 +56,7 @@ FIELDS = (
         maximum=65536,
         help="sequences of one optimizer step",
     ),
-    Field(
-        "training.precision",
-        "Precision",
-        "training",
-        "",
-        kind=Kind.CHOICE,
-        choices=("fp32", "fp16", "bf16", "fp8"),
-    ),
+    Field("training.precision", "Precision", "training", "", kind=Kind.CHOICE, choices=("fp32", "fp16", "bf16", "fp8")),
     Field(
         "training.optimizer",
         "Optimizer",

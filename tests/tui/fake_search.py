@@ -39,17 +39,11 @@ DEVICES = {"h100-sxm-80gb": (10.0, 3.0), "a100-sxm-80gb": (24.0, 1.0), "l4": (20
 
 @dataclass
 class Pace:
-    """How fast the small engine searches.
+    """How fast the small engine searches."""
 
-    Attributes:
-        steps: set while it may go on.
-        searched: how many searches there were.
-        report: how often the best so far was told.
-    """
-
-    steps: threading.Event = field(default_factory=threading.Event)
-    searched: int = 0
-    report: int = 0
+    steps: threading.Event = field(default_factory=threading.Event)  # set while it may go on
+    searched: int = 0  # how many searches there were
+    report: int = 0  # how often the best so far was told
 
     def __post_init__(self) -> None:
         self.steps.set()

@@ -47,14 +47,7 @@ def text(engine: CapacityEngine, width: int = 100, ascii_only: bool = False) -> 
 
 def test_report_says_what_detect_says(engine: CapacityEngine) -> None:
     shown = text(engine)
-    for part in (
-        "source",
-        "Not known: ",
-        "Performance score:",
-        "Predicted bottleneck for",
-        "Topology:",
-        "Settings:",
-    ):
+    for part in ("source", "Not known: ", "Performance score:", "Predicted bottleneck for", "Topology:", "Settings:"):
         assert part in shown
     assert "Benchmarks:" not in shown
 

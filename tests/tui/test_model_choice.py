@@ -152,11 +152,7 @@ def test_rows_are_in_the_words_of_the_kind(engine: CapacityEngine) -> None:
     other = labels(balanced(engine.open(STARTS["network"]).edited("model.name", "mlp")))
     assert other["throughput"].endswith(" samples/s")
     served = labels(balanced(engine.open(STARTS["inference"])))
-    assert {
-        "prefill throughput",
-        "decode throughput",
-        "time to first token",
-    } <= served.keys()
+    assert {"prefill throughput", "decode throughput", "time to first token"} <= served.keys()
     assert any(label.startswith("cost per million tokens") for label in served)
 
 

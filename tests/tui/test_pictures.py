@@ -37,27 +37,16 @@ LEFT_BEHIND_AT = 1_767_225_600
 
 @dataclass(frozen=True)
 class State:
-    """How to get to a state of the screen.
+    """How to get to a state of the screen."""
 
-    Attributes:
-        keys: what is pressed at the start.
-        plan: text of a plan for the real engine; empty for the small one of the tests.
-        typed: what is typed and entered after the keys.
-        theme: name of the theme.
-        asks: whether the start prompt comes first.
-        hint: whether the hint of the first run is shown.
-        prepare: called before the start.
-        meddle: called with the small engine before the keys.
-    """
-
-    keys: tuple[str, ...] = ()
-    plan: str = ""
-    typed: str = ""
-    theme: str = "dark"
-    asks: bool = False
-    hint: bool = False
-    prepare: Callable[[], None] = lambda: None
-    meddle: Callable[[FakeEngine], None] = lambda _: None
+    keys: tuple[str, ...] = ()  # what is pressed at the start
+    plan: str = ""  # text of a plan for the real engine; empty for the small one of the tests
+    typed: str = ""  # what is typed and entered after the keys
+    theme: str = "dark"  # name of the theme
+    asks: bool = False  # whether the start prompt comes first
+    hint: bool = False  # whether the hint of the first run is shown
+    prepare: Callable[[], None] = lambda: None  # called before the start
+    meddle: Callable[[FakeEngine], None] = lambda _: None  # called with the small engine before the keys
 
 
 def leave_edits_behind() -> None:

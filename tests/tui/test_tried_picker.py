@@ -137,8 +137,7 @@ def test_what_does_not_fit_is_never_the_cheapest_or_the_fastest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("time", "beside"),
-    [("3 h 49 min", "3 h 49"), ("92.6 ms/token", "92.6 ms"), ("step 33.6 ms", "33.6 ms")],
+    ("time", "beside"), [("3 h 49 min", "3 h 49"), ("92.6 ms/token", "92.6 ms"), ("step 33.6 ms", "33.6 ms")]
 )
 def test_times_beside_a_field_keep_what_matters(time: str, beside: str) -> None:
     tried = {"1": Tried(Verdict.FITS, time=time, seconds=10.0), "2": Tried(Verdict.FITS, time=time, seconds=11.0)}

@@ -23,10 +23,7 @@ from tools.calibrate.fitting import Problem
 MEASURED = Path(__file__).parent / "measured" / "classical.jsonl"
 # Row of what all algorithms share; its figures are those of libraries and machines, measured by themselves.
 COMMON = "common"
-FIELDS: dict[Fits, tuple[str, ...]] = {
-    "time": ("shares", "half_sizes", "nanoseconds", "passes"),
-    "memory": ("bytes",),
-}
+FIELDS: dict[Fits, tuple[str, ...]] = {"time": ("shares", "half_sizes", "nanoseconds", "passes"), "memory": ("bytes",)}
 # What is shipped was set on other runs of the same kind: how far it may be off on another machine.
 SPREAD = 0.7
 PROCESSOR = "cpu-4c-2.5ghz-basic"

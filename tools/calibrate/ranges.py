@@ -127,10 +127,7 @@ class RangesOfFigure:
             least = row.least_of(counted.removesuffix("_bytes"), self.errors.samples[index].kind)
             floor = least or (np.inf, 0.0)
             ends = sorted(
-                (
-                    value * min(np.exp(low[index]), floor[0]) ** sign,
-                    value * max(np.exp(high[index]), floor[1]) ** sign,
-                )
+                (value * min(np.exp(low[index]), floor[0]) ** sign, value * max(np.exp(high[index]), floor[1]) ** sign)
             )
             apart = judged.apart
             yield UnseenRun(

@@ -18,34 +18,21 @@ _WHITE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph of a help text.
+    """A paragraph of a help text."""
 
-    Attributes:
-        text: its words.
-        is_verbatim: whether its lines stay as they are.
-    """
-
-    text: str
-    is_verbatim: bool = False
+    text: str  # its words
+    is_verbatim: bool = False  # whether its lines stay as they are
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command, or a group of them.
+    """A command, or a group of them."""
 
-    Attributes:
-        path: its words, such as ``capacity-tui fleet prices``.
-        usage: what follows them.
-        help: what it does.
-        options: how each option is written, and what it does.
-        is_group: whether it only has commands below it.
-    """
-
-    path: str
-    usage: str
-    help: tuple[Paragraph, ...]
-    options: tuple[tuple[str, str], ...]
-    is_group: bool
+    path: str  # its words, such as ``capacity-tui fleet prices``
+    usage: str  # what follows them
+    help: tuple[Paragraph, ...]  # what it does
+    options: tuple[tuple[str, str], ...]  # how each option is written, and what it does
+    is_group: bool  # whether it only has commands below it
 
 
 def all_commands() -> tuple[Command, ...]:

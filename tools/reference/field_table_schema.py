@@ -21,12 +21,7 @@ def field_table_schema() -> str:
     """Return the schema as the text of a JSON file."""
     words = {"help": _TEXT, "synonyms": _TEXTS, "choices": {"type": "object", "additionalProperties": _TEXT}}
     field = {**_record({"field": _metadata(), **words}), "required": ["help"]}
-    consequence = {
-        "of": _TEXTS,
-        "follow": _TEXTS,
-        "rule": {"enum": list(get_args(Rule))},
-        "why": _TEXT,
-    }
+    consequence = {"of": _TEXTS, "follow": _TEXTS, "rule": {"enum": list(get_args(Rule))}, "why": _TEXT}
     table = _record(
         {
             "fields": {"type": "object", "additionalProperties": field},

@@ -261,32 +261,20 @@ def _cell(key: str, value: object) -> str:
 
 
 class Columns(NamedTuple, Generic[RowT]):
-    """How rows of a catalogue look as a table.
+    """How rows of a catalogue look as a table."""
 
-    Attributes:
-        heads: names of the columns.
-        cells: the texts of a row.
-        right: columns that are aligned at the right.
-        kept: columns that are never left out for want of room.
-    """
-
-    heads: Sequence[str]
-    cells: Callable[[RowT], Sequence[str]]
-    right: Iterable[int]
-    kept: Iterable[int]
+    heads: Sequence[str]  # names of the columns
+    cells: Callable[[RowT], Sequence[str]]  # the texts of a row
+    right: Iterable[int]  # columns that are aligned at the right
+    kept: Iterable[int]  # columns that are never left out for want of room
 
 
 def write_listing(
-    rows: CatalogTable[RowT],
-    columns: Columns[RowT],
-    details: str | None,
-    text: str,
-    output: Output,
+    rows: CatalogTable[RowT], columns: Columns[RowT], details: str | None, text: str, output: Output
 ) -> None:
     """Write one row with all that is known, or those that match a text.
 
     Args:
-        rows: the catalogue.
         columns: its table.
         details: name of the one row.
         text: what a row has to contain.

@@ -86,17 +86,11 @@ def _format_option(choices: Sequence[str]) -> Callable[[Command], Command]:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where results go, and in which form.
+    """Where results go, and in which form."""
 
-    Attributes:
-        wanted: the form that an option says.
-        path: the file; standard output without one.
-        choices: the forms there are.
-    """
-
-    wanted: str | None = None
-    path: Path | None = None
-    choices: Sequence[str] = ()
+    wanted: str | None = None  # the form that an option says
+    path: Path | None = None  # the file; standard output without one
+    choices: Sequence[str] = ()  # the forms there are
 
     @property
     def form(self) -> str | None:

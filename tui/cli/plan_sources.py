@@ -146,20 +146,13 @@ settings_option = click.option(
 
 
 class GivenPlan(NamedTuple):
-    """The plan that a command is about.
+    """The plan that a command is about."""
 
-    Attributes:
-        plan: as flags and settings change it.
-        inputs: the file it comes from, which results never replace.
-        asked: what a line asks that its plan does not say.
-        name: what tells it from the others that its line compares.
-        compared: all plans that its line compares, this one among them; empty where it compares nothing.
-    """
-
-    plan: Plan
-    inputs: tuple[str, ...]
-    asked: Asked | None = None
-    name: str = ""
+    plan: Plan  # as flags and settings change it
+    inputs: tuple[str, ...]  # the file it comes from, which results never replace
+    asked: Asked | None = None  # what a line asks that its plan does not say
+    name: str = ""  # what tells it from the others that its line compares
+    # all plans that its line compares, this one among them; empty where it compares nothing
     compared: tuple[GivenPlan, ...] = ()
 
 
@@ -292,13 +285,7 @@ def _of_line(line: OneLine, name: str, *, tries_hardware: bool = False) -> PlanS
     made = plan_of_line(line, machine, tries_hardware=tries_hardware)
     if made.assumed:
         tell(f"capacity-tui: assumed: {'; '.join(made.assumed)}")
-    return PlanSource.of_plan(
-        made.plan,
-        name,
-        assumed=made.assumptions,
-        not_understood=made.remarks,
-        asked=made.asked,
-    )
+    return PlanSource.of_plan(made.plan, name, assumed=made.assumptions, not_understood=made.remarks, asked=made.asked)
 
 
 def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:

@@ -21,32 +21,21 @@ Shell completion, for bash (or zsh_source, fish_source):
 
 
 class Topic(NamedTuple):
-    """A group of commands in the help.
+    """A group of commands in the help."""
 
-    Attributes:
-        title: its heading.
-        about: what its commands are for.
-    """
-
-    title: str
-    about: str
+    title: str  # its heading
+    about: str  # what its commands are for
 
 
 class Entry(NamedTuple):
-    """A command of the help.
+    """A command of the help."""
 
-    Attributes:
-        topic: key of its topic.
-        path: its words.
-        module: where it is defined, below this package, with its name there where that differs; empty for a group
-            whose commands have entries.
-        line: what it does.
-    """
-
-    topic: str
-    path: str
+    topic: str  # key of its topic
+    path: str  # its words
+    # where it is defined, below this package, with its name there where that differs; empty for a group whose commands
+    # have entries
     module: str
-    line: str
+    line: str  # what it does
 
     @property
     def parent(self) -> str:
@@ -222,10 +211,7 @@ def run_command(arguments: list[str]) -> int:
 
 
 @click.group(
-    cls=LazyGroup,
-    invoke_without_command=True,
-    epilog=_EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=LazyGroup, invoke_without_command=True, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(package_name=PROGRAM, prog_name=PROGRAM)
 @click.option(
@@ -240,12 +226,7 @@ def run_command(arguments: list[str]) -> int:
 @click.option("--theme", metavar="NAME", help="Theme by name, or a theme file.")
 @click.pass_context
 def group(
-    context: click.Context,
-    plan_path: Path | None,
-    gpu: str | None,
-    ascii_only: bool,
-    no_mouse: bool,
-    theme: str | None,
+    context: click.Context, plan_path: Path | None, gpu: str | None, ascii_only: bool, no_mouse: bool, theme: str | None
 ) -> int:
     """Say whether a machine-learning run fits, how long it takes and what it costs.
 

@@ -55,24 +55,17 @@ class Listing:
     """Rows of cells: columns that have no room stand by their names on a line below each row.
 
     Lists that are looked through keep one line a row: theirs are left out, and it says so.
-
-    Attributes:
-        heads: names of the columns.
-        rows: their cells.
-        right: numbers of the columns that are flush right.
-        kept: numbers of the columns that always stay in their place; of the others those on the right give way first.
-        folds: whether words fold within their columns before any gives way.
-        is_list: whether a row keeps to one line.
-        spare: numbers of the columns that say nothing of their own, such as bars: they are left out before all others.
     """
 
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    right: frozenset[int]
+    heads: Sequence[str]  # names of the columns
+    rows: Sequence[Sequence[str]]  # their cells
+    right: frozenset[int]  # numbers of the columns that are flush right
+    # numbers of the columns that always stay in their place; of the others those on the right give way first
     kept: frozenset[int]
-    folds: bool = False
+    folds: bool = False  # whether words fold within their columns before any gives way
+    # numbers of the columns that say nothing of their own, such as bars: they are left out before all others
     spare: frozenset[int] = frozenset()
-    is_list: bool = False
+    is_list: bool = False  # whether a row keeps to one line
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the columns that have room, and the others below each row or by their names."""

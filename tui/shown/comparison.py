@@ -21,46 +21,27 @@ class MemoryPart:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Memory of the fullest device.
+    """Memory of the fullest device."""
 
-    Attributes:
-        text: what is used of what there is, such as ``56.0/79.6 GiB``.
-        share: the same as a number, None where it is not known how much there is.
-        parts: what takes it.
-        capacity: bytes of the device, None where that is not known.
-        high: bytes at the upper end of the range; None without one.
-        capacity_text: how much memory the device has, as shown.
-        interval: the range, as shown.
-        free: what is left of the device, as shown; empty where nothing is.
-        key: of the row that has the figure; empty for none.
-    """
-
-    text: str
-    share: float | None = None
-    parts: tuple[MemoryPart, ...] = ()
-    capacity: float | None = None
-    high: float | None = None
-    capacity_text: str = ""
-    interval: str = ""
-    free: str = ""
-    key: str = ""
+    text: str  # what is used of what there is, such as ``56.0/79.6 GiB``
+    share: float | None = None  # the same as a number, None where it is not known how much there is
+    parts: tuple[MemoryPart, ...] = ()  # what takes it
+    capacity: float | None = None  # bytes of the device, None where that is not known
+    high: float | None = None  # bytes at the upper end of the range; None without one
+    capacity_text: str = ""  # how much memory the device has, as shown
+    interval: str = ""  # the range, as shown
+    free: str = ""  # what is left of the device, as shown; empty where nothing is
+    key: str = ""  # of the row that has the figure; empty for none
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A figure of the answer strip, which is always in sight.
+    """A figure of the answer strip, which is always in sight."""
 
-    Attributes:
-        text: the figure with the words it needs, such as ``$82`` or ``first token 56 ms``.
-        interval: its range with units, or empty.
-        rank: 0 where it is never left out for want of room; of the others the highest goes first.
-        key: of the row that has the figure; empty for none.
-    """
-
-    text: str
-    interval: str = ""
-    rank: int = 0
-    key: str = ""
+    text: str  # the figure with the words it needs, such as ``$82`` or ``first token 56 ms``
+    interval: str = ""  # its range with units, or empty
+    rank: int = 0  # 0 where it is never left out for want of room; of the others the highest goes first
+    key: str = ""  # of the row that has the figure; empty for none
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,37 +55,21 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One quantity of one plan.
+    """One quantity of one plan."""
 
-    Attributes:
-        key: what ``explain`` is asked for, such as ``memory.parts.activations``.
-        label: what the row is called.
-        text: the value as shown; ``n/a (reason)`` where there is none.
-        value: the value in base units (bytes, seconds, tokens per second), for deltas.
-        low: 10th percentile of the estimate, in the same unit.
-        high: 90th percentile of the estimate, in the same unit.
-        interval: the interval as shown, or empty.
-        better: -1 where less is better, 1 where more is, 0 where neither.
-        indent: nesting below the row above.
-        brief: label where there is little room, or empty for the same.
-        share: how full a bar before the value is, 1 for full; None for no bar.
-        help: what it is and why it matters.
-        role: of its colour where it is under a limit; empty for the usual one.
-    """
-
-    key: str
-    label: str
-    text: str
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-    interval: str = ""
-    better: int = 0
-    indent: int = 0
-    brief: str = ""
-    share: float | None = None
-    help: str = ""
-    role: str = ""
+    key: str  # what ``explain`` is asked for, such as ``memory.parts.activations``
+    label: str  # what the row is called
+    text: str  # the value as shown; ``n/a (reason)`` where there is none
+    value: float | None = None  # the value in base units (bytes, seconds, tokens per second), for deltas
+    low: float | None = None  # 10th percentile of the estimate, in the same unit
+    high: float | None = None  # 90th percentile of the estimate, in the same unit
+    interval: str = ""  # the interval as shown, or empty
+    better: int = 0  # -1 where less is better, 1 where more is, 0 where neither
+    indent: int = 0  # nesting below the row above
+    brief: str = ""  # label where there is little room, or empty for the same
+    share: float | None = None  # how full a bar before the value is, 1 for full; None for no bar
+    help: str = ""  # what it is and why it matters
+    role: str = ""  # of its colour where it is under a limit; empty for the usual one
 
     def share_above(self, before: Row) -> float | None:
         """Return by which share of an earlier value this one is above it; None where one of them is not known."""
@@ -124,43 +89,25 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One plan beside the others.
+    """One plan beside the others."""
 
-    Attributes:
-        mode: its name.
-        verdict: whether it fits.
-        reason: which constraints it does not keep, or keeps by its estimate alone; empty where all hold surely.
-        verdict_words: what the verdict says of this plan; empty for the words it always has.
-        verdict_brief: the same where there is little room.
-        missed: limits that are not kept besides the one that the verdict names.
-        rows: its quantities.
-        chosen: every field as the plan has it in the end, by key.
-        notes: warnings and recommendations.
-        title: what stands over it; empty for its name.
-        about: what it is, a line each.
-        alike: names of the modes that make the same of the plan, its own among them; empty for its own alone.
-        brief: its name where there is little room, or empty for the same.
-        usage: memory of the fullest device.
-        headlines: what the answer strip says besides the verdict, in order.
-        is_pinned: whether it is a plan of its own, which stays as it is while the plan is edited.
-    """
-
-    mode: str
-    verdict: Verdict
-    reason: str
-    rows: tuple[Row, ...]
-    chosen: Mapping[str, Chosen] = field(default_factory=dict)
-    notes: tuple[Note, ...] = ()
-    title: str = ""
-    about: tuple[str, ...] = ()
+    mode: str  # its name
+    verdict: Verdict  # whether it fits
+    reason: str  # which constraints it does not keep, or keeps by its estimate alone; empty where all hold surely
+    rows: tuple[Row, ...]  # its quantities
+    chosen: Mapping[str, Chosen] = field(default_factory=dict)  # every field as the plan has it in the end, by key
+    notes: tuple[Note, ...] = ()  # warnings and recommendations
+    title: str = ""  # what stands over it; empty for its name
+    about: tuple[str, ...] = ()  # what it is, a line each
+    # names of the modes that make the same of the plan, its own among them; empty for its own alone
     alike: tuple[str, ...] = ()
-    brief: str = ""
-    usage: Usage | None = None
-    headlines: tuple[Headline, ...] = ()
-    is_pinned: bool = False
-    verdict_words: str = ""
-    verdict_brief: str = ""
-    missed: tuple[str, ...] = ()
+    brief: str = ""  # its name where there is little room, or empty for the same
+    usage: Usage | None = None  # memory of the fullest device
+    headlines: tuple[Headline, ...] = ()  # what the answer strip says besides the verdict, in order
+    is_pinned: bool = False  # whether it is a plan of its own, which stays as it is while the plan is edited
+    verdict_words: str = ""  # what the verdict says of this plan; empty for the words it always has
+    verdict_brief: str = ""  # the same where there is little room
+    missed: tuple[str, ...] = ()  # limits that are not kept besides the one that the verdict names
 
     @property
     def head(self) -> str:
@@ -188,23 +135,14 @@ class HardwareRow:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Everything the screen shows about one plan.
+    """Everything the screen shows about one plan."""
 
-    Attributes:
-        title: the plan in a few words: model, method or task, hardware, price.
-        columns: the plans side by side.
-        hardware: the machine that is planned for.
-        simulated: what stands in the WHAT-IF badge, or empty on the machine's own hardware.
-        remarks: what to know of the columns as a whole.
-        usual: the mode whose column is chosen to begin with; empty for the one in the middle.
-    """
-
-    title: str
-    columns: tuple[Column, ...]
-    hardware: tuple[HardwareRow, ...] = ()
-    simulated: str = ""
-    remarks: tuple[str, ...] = ()
-    usual: str = ""
+    title: str  # the plan in a few words: model, method or task, hardware, price
+    columns: tuple[Column, ...]  # the plans side by side
+    hardware: tuple[HardwareRow, ...] = ()  # the machine that is planned for
+    simulated: str = ""  # what stands in the WHAT-IF badge, or empty on the machine's own hardware
+    remarks: tuple[str, ...] = ()  # what to know of the columns as a whole
+    usual: str = ""  # the mode whose column is chosen to begin with; empty for the one in the middle
 
     def column(self, mode: str) -> Column | None:
         """Return what a mode makes of the plan, or None."""
@@ -213,69 +151,40 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a change does to one figure.
+    """What a change does to one figure."""
 
-    Attributes:
-        text: the figure, its new value and the difference.
-        gain: 1 where that is better, -1 where it is worse, 0 where neither.
-    """
-
-    text: str
-    gain: int = 0
+    text: str  # the figure, its new value and the difference
+    gain: int = 0  # 1 where that is better, -1 where it is worse, 0 where neither
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A change that would improve the plan.
+    """A change that would improve the plan."""
 
-    Attributes:
-        title: what to do.
-        change: fields of the plan and their new values.
-        verdict: whether the plan fits with it.
-        effects: all that it does.
-        caution: what else it changes; empty for nothing.
-    """
-
-    title: str
-    change: Mapping[str, object] = field(hash=False)
-    verdict: Verdict
-    effects: tuple[Effect, ...] = ()
-    caution: str = ""
+    title: str  # what to do
+    change: Mapping[str, object] = field(hash=False)  # fields of the plan and their new values
+    verdict: Verdict  # whether the plan fits with it
+    effects: tuple[Effect, ...] = ()  # all that it does
+    caution: str = ""  # what else it changes; empty for nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """The plan with one row taken, estimated.
+    """The plan with one row taken, estimated."""
 
-    Attributes:
-        verdict: what it comes to.
-        memory: what the fullest device holds of what it has.
-        time: of the job, of a token served, or of a step where the length of the job is open.
-        price: of an hour.
-        reason: why it cannot be estimated, or empty.
-        share: memory as a share of what there is.
-        seconds: the time as a number.
-        usd: the price as a number.
-        cost: of the whole job; empty where its length is open.
-        cost_usd: the same as a number.
-        source: whose price it is, and how old.
-        words: what the verdict says of it; empty for the words it always has.
-        also: fields that are filled otherwise than for the plan as it is, with their values.
-    """
-
-    verdict: Verdict
-    memory: str = ""
-    time: str = ""
-    price: str = ""
-    reason: str = ""
-    share: float | None = None
-    seconds: float | None = None
-    usd: float | None = None
-    cost: str = ""
-    cost_usd: float | None = None
-    source: str = ""
-    words: str = ""
-    also: str = ""
+    verdict: Verdict  # what it comes to
+    memory: str = ""  # what the fullest device holds of what it has
+    time: str = ""  # of the job, of a token served, or of a step where the length of the job is open
+    price: str = ""  # of an hour
+    reason: str = ""  # why it cannot be estimated, or empty
+    share: float | None = None  # memory as a share of what there is
+    seconds: float | None = None  # the time as a number
+    usd: float | None = None  # the price as a number
+    cost: str = ""  # of the whole job; empty where its length is open
+    cost_usd: float | None = None  # the same as a number
+    source: str = ""  # whose price it is, and how old
+    words: str = ""  # what the verdict says of it; empty for the words it always has
+    also: str = ""  # fields that are filled otherwise than for the plan as it is, with their values
 
 
 Key: TypeAlias = tuple[float, ...]

@@ -38,49 +38,27 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One line of the configuration.
+    """One line of the configuration."""
 
-    Attributes:
-        key: dotted path in the plan, such as ``training.micro_batch``.
-        label: what the line is called.
-        group: heading under which it stands.
-        text: its value as shown, without the unit.
-        value: its value as a number, where it has one; None while it is automatic.
-        unit: unit shown behind the value.
-        kind: how it is stepped and typed.
-        minimum: smallest value allowed, if bounded.
-        maximum: largest value allowed, if bounded.
-        step: the difference of one step of an integer or number.
-        choices: the values allowed, of a choice.
-        catalogue: name of the catalogue to pick from, or empty.
-        can_be_auto: whether the three modes may choose the value.
-        is_auto: whether they do.
-        help: what the field means and why it matters.
-        idle: why it changes nothing in this plan; empty where it may.
-        words: a few words for each choice that has any.
-        synonyms: other words under which people look for it.
-        is_main: whether it is shown before all fields are asked for: it moves figures most, or was set.
-    """
-
-    key: str
-    label: str
-    group: str
-    text: str
-    value: float | None = None
-    unit: str = ""
-    kind: Kind = Kind.TEXT
-    minimum: float | None = None
-    maximum: float | None = None
-    step: float = 1
-    choices: tuple[str, ...] = ()
-    catalogue: str = ""
-    can_be_auto: bool = False
-    is_auto: bool = False
-    help: str = ""
-    idle: str = ""
-    words: Mapping[str, str] = field(default_factory=dict, hash=False)
-    synonyms: tuple[str, ...] = ()
-    is_main: bool = True
+    key: str  # dotted path in the plan, such as ``training.micro_batch``
+    label: str  # what the line is called
+    group: str  # heading under which it stands
+    text: str  # its value as shown, without the unit
+    value: float | None = None  # its value as a number, where it has one; None while it is automatic
+    unit: str = ""  # unit shown behind the value
+    kind: Kind = Kind.TEXT  # how it is stepped and typed
+    minimum: float | None = None  # smallest value allowed, if bounded
+    maximum: float | None = None  # largest value allowed, if bounded
+    step: float = 1  # the difference of one step of an integer or number
+    choices: tuple[str, ...] = ()  # the values allowed, of a choice
+    catalogue: str = ""  # name of the catalogue to pick from, or empty
+    can_be_auto: bool = False  # whether the three modes may choose the value
+    is_auto: bool = False  # whether they do
+    help: str = ""  # what the field means and why it matters
+    idle: str = ""  # why it changes nothing in this plan; empty where it may
+    words: Mapping[str, str] = field(default_factory=dict, hash=False)  # a few words for each choice that has any
+    synonyms: tuple[str, ...] = ()  # other words under which people look for it
+    is_main: bool = True  # whether it is shown before all fields are asked for: it moves figures most, or was set
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,63 +74,37 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class SizedModel:
-    """The largest model of one way to use hardware.
+    """The largest model of one way to use hardware."""
 
-    Attributes:
-        way: what is done and how.
-        model: its name.
-        room: how it fits, in words.
-        share: how much of the memory it takes.
-        speed: how fast it is.
-        is_comfortable: whether there is room to spare.
-        change: what makes the plan one of it.
-    """
-
-    way: str
-    model: str
-    room: str
-    share: str
-    speed: str
-    is_comfortable: bool
-    change: Mapping[str, object] = field(default_factory=dict, hash=False)
+    way: str  # what is done and how
+    model: str  # its name
+    room: str  # how it fits, in words
+    share: str  # how much of the memory it takes
+    speed: str  # how fast it is
+    is_comfortable: bool  # whether there is room to spare
+    change: Mapping[str, object] = field(default_factory=dict, hash=False)  # what makes the plan one of it
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What the word under the cursor of a line may become.
+    """What the word under the cursor of a line may become."""
 
-    Attributes:
-        word: the whole word.
-        kind: what it is, as ``model``.
-        line: the line with it.
-        cursor: where the cursor stands then.
-    """
-
-    word: str
-    kind: str
+    word: str  # the whole word
+    kind: str  # what it is, as ``model``
     line: str
-    cursor: int
+    cursor: int  # where the cursor stands then
 
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """What one line was taken for.
+    """What one line was taken for."""
 
-    Attributes:
-        words: the same in a few words; empty where nothing was understood.
-        guesses: what was guessed, and why.
-        faults: what was not understood, and what to do.
-        suggestions: what the word under the cursor may become.
-        unknown: words that mean nothing, where the line makes sense without them.
-        misread: where words begin and end that were not understood.
-    """
-
-    words: str
-    guesses: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
-    suggestions: tuple[Suggestion, ...] = ()
-    unknown: tuple[str, ...] = ()
-    misread: tuple[tuple[int, int], ...] = ()
+    words: str  # the same in a few words; empty where nothing was understood
+    guesses: tuple[str, ...] = ()  # what was guessed, and why
+    faults: tuple[str, ...] = ()  # what was not understood, and what to do
+    suggestions: tuple[Suggestion, ...] = ()  # what the word under the cursor may become
+    unknown: tuple[str, ...] = ()  # words that mean nothing, where the line makes sense without them
+    misread: tuple[tuple[int, int], ...] = ()  # where words begin and end that were not understood
 
 
 """Rank of what is never left out for want of room."""
@@ -160,51 +112,31 @@ class Understood:
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """One column of the table.
+    """One column of the table."""
 
-    Attributes:
-        title: what stands over it.
-        better: -1 where less is better, 1 where more is, 0 where neither.
-        is_number: whether it stands at the right.
-        rank: ``ALWAYS`` where it is never left out for want of room; of the others the highest goes first.
-        help: what it means.
-        unit: of the numbers in it.
-    """
-
-    title: str
-    better: int = 0
-    is_number: bool = True
-    rank: int = ALWAYS
-    help: str = ""
-    unit: str = ""
+    title: str  # what stands over it
+    better: int = 0  # -1 where less is better, 1 where more is, 0 where neither
+    is_number: bool = True  # whether it stands at the right
+    rank: int = ALWAYS  # ``ALWAYS`` where it is never left out for want of room; of the others the highest goes first
+    help: str = ""  # what it means
+    unit: str = ""  # of the numbers in it
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One row of a table that is only looked at.
+    """One row of a table that is only looked at."""
 
-    Attributes:
-        cells: what it has in each column.
-        stands_out: whether it is one to look at first.
-    """
-
-    cells: tuple[str, ...]
-    stands_out: bool = False
+    cells: tuple[str, ...]  # what it has in each column
+    stands_out: bool = False  # whether it is one to look at first
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows below the heads of their columns, and sentences below them.
+    """Rows below the heads of their columns, and sentences below them."""
 
-    Attributes:
-        columns: in their order.
-        rows: in their order.
-        remarks: what to know of them; in their place where there are none.
-    """
-
-    columns: tuple[TableColumn, ...] = ()
-    rows: tuple[TableRow, ...] = ()
-    remarks: tuple[str, ...] = ()
+    columns: tuple[TableColumn, ...] = ()  # in their order
+    rows: tuple[TableRow, ...] = ()  # in their order
+    remarks: tuple[str, ...] = ()  # what to know of them; in their place where there are none
 
 
 NO_ROWS = Table()
@@ -212,35 +144,22 @@ NO_ROWS = Table()
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a row has in one column.
+    """What a row has in one column."""
 
-    Attributes:
-        text: as shown.
-        number: by what it is sorted and drawn; None where it is by its text, or is not known.
-    """
-
-    text: str
-    number: float | None = None
+    text: str  # as shown
+    number: float | None = None  # by what it is sorted and drawn; None where it is by its text, or is not known
 
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """One plan that was found.
+    """One plan that was found."""
 
-    Attributes:
-        change: what makes it of the plan that was asked about.
-        verdict: whether it fits.
-        cells: what it has in each column.
-        about: all that it sets, and its ranges, a line each.
-        surpassed: index of a row that is better in all that was weighed, None where there is none.
-        page: all there is to say of it, its figures to be opened; None where there is no more than ``about``.
-    """
-
-    change: Mapping[str, object] = field(hash=False)
-    verdict: Verdict
-    cells: tuple[Cell, ...]
-    about: tuple[str, ...] = ()
-    surpassed: int | None = None
+    change: Mapping[str, object] = field(hash=False)  # what makes it of the plan that was asked about
+    verdict: Verdict  # whether it fits
+    cells: tuple[Cell, ...]  # what it has in each column
+    about: tuple[str, ...] = ()  # all that it sets, and its ranges, a line each
+    surpassed: int | None = None  # index of a row that is better in all that was weighed, None where there is none
+    # all there is to say of it, its figures to be opened; None where there is no more than ``about``
     page: ExplanationText | None = None
 
     @property
@@ -251,53 +170,31 @@ class ResultRow:
 
 @dataclass(frozen=True, slots=True)
 class ExcludedPlans:
-    """What one rule excluded, or what one limit is missed by.
+    """What one rule excluded, or what one limit is missed by."""
 
-    Attributes:
-        rule: the rule or limit in words.
-        count: how many plans.
-        example: one of them.
-    """
-
-    rule: str
-    count: int
-    example: str
+    rule: str  # the rule or limit in words
+    count: int  # how many plans
+    example: str  # one of them
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The best so far, or at the end.
+    """The best so far, or at the end."""
 
-    Attributes:
-        columns: of the table.
-        rows: the best first.
-        tried: plans that were tried.
-        fitting: plans that fit and keep the limits.
-        seconds: how long it took until now.
-        excluded: what rules excluded.
-        missed: what memory or a limit excluded, most first.
-        is_complete: whether all was tried.
-        share: how much of it was tried, 1 for all.
-        weighed: indices of the two columns that are drawn against each other.
-        front: indices of rows that no other surpasses in these.
-        remarks: what else to know, the most important first.
-        order: what rows are in the order of.
-        source: what explains and exports them; None where nothing does.
-    """
-
-    columns: tuple[TableColumn, ...]
-    rows: tuple[ResultRow, ...]
-    tried: int
-    fitting: int
-    seconds: float
-    excluded: tuple[ExcludedPlans, ...] = ()
-    missed: tuple[ExcludedPlans, ...] = ()
-    is_complete: bool = True
-    share: float = 1.0
-    weighed: tuple[int, int] | None = None
-    front: frozenset[int] = frozenset()
-    remarks: tuple[str, ...] = ()
-    order: str = "goal"
+    columns: tuple[TableColumn, ...]  # of the table
+    rows: tuple[ResultRow, ...]  # the best first
+    tried: int  # plans that were tried
+    fitting: int  # plans that fit and keep the limits
+    seconds: float  # how long it took until now
+    excluded: tuple[ExcludedPlans, ...] = ()  # what rules excluded
+    missed: tuple[ExcludedPlans, ...] = ()  # what memory or a limit excluded, most first
+    is_complete: bool = True  # whether all was tried
+    share: float = 1.0  # how much of it was tried, 1 for all
+    weighed: tuple[int, int] | None = None  # indices of the two columns that are drawn against each other
+    front: frozenset[int] = frozenset()  # indices of rows that no other surpasses in these
+    remarks: tuple[str, ...] = ()  # what else to know, the most important first
+    order: str = "goal"  # what rows are in the order of
+    # what explains and exports them; None where nothing does
     source: ResultSource | None = field(default=None, compare=False, repr=False)
 
 
@@ -348,20 +245,13 @@ class Question(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A form in which a plan can leave the program.
+    """A form in which a plan can leave the program."""
 
-    Attributes:
-        title: what it is called.
-        detail: what is in it.
-        files: texts by the names of their files.
-        folder: where several files go; empty for a single file.
-        keep: keeps in the history what was exported, at the place that the settings name; returns what to tell of that.
-    """
-
-    title: str
-    detail: str
-    files: Mapping[str, str] = field(hash=False)
-    folder: str = ""
+    title: str  # what it is called
+    detail: str  # what is in it
+    files: Mapping[str, str] = field(hash=False)  # texts by the names of their files
+    folder: str = ""  # where several files go; empty for a single file
+    # keeps in the history what was exported, at the place that the settings name; returns what to tell of that
     keep: Callable[[str], str] | None = field(default=None, compare=False)
 
     @property

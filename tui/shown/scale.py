@@ -20,25 +20,16 @@ Unit = Literal["", "B"]
 
 @dataclass(frozen=True, slots=True)
 class NodesRow:
-    """A node, a rack or a kind of device, or several of them.
+    """A node, a rack or a kind of device, or several of them."""
 
-    Attributes:
-        name: what it is called.
-        counts: how many devices do what, in words.
-        cells: what each part of it does.
-        hardware: what its devices are called; empty where that goes without saying.
-        notes: what is odd about it.
-        change: what makes the plan one for what is free here now; empty where that cannot be.
-        refusal: why it cannot be.
-    """
-
-    name: str
-    counts: str
-    cells: tuple[DeviceState, ...]
-    hardware: str = ""
-    notes: tuple[str, ...] = ()
+    name: str  # what it is called
+    counts: str  # how many devices do what, in words
+    cells: tuple[DeviceState, ...]  # what each part of it does
+    hardware: str = ""  # what its devices are called; empty where that goes without saying
+    notes: tuple[str, ...] = ()  # what is odd about it
+    # what makes the plan one for what is free here now; empty where that cannot be
     change: Mapping[str, object] = field(default_factory=dict, hash=False)
-    refusal: str = ""
+    refusal: str = ""  # why it cannot be
 
     @property
     def key(self) -> tuple[tuple[str, str], ...]:
@@ -48,37 +39,23 @@ class NodesRow:
 
 @dataclass(frozen=True, slots=True)
 class NodeMap:
-    """The nodes of a cluster, more and less finely.
+    """The nodes of a cluster, more and less finely."""
 
-    Attributes:
-        levels: what the rows can stand for, from the finest to the coarsest.
-        rows: the rows of each level.
-        usual: the level that is read at a glance.
-        source: where this comes from.
-        is_example: whether they are made up.
-    """
-
-    levels: tuple[str, ...]
-    rows: Mapping[str, tuple[NodesRow, ...]] = field(hash=False)
-    usual: str
-    source: str
-    is_example: bool = False
+    levels: tuple[str, ...]  # what the rows can stand for, from the finest to the coarsest
+    rows: Mapping[str, tuple[NodesRow, ...]] = field(hash=False)  # the rows of each level
+    usual: str  # the level that is read at a glance
+    source: str  # where this comes from
+    is_example: bool = False  # whether they are made up
 
 
 @dataclass(frozen=True, slots=True)
 class Clustered:
-    """A plan on its cluster.
+    """A plan on its cluster."""
 
-    Attributes:
-        placement: where the plan lies, from the outermost level in, and what to know of that; the hottest link stands
-            out.
-        nodes: the nodes; None while they are looked at.
-        queue: the jobs, those that run standing out, or why there are none to show.
-    """
-
+    # where the plan lies, from the outermost level in, and what to know of that; the hottest link stands out
     placement: Table
-    nodes: NodeMap | None = None
-    queue: Table = NO_ROWS
+    nodes: NodeMap | None = None  # the nodes; None while they are looked at
+    queue: Table = NO_ROWS  # the jobs, those that run standing out, or why there are none to show
 
 
 STRONG, WEAK = "strong", "weak"
@@ -92,35 +69,21 @@ WAITS = "exposed comm."
 
 @dataclass(frozen=True, slots=True)
 class ScaledRow:
-    """The plan on some number of devices.
+    """The plan on some number of devices."""
 
-    Attributes:
-        devices: how many.
-        change: what makes it of the plan; empty where it is the plan itself.
-        verdict: whether it fits.
-        cells: what it has in each column.
-        efficiency: speed-up over devices; None where it does not fit.
-        waits: share of a step that waits for other devices.
-        is_own: whether these are the plan's own devices.
-        is_knee: whether the knee is here.
-        is_bound: whether communication limits.
-        pace: how long it takes, or how fast it is, as the table shows it; None where that is not known.
-        usd: what it costs, likewise.
-        price_source: whose price that is; empty where it is not known.
-    """
-
-    devices: int
-    change: Mapping[str, object] = field(hash=False)
-    verdict: Verdict
-    cells: tuple[str, ...]
-    efficiency: float | None
-    waits: float
-    is_own: bool = False
-    is_knee: bool = False
-    is_bound: bool = False
+    devices: int  # how many
+    change: Mapping[str, object] = field(hash=False)  # what makes it of the plan; empty where it is the plan itself
+    verdict: Verdict  # whether it fits
+    cells: tuple[str, ...]  # what it has in each column
+    efficiency: float | None  # speed-up over devices; None where it does not fit
+    waits: float  # share of a step that waits for other devices
+    is_own: bool = False  # whether these are the plan's own devices
+    is_knee: bool = False  # whether the knee is here
+    is_bound: bool = False  # whether communication limits
+    # how long it takes, or how fast it is, as the table shows it; None where that is not known
     pace: float | None = None
-    usd: float | None = None
-    price_source: str = ""
+    usd: float | None = None  # what it costs, likewise
+    price_source: str = ""  # whose price that is; empty where it is not known
 
     @property
     def key(self) -> tuple[tuple[str, str], ...]:
@@ -130,21 +93,13 @@ class ScaledRow:
 
 @dataclass(frozen=True, slots=True)
 class ScaledPlan:
-    """The plan over device counts, as far as it is known.
+    """The plan over device counts, as far as it is known."""
 
-    Attributes:
-        growth: ``strong`` or ``weak``.
-        columns: of the table.
-        rows: by rising number of devices.
-        remarks: where the knee is, where communication dominates, what an hour less costs.
-        is_complete: whether all counts are there.
-    """
-
-    growth: str
-    columns: tuple[TableColumn, ...] = ()
-    rows: tuple[ScaledRow, ...] = ()
-    remarks: tuple[str, ...] = ()
-    is_complete: bool = False
+    growth: str  # ``strong`` or ``weak``
+    columns: tuple[TableColumn, ...] = ()  # of the table
+    rows: tuple[ScaledRow, ...] = ()  # by rising number of devices
+    remarks: tuple[str, ...] = ()  # where the knee is, where communication dominates, what an hour less costs
+    is_complete: bool = False  # whether all counts are there
 
 
 """What an axis counts: things, or bytes."""
@@ -152,15 +107,10 @@ class ScaledPlan:
 
 @dataclass(frozen=True, slots=True)
 class LogCurve:
-    """One curve.
+    """One curve."""
 
-    Attributes:
-        points: across and up, by rising place across; all above nothing.
-        is_bound: whether it bounds another one, and is drawn in the background.
-    """
-
-    points: tuple[tuple[float, float], ...]
-    is_bound: bool = False
+    points: tuple[tuple[float, float], ...]  # across and up, by rising place across; all above nothing
+    is_bound: bool = False  # whether it bounds another one, and is drawn in the background
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,63 +123,37 @@ class LogLimit:
 
 @dataclass(frozen=True, slots=True)
 class LogChart:
-    """A picture of curves over two logarithmic axes.
+    """A picture of curves over two logarithmic axes."""
 
-    Attributes:
-        title: what it shows.
-        curves: those that bound others first.
-        limits: lines across.
-        here: a point that stands out; None for none.
-        up: what the axis at the left counts.
-        about: the picture in words.
-    """
-
-    title: str
-    curves: tuple[LogCurve, ...]
-    limits: tuple[LogLimit, ...] = ()
-    here: tuple[float, float] | None = None
-    up: Unit = ""
-    about: str = ""
+    title: str  # what it shows
+    curves: tuple[LogCurve, ...]  # those that bound others first
+    limits: tuple[LogLimit, ...] = ()  # lines across
+    here: tuple[float, float] | None = None  # a point that stands out; None for none
+    up: Unit = ""  # what the axis at the left counts
+    about: str = ""  # the picture in words
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLevel:
-    """One level of patterns, or all of them.
+    """One level of patterns, or all of them."""
 
-    Attributes:
-        name: what it is called.
-        cells: what it has in each column.
-        share: how much it takes, 1 for all levels.
-        about: what it is.
-        frequencies: how often its patterns occur.
-        is_total: whether it is all of them.
-    """
-
-    name: str
-    cells: tuple[str, ...]
-    share: float
-    about: str
-    frequencies: LogChart
-    is_total: bool = False
+    name: str  # what it is called
+    cells: tuple[str, ...]  # what it has in each column
+    share: float  # how much it takes, 1 for all levels
+    about: str  # what it is
+    frequencies: LogChart  # how often its patterns occur
+    is_total: bool = False  # whether it is all of them
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPatterns:
-    """What the patterns of a corpus take to keep.
+    """What the patterns of a corpus take to keep."""
 
-    Attributes:
-        columns: of the table.
-        levels: from the lowest; last all of them.
-        growth: what they take, over samples, with what there is room for.
-        remarks: what to know of it, the most important first.
-        most_samples: samples whose patterns the disk has room for; None where that is not known.
-    """
-
-    columns: tuple[TableColumn, ...]
-    levels: tuple[StoredLevel, ...]
-    growth: LogChart
-    remarks: tuple[str, ...] = ()
-    most_samples: float | None = None
+    columns: tuple[TableColumn, ...]  # of the table
+    levels: tuple[StoredLevel, ...]  # from the lowest; last all of them
+    growth: LogChart  # what they take, over samples, with what there is room for
+    remarks: tuple[str, ...] = ()  # what to know of it, the most important first
+    most_samples: float | None = None  # samples whose patterns the disk has room for; None where that is not known
 
 
 SAMPLES = "samples"

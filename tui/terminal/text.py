@@ -10,17 +10,11 @@ from rich.cells import cell_len, set_cell_size
 
 
 class Span(NamedTuple):
-    """A piece of a line.
+    """A piece of a line."""
 
-    Attributes:
-        text: what stands there.
-        role: names a component style such as ``dim`` or ``good``.
-        action: id of the action that a click on it does; empty for none.
-    """
-
-    text: str
-    role: str = ""
-    action: str = ""
+    text: str  # what stands there
+    role: str = ""  # names a component style such as ``dim`` or ``good``
+    action: str = ""  # id of the action that a click on it does; empty for none
 
 
 class Line(NamedTuple):

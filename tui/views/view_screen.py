@@ -131,10 +131,6 @@ class PanelScreen(ViewScreen):
     Args:
         session: what every screen works with.
         panels: all of them, the one that the view begins with first.
-
-    Attributes:
-        panels: all of them, in their order.
-        current: the one that has the keys.
     """
 
     FOCUSES_LATER: ClassVar[bool] = False
@@ -142,8 +138,8 @@ class PanelScreen(ViewScreen):
 
     def __init__(self, session: Session, panels: Sequence[Panel]) -> None:
         super().__init__(session)
-        self.panels = tuple(panels)
-        self.current = self.panels[0]
+        self.panels = tuple(panels)  # all of them, in their order
+        self.current = self.panels[0]  # the one that has the keys
 
     @property
     def panel_commands(self) -> Commands:
@@ -249,15 +245,10 @@ class PlanRow(Protocol):
 
 
 class PlanRows(Protocol):
-    """A table of them.
+    """A table of them."""
 
-    Attributes:
-        taken: key of the row that was taken over last.
-        is_old: whether the rows are those of another plan.
-    """
-
-    taken: tuple[tuple[str, str], ...]
-    is_old: bool
+    taken: tuple[tuple[str, str], ...]  # key of the row that was taken over last
+    is_old: bool  # whether the rows are those of another plan
 
     @property
     def row(self) -> PlanRow | None:

@@ -52,12 +52,9 @@ class ClosesOnce(Guarded, Screen[ScreenResultType]):
     """A screen over another that is closed once, however many keys that close it are under way already.
 
     It stands behind the kind of screen among the bases, since Textual takes styles from the first.
-
-    Attributes:
-        is_answered: whether it closes as soon as something is read, so that no key is for it any more.
     """
 
-    is_answered = False
+    is_answered = False  # whether it closes as soon as something is read, so that no key is for it any more
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close the screen, unless it is closed."""
@@ -285,21 +282,13 @@ class ColumnLike(Protocol):
 
 
 class TableLayout(NamedTuple):
-    """The columns of a table that there is room for.
+    """The columns of a table that there is room for."""
 
-    Attributes:
-        places: their indices.
-        widths: how wide they are.
-        at_right: whether their texts stand at the right.
-        titles: what stands over all columns.
-        widest: how wide all columns are where there is room.
-    """
-
-    places: tuple[int, ...]
-    widths: tuple[int, ...]
-    at_right: tuple[bool, ...]
-    titles: tuple[str, ...]
-    widest: tuple[int, ...]
+    places: tuple[int, ...]  # their indices
+    widths: tuple[int, ...]  # how wide they are
+    at_right: tuple[bool, ...]  # whether their texts stand at the right
+    titles: tuple[str, ...]  # what stands over all columns
+    widest: tuple[int, ...]  # how wide all columns are where there is room
 
     @classmethod
     def of(

@@ -16,17 +16,11 @@ from capacity_tui.tui.widgets.lines import WHEEL, Lines
 
 
 class Findable(NamedTuple):
-    """What one item of a panel is found by.
+    """What one item of a panel is found by."""
 
-    Attributes:
-        label: what it is called.
-        others: its key and other words for it.
-        text: what it means.
-    """
-
-    label: str = ""
-    others: tuple[str, ...] = ()
-    text: str = ""
+    label: str = ""  # what it is called
+    others: tuple[str, ...] = ()  # its key and other words for it
+    text: str = ""  # what it means
 
 
 class Panel(Commanded, Lines, can_focus=True):

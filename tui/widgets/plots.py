@@ -18,17 +18,11 @@ if TYPE_CHECKING:
 
 
 class Tick(NamedTuple):
-    """One text of an axis.
+    """One text of an axis."""
 
-    Attributes:
-        share: where it stands, 0 at the start and 1 at the end.
-        text: the text.
-        is_here: whether it stands there in any case, and stands out.
-    """
-
-    share: float
+    share: float  # where it stands, 0 at the start and 1 at the end
     text: str
-    is_here: bool = False
+    is_here: bool = False  # whether it stands there in any case, and stands out
 
 
 def axis_line(ticks: Sequence[Tick], width: int) -> Line:
@@ -222,7 +216,6 @@ def spans_of(cells: Mapping[tuple[int, int], tuple[str, str]], row: int, width: 
 
     Args:
         cells: glyph and role by row and column; the others are blank.
-        row: which row.
         width: cells from left to right.
     """
     shown = (cells.get((row, column), (" ", "")) for column in range(width))

@@ -16,15 +16,10 @@ from capacity_tui.engine.record import dataclass
 
 @dataclass(frozen=True)
 class Remark:
-    """Something that was read otherwise than it is written, or not at all.
+    """Something that was read otherwise than it is written, or not at all."""
 
-    Attributes:
-        place: where it stands.
-        words: how it was read, and why.
-    """
-
-    place: Place
-    words: str
+    place: Place  # where it stands
+    words: str  # how it was read, and why
 
     def one_line(self) -> str:
         """Return place and words as one line."""
@@ -33,19 +28,13 @@ class Remark:
 
 @dataclass
 class FleetFileContent:
-    """Content of the files, collected.
+    """Content of the files, collected."""
 
-    Attributes:
-        documents: rows by table, each of them with the lines of its file.
-        aliases: names by table, and the ids that they stand for.
-        problems: what cannot be used; what stands beside it can.
-        remarks: what was read otherwise than it is written.
-    """
-
+    # rows by table, each of them with the lines of its file
     documents: dict[str, list[Document]] = field(default_factory=dict)
-    aliases: dict[str, dict[str, str]] = field(default_factory=dict)
-    problems: list[CapacityError] = field(default_factory=list)
-    remarks: list[Remark] = field(default_factory=list)
+    aliases: dict[str, dict[str, str]] = field(default_factory=dict)  # names by table, and the ids that they stand for
+    problems: list[CapacityError] = field(default_factory=list)  # what cannot be used; what stands beside it can
+    remarks: list[Remark] = field(default_factory=list)  # what was read otherwise than it is written
 
     def add(self, table: str, document: Document, rows: Mapping[str, tuple[KeyPath, Any]]) -> None:
         """Add rows to a table.

@@ -21,16 +21,11 @@ _SUFFIX = ".json"
 
 @dataclass(frozen=True)
 class Known:
-    """The catalogue that files are read against.
-
-    Attributes:
-        accelerators: devices.
-        ids: by the name of another table, what finds the id of a name in it.
-    """
+    """The catalogue that files are read against."""
 
     instances: Table[Instance]
-    accelerators: Table[Accelerator]
-    ids: Mapping[str, Callable[[str], str | None]]
+    accelerators: Table[Accelerator]  # devices
+    ids: Mapping[str, Callable[[str], str | None]]  # by the name of another table, what finds the id of a name in it
 
 
 def fleet_files_in(folder: Path) -> list[Path]:

@@ -290,3 +290,5 @@ class CheckpointFiles(Row):
     holds: tuple[str, ...] = Field((), description="globs of which each must be found in its folder")
     newest: str | None = Field(None, description="file beside it that names the newest complete one")
     unfinished: tuple[str, ...] = Field((), description="globs of what lies beside it while it is written")
+    sibling: str | None = Field(None, description="file beside it without which it is of other software")
+    last: str | None = Field(None, description="file beside it that is written when all of it is")

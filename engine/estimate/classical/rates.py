@@ -79,37 +79,21 @@ def effective_cores(cores: Number, serial: Number) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The machine as one fit sees it.
+    """The machine as one fit sees it."""
 
-    Attributes:
-        row: constants of the algorithm.
-        element_bytes: bytes of a number.
-        peak: dense peak of the cores used, FLOP/s.
-        reach: share of it that large matrix products sustain.
-        bandwidth: what the cores used stream, B/s.
-        cores: cores that share matrix products and passes over the data.
-        workers: cores' worth of speed in the algorithm's own loops.
-        fill: waves of tiles lost to the last, partly filled one.
-        half_sizes: sizes at which the kernels of all algorithms reach half their rate.
-        panel: columns that orthogonal factorizations work on one by one.
-        panel_passes: times that a panel is read and written for each of its columns.
-        cache: bytes that one core finds in its caches.
-        sparse_slowdown: time of a multiplication of sparse operands over that of dense ones.
-    """
-
-    row: Algorithm
-    element_bytes: Number
-    peak: Number
-    reach: Number
-    bandwidth: Number
-    cores: Number
-    workers: Number
-    fill: Number
-    half_sizes: Mapping[str, Number]
-    panel: Number
-    panel_passes: Number
-    cache: Number
-    sparse_slowdown: Number
+    row: Algorithm  # constants of the algorithm
+    element_bytes: Number  # bytes of a number
+    peak: Number  # dense peak of the cores used, FLOP/s
+    reach: Number  # share of it that large matrix products sustain
+    bandwidth: Number  # what the cores used stream, B/s
+    cores: Number  # cores that share matrix products and passes over the data
+    workers: Number  # cores' worth of speed in the algorithm's own loops
+    fill: Number  # waves of tiles lost to the last, partly filled one
+    half_sizes: Mapping[str, Number]  # sizes at which the kernels of all algorithms reach half their rate
+    panel: Number  # columns that orthogonal factorizations work on one by one
+    panel_passes: Number  # times that a panel is read and written for each of its columns
+    cache: Number  # bytes that one core finds in its caches
+    sparse_slowdown: Number  # time of a multiplication of sparse operands over that of dense ones
 
     def product(
         self,
@@ -202,21 +186,13 @@ INDEX_BYTES = FP32_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What an algorithm says about one fit.
+    """What an algorithm says about one fit."""
 
-    Attributes:
-        parameters: numbers the fitted model keeps.
-        inference_flops: FLOPs to predict one sample.
-        operators: kernels of the fit.
-        memory: bytes at the peak, by part: data, copies, work, model.
-        peak: where memory peaks, in words.
-    """
-
-    parameters: Number
-    inference_flops: Number
-    operators: tuple[Operator, ...]
-    memory: Mapping[str, Number]
-    peak: str
+    parameters: Number  # numbers the fitted model keeps
+    inference_flops: Number  # FLOPs to predict one sample
+    operators: tuple[Operator, ...]  # kernels of the fit
+    memory: Mapping[str, Number]  # bytes at the peak, by part: data, copies, work, model
+    peak: str  # where memory peaks, in words
 
 
 @equation(

@@ -55,17 +55,11 @@ def held_usd(gigabytes: Number, months: Number, usd_per_gb_month: Number) -> Num
 
 @dataclass(frozen=True, slots=True)
 class DataPrice:
-    """What a price of data rests on.
+    """What a price of data rests on."""
 
-    Attributes:
-        usd: the price.
-        words: whose price it is, of which day, marked where it is old or was not verified.
-        verified: whether the source was seen, not only recalled.
-    """
-
-    usd: Number
-    words: str
-    verified: bool
+    usd: Number  # the price
+    words: str  # whose price it is, of which day, marked where it is old or was not verified
+    verified: bool  # whether the source was seen, not only recalled
 
 
 @dataclass(frozen=True, slots=True)

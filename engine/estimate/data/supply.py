@@ -38,37 +38,21 @@ PROCESSOR = "cpu"
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """How data reach the devices of a run.
+    """How data reach the devices of a run."""
 
-    Attributes:
-        format: how they are stored.
-        tier: what they are read from first.
-        cache: what later passes read from; None where that is the same.
-        unit_bytes: stored bytes of a token or sample.
-        units: tokens or samples of the data set; None where neither plan nor job tells.
-        epochs: passes through them.
-        bandwidth: bytes a second that a node reads, over all passes.
-        core_rate: tokens or samples a second that a core decodes; infinite where nothing is to do.
-        cores: processor cores for each device.
-        workers: loader processes for each device.
-        nodes: nodes that read side by side.
-        devices: devices that are fed.
-        assumed: what was not given.
-    """
-
-    format: DataFormat
-    tier: StorageTier
-    cache: StorageTier | None
-    unit_bytes: Number
-    units: Number | None
-    epochs: Number
-    bandwidth: Number
-    core_rate: Number
-    cores: float
-    workers: float
-    nodes: Number
-    devices: Number
-    assumed: tuple[str, ...] = ()
+    format: DataFormat  # how they are stored
+    tier: StorageTier  # what they are read from first
+    cache: StorageTier | None  # what later passes read from; None where that is the same
+    unit_bytes: Number  # stored bytes of a token or sample
+    units: Number | None  # tokens or samples of the data set; None where neither plan nor job tells
+    epochs: Number  # passes through them
+    bandwidth: Number  # bytes a second that a node reads, over all passes
+    core_rate: Number  # tokens or samples a second that a core decodes; infinite where nothing is to do
+    cores: float  # processor cores for each device
+    workers: float  # loader processes for each device
+    nodes: Number  # nodes that read side by side
+    devices: Number  # devices that are fed
+    assumed: tuple[str, ...] = ()  # what was not given
 
     @property
     def bytes(self) -> Number | None:
@@ -230,17 +214,11 @@ IMAGE_SIZES = frozenset({"image_size", "image_h"})
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The units of some data.
+    """The units of some data."""
 
-    Attributes:
-        holds: tokens of text, images, or samples of features.
-        numbers: numbers of one sample; of tokens, entries of their vocabulary.
-        units_per_sample: tokens that the model makes of a sample; 1 where samples are counted.
-    """
-
-    holds: Holds
-    numbers: Number
-    units_per_sample: Number = 1.0
+    holds: Holds  # tokens of text, images, or samples of features
+    numbers: Number  # numbers of one sample; of tokens, entries of their vocabulary
+    units_per_sample: Number = 1.0  # tokens that the model makes of a sample; 1 where samples are counted
 
 
 def transformer_content(plan: Plan, shape: TransformerShape) -> Content:

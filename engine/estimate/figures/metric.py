@@ -36,55 +36,34 @@ RUNS: Mapping[Runs, Callable[[Figured], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A kind of figure.
+    """A kind of figure."""
 
-    Attributes:
-        key: its result key, which is its place in JSON.
-        label: what it is called; ``{counted}`` stands for what the run counts (tokens, images), ``{iteration}`` for
-            what is timed (step, batch, fit), ``{job}`` for the whole of the work, ``{total}`` and ``{both}`` say that
-            prompts count as well as answers, ``{device}`` what a device is called.
-        unit: unit of the value, with the same words.
-        read: returns it from an estimate.
-        better: ``LESS``, ``MORE`` or ``NEITHER``.
-        brief: label where there is little room; empty for the same.
-        head: name of its column; empty for the brief label.
-        has_ends: whether JSON gives its range where it stands; else below ``ranges``.
-        block: heading of reports that it stands under; empty where they leave it out.
-        panel: runs for which the table of the plan shows it.
-        saying_nothing: whether the figure of an estimate tells nothing new, and is left out.
-        difference: runs of which two are compared by it: all, or those that do the same work.
-        topic: what a difference is about; of several figures of one topic the first that two runs have.
-        column: what a column of alternatives tells; of several figures of one word the first that is known.
-        rank: how soon the column gives way where there is little room, the highest first; 0 for never.
-        words: short words for it in limits and goals.
-        trained: such words of what is trained.
-        served: such words of what is served.
-        goal: what is wanted of it as a goal, where it is neither good nor bad by itself.
-        open_length: the figure that leads to the same choice where the length of a job is open.
-        help: what it is and why it matters, in two sentences.
-    """
-
-    key: str
+    key: str  # its result key, which is its place in JSON
+    # what it is called; ``{counted}`` stands for what the run counts (tokens, images), ``{iteration}`` for what is
+    # timed (step, batch, fit), ``{job}`` for the whole of the work, ``{total}`` and ``{both}`` say that prompts count
+    # as well as answers, ``{device}`` what a device is called
     label: str
-    unit: str
-    read: Reader
-    better: int = NEITHER
-    brief: str = ""
-    head: str = ""
-    has_ends: bool = False
-    block: Block = ""
-    panel: Runs = "none"
+    unit: str  # unit of the value, with the same words
+    read: Reader  # returns it from an estimate
+    better: int = NEITHER  # ``LESS``, ``MORE`` or ``NEITHER``
+    brief: str = ""  # label where there is little room; empty for the same
+    head: str = ""  # name of its column; empty for the brief label
+    has_ends: bool = False  # whether JSON gives its range where it stands; else below ``ranges``
+    block: Block = ""  # heading of reports that it stands under; empty where they leave it out
+    panel: Runs = "none"  # runs for which the table of the plan shows it
+    # whether the figure of an estimate tells nothing new, and is left out
     saying_nothing: Callable[[Figured], bool] | None = None
+    # runs of which two are compared by it: all, or those that do the same work
     difference: Literal["", "all", "same work"] = ""
-    topic: str = ""
-    column: str = ""
-    rank: int = 0
-    words: tuple[str, ...] = ()
-    trained: tuple[str, ...] = ()
-    served: tuple[str, ...] = ()
-    goal: int = NEITHER
-    open_length: Figure | None = None
-    help: str = ""
+    topic: str = ""  # what a difference is about; of several figures of one topic the first that two runs have
+    column: str = ""  # what a column of alternatives tells; of several figures of one word the first that is known
+    rank: int = 0  # how soon the column gives way where there is little room, the highest first; 0 for never
+    words: tuple[str, ...] = ()  # short words for it in limits and goals
+    trained: tuple[str, ...] = ()  # such words of what is trained
+    served: tuple[str, ...] = ()  # such words of what is served
+    goal: int = NEITHER  # what is wanted of it as a goal, where it is neither good nor bad by itself
+    open_length: Figure | None = None  # the figure that leads to the same choice where the length of a job is open
+    help: str = ""  # what it is and why it matters, in two sentences
 
     @property
     def name(self) -> str:

@@ -36,17 +36,11 @@ _ENDS = re.compile(r"\.(value|low|high)$")
 
 @dataclass(frozen=True, slots=True)
 class FigureValue:
-    """A figure of one estimate.
+    """A figure of one estimate."""
 
-    Attributes:
-        metric: what it is, in the words of the run.
-        value: the number, with its range where it has one; None where there is none.
-        absence: why there is none; empty where there is.
-    """
-
-    metric: Metric
-    value: Value
-    absence: str = ""
+    metric: Metric  # what it is, in the words of the run
+    value: Value  # the number, with its range where it has one; None where there is none
+    absence: str = ""  # why there is none; empty where there is
 
     @property
     def title(self) -> str:

@@ -11,12 +11,7 @@ from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
 from capacity_tui.engine.estimate.numerics import matrix_operators, update_operators
 from capacity_tui.engine.estimate.timing.attention import attention_rate
-from capacity_tui.engine.estimate.timing.roofline import (
-    TILE_COLUMNS,
-    TILE_ROWS,
-    gemm_rate,
-    reached_bandwidth,
-)
+from capacity_tui.engine.estimate.timing.roofline import TILE_COLUMNS, TILE_ROWS, gemm_rate, reached_bandwidth
 from capacity_tui.engine.estimate.work import Direction, Operator
 from capacity_tui.engine.models.networks import Layer
 from capacity_tui.engine.numeric import Number, any_true

@@ -30,63 +30,37 @@ _METHOD, _LORA = Place(field=Key.TRAINING_METHOD), "lora"
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What kernels of networks reach; see profiles/coefficients.yaml.
+    """What kernels of networks reach; see profiles/coefficients.yaml."""
 
-    Attributes:
-        full: of the peak that a convolution would reach whose operands are always there.
-        half_columns: output channels at which a convolution reaches half its rate.
-        fewer_products: gain of convolutions of 3x3 windows outside the matrix units.
-        depthwise_stream: bandwidth of depthwise convolutions over that of large copies.
-        unit_elements: elements a second that a processor works through in norms, activations and sums.
-    """
-
-    full: Number
-    half_columns: Number
-    fewer_products: Number
-    depthwise_stream: Number
-    unit_elements: Number
+    full: Number  # of the peak that a convolution would reach whose operands are always there
+    half_columns: Number  # output channels at which a convolution reaches half its rate
+    fewer_products: Number  # gain of convolutions of 3x3 windows outside the matrix units
+    depthwise_stream: Number  # bandwidth of depthwise convolutions over that of large copies
+    unit_elements: Number  # elements a second that a processor works through in norms, activations and sums
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkRun:
-    """One step of training, or one batch of inference.
+    """One step of training, or one batch of inference."""
 
-    Attributes:
-        network: the layers.
-        software: what the framework does.
-        numerics: bytes of its numbers and what the optimizer does with them; states as the mean of all parameters.
-        layout: how it is spread over the devices; data-parallel only.
-        data: samples of a step.
-        kernels: what the device's kernels reach.
-        shares: what kernels of networks reach.
-        trains: whether there is a backward pass.
-        adapters: parameters of adapters, which alone are trained; 0 where the network itself is.
-        kept: share of the activations that are alive at the peak.
-        recomputed: whether the forward pass runs again in the backward pass.
-        reach_given: share of the peak that large products sustain, where the plan gives it.
-        reordered: share of the convolutions' images that are brought into another order and back.
-        mixed: whether norms are computed in 4 bytes though activations have fewer.
-        compiled: whether a graph compiler writes the kernels.
-        launch_seconds: host time of a launch.
-    """
-
-    network: LayerList
+    network: LayerList  # the layers
     cluster: Cluster
-    software: Framework
+    software: Framework  # what the framework does
+    # bytes of its numbers and what the optimizer does with them; states as the mean of all parameters
     numerics: Numerics
-    layout: RunLayout
-    data: RunData
-    kernels: KernelRates
-    shares: Shares
-    trains: bool
-    adapters: float
-    kept: float
-    recomputed: bool
-    reach_given: float | None
-    reordered: Number
-    mixed: bool
-    compiled: bool
-    launch_seconds: Number
+    layout: RunLayout  # how it is spread over the devices; data-parallel only
+    data: RunData  # samples of a step
+    kernels: KernelRates  # what the device's kernels reach
+    shares: Shares  # what kernels of networks reach
+    trains: bool  # whether there is a backward pass
+    adapters: float  # parameters of adapters, which alone are trained; 0 where the network itself is
+    kept: float  # share of the activations that are alive at the peak
+    recomputed: bool  # whether the forward pass runs again in the backward pass
+    reach_given: float | None  # share of the peak that large products sustain, where the plan gives it
+    reordered: Number  # share of the convolutions' images that are brought into another order and back
+    mixed: bool  # whether norms are computed in 4 bytes though activations have fewer
+    compiled: bool  # whether a graph compiler writes the kernels
+    launch_seconds: Number  # host time of a launch
 
     @property
     def matrices(self) -> tuple[Matrix, ...]:
@@ -153,7 +127,6 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
 
     Args:
         plan: settled.
-        network: its layers.
         at_once: passes that a served sample makes of each pass of the network.
 
     Raises:

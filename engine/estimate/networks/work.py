@@ -86,12 +86,7 @@ def network_work(
                 tuple(_collectives(run)) if run.trains else (),
                 Schedule(batches),
                 run.launch_seconds,
-                host_seconds(
-                    STEP_LAUNCHES * run.trains,
-                    float(network.awaited),
-                    batches,
-                    run.launch_seconds,
-                ),
+                host_seconds(STEP_LAUNCHES * run.trains, float(network.awaited), batches, run.launch_seconds),
             ),
         ),
         units_per_step=samples,

@@ -12,7 +12,7 @@ from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models.transformer import cache_elements
-from capacity_tui.engine.numeric import Number, added, any_true, where
+from capacity_tui.engine.numeric import Number, added, any_true, largest, where
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES
 
@@ -262,13 +262,15 @@ def room_in_cache(run: ServingRun) -> Number:
 
 def largest_wave(run: ServingRun) -> Number:
     """Sequences of a batch that an engine runs at once: as many as its cache has room for beside their own buffers."""
-    low, high = np.ones_like(run.batch), np.maximum(run.batch, 1.0)
+    # Most are looked for once, in place of once for each batch: what holds more sequences holds fewer too.
+    low: Number = 1.0
+    high: Number = max(largest(run.batch), 1.0)
     while any_true(low < high):
         middle = np.ceil((low + high) / 2.0)
         part = replace(run, batch=middle)
         holds = _held(part, serving_memory(part))[1] >= middle
         low, high = np.where(holds, middle, low), np.where(holds, high, middle - 1.0)
-    return low
+    return np.minimum(low, np.maximum(run.batch, 1.0))
 
 
 def _held(run: ServingRun, memory: ServingMemory) -> tuple[Number, Number]:

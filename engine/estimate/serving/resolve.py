@@ -16,14 +16,7 @@ from capacity_tui.engine.cluster import CLOCK_OF_POWER, Cluster, Device, boosted
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.run import KernelRates, run_layout
 from capacity_tui.engine.estimate.serving.engines import on_host, passes_of_prompts, runtime
-from capacity_tui.engine.estimate.serving.run import (
-    Guessing,
-    Host,
-    Reading,
-    ServingNumerics,
-    ServingRun,
-    Traffic,
-)
+from capacity_tui.engine.estimate.serving.run import Guessing, Host, Reading, ServingNumerics, ServingRun, Traffic
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters, generates

@@ -362,12 +362,4 @@ def _phase(
     eager = 1.0 if name == "prefill" else where(run.decode_context > runtime.captured_context, 1.0, 0.0)
     launch = launch_seconds(runtime.host_seconds, runtime.eager_seconds, eager)
     fixed = fixed_seconds(runtime.step_seconds, run.counts.moe_layers, run.shape.experts, runtime.align_seconds)
-    return Phase(
-        name,
-        operators,
-        tuple(_collectives(run, step.rows)),
-        schedule,
-        launch,
-        fixed,
-        runs=runs,
-    )
+    return Phase(name, operators, tuple(_collectives(run, step.rows)), schedule, launch, fixed, runs=runs)

@@ -23,22 +23,14 @@ FUSED_BACKWARD = counted("fused-attention-backward")
 
 @dataclass(frozen=True, slots=True)
 class AttentionRates:
-    """What a kernel of attention reaches on one device.
+    """What a kernel of attention reaches on one device."""
 
-    Attributes:
-        fused: 1 where scores are never stored.
-        reach: share of the dense peak at unlimited length and with unlimited heads.
-        width: width of a head at which exponentials take as long as products.
-        half: tokens at which half of the rate is reached, causal.
-        unmasked: share of that where no mask leaves parts of tiles out.
-        backward_reach, backward_width, backward_half: the same in the backward pass.
-    """
-
-    fused: float
-    reach: Number
-    width: Number
-    half: Number
-    unmasked: Number
+    fused: float  # 1 where scores are never stored
+    reach: Number  # share of the dense peak at unlimited length and with unlimited heads
+    width: Number  # width of a head at which exponentials take as long as products
+    half: Number  # tokens at which half of the rate is reached, causal
+    unmasked: Number  # share of that where no mask leaves parts of tiles out
+    # backward_reach, backward_width, backward_half: the same in the backward pass
     backward_reach: Number
     backward_width: Number
     backward_half: Number

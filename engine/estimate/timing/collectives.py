@@ -173,20 +173,13 @@ def _crossings(
 
 
 class _Crossing(NamedTuple):
-    """One level that a group may cross.
-
-    Attributes:
-        inside: members in a unit of the level inside it.
-        members: members in one of its own.
-        before: bus bandwidth inside it, B/s.
-        after: the same with it, B/s.
-    """
+    """One level that a group may cross."""
 
     level: Level
-    inside: Number
-    members: Number
-    before: Number
-    after: Number
+    inside: Number  # members in a unit of the level inside it
+    members: Number  # members in one of its own
+    before: Number  # bus bandwidth inside it, B/s
+    after: Number  # the same with it, B/s
 
 
 def pacing_level(group: float, stride: float, cluster: Cluster) -> Level | None:
@@ -195,7 +188,6 @@ def pacing_level(group: float, stride: float, cluster: Cluster) -> Level | None:
     Args:
         group: members.
         stride: ranks between neighbours in the group.
-        cluster: the levels.
     """
     if group <= 1:
         return None

@@ -16,17 +16,11 @@ from capacity_tui.engine.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PhaseTime:
-    """Seconds of one run of a phase.
+    """Seconds of one run of a phase."""
 
-    Attributes:
-        seconds: the whole phase.
-        parts: exposed seconds by part; they sum to ``seconds``.
-        exposed: seconds of each collective of the phase, in its order, that nothing hides.
-    """
-
-    seconds: Number
-    parts: Mapping[str, Number]
-    exposed: tuple[Number, ...]
+    seconds: Number  # the whole phase
+    parts: Mapping[str, Number]  # exposed seconds by part; they sum to ``seconds``
+    exposed: tuple[Number, ...]  # seconds of each collective of the phase, in its order, that nothing hides
 
 
 def total(parts: Mapping[str, Number]) -> Number:

@@ -24,21 +24,13 @@ MOST_RESTARTS = 50.0
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityEstimate:
-    """What failures make of a training.
+    """What failures make of a training."""
 
-    Attributes:
-        failures: interruptions that are expected.
-        mtbf_hours: mean hours between two of them.
-        goodput: share of the time on the calendar in which steps are done that count.
-        calendar_seconds: length of the job, all stops included.
-        calendar_usd: its price; None where no price is known.
-    """
-
-    failures: Interval
-    mtbf_hours: Interval
-    goodput: Interval
-    calendar_seconds: Interval
-    calendar_usd: Interval | None = None
+    failures: Interval  # interruptions that are expected
+    mtbf_hours: Interval  # mean hours between two of them
+    goodput: Interval  # share of the time on the calendar in which steps are done that count
+    calendar_seconds: Interval  # length of the job, all stops included
+    calendar_usd: Interval | None = None  # its price; None where no price is known
 
 
 @equation(

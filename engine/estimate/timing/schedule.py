@@ -29,36 +29,26 @@ SHORTEST = 1e-30
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """Seconds of one iteration of the work.
+    """Seconds of one iteration of the work."""
 
-    Attributes:
-        seconds: the whole iteration.
-        parts: exposed seconds by part; they sum to ``seconds``.
-        phases: the times of its phases, each of one run.
-    """
-
-    seconds: Number
-    parts: Mapping[str, Number]
-    phases: tuple[PhaseTime, ...]
+    seconds: Number  # the whole iteration
+    parts: Mapping[str, Number]  # exposed seconds by part; they sum to ``seconds``
+    phases: tuple[PhaseTime, ...]  # the times of its phases, each of one run
 
 
 @dataclass(frozen=True, slots=True)
 class BusyTime:
-    """Seconds of device work, by place and part.
+    """Seconds of device work, by place and part."""
 
-    Attributes:
-        layer, ends, step: by part, of one micro-batch in the layers and at both ends, and of the step.
-        first, last: of one micro-batch on the first and the last stage beyond their layers.
-        launches: kernels of one micro-batch.
-        flops, forward_flops: FLOPs of one micro-batch in the layers without recomputation, and of its forward pass.
-    """
-
+    # layer, ends, step: by part, of one micro-batch in the layers and at both ends, and of the step
     layer: Mapping[str, Number]
     ends: Mapping[str, Number]
     step: Mapping[str, Number]
+    # first, last: of one micro-batch on the first and the last stage beyond their layers
     first: Number
     last: Number
-    launches: Number
+    launches: Number  # kernels of one micro-batch
+    # flops, forward_flops: FLOPs of one micro-batch in the layers without recomputation, and of its forward pass
     flops: Number
     forward_flops: Number
 
@@ -200,27 +190,18 @@ class Overlap:
     """What runs side by side in one micro-batch: kernels, their launches on the host, and the network.
 
     A micro-batch is as long as the longest of the three, so that more of any of them never makes it shorter.
-
-    Attributes:
-        exposed: seconds of each collective that nothing hides, of a micro-batch or of the step.
-        idle: seconds in which the device waits for kernels to be launched.
     """
 
-    exposed: tuple[Number, ...]
-    idle: Number
+    exposed: tuple[Number, ...]  # seconds of each collective that nothing hides, of a micro-batch or of the step
+    idle: Number  # seconds in which the device waits for kernels to be launched
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What one pass of a micro-batch hides of the collectives that may hide behind it, as shares of them.
+    """What one pass of a micro-batch hides of the collectives that may hide behind it, as shares of them."""
 
-    Attributes:
-        hidden: of those of the micro-batch itself, which come first.
-        hidden_once: of those of the step, which find what is left of one micro-batch.
-    """
-
-    hidden: Number
-    hidden_once: Number
+    hidden: Number  # of those of the micro-batch itself, which come first
+    hidden_once: Number  # of those of the step, which find what is left of one micro-batch
 
 
 def overlapped(phase: Phase, busy: BusyTime) -> Overlap:

@@ -47,84 +47,49 @@ TRAINED: Mapping[str, Callable[[Number, Number, Number], Number]] = {
 
 @dataclass(frozen=True, slots=True)
 class AdapterInputs:
-    """Copies that adapters keep of the inputs of a layer's matrices, where nothing else keeps them.
+    """Copies that adapters keep of the inputs of a layer's matrices, where nothing else keeps them."""
 
-    Attributes:
-        attention: of the input of queries, keys and values.
-        output: of the attention's output.
-        up: of the feed-forward's input.
-        down: of its widest intermediate.
-    """
-
-    attention: Number = 0.0
-    output: Number = 0.0
-    up: Number = 0.0
-    down: Number = 0.0
+    attention: Number = 0.0  # of the input of queries, keys and values
+    output: Number = 0.0  # of the attention's output
+    up: Number = 0.0  # of the feed-forward's input
+    down: Number = 0.0  # of its widest intermediate
 
 
 @dataclass(frozen=True, slots=True)
 class Adapted:
-    """Matrices of the mean layer that adapters stand beside, each with an input and an output of its own.
+    """Matrices of the mean layer that adapters stand beside, each with an input and an output of its own."""
 
-    Attributes:
-        matrices: how many.
-        inputs: elements of all their inputs for a token.
-        outputs: elements of all their outputs for a token.
-        rank: inner size of an adapter.
-        dropout: 1 where inputs of adapters are dropped out.
-        fp32: 1 where adapters are fp32 beside narrower activations.
-    """
-
-    matrices: Number = 0.0
-    inputs: Number = 0.0
-    outputs: Number = 0.0
-    rank: Number = 0.0
-    dropout: Number = 0.0
-    fp32: Number = 0.0
+    matrices: Number = 0.0  # how many
+    inputs: Number = 0.0  # elements of all their inputs for a token
+    outputs: Number = 0.0  # elements of all their outputs for a token
+    rank: Number = 0.0  # inner size of an adapter
+    dropout: Number = 0.0  # 1 where inputs of adapters are dropped out
+    fp32: Number = 0.0  # 1 where adapters are fp32 beside narrower activations
 
 
 @dataclass(frozen=True, slots=True)
 class Unpacking:
-    """How a quantized frozen base is unpacked before each product.
+    """How a quantized frozen base is unpacked before each product."""
 
-    Attributes:
-        bytes: bytes moved for a weight, beside reading it packed.
-        flops: operations for a weight.
-        kernels: kernels for a matrix.
-    """
-
-    bytes: Number = 0.0
-    flops: Number = 0.0
-    kernels: Number = 0.0
+    bytes: Number = 0.0  # bytes moved for a weight, beside reading it packed
+    flops: Number = 0.0  # operations for a weight
+    kernels: Number = 0.0  # kernels for a matrix
 
 
 @dataclass(frozen=True, slots=True)
 class Finetuning:
-    """What is trained beside a frozen base.
+    """What is trained beside a frozen base."""
 
-    Attributes:
-        trainable: parameters of the adapters.
-        frozen_bytes: bytes of a frozen base parameter; 0 where everything is trained.
-        frozen_end_bytes: the same outside the layers, where quantization stops.
-        fp32_norms: 1 where the norms of a quantized base are cast to fp32, unless it is sharded.
-        fp32_ends: 1 where its embedding and head are too.
-        embeddings_trained: 1 where embedding and head are trained whole beside adapters.
-        quantized: 1 where the frozen base is unpacked for each product.
-        inputs: what a layer keeps for its adapters.
-        adapted: the matrices that adapters stand beside.
-        unpacking: what unpacking the base takes.
-    """
-
-    trainable: Number = 0.0
-    frozen_bytes: Number = 0.0
-    frozen_end_bytes: Number = 0.0
-    fp32_norms: Number = 0.0
-    fp32_ends: Number = 0.0
-    embeddings_trained: Number = 0.0
-    quantized: Number = 0.0
-    inputs: AdapterInputs = field(default_factory=AdapterInputs)
-    adapted: Adapted = field(default_factory=Adapted)
-    unpacking: Unpacking = field(default_factory=Unpacking)
+    trainable: Number = 0.0  # parameters of the adapters
+    frozen_bytes: Number = 0.0  # bytes of a frozen base parameter; 0 where everything is trained
+    frozen_end_bytes: Number = 0.0  # the same outside the layers, where quantization stops
+    fp32_norms: Number = 0.0  # 1 where the norms of a quantized base are cast to fp32, unless it is sharded
+    fp32_ends: Number = 0.0  # 1 where its embedding and head are too
+    embeddings_trained: Number = 0.0  # 1 where embedding and head are trained whole beside adapters
+    quantized: Number = 0.0  # 1 where the frozen base is unpacked for each product
+    inputs: AdapterInputs = field(default_factory=AdapterInputs)  # what a layer keeps for its adapters
+    adapted: Adapted = field(default_factory=Adapted)  # the matrices that adapters stand beside
+    unpacking: Unpacking = field(default_factory=Unpacking)  # what unpacking the base takes
 
 
 def finetuning(
@@ -186,7 +151,6 @@ def adapted_matrices(shape: TransformerShape, adapter: Adapter | None, copies: N
 
     Args:
         shape: the model.
-        adapter: the adapters, None for none.
         copies: what dropout keeps of every adapted matrix's input; 0 without dropout.
     """
     if adapter is None or adapter.kind == PROMPT:
@@ -223,7 +187,6 @@ def adapter_inputs(
 
     Args:
         shape: the model.
-        adapter: the adapters, None for none.
         copies: what dropout keeps of every adapted matrix's input, in inputs; 0 without dropout.
         separate: whether queries, keys and values keep a copy each.
     """

@@ -254,19 +254,13 @@ def activation_bytes(
 
 @dataclass(frozen=True)
 class StageMemory:
-    """Bytes on one device of a pipeline stage.
+    """Bytes on one device of a pipeline stage."""
 
-    Attributes:
-        phases: bytes inside the framework's allocator, by phase of a step and by part.
-        streamed: further bytes by phase, of blocks that the allocator keeps for a stream of their own.
-        host: bytes in host memory.
-        host_state: those of them that a checkpoint holds.
-    """
-
-    phases: Mapping[str, Mapping[str, Number]]
+    phases: Mapping[str, Mapping[str, Number]]  # bytes inside the framework's allocator, by phase of a step and by part
+    # further bytes by phase, of blocks that the allocator keeps for a stream of their own
     streamed: Mapping[str, Number]
-    host: Number
-    host_state: Number
+    host: Number  # bytes in host memory
+    host_state: Number  # those of them that a checkpoint holds
 
     @cached_property
     def timeline(self) -> dict[str, Number]:

@@ -18,21 +18,13 @@ ELSEWHERE = "answers come from an engine of their own: neither its memory nor it
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """Models and passes of a step beside the training of one model.
+    """Models and passes of a step beside the training of one model."""
 
-    Attributes:
-        sequences: sequences of a sample.
-        trained: models that are trained, each as large as the model.
-        frozen: further copies of the model that only run forward.
-        forwards: forward passes over each sequence that no backward pass follows.
-        generates: 1 where sequences are written before the step learns from them.
-    """
-
-    sequences: Number = 1.0
-    trained: Number = 1.0
-    frozen: Number = 0.0
-    forwards: Number = 0.0
-    generates: Number = 0.0
+    sequences: Number = 1.0  # sequences of a sample
+    trained: Number = 1.0  # models that are trained, each as large as the model
+    frozen: Number = 0.0  # further copies of the model that only run forward
+    forwards: Number = 0.0  # forward passes over each sequence that no backward pass follows
+    generates: Number = 0.0  # 1 where sequences are written before the step learns from them
 
 
 # Of each objective without a reference, and the references it compares with.

@@ -22,15 +22,10 @@ WHOLE_MATRICES = (
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Matrices of one stage that a group of ranks shares out.
+    """Matrices of one stage that a group of ranks shares out."""
 
-    Attributes:
-        matrices: the matrices of the mean layer.
-        ranks: ranks that split each of them, and work on whole ones in turn.
-    """
-
-    matrices: tuple[Matrix, ...]
-    ranks: Number
+    matrices: tuple[Matrix, ...]  # the matrices of the mean layer
+    ranks: Number  # ranks that split each of them, and work on whole ones in turn
 
     def share(self, layers: Number) -> Number:
         """Share of the matrices of so many layers that the busiest rank works on: one at least."""

@@ -44,32 +44,20 @@ SHARDED_PARAMETERS = 3
 
 @dataclass(frozen=True, slots=True)
 class TransformerRun:
-    """One training or fine-tuning step. Every number, nested ones too, may be an array; all broadcast together.
+    """One training or fine-tuning step. Every number, nested ones too, may be an array; all broadcast together."""
 
-    Attributes:
-        shape: sizes of the model.
-        counts: its parameters by part.
-        numerics: bytes of its numbers and what the optimizer does with them; states as the mean of the layers.
-        layout: how it is spread over the devices.
-        data: what a step works on.
-        software: what the framework does.
-        kernels: what the device's kernels reach.
-        recompute: activation checkpointing.
-        adapter: what is trained beside a frozen base; by default everything is trained.
-        objective: what runs beside the training of the model.
-    """
-
-    shape: TransformerShape
-    counts: ParameterCounts
+    shape: TransformerShape  # sizes of the model
+    counts: ParameterCounts  # its parameters by part
     cluster: Cluster
-    numerics: Numerics
-    layout: RunLayout
-    data: RunData
-    software: Software
-    kernels: KernelRates
-    recompute: Recompute
+    numerics: Numerics  # bytes of its numbers and what the optimizer does with them; states as the mean of the layers
+    layout: RunLayout  # how it is spread over the devices
+    data: RunData  # what a step works on
+    software: Software  # what the framework does
+    kernels: KernelRates  # what the device's kernels reach
+    recompute: Recompute  # activation checkpointing
+    # what is trained beside a frozen base; by default everything is trained
     adapter: Finetuning = field(default_factory=Finetuning)
-    objective: Objective = field(default_factory=Objective)
+    objective: Objective = field(default_factory=Objective)  # what runs beside the training of the model
 
     @property
     def causal(self) -> bool:

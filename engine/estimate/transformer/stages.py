@@ -11,17 +11,11 @@ from capacity_tui.engine.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Layers of pipeline stages; all those of the model without a pipeline.
+    """Layers of pipeline stages; all those of the model without a pipeline."""
 
-    Attributes:
-        first: of the first stage, beside the embedding.
-        fullest: of the stage that has most.
-        last: of the last stage, beside the output head.
-    """
-
-    first: Number
-    fullest: Number
-    last: Number
+    first: Number  # of the first stage, beside the embedding
+    fullest: Number  # of the stage that has most
+    last: Number  # of the last stage, beside the output head
 
 
 def divided(layers: Number, head: Number, stages: Number, interleave: Number, balanced: Number) -> Stages:

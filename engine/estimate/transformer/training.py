@@ -80,12 +80,7 @@ def expected_loss(
     },
 )
 def optimal_parameters(
-    parameters: Number,
-    tokens: Number,
-    size_factor: Number,
-    size_power: Number,
-    data_factor: Number,
-    data_power: Number,
+    parameters: Number, tokens: Number, size_factor: Number, size_power: Number, data_factor: Number, data_power: Number
 ) -> Number:
     """Parameters that learn most from the work of a training.
 

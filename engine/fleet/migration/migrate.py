@@ -124,23 +124,15 @@ def _with_larger(alternative: Alternative, larger: Alternative | None) -> Altern
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """What instances are compared with.
+    """What instances are compared with."""
 
-    Attributes:
-        question: the job, and how it would be paid.
-        now: the machine where it is.
-        current: the same, priced.
-        job: the job as it is tried elsewhere.
-        remedies: finds what helps where it does not fit.
-        counts: how many instances a service took on devices that are alike: where to begin with others.
-    """
-
-    question: MigrationQuestion
-    now: Machine
-    current: Alternative
-    job: Job
+    question: MigrationQuestion  # the job, and how it would be paid
+    now: Machine  # the machine where it is
+    current: Alternative  # the same, priced
+    job: Job  # the job as it is tried elsewhere
     catalog: Catalog
-    remedies: Remedies = field(init=False)
+    remedies: Remedies = field(init=False)  # finds what helps where it does not fit
+    # how many instances a service took on devices that are alike: where to begin with others
     counts: dict[tuple[object, ...], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -192,7 +184,6 @@ class Comparing:
         """Return the job on the fewest instances that hold it together; None where nothing is gained by more of them.
 
         Args:
-            row: one instance.
             short: a number of them whose memory is short.
             most: how many are tried at most, each number twice the one before.
         """
@@ -310,20 +301,13 @@ USUAL_SET = "basic_demos"
 
 @dataclass(frozen=True, slots=True)
 class WorkloadRun:
-    """One workload, and what moving it would bring.
+    """One workload, and what moving it would bring."""
 
-    Attributes:
-        workload: id in the catalogue.
-        expected_outcome: what people expect of moving; None where nobody said.
-        migration: what was found; None where the workload cannot be estimated.
-        failure: why it cannot be.
-    """
-
-    workload: str
+    workload: str  # id in the catalogue
     name: str
-    expected_outcome: str | None
-    migration: Migration | None
-    failure: str = ""
+    expected_outcome: str | None  # what people expect of moving; None where nobody said
+    migration: Migration | None  # what was found; None where the workload cannot be estimated
+    failure: str = ""  # why it cannot be
 
     @property
     def outcome(self) -> str:

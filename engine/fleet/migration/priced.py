@@ -171,21 +171,13 @@ def _log(high: Number, low: Number) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Instances that a job could run on.
+    """Instances that a job could run on."""
 
-    Attributes:
-        instance: id of the instance, or of the device where no instance is rented.
-        count: how many.
-        cluster: the devices with their price.
-        reached: what the job reaches there.
-        row: the instance; None where none is rented.
-    """
-
-    instance: str
-    count: int
-    cluster: Cluster
-    reached: Throughput
-    row: Instance | None = None
+    instance: str  # id of the instance, or of the device where no instance is rented
+    count: int  # how many
+    cluster: Cluster  # the devices with their price
+    reached: Throughput  # what the job reaches there
+    row: Instance | None = None  # the instance; None where none is rented
 
     @property
     def provider(self) -> str:

@@ -38,30 +38,19 @@ MOST_HOURS = 744.0
 
 @dataclass(frozen=True, slots=True)
 class MigrationQuestion:
-    """A job on its current machines, and which others are to be compared.
+    """A job on its current machines, and which others are to be compared."""
 
-    Attributes:
-        plan: the job; its hardware names the current instance and the devices in use.
-        kind: what the job is.
-        hours: hours a month that it runs where it is.
-        spot: whether alternatives may be paid for at spot prices; the plan's pricing says how the current one is paid.
-        region: region or area of the prices; None for where prices are known.
-        commitment: how long capacity would be committed to, ``1y`` or ``3y``; None for on demand.
-        instances: ids of the instances to compare, or a provider for all of its own; none for all.
-        data_bytes: data that has to move along, besides weights and checkpoints.
-        goal: whether moving is judged by what it saves, or by how much faster it is.
-        mode: the mode that fills what the plan leaves open; None for the one that is usual for the kind of job.
-    """
-
-    plan: Plan
-    kind: JobKind
-    hours: float = HOURS_OF_A_MONTH
+    plan: Plan  # the job; its hardware names the current instance and the devices in use
+    kind: JobKind  # what the job is
+    hours: float = HOURS_OF_A_MONTH  # hours a month that it runs where it is
+    # whether alternatives may be paid for at spot prices; the plan's pricing says how the current one is paid
     spot: bool = False
-    region: str | None = None
-    commitment: str | None = None
-    instances: tuple[str, ...] = ()
-    data_bytes: float = 0.0
-    goal: Goal = "cost"
+    region: str | None = None  # region or area of the prices; None for where prices are known
+    commitment: str | None = None  # how long capacity would be committed to, ``1y`` or ``3y``; None for on demand
+    instances: tuple[str, ...] = ()  # ids of the instances to compare, or a provider for all of its own; none for all
+    data_bytes: float = 0.0  # data that has to move along, besides weights and checkpoints
+    goal: Goal = "cost"  # whether moving is judged by what it saves, or by how much faster it is
+    # the mode that fills what the plan leaves open; None for the one that is usual for the kind of job
     mode: ModeName | None = None
 
     def __post_init__(self) -> None:

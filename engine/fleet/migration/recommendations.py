@@ -53,7 +53,6 @@ def first_machines(
     """Return what is recommended for a job that does not fit where it is.
 
     Args:
-        current: the machine where it is.
         tuned: that machine with settings under which the job fits; None where there are none.
         alternatives: all machines that were compared.
         usable: those that hold it surely, at an acceptable risk.

@@ -39,27 +39,20 @@ _JOB = (Key.MODEL_NAME, Key.TRAINING_SEQ_LEN, Key.TRAINING_TOKENS)
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """What a job reaches on some devices.
-
-    Attributes:
-        set: the change that makes the user's plan this one.
-        filled: the plan as planning fills it; None where it cannot be on these devices at all.
-        figures: figures of its estimate by result key; none where memory is short.
-        refusal: why it cannot be there at all; empty where it can.
-    """
+    """What a job reaches on some devices."""
 
     devices: int
-    set: Mapping[str, object]
-    filled: ModePlan | None = None
+    set: Mapping[str, object]  # the change that makes the user's plan this one
+    filled: ModePlan | None = None  # the plan as planning fills it; None where it cannot be on these devices at all
+    # figures of its estimate by result key; none where memory is short
     figures: Mapping[str, Interval] = field(default_factory=dict)
-    refusal: str = ""
+    refusal: str = ""  # why it cannot be there at all; empty where it can
 
     @classmethod
     def of(cls, filled: ModePlan, change: Mapping[str, object]) -> Throughput:
         """Return what a filled plan reaches.
 
         Args:
-            filled: the plan.
             change: what makes it of the user's plan.
         """
         estimate = filled.estimate

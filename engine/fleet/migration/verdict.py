@@ -277,10 +277,7 @@ def _of_interruptions(alternative: Alternative, machine: Machine) -> Iterator[tu
 def _of_network(machine: Machine, row: Instance | None) -> Iterator[tuple[Degree, str]]:
     if machine.reached.fits and spans_nodes(machine.cluster, replica_devices(machine)):
         if row is not None and row.network_link is None:
-            yield (
-                "high",
-                f"{machine.count} instances communicate over their hosts' network, without one of their own",
-            )
+            yield ("high", f"{machine.count} instances communicate over their hosts' network, without one of their own")
         else:
             yield "medium", "nodes must communicate at the speed that their network promises"
     if row is not None and row.device_share < 1.0:

@@ -38,30 +38,18 @@ _NAME, _DEVICES, _TENSOR = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.PARALLEL
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A replica on some devices of an instance.
+    """A replica on some devices of an instance."""
 
-    Attributes:
-        instance: id of the instance, or of the device where nothing says which instance holds it.
-        filled: one replica, with every field filled in.
-        run: the same as numbers.
-        devices: devices of a replica.
-        per_instance: replicas of one instance.
-        instances_of_replica: instances that one replica takes.
-        usd_per_hour: of one instance, or of all that one replica takes; None where no price is known.
-        price_source: where the price comes from.
-        slots: most requests at work at once: what the cache holds.
-        reading, answering: ranges of measured over estimated times of passes.
-    """
-
-    instance: str
-    filled: ModePlan
-    run: ServingRun
-    devices: int
-    per_instance: int
-    instances_of_replica: int
-    usd_per_hour: float | None
-    price_source: str
-    slots: int
+    instance: str  # id of the instance, or of the device where nothing says which instance holds it
+    filled: ModePlan  # one replica, with every field filled in
+    run: ServingRun  # the same as numbers
+    devices: int  # devices of a replica
+    per_instance: int  # replicas of one instance
+    instances_of_replica: int  # instances that one replica takes
+    usd_per_hour: float | None  # of one instance, or of all that one replica takes; None where no price is known
+    price_source: str  # where the price comes from
+    slots: int  # most requests at work at once: what the cache holds
+    # reading, answering: ranges of measured over estimated times of passes
     reading: Range
     answering: Range
 
@@ -241,17 +229,11 @@ def _candidate(name: str, filled: ModePlan, devices: int, catalog: Catalog) -> C
 
 @dataclass(frozen=True, slots=True)
 class DayPrices:
-    """Prices of the instance that replicas share, or of all that one replica takes.
+    """Prices of the instance that replicas share, or of all that one replica takes."""
 
-    Attributes:
-        on_demand: dollars an hour; None where no price is known.
-        committed: dollars an hour with a commitment; None where no such price is known.
-        terms: of the commitment, in words; empty without one.
-    """
-
-    on_demand: float | None
-    committed: float | None = None
-    terms: str = ""
+    on_demand: float | None  # dollars an hour; None where no price is known
+    committed: float | None = None  # dollars an hour with a commitment; None where no such price is known
+    terms: str = ""  # of the commitment, in words; empty without one
 
 
 def day_prices(candidate: Candidate, catalog: Catalog) -> DayPrices:

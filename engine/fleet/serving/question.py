@@ -26,17 +26,11 @@ MOST_RATES = 1440
 
 @dataclass(frozen=True, slots=True)
 class LoadCurve:
-    """Rates in even parts of a day, of which each is the middle; between them they change evenly.
+    """Rates in even parts of a day, of which each is the middle; between them they change evenly."""
 
-    Attributes:
-        name: shape or file.
-        rates: requests a second, or any unit that ``scaled`` makes requests a second of.
-        source: where the curve comes from.
-    """
-
-    name: str
-    rates: tuple[float, ...]
-    source: str = ""
+    name: str  # shape or file
+    rates: tuple[float, ...]  # requests a second, or any unit that ``scaled`` makes requests a second of
+    source: str = ""  # where the curve comes from
 
     @property
     def peak(self) -> float:
@@ -118,33 +112,22 @@ _MOST_PERCENT = 99.9
 
 @dataclass(frozen=True, slots=True)
 class ServingQuestion:
-    """A load, and what must hold of it.
+    """A load, and what must hold of it."""
 
-    Attributes:
-        plan: the model, its requests and its hardware.
-        rate: requests a second; of a load that varies, at its peak.
-        ttft: most seconds to the first token; None for any.
-        tpot: most seconds of each token after it; None for any.
-        percentile: percent of the requests that must keep each limit.
-        hardware: instances and devices to choose among, as a search takes them; none for the plan's own.
-        spread: standard deviation of lengths over their mean, for prompts and answers; None for the plan's own.
-        load: how the load varies over a day; None for an even one.
-        startup_seconds: until a replica that is asked for answers; None for what is assumed.
-        scale_down_seconds: for which fewer must be enough before a replica is given up; None for what is assumed.
-        reserve: replicas beyond what the load needs, as a share; None for what is assumed.
-    """
-
-    plan: Plan
-    rate: float
-    ttft: float | None = None
-    tpot: float | None = None
-    percentile: float = 95.0
+    plan: Plan  # the model, its requests and its hardware
+    rate: float  # requests a second; of a load that varies, at its peak
+    ttft: float | None = None  # most seconds to the first token; None for any
+    tpot: float | None = None  # most seconds of each token after it; None for any
+    percentile: float = 95.0  # percent of the requests that must keep each limit
+    # instances and devices to choose among, as a search takes them; none for the plan's own
     hardware: tuple[str, ...] = ()
+    # standard deviation of lengths over their mean, for prompts and answers; None for the plan's own
     spread: float | None = None
-    load: LoadCurve | None = None
-    startup_seconds: float | None = None
+    load: LoadCurve | None = None  # how the load varies over a day; None for an even one
+    startup_seconds: float | None = None  # until a replica that is asked for answers; None for what is assumed
+    # for which fewer must be enough before a replica is given up; None for what is assumed
     scale_down_seconds: float | None = None
-    reserve: float | None = None
+    reserve: float | None = None  # replicas beyond what the load needs, as a share; None for what is assumed
     seed: int = 1
 
     def check(self) -> None:
@@ -175,35 +158,25 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """How long prompts and answers are: gamma distributed, which is exponential where deviation and mean are the same.
+    """How long prompts and answers are: gamma distributed, exponential where deviation and mean are the same."""
 
-    Attributes:
-        prompt, prompt_deviation: tokens of a prompt that are read: mean and standard deviation.
-        output, output_deviation: the same of an answer.
-    """
-
+    # prompt, prompt_deviation: tokens of a prompt that are read: mean and standard deviation
     prompt: float
     prompt_deviation: float
+    # output, output_deviation: the same of an answer
     output: float
     output_deviation: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Requests:
-    """Requests of several replicas, one replica after another, each in the order of arrival.
+    """Requests of several replicas, one replica after another, each in the order of arrival."""
 
-    Attributes:
-        starts: place of each replica's first request, and one more at the end.
-        arrivals: seconds at which they arrive, each replica's from 0.
-        prompts: tokens that are read.
-        outputs: tokens of the answers.
-        counted_from, counted_to: seconds between which requests count, of each replica.
-    """
-
-    starts: Whole
-    arrivals: Floats
-    prompts: Whole
-    outputs: Whole
+    starts: Whole  # place of each replica's first request, and one more at the end
+    arrivals: Floats  # seconds at which they arrive, each replica's from 0
+    prompts: Whole  # tokens that are read
+    outputs: Whole  # tokens of the answers
+    # counted_from, counted_to: seconds between which requests count, of each replica
     counted_from: Floats
     counted_to: Floats
 

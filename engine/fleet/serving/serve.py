@@ -80,53 +80,33 @@ def day_usd(base: Number, paid: Floats, committed: Number, on_demand: Number) ->
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetDay:
-    """One way to run the fleet over a day.
+    """One way to run the fleet over a day."""
 
-    Attributes:
-        replicas: ready at each moment.
-        paid: paid for at each moment: those that start too.
-        usd: dollars of the day on demand; None where no price is known.
-        base: units that are best committed to, and what the day costs with them; None where no such price is known.
-        usd_committed: that cost.
-        kept: share of the requests that keep the limits.
-        first, per_token: seconds to the first token and of each token after it, at the percentile.
-        starts: replicas that were started in the day.
-    """
-
-    replicas: Floats
-    paid: Floats
-    usd: float | None
+    replicas: Floats  # ready at each moment
+    paid: Floats  # paid for at each moment: those that start too
+    usd: float | None  # dollars of the day on demand; None where no price is known
+    # units that are best committed to, and what the day costs with them; None where no such price is known
     base: int | None
-    usd_committed: float | None
-    kept: float
+    usd_committed: float | None  # that cost
+    kept: float  # share of the requests that keep the limits
+    # first, per_token: seconds to the first token and of each token after it, at the percentile
     first: float
     per_token: float
-    starts: int
+    starts: int  # replicas that were started in the day
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Day:
-    """A fleet over a day.
+    """A fleet over a day."""
 
-    Attributes:
-        load: requests a second over the day.
-        rates: the same at each moment.
-        startup: time until a new replica answers.
-        scale_down_seconds: for which fewer must have been enough before a replica is given up.
-        reserve: replicas beyond what the load needs, as a share.
-        prices: of the instances.
-        fixed: as many as the peak needs, all day.
-        scaled: as many as an autoscaler has ready.
-    """
-
-    load: LoadCurve
-    rates: Floats
-    startup: Startup
-    scale_down_seconds: float
-    reserve: float
-    prices: DayPrices
-    fixed: FleetDay
-    scaled: FleetDay
+    load: LoadCurve  # requests a second over the day
+    rates: Floats  # the same at each moment
+    startup: Startup  # time until a new replica answers
+    scale_down_seconds: float  # for which fewer must have been enough before a replica is given up
+    reserve: float  # replicas beyond what the load needs, as a share
+    prices: DayPrices  # of the instances
+    fixed: FleetDay  # as many as the peak needs, all day
+    scaled: FleetDay  # as many as an autoscaler has ready
 
 
 def startup_of(candidate: Candidate, question: ServingQuestion, catalog: Catalog) -> Startup:
@@ -256,39 +236,26 @@ def usd_per_million_tokens(usd_per_hour: Number, rate: Number, tokens: Number) -
 
 @dataclass(frozen=True, slots=True)
 class PlannedFleet:
-    """A fleet as a plan: what planning makes of it in the steady state, beside what was simulated.
+    """A fleet as a plan: what planning makes of it in the steady state, beside what was simulated."""
 
-    Attributes:
-        set: the change that makes the plan of the question this one.
-    """
-
-    set: Mapping[str, object]
+    set: Mapping[str, object]  # the change that makes the plan of the question this one
     verdict: Verdict
     figures: Mapping[str, Interval]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ServingAnswer:
-    """What serves a load.
-
-    Attributes:
-        best: the cheapest fleet that keeps the limits; None where none does.
-        others: the other fleets that do, cheapest first.
-        failing: kinds of replicas of which not even a single request keeps the limits.
-        unfit: hardware that does not hold the model.
-        left_out: kinds of replicas that cannot be cheaper, or were not simulated since too many are.
-        planned: the best fleet as a plan; None where none keeps the limits.
-        day: the best fleet over a day; None where the load does not vary.
-    """
+    """What serves a load."""
 
     question: ServingQuestion
-    best: Sized | None
-    others: tuple[Sized, ...]
-    failing: tuple[Candidate, ...]
-    unfit: tuple[Unfit, ...]
+    best: Sized | None  # the cheapest fleet that keeps the limits; None where none does
+    others: tuple[Sized, ...]  # the other fleets that do, cheapest first
+    failing: tuple[Candidate, ...]  # kinds of replicas of which not even a single request keeps the limits
+    unfit: tuple[Unfit, ...]  # hardware that does not hold the model
+    # kinds of replicas that cannot be cheaper, or were not simulated since too many are
     left_out: tuple[Candidate, ...]
-    planned: PlannedFleet | None
-    day: Day | None
+    planned: PlannedFleet | None  # the best fleet as a plan; None where none keeps the limits
+    day: Day | None  # the best fleet over a day; None where the load does not vary
     seconds: float
 
     @property

@@ -38,20 +38,13 @@ LARGEST_BUDGET = 2**62
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answered:
-    """What became of the requests that count.
-
-    Attributes:
-        first: seconds from its arrival to its first token.
-        per_token: seconds of each token after the first; nan where there is none.
-        busy: seconds in which each replica works.
-        clock: seconds that each replica was watched.
-    """
+    """What became of the requests that count."""
 
     replicas: Whole
-    first: Floats
-    per_token: Floats
-    busy: Floats
-    clock: Floats
+    first: Floats  # seconds from its arrival to its first token
+    per_token: Floats  # seconds of each token after the first; nan where there is none
+    busy: Floats  # seconds in which each replica works
+    clock: Floats  # seconds that each replica was watched
 
 
 def simulate(requests: Requests, times: StepTimes, slots: Whole, reading: Floats, answering: Floats) -> Answered:
@@ -207,26 +200,17 @@ NEARLY_NONE = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepTimes:
-    """Seconds of a pass as one array; a place of it is sequences, cell of context, cell of prompts.
+    """Seconds of a pass as one array; a place of it is sequences, cell of context, cell of prompts."""
 
-    Attributes:
-        seconds: by sequences that get their next token, cell of their mean context, and cell of tokens of prompts; the
-            first cell of prompts is a pass that reads none.
-        context_cell: tokens of a cell of context.
-        chunk_cell: tokens of a cell of prompts.
-        slots: most sequences at work at once.
-        budget: most tokens of a pass, of prompts and answers together.
-        mixes: whether a pass that reads prompts gives others their next token too.
-        accepted: tokens a sequence gets from one pass.
-    """
-
+    # by sequences that get their next token, cell of their mean context, and cell of tokens of prompts; the first cell
+    # of prompts is a pass that reads none
     seconds: Floats
-    context_cell: float
-    chunk_cell: float
-    slots: int
-    budget: float
-    mixes: bool
-    accepted: float = 1.0
+    context_cell: float  # tokens of a cell of context
+    chunk_cell: float  # tokens of a cell of prompts
+    slots: int  # most sequences at work at once
+    budget: float  # most tokens of a pass, of prompts and answers together
+    mixes: bool  # whether a pass that reads prompts gives others their next token too
+    accepted: float = 1.0  # tokens a sequence gets from one pass
 
     @property
     def flat(self) -> Floats:

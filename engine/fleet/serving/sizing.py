@@ -40,47 +40,32 @@ FILLING, TAIL = 1.0, 4.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loaded:
-    """What requests see of replicas under some loads; an entry of each array is a load.
+    """What requests see of replicas under some loads; an entry of each array is a load."""
 
-    Attributes:
-        rates: requests a second of one replica.
-        slots: requests at work at once at most.
-        first, per_token: seconds to the first token and of each token after it, at the percentile.
-        first_mean, per_token_mean: the same, the mean.
-        kept: share of the requests that keep both limits.
-        busy: share of the time in which a replica works.
-        holds: whether the percentiles keep the limits.
-    """
-
-    rates: Floats
-    slots: Whole
+    rates: Floats  # requests a second of one replica
+    slots: Whole  # requests at work at once at most
+    # first, per_token: seconds to the first token and of each token after it, at the percentile
     first: Floats
     per_token: Floats
+    # first_mean, per_token_mean: the same, the mean
     first_mean: Floats
     per_token_mean: Floats
-    kept: Floats
-    busy: Floats
-    holds: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+    kept: Floats  # share of the requests that keep both limits
+    busy: Floats  # share of the time in which a replica works
+    holds: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]  # whether the percentiles keep the limits
 
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """A fleet of one kind of replica.
-
-    Attributes:
-        replicas: how many keep the limits, with times of passes at each end of their range; None where none do.
-        slots: requests at work at once in a replica at most: the batch to set.
-        rate: most requests a second of one replica that were seen to keep the limits.
-        loaded: what requests see of so many replicas, with times at each end of their range.
-        binding: what keeps a replica from more load.
-    """
+    """A fleet of one kind of replica."""
 
     candidate: Candidate
+    # how many keep the limits, with times of passes at each end of their range; None where none do
     replicas: Mapping[End, int | None]
-    slots: int
-    rate: float
-    loaded: Mapping[End, Loaded]
-    binding: Binding
+    slots: int  # requests at work at once in a replica at most: the batch to set
+    rate: float  # most requests a second of one replica that were seen to keep the limits
+    loaded: Mapping[End, Loaded]  # what requests see of so many replicas, with times at each end of their range
+    binding: Binding  # what keeps a replica from more load
     why: str
 
     @property

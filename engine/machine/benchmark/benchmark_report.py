@@ -188,19 +188,13 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What benchmarks are given.
-
-    Attributes:
-        cache_bytes: the processor's last-level cache, which memory tests must exceed.
-        memory_bytes: main memory that may be used.
-        url: address to measure the network to; None opens no connection but to this machine itself.
-    """
+    """What benchmarks are given."""
 
     folder: Path
-    cache_bytes: int
-    memory_bytes: int
+    cache_bytes: int  # the processor's last-level cache, which memory tests must exceed
+    memory_bytes: int  # main memory that may be used
     threads: int
-    url: str | None = None
+    url: str | None = None  # address to measure the network to; None opens no connection but to this machine itself
     cancelled: threading.Event = field(default_factory=threading.Event)
 
     def check(self) -> None:

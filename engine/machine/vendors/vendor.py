@@ -18,41 +18,27 @@ NOT_READ = missing("driver", "graphs do without it")
 
 @dataclass(frozen=True, slots=True)
 class ProbedDevices:
-    """What a vendor's probe found.
-
-    Attributes:
-        links: how the driver says they reach each other; None where it says nothing of it.
-        stacks: software that only the driver reports.
-    """
+    """What a vendor's probe found."""
 
     accelerators: tuple[Accelerator, ...]
-    links: Fact[LinkMatrix] | None = None
-    stacks: tuple[Stack, ...] = ()
+    links: Fact[LinkMatrix] | None = None  # how the driver says they reach each other; None where it says nothing of it
+    stacks: tuple[Stack, ...] = ()  # software that only the driver reports
 
 
 @dataclass(frozen=True, slots=True)
 class GpuSample:
-    """One device now.
+    """One device now."""
 
-    Attributes:
-        index: its place in the order of detection.
-        utilization_percent: share of the last moments in which a kernel ran.
-        memory_used_bytes: held by all processes.
-        throttle: what throttles its clock; empty for nothing.
-        memory_activity_percent: share of the last moments in which its memory was read or written.
-        power_limit_watts: what its driver lets it draw.
-        holders: processes that hold its memory: process id, and bytes where the driver knows them.
-    """
-
-    index: int
-    utilization_percent: Fact[float]
-    memory_used_bytes: Fact[int]
+    index: int  # its place in the order of detection
+    utilization_percent: Fact[float]  # share of the last moments in which a kernel ran
+    memory_used_bytes: Fact[int]  # held by all processes
     memory_total_bytes: Fact[int]
     power_watts: Fact[float]
     temperature_celsius: Fact[float]
-    throttle: Fact[tuple[str, ...]]
-    memory_activity_percent: Fact[float] = NOT_READ
-    power_limit_watts: Fact[float] = NOT_READ
+    throttle: Fact[tuple[str, ...]]  # what throttles its clock; empty for nothing
+    memory_activity_percent: Fact[float] = NOT_READ  # share of the last moments in which its memory was read or written
+    power_limit_watts: Fact[float] = NOT_READ  # what its driver lets it draw
+    # processes that hold its memory: process id, and bytes where the driver knows them
     holders: Fact[tuple[tuple[int, int | None], ...]] = NOT_READ
 
 
@@ -72,31 +58,24 @@ class Vendor:
 
     Every function takes the machine to look at; ``probe``, ``sensors`` and ``processor`` raise NotPresentError where
     the vendor has nothing in it.
-
-    Attributes:
-        id: what its probe is called in reports.
-        name: the vendor, as accelerators and catalogue rows carry it.
-        stacks: lists its software that is installed, whether or not a device is there for it.
-        sensors: opens its devices for live readings, with details that no graph shows if the second argument says
-            so; None where nothing can be read.
-        processor: describes the processor of its machines where the kernel has no files for that.
-        packages: Python packages that reach its devices, named in reports where they are installed.
-        asked: commands of its probe, for recordings of machines that the program does not run on.
-        read: files that it reads, or whose names it looks for, as patterns of a shell, for the same.
-        folders: where those commands lie besides the search path.
     """
 
-    id: str
-    name: str
+    id: str  # what its probe is called in reports
+    name: str  # the vendor, as accelerators and catalogue rows carry it
     probe: Callable[[Host], ProbedDevices]
+    # lists its software that is installed, whether or not a device is there for it
     stacks: Callable[[Host], tuple[Stack, ...]] = lambda _: ()
+    # opens its devices for live readings, with details that no graph shows if the second argument says so; None where
+    # nothing can be read
     sensors: Callable[[Host, bool], Sensors] | None = None
+    # describes the processor of its machines where the kernel has no files for that
     processor: Callable[[Host], Cpu] | None = None
-    packages: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()  # Python packages that reach its devices, named in reports where they are installed
     torch_backend: str = ""
+    # commands of its probe, for recordings of machines that the program does not run on
     asked: tuple[tuple[str, ...], ...] = ()
-    read: tuple[str, ...] = ()
-    folders: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()  # files that it reads, or whose names it looks for, as patterns of a shell, for the same
+    folders: tuple[str, ...] = ()  # where those commands lie besides the search path
 
 
 NO_ANSWERS = frozenset({"", "n/a", "[n/a]", "[not supported]", "[unknown error]", "not supported", "unknown", "none"})

@@ -15,17 +15,11 @@ LayerKind = Literal["product", "attention", "norm", "activation", "pool", "add",
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One sample between two layers.
+    """One sample between two layers."""
 
-    Attributes:
-        channels: channels of an image, or features.
-        height: rows of an image; 1 for features.
-        width: columns of an image; 1 for features.
-    """
-
-    channels: int
-    height: int = 1
-    width: int = 1
+    channels: int  # channels of an image, or features
+    height: int = 1  # rows of an image; 1 for features
+    width: int = 1  # columns of an image; 1 for features
 
     @property
     def positions(self) -> int:
@@ -40,18 +34,12 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Elements of one sample that a layer bound by memory reads and writes.
+    """Elements of one sample that a layer bound by memory reads and writes."""
 
-    Attributes:
-        forward: in the forward pass of training, one kernel an operation.
-        backward: in the backward pass.
-        inference: in a forward pass without training.
-        fused: the same three where a compiler writes one kernel for all that stands between two products.
-    """
-
-    forward: int
-    backward: int
-    inference: int
+    forward: int  # in the forward pass of training, one kernel an operation
+    backward: int  # in the backward pass
+    inference: int  # in a forward pass without training
+    # the same three where a compiler writes one kernel for all that stands between two products
     fused: tuple[int, int, int]
 
 
@@ -65,36 +53,23 @@ class Layer:
     A convolution is the matrix product of its unfolded input (positions × depth) with its weights
     (depth × columns); a linear layer the same with one position. Attention multiplies every position with as many
     others as it attends to (depth), twice, in heads (groups) of this many columns.
-
-    Attributes:
-        name: what it is, in the field's words.
-        kind: product, attention, norm, activation, pool, add or copy.
-        read: elements of one sample that a product or attention reads.
-        positions: output positions of a product.
-        columns: output channels of a product, of one group.
-        depth: inputs of one output, of one group.
-        groups: products side by side.
-        unfolded: whether it is a convolution over an image, whose channels libraries want side by side.
-        overlapping: whether it is a convolution of 3x3 windows one apart, for which there are ways with fewer products.
-        wide: whether mixed precision computes it in 4 bytes.
-        frozen: whether it is not trained, and only runs forward.
-        moves: what a layer bound by memory reads and writes.
     """
 
-    name: str
-    kind: LayerKind
+    name: str  # what it is, in the field's words
+    kind: LayerKind  # product, attention, norm, activation, pool, add or copy
     output: Shape
     parameters: int = 0
-    read: int = 0
-    positions: int = 0
-    columns: int = 0
-    depth: int = 0
-    groups: int = 1
-    unfolded: bool = False
+    read: int = 0  # elements of one sample that a product or attention reads
+    positions: int = 0  # output positions of a product
+    columns: int = 0  # output channels of a product, of one group
+    depth: int = 0  # inputs of one output, of one group
+    groups: int = 1  # products side by side
+    unfolded: bool = False  # whether it is a convolution over an image, whose channels libraries want side by side
+    # whether it is a convolution of 3x3 windows one apart, for which there are ways with fewer products
     overlapping: bool = False
-    wide: bool = False
-    frozen: bool = False
-    moves: Moves = NO_MOVES
+    wide: bool = False  # whether mixed precision computes it in 4 bytes
+    frozen: bool = False  # whether it is not trained, and only runs forward
+    moves: Moves = NO_MOVES  # what a layer bound by memory reads and writes
 
     @property
     def flops(self) -> int:
@@ -105,20 +80,14 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class LayerList:
-    """A whole network.
-
-    Attributes:
-        kept_elements: elements of one sample that the backward pass needs, in the activation type.
-        kept_bytes: further bytes: indices and masks.
-        factor_elements: elements of one sample that are only multiplied by constants, of which no gradient is needed.
-        awaited: small kernels of a batch for whose results the host waits, as those that select boxes.
-    """
+    """A whole network."""
 
     layers: tuple[Layer, ...]
     input: Shape
-    kept_elements: int
-    kept_bytes: int
-    awaited: int = 0
+    kept_elements: int  # elements of one sample that the backward pass needs, in the activation type
+    kept_bytes: int  # further bytes: indices and masks
+    awaited: int = 0  # small kernels of a batch for whose results the host waits, as those that select boxes
+    # elements of one sample that are only multiplied by constants, of which no gradient is needed
     factor_elements: int = 0
 
     @property
@@ -355,17 +324,12 @@ BLOCKS: Mapping[str, Block] = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one kind of recurrent layer computes in a time step.
+    """What one kind of recurrent layer computes in a time step."""
 
-    Attributes:
-        gates: vectors as wide as the state that a step computes from its input and from the state before it.
-        states: vectors carried on to the next step: the hidden state, and the cell state where there is one.
-        kept: vectors of a step besides the hidden state that the backward pass needs: gates that are not the state
-            itself, the cell state, and what the reset gate of a GRU multiplies.
-    """
-
-    gates: int
-    states: int
+    gates: int  # vectors as wide as the state that a step computes from its input and from the state before it
+    states: int  # vectors carried on to the next step: the hidden state, and the cell state where there is one
+    # vectors of a step besides the hidden state that the backward pass needs: gates that are not the state itself, the
+    # cell state, and what the reset gate of a GRU multiplies
     kept: int
 
 

@@ -19,18 +19,13 @@ AttendedTokens = Callable[[Number, Number], Number]
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Weight matrices of one kind.
-
-    Attributes:
-        number: how many a layer has, the mean over all layers.
-        routed: whether they belong to experts.
-    """
+    """Weight matrices of one kind."""
 
     name: str
     rows: Number
     columns: Number
-    number: Number
-    routed: bool = False
+    number: Number  # how many a layer has, the mean over all layers
+    routed: bool = False  # whether they belong to experts
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +40,14 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class LinearAttention:
-    """Gated delta net, in the layers that do not attend to the whole context.
-
-    Attributes:
-        key_heads: query and key heads.
-        value_heads: value heads; queries and keys are repeated up to them.
-        key_dim: width of a query or key head.
-        value_dim: width of a value head.
-        kernel: taps of the causal convolution over queries, keys and values.
-    """
+    """Gated delta net, in the layers that do not attend to the whole context."""
 
     title: ClassVar[str] = "linear attention"
-    key_heads: Number
-    value_heads: Number
-    key_dim: Number
-    value_dim: Number
-    kernel: Number
+    key_heads: Number  # query and key heads
+    value_heads: Number  # value heads; queries and keys are repeated up to them
+    key_dim: Number  # width of a query or key head
+    value_dim: Number  # width of a value head
+    kernel: Number  # taps of the causal convolution over queries, keys and values
 
     def weights(self, hidden: Number) -> Number:
         """Weights of one: queries, keys, values, gate, two decays, convolution, output."""
@@ -88,22 +75,14 @@ class LinearAttention:
 
 @dataclass(frozen=True, slots=True)
 class StateSpace:
-    """A recurrence over a state of constant size (Mamba), or a short convolution, in the layers that do not attend.
-
-    Attributes:
-        matrices: weights of matrices of one layer, a convolution's taps among them.
-        vectors: its other weights.
-        flops: operations of one layer for a token, beside those of the matrices.
-        state: elements one layer keeps of a sequence of any length.
-        in_all_layers: whether every layer has one, those that attend too.
-    """
+    """A recurrence over a state of constant size (Mamba), or a short convolution, in the layers that do not attend."""
 
     title: ClassVar[str] = "layers with a state"
-    matrices: Number
-    vectors: Number
-    flops: Number
-    state: Number
-    in_all_layers: Number | bool = False
+    matrices: Number  # weights of matrices of one layer, a convolution's taps among them
+    vectors: Number  # its other weights
+    flops: Number  # operations of one layer for a token, beside those of the matrices
+    state: Number  # elements one layer keeps of a sequence of any length
+    in_all_layers: Number | bool = False  # whether every layer has one, those that attend too
 
     def weights(self, hidden: Number) -> Number:  # noqa: ARG002 (as of linear attention)
         """Weights of matrices of one."""
@@ -112,32 +91,22 @@ class StateSpace:
 
 @dataclass(frozen=True, slots=True)
 class GlobalAttention:
-    """Attention of the full-context layers where it differs from that of the windowed ones (Gemma 4).
-
-    Attributes:
-        keys_are_values: one projection serves as keys and as values.
-    """
+    """Attention of the full-context layers where it differs from that of the windowed ones (Gemma 4)."""
 
     title: ClassVar[str] = "other heads in layers of full context"
     kv_heads: Number
     head_dim: Number
-    keys_are_values: bool
+    keys_are_values: bool  # one projection serves as keys and as values
 
 
 @dataclass(frozen=True, slots=True)
 class Indexer:
-    """The small scorer that chooses which entries sparse attention reads.
-
-    Attributes:
-        heads: query heads of the scorer.
-        head_dim: width of one.
-        top_k: entries kept for each query.
-    """
+    """The small scorer that chooses which entries sparse attention reads."""
 
     title: ClassVar[str] = "an indexer"
-    heads: Number
-    head_dim: Number
-    top_k: Number
+    heads: Number  # query heads of the scorer
+    head_dim: Number  # width of one
+    top_k: Number  # entries kept for each query
 
     def flops(self, entries: Number) -> Number:
         """Operations of scoring some entries for one token."""
@@ -146,38 +115,24 @@ class Indexer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionSizes:
-    """The sizes of a transformer that its attention follows from, without those of latent kinds; 0 means absent.
+    """The sizes of a transformer that its attention follows from, without those of latent kinds; 0 means absent."""
 
-    Attributes:
-        layers: blocks; of an encoder-decoder, of the decoder alone.
-        hidden: width of the residual stream.
-        head_dim: width of a query and key head.
-        v_head_dim: width of a value head.
-        attention: how keys and values are shared, as the catalogue says (``MHA``, ``GQA``, ``MLA`` ...).
-        sliding_window: tokens a windowed layer attends to.
-        full_attention_every: every n-th layer attends to the whole context; 0: all alike.
-        shared_key_value_layers: layers, the last ones, that read the keys and values of an earlier one.
-        biases: which projections have one: ``qkv``, ``output``, ``mlp``, ``experts``, ``router``, ``head``.
-        qk_norm: ``none``, ``head`` (one scale a head width) or ``full`` (over all heads).
-        attention_sinks: one learned logit a head.
-        query_gate: queries are twice as wide, half of them gating the output.
-        indexer, linear, state_space, full_attention: parts only some kinds have.
-    """
-
-    layers: Number
-    hidden: Number
+    layers: Number  # blocks; of an encoder-decoder, of the decoder alone
+    hidden: Number  # width of the residual stream
     heads: Number
     kv_heads: Number
-    head_dim: Number
-    v_head_dim: Number
-    attention: str = "MHA"
-    sliding_window: Number = 0
-    full_attention_every: Number = 0
-    shared_key_value_layers: Number = 0
+    head_dim: Number  # width of a query and key head
+    v_head_dim: Number  # width of a value head
+    attention: str = "MHA"  # how keys and values are shared, as the catalogue says (``MHA``, ``GQA``, ``MLA`` ...)
+    sliding_window: Number = 0  # tokens a windowed layer attends to
+    full_attention_every: Number = 0  # every n-th layer attends to the whole context; 0: all alike
+    shared_key_value_layers: Number = 0  # layers, the last ones, that read the keys and values of an earlier one
+    # which projections have one: ``qkv``, ``output``, ``mlp``, ``experts``, ``router``, ``head``
     biases: frozenset[str] = frozenset()
-    qk_norm: str = "none"
-    attention_sinks: bool = False
-    query_gate: bool = False
+    qk_norm: str = "none"  # ``none``, ``head`` (one scale a head width) or ``full`` (over all heads)
+    attention_sinks: bool = False  # one learned logit a head
+    query_gate: bool = False  # queries are twice as wide, half of them gating the output
+    # indexer, linear, state_space, full_attention: parts only some kinds have
     indexer: Indexer | None = None
     linear: LinearAttention | None = None
     state_space: StateSpace | None = None

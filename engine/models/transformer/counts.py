@@ -20,51 +20,28 @@ from capacity_tui.engine.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ParameterCounts:
-    """Parameters of a transformer by part; every count is of single weights.
+    """Parameters of a transformer by part; every count is of single weights."""
 
-    Attributes:
-        token_embedding: the token table, or the patch projection of a vision model.
-        position_embedding: learned positions, token types, relative biases, class token.
-        head: the output projection; 0 when tied to the token embedding.
-        final: norms outside the blocks and the pooler.
-        layers: blocks (of the decoder).
-        dense_layers: of these, blocks with one feed-forward.
-        moe_layers: of these, blocks with experts.
-        attention: attention of all blocks, with biases and inner norms.
-        mlp_per_dense_layer: feed-forward of a dense block.
-        norms_per_layer: norms around attention and feed-forward of a block.
-        router_per_moe_layer: router and gate of the shared expert.
-        expert: one routed expert.
-        experts: routed experts of a mixture block.
-        experts_active: those a token visits.
-        shared_experts_per_layer: experts every token visits.
-        cross_attention_per_layer: attention of a decoder block to the encoder.
-        encoder: the whole encoder of an encoder-decoder.
-        extra: projections around a narrower embedding.
-        other_weights: towers of pictures and sound, what joins them to the text, and heads.
-        matmul_per_token: weights a token is multiplied with in a forward pass.
-    """
-
-    token_embedding: Number
-    position_embedding: Number
-    head: Number
-    final: Number
-    layers: Number
-    dense_layers: Number
-    moe_layers: Number
-    attention: Number
-    mlp_per_dense_layer: Number
-    norms_per_layer: Number
-    router_per_moe_layer: Number
-    expert: Number
-    experts: Number
-    experts_active: Number
-    shared_experts_per_layer: Number
-    cross_attention_per_layer: Number
-    encoder: Number
-    extra: Number
-    other_weights: Number
-    matmul_per_token: Number
+    token_embedding: Number  # the token table, or the patch projection of a vision model
+    position_embedding: Number  # learned positions, token types, relative biases, class token
+    head: Number  # the output projection; 0 when tied to the token embedding
+    final: Number  # norms outside the blocks and the pooler
+    layers: Number  # blocks (of the decoder)
+    dense_layers: Number  # of these, blocks with one feed-forward
+    moe_layers: Number  # of these, blocks with experts
+    attention: Number  # attention of all blocks, with biases and inner norms
+    mlp_per_dense_layer: Number  # feed-forward of a dense block
+    norms_per_layer: Number  # norms around attention and feed-forward of a block
+    router_per_moe_layer: Number  # router and gate of the shared expert
+    expert: Number  # one routed expert
+    experts: Number  # routed experts of a mixture block
+    experts_active: Number  # those a token visits
+    shared_experts_per_layer: Number  # experts every token visits
+    cross_attention_per_layer: Number  # attention of a decoder block to the encoder
+    encoder: Number  # the whole encoder of an encoder-decoder
+    extra: Number  # projections around a narrower embedding
+    other_weights: Number  # towers of pictures and sound, what joins them to the text, and heads
+    matmul_per_token: Number  # weights a token is multiplied with in a forward pass
 
     @property
     def attention_per_layer(self) -> Number:

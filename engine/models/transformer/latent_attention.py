@@ -24,28 +24,17 @@ from capacity_tui.engine.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Compression:
-    """Keys compressed along the sequence, one shared key-value head, grouped output projection.
-
-    Attributes:
-        dense_layers: layers with a window only.
-        light_layers: layers that compress ``light_rate`` tokens into one entry and choose with an indexer.
-        light_rate: tokens an entry of a light layer stands for.
-        heavy_layers: layers that compress ``heavy_rate`` tokens into one entry and read all of them.
-        heavy_rate: tokens an entry of a heavy layer stands for.
-        output_groups: groups of heads in the output projection.
-        output_rank: width each group is projected to.
-        residual_streams: parallel residual streams mixed around each block (hyper-connections).
-    """
+    """Keys compressed along the sequence, one shared key-value head, grouped output projection."""
 
     title: ClassVar[str] = "compressed attention"
-    dense_layers: Number
-    light_layers: Number
-    light_rate: Number
-    heavy_layers: Number
-    heavy_rate: Number
-    output_groups: Number
-    output_rank: Number
-    residual_streams: Number
+    dense_layers: Number  # layers with a window only
+    light_layers: Number  # layers that compress ``light_rate`` tokens into one entry and choose with an indexer
+    light_rate: Number  # tokens an entry of a light layer stands for
+    heavy_layers: Number  # layers that compress ``heavy_rate`` tokens into one entry and read all of them
+    heavy_rate: Number  # tokens an entry of a heavy layer stands for
+    output_groups: Number  # groups of heads in the output projection
+    output_rank: Number  # width each group is projected to
+    residual_streams: Number  # parallel residual streams mixed around each block (hyper-connections)
 
 
 ATTENTION_PARTS: Mapping[str, type[LinearAttention | StateSpace | GlobalAttention | Indexer | Compression]] = {
@@ -60,19 +49,12 @@ ATTENTION_PARTS: Mapping[str, type[LinearAttention | StateSpace | GlobalAttentio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatentSizes(AttentionSizes):
-    """The sizes of a transformer that its attention follows from; 0 means absent.
+    """The sizes of a transformer that its attention follows from; 0 means absent."""
 
-    Attributes:
-        q_lora_rank: rank of the compressed queries.
-        kv_lora_rank: rank of the compressed keys and values.
-        qk_nope_head_dim: width of a latent head's part without position.
-        qk_rope_head_dim: width of its part with rotary position.
-    """
-
-    q_lora_rank: Number = 0
-    kv_lora_rank: Number = 0
-    qk_nope_head_dim: Number = 0
-    qk_rope_head_dim: Number = 0
+    q_lora_rank: Number = 0  # rank of the compressed queries
+    kv_lora_rank: Number = 0  # rank of the compressed keys and values
+    qk_nope_head_dim: Number = 0  # width of a latent head's part without position
+    qk_rope_head_dim: Number = 0  # width of its part with rotary position
     compression: Compression | None = None
 
     @property

@@ -22,20 +22,13 @@ Fields = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a configuration key changes when it has a certain value.
-
-    Attributes:
-        value: the value it must have.
-        unless: another key that, when true, keeps the condition from holding.
-        fields: shape fields it sets; biases are added to those there are.
-        without: biases it takes away.
-    """
+    """What a configuration key changes when it has a certain value."""
 
     key: str
-    value: object
-    unless: str = ""
-    fields: Fields = field(default_factory=dict)
-    without: tuple[str, ...] = ()
+    value: object  # the value it must have
+    unless: str = ""  # another key that, when true, keeps the condition from holding
+    fields: Fields = field(default_factory=dict)  # shape fields it sets; biases are added to those there are
+    without: tuple[str, ...] = ()  # biases it takes away
 
     def holds(self, config: Fields) -> bool:
         """Return whether a configuration meets the condition."""
@@ -44,18 +37,13 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ModelClass:
-    """What one model class adds to Llama's structure.
-
-    Attributes:
-        keys: configuration keys that differ from the usual ones, by shape field.
-        omitted: sizes its published configurations leave out.
-        conditions: what further configuration keys change.
-    """
+    """What one model class adds to Llama's structure."""
 
     fields: Fields = field(default_factory=dict)
+    # configuration keys that differ from the usual ones, by shape field
     keys: Mapping[str, str] = field(default_factory=dict)
-    omitted: Fields = field(default_factory=dict)
-    conditions: tuple[Condition, ...] = ()
+    omitted: Fields = field(default_factory=dict)  # sizes its published configurations leave out
+    conditions: tuple[Condition, ...] = ()  # what further configuration keys change
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,29 +58,17 @@ class Traits:
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """How model files name what a shape needs: the content of ``profiles/model_files.yaml``.
+    """How model files name what a shape needs: the content of ``profiles/model_files.yaml``."""
 
-    Attributes:
-        config_keys: configuration keys by shape field.
-        part_keys: configuration keys by part and its field.
-        conditions: what any class's configuration may switch.
-        uncounted: what the counts leave out, by the key that announces it.
-        refused: what no count stands for, likewise.
-        counted_as: class by other class, model type or GGUF architecture.
-        gguf_keys: GGUF metadata keys by shape field.
-        gguf_types: name, elements and bytes of a block, by number of the tensor type.
-        gguf_file_types: name of a quantization mixture by its number.
-    """
-
-    config_keys: Mapping[str, list[str]]
-    part_keys: Mapping[str, Mapping[str, list[str]]]
-    conditions: tuple[Condition, ...]
-    uncounted: Mapping[str, str]
-    refused: Mapping[str, str]
-    counted_as: Mapping[str, str]
-    gguf_keys: Mapping[str, list[str]]
-    gguf_types: Mapping[int, tuple[str, int, int]]
-    gguf_file_types: Mapping[int, str]
+    config_keys: Mapping[str, list[str]]  # configuration keys by shape field
+    part_keys: Mapping[str, Mapping[str, list[str]]]  # configuration keys by part and its field
+    conditions: tuple[Condition, ...]  # what any class's configuration may switch
+    uncounted: Mapping[str, str]  # what the counts leave out, by the key that announces it
+    refused: Mapping[str, str]  # what no count stands for, likewise
+    counted_as: Mapping[str, str]  # class by other class, model type or GGUF architecture
+    gguf_keys: Mapping[str, list[str]]  # GGUF metadata keys by shape field
+    gguf_types: Mapping[int, tuple[str, int, int]]  # name, elements and bytes of a block, by number of the tensor type
+    gguf_file_types: Mapping[int, str]  # name of a quantization mixture by its number
 
 
 @cache
@@ -133,11 +109,7 @@ def _model_class(entry: Fields) -> ModelClass:
 def _conditions(entries: list[dict[str, Any]]) -> tuple[Condition, ...]:
     return tuple(
         Condition(
-            entry["key"],
-            entry["is"],
-            entry.get("unless", ""),
-            entry.get("fields", {}),
-            tuple(entry.get("without", ())),
+            entry["key"], entry["is"], entry.get("unless", ""), entry.get("fields", {}), tuple(entry.get("without", ()))
         )
         for entry in entries
     )
@@ -149,19 +121,12 @@ def _read(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Vision:
-    """Images in, classes out.
+    """Images in, classes out."""
 
-    Attributes:
-        patch: side of a square patch, pixels.
-        image: side of the square image, pixels.
-        channels: colours.
-        classes: outputs of the classifier.
-    """
-
-    patch: Number
-    image: Number
-    channels: Number
-    classes: Number
+    patch: Number  # side of a square patch, pixels
+    image: Number  # side of the square image, pixels
+    channels: Number  # colours
+    classes: Number  # outputs of the classifier
 
     @property
     def patches(self) -> Number:
@@ -171,74 +136,42 @@ class Vision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformerShape(LatentSizes):
-    """Sizes of a transformer: those of its attention, and these. Numeric fields may be arrays; 0 means absent.
+    """Sizes of a transformer: those of its attention, and these. Numeric fields may be arrays; 0 means absent."""
 
-    Attributes:
-        ffn: width of the feed-forward of dense layers.
-        vocab: rows of the token embedding.
-        kind: ``decoder``, ``encoder``, ``encoder-decoder`` or ``vit``.
-        architecture: model class the shape follows, empty if none.
-        gated: whether feed-forwards have a gate projection beside the up projection.
-        tied_embeddings: whether the output head is the token embedding.
-        encoder_layers: blocks of the encoder of an encoder-decoder.
-        source_positions: tokens that an encoder of sound always reads.
-        experts: routed experts of a mixture layer.
-        experts_active: routed experts a token visits.
-        experts_shared: experts every token visits.
-        moe_ffn: width of a routed expert.
-        shared_ffn: width of a shared expert.
-        first_dense_layers: leading layers without experts.
-        plain_layers: layers without any feed-forward.
-        moe_every: after those, every n-th layer has experts.
-        norm: ``RMSNorm`` or ``LayerNorm``.
-        norm_vectors: learned vectors of one norm: 1 scale, 2 scale and shift, 0 none.
-        norms_per_layer: norms of width ``hidden`` in a block.
-        outer_norms: norms of width ``hidden`` outside the blocks.
-        positions: rows of the learned position table.
-        token_types: rows of the token type table.
-        relative_buckets: buckets of the relative position bias of each stack.
-        embedding_width: width of the token embedding where it differs from ``hidden``.
-        pooler: a dense layer over the first token.
-        shared_expert_gate: the shared expert's output is scaled by a learned gate.
-        router_scales: the router scales its input and each expert's output.
-        other_weights: weights that no other size stands for: towers of pictures and sound, what joins them, heads.
-        layer_uses: how often a token passes the weights of a layer; ALBERT's one layer, used twelve times, is twelve.
-        vision: images in, classes out; of vision models.
-        assumed: what the shape takes for granted because its source does not say.
-    """
-
-    ffn: Number
-    vocab: Number
-    kind: str = "decoder"
-    architecture: str = ""
-    gated: bool = True
-    tied_embeddings: bool = False
+    ffn: Number  # width of the feed-forward of dense layers
+    vocab: Number  # rows of the token embedding
+    kind: str = "decoder"  # ``decoder``, ``encoder``, ``encoder-decoder`` or ``vit``
+    architecture: str = ""  # model class the shape follows, empty if none
+    gated: bool = True  # whether feed-forwards have a gate projection beside the up projection
+    tied_embeddings: bool = False  # whether the output head is the token embedding
     max_context: Number = 0
-    encoder_layers: Number = 0
-    source_positions: Number = 0
-    experts: Number = 0
-    experts_active: Number = 0
-    experts_shared: Number = 0
-    moe_ffn: Number = 0
-    shared_ffn: Number = 0
-    first_dense_layers: Number = 0
-    plain_layers: Number = 0
-    moe_every: Number = 1
-    norm: str = "RMSNorm"
-    norm_vectors: Number = 1
-    norms_per_layer: Number = 2
-    outer_norms: Number = 1
-    positions: Number = 0
-    token_types: Number = 0
-    relative_buckets: Number = 0
-    embedding_width: Number = 0
-    pooler: bool = False
-    shared_expert_gate: bool = False
-    router_scales: bool = False
+    encoder_layers: Number = 0  # blocks of the encoder of an encoder-decoder
+    source_positions: Number = 0  # tokens that an encoder of sound always reads
+    experts: Number = 0  # routed experts of a mixture layer
+    experts_active: Number = 0  # routed experts a token visits
+    experts_shared: Number = 0  # experts every token visits
+    moe_ffn: Number = 0  # width of a routed expert
+    shared_ffn: Number = 0  # width of a shared expert
+    first_dense_layers: Number = 0  # leading layers without experts
+    plain_layers: Number = 0  # layers without any feed-forward
+    moe_every: Number = 1  # after those, every n-th layer has experts
+    norm: str = "RMSNorm"  # ``RMSNorm`` or ``LayerNorm``
+    norm_vectors: Number = 1  # learned vectors of one norm: 1 scale, 2 scale and shift, 0 none
+    norms_per_layer: Number = 2  # norms of width ``hidden`` in a block
+    outer_norms: Number = 1  # norms of width ``hidden`` outside the blocks
+    positions: Number = 0  # rows of the learned position table
+    token_types: Number = 0  # rows of the token type table
+    relative_buckets: Number = 0  # buckets of the relative position bias of each stack
+    embedding_width: Number = 0  # width of the token embedding where it differs from ``hidden``
+    pooler: bool = False  # a dense layer over the first token
+    shared_expert_gate: bool = False  # the shared expert's output is scaled by a learned gate
+    router_scales: bool = False  # the router scales its input and each expert's output
+    # weights that no other size stands for: towers of pictures and sound, what joins them, heads
     other_weights: Number = 0
+    # how often a token passes the weights of a layer; ALBERT's one layer, used twelve times, is twelve
     layer_uses: Number = 1
-    vision: Vision | None = None
-    assumed: tuple[str, ...] = ()
+    vision: Vision | None = None  # images in, classes out; of vision models
+    assumed: tuple[str, ...] = ()  # what the shape takes for granted because its source does not say
 
     @property
     def moe_layers(self) -> Number:

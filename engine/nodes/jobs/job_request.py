@@ -43,36 +43,22 @@ _STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class JobRequest:
-    """The resources that a job requests.
-
-    Attributes:
-        device: the plan's device, by its id and its name in the catalogue.
-        is_on_gpus: whether its processes each need one; else processors do the work.
-        per_node: processes, each with a device, on one of them.
-        whole_nodes: whether nothing of its nodes is left for others; by the nodes of a plan until those of a partition
-            are known.
-        processors_per_node: at least, where others share the node; None for whatever there is.
-        memory_per_node_bytes: host memory at least; None for whatever there is.
-        predicted: figures of the plan by result key, with their ranges.
-        limit_seconds: after which it may be ended; None where the plan's length is open.
-        checkpoints: where it leaves checkpoints and resumes from; None where unknown.
-        most_restarts: as the plan's ``recovery`` says.
-        has_price: whether the plan itself says what its hardware costs: an hour's price, or instances.
-    """
+    """The resources that a job requests."""
 
     name: str
-    device: str
-    is_on_gpus: bool
+    device: str  # the plan's device, by its id and its name in the catalogue
+    is_on_gpus: bool  # whether its processes each need one; else processors do the work
     nodes: int
-    per_node: int
+    per_node: int  # processes, each with a device, on one of them
+    # whether nothing of its nodes is left for others; by the nodes of a plan until those of a partition are known
     whole_nodes: bool
-    processors_per_node: int | None = None
-    memory_per_node_bytes: float | None = None
-    predicted: Mapping[str, Ends] = field(default_factory=dict)
-    limit_seconds: float | None = None
-    checkpoints: Path | None = None
-    most_restarts: int = 0
-    has_price: bool = False
+    processors_per_node: int | None = None  # at least, where others share the node; None for whatever there is
+    memory_per_node_bytes: float | None = None  # host memory at least; None for whatever there is
+    predicted: Mapping[str, Ends] = field(default_factory=dict)  # figures of the plan by result key, with their ranges
+    limit_seconds: float | None = None  # after which it may be ended; None where the plan's length is open
+    checkpoints: Path | None = None  # where it leaves checkpoints and resumes from; None where unknown
+    most_restarts: int = 0  # as the plan's ``recovery`` says
+    has_price: bool = False  # whether the plan itself says what its hardware costs: an hour's price, or instances
 
     @property
     def resumes(self) -> bool:
@@ -226,22 +212,14 @@ PROGRAM = "capacity-tui"
 
 @dataclass(frozen=True)
 class Launch:
-    """What runs, and what starts its processes.
+    """What runs, and what starts its processes."""
 
-    Attributes:
-        words: the command, with placeholders where it is guarded.
-        launcher: ``torchrun`` starts the processes of each node, ``queue`` each process, ``command`` its own.
-        is_guarded: whether a guard answers trouble as the plan says.
-        is_given: whether the command was named; else it is a placeholder.
-        left_out: words of the command that only a guard can fill.
-    """
-
-    words: tuple[str, ...]
-    launcher: JobLauncher
-    is_guarded: bool = True
+    words: tuple[str, ...]  # the command, with placeholders where it is guarded
+    launcher: JobLauncher  # ``torchrun`` starts the processes of each node, ``queue`` each process, ``command`` its own
+    is_guarded: bool = True  # whether a guard answers trouble as the plan says
     checkpoints: Path | None = None
-    is_given: bool = True
-    left_out: tuple[str, ...] = ()
+    is_given: bool = True  # whether the command was named; else it is a placeholder
+    left_out: tuple[str, ...] = ()  # words of the command that only a guard can fill
 
     @property
     def is_per_device(self) -> bool:

@@ -35,22 +35,15 @@ _SERIES = ("rtx", "gtx", "rx", "")
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition.
-
-    Attributes:
-        is_default: whether jobs that name none go there.
-        most_seconds: that a job may run; None without a limit.
-        most_nodes: that a job may have; None without a limit.
-        preempt: how its jobs make room for others, in Slurm's word; empty where the cluster's own holds.
-    """
+    """A partition."""
 
     name: str
     is_up: bool
-    is_default: bool
-    most_seconds: float | None
-    most_nodes: int | None
+    is_default: bool  # whether jobs that name none go there
+    most_seconds: float | None  # that a job may run; None without a limit
+    most_nodes: int | None  # that a job may have; None without a limit
     nodes: tuple[SlurmNode, ...]
-    preempt: str = ""
+    preempt: str = ""  # how its jobs make room for others, in Slurm's word; empty where the cluster's own holds
 
 
 def cluster_partitions(names: Sequence[str] = ()) -> tuple[Partition, ...]:
@@ -218,17 +211,11 @@ _PER_NODE, _PER_DEVICE = "usd_per_node_hour", "usd_per_device_hour"
 
 @dataclass(frozen=True)
 class PartitionCost:
-    """Money for a job on a partition.
+    """Money for a job on a partition."""
 
-    Attributes:
-        usd_per_hour: of all its nodes; None where unknown.
-        usd: of the whole job, with its range; empty where price or length are open.
-        source: who says so, or why there is no figure.
-    """
-
-    usd_per_hour: float | None
-    usd: Ends
-    source: str
+    usd_per_hour: float | None  # of all its nodes; None where unknown
+    usd: Ends  # of the whole job, with its range; empty where price or length are open
+    source: str  # who says so, or why there is no figure
 
 
 Prices = Mapping[str, Mapping[str, float]]

@@ -32,45 +32,30 @@ _REFUSED = re.compile(r"(?:allocation failure|error|sbatch): (?P<why>.+)")
 
 @dataclass(frozen=True)
 class Offer:
-    """A job on one partition.
-
-    Attributes:
-        script: what would be submitted there; empty where the partition cannot take it.
-        why_not: why it cannot; empty where it can.
-        start: when it would begin, ISO 8601 in local time, as the scheduler says now; None where it does not.
-        on_nodes: the nodes it would have then, as Slurm writes them.
-        most_seconds: that a job may run there; None without a limit.
-    """
+    """A job on one partition."""
 
     partition: str
     request: JobRequest
-    script: str
-    why_not: str
-    start: str | None
-    on_nodes: str
-    most_seconds: float | None
+    script: str  # what would be submitted there; empty where the partition cannot take it
+    why_not: str  # why it cannot; empty where it can
+    start: str | None  # when it would begin, ISO 8601 in local time, as the scheduler says now; None where it does not
+    on_nodes: str  # the nodes it would have then, as Slurm writes them
+    most_seconds: float | None  # that a job may run there; None without a limit
     turns: int
     cost: PartitionCost
 
 
 @dataclass(frozen=True)
 class JobProposal:
-    """A job as it would be submitted.
+    """A job as it would be submitted."""
 
-    Attributes:
-        engine: ``slurm``, ``kubernetes`` or ``hosts``.
-        script: what would be submitted, or run.
-        offers: by partition, those of Slurm; the one that is chosen first.
-        job: its number once it is submitted; empty before.
-    """
-
-    engine: str
+    engine: str  # ``slurm``, ``kubernetes`` or ``hosts``
     request: JobRequest
     launch: Launch
-    script: str
-    offers: tuple[Offer, ...] = ()
+    script: str  # what would be submitted, or run
+    offers: tuple[Offer, ...] = ()  # by partition, those of Slurm; the one that is chosen first
     remarks: tuple[str, ...] = ()
-    job: str = ""
+    job: str = ""  # its number once it is submitted; empty before
 
     @property
     def chosen(self) -> Offer | None:
@@ -274,29 +259,17 @@ def hosts_proposal(request: JobRequest, launch: Launch, hosts: Sequence[str]) ->
 
 @dataclass(frozen=True)
 class JobSettings:
-    """Settings of a job besides its plan.
+    """Settings of a job besides its plan."""
 
-    Attributes:
-        command: what runs, with placeholders; nothing for a training script by its usual name.
-        name: of the job; from model and task where empty.
-        limit_seconds: of its time; from the predicted range by default.
-        launcher: what starts its processes; as framework and command want by default.
-        is_guarded: whether it runs under a guard.
-        may_fail: whether a plan that does not fit is taken all the same.
-        partitions: of Slurm, or queues of Kueue, to look at; all by default.
-        image: what containers are started of; one with the plan's software where empty.
-        claim: persistent volume claim that holds the folder of checkpoints; empty for none.
-    """
-
-    command: Sequence[str] = ()
-    name: str = ""
-    limit_seconds: float | None = None
+    command: Sequence[str] = ()  # what runs, with placeholders; nothing for a training script by its usual name
+    name: str = ""  # of the job; from model and task where empty
+    limit_seconds: float | None = None  # of its time; from the predicted range by default
     checkpoints: Path | None = None
-    launcher: JobLauncher | None = None
-    is_guarded: bool = True
-    may_fail: bool = False
-    partitions: Sequence[str] = ()
+    launcher: JobLauncher | None = None  # what starts its processes; as framework and command want by default
+    is_guarded: bool = True  # whether it runs under a guard
+    may_fail: bool = False  # whether a plan that does not fit is taken all the same
+    partitions: Sequence[str] = ()  # of Slurm, or queues of Kueue, to look at; all by default
     options: SlurmOptions = field(default_factory=SlurmOptions)
     prices: Path | None = None
-    image: str = ""
-    claim: str = ""
+    image: str = ""  # what containers are started of; one with the plan's software where empty
+    claim: str = ""  # persistent volume claim that holds the folder of checkpoints; empty for none

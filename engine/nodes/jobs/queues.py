@@ -15,44 +15,27 @@ RUNNING = ("RUNNING", "COMPLETING")
 
 @dataclass(frozen=True)
 class QueuedJob:
-    """A job.
-
-    Attributes:
-        state: Slurm's word, such as ``RUNNING``; those of other queues are put so.
-        partition: of Slurm; queue or namespace of Kubernetes.
-        on_nodes: which, as the queue writes them; empty before it runs.
-        seconds: it ran, over all of its turns.
-        limit_seconds: of a turn; None without one.
-        submitted: ISO 8601 in local time; None where unknown.
-        start: when it began, or is predicted to; None where unknown.
-        reason: why it waits, in the queue's words; empty otherwise.
-        gpus: of all nodes; None where unknown.
-        energy_joules: over all turns; None where nothing measures that.
-        exit_code: of it; None while it runs.
-        uid: what tells it from another of the same name; empty where names are never used again.
-        misses_turns: whether the queue has forgotten some of its turns, and their time.
-        printed_by: what prints its output now, such as a pod; empty where that is not read.
-    """
+    """A job."""
 
     id: str
     name: str
-    state: str
-    partition: str
+    state: str  # Slurm's word, such as ``RUNNING``; those of other queues are put so
+    partition: str  # of Slurm; queue or namespace of Kubernetes
     nodes: int
-    on_nodes: str = ""
-    seconds: float = 0.0
-    limit_seconds: float | None = None
-    submitted: str | None = None
-    start: str | None = None
+    on_nodes: str = ""  # which, as the queue writes them; empty before it runs
+    seconds: float = 0.0  # it ran, over all of its turns
+    limit_seconds: float | None = None  # of a turn; None without one
+    submitted: str | None = None  # ISO 8601 in local time; None where unknown
+    start: str | None = None  # when it began, or is predicted to; None where unknown
     end: str | None = None
-    reason: str = ""
-    gpus: int | None = None
+    reason: str = ""  # why it waits, in the queue's words; empty otherwise
+    gpus: int | None = None  # of all nodes; None where unknown
     turns: int = 1
-    energy_joules: float | None = None
-    exit_code: int | None = None
-    uid: str = ""
-    misses_turns: bool = False
-    printed_by: str = ""
+    energy_joules: float | None = None  # over all turns; None where nothing measures that
+    exit_code: int | None = None  # of it; None while it runs
+    uid: str = ""  # what tells it from another of the same name; empty where names are never used again
+    misses_turns: bool = False  # whether the queue has forgotten some of its turns, and their time
+    printed_by: str = ""  # what prints its output now, such as a pod; empty where that is not read
 
     @property
     def is_over(self) -> bool:

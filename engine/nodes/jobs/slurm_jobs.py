@@ -37,15 +37,11 @@ _STEP = (
 
 @dataclass(frozen=True)
 class SlurmOptions:
-    """Slurm options of the user besides what the plan needs.
-
-    Attributes:
-        more: further options of sbatch, as they are typed.
-    """
+    """Slurm options of the user besides what the plan needs."""
 
     account: str = ""
     qos: str = ""
-    more: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()  # further options of sbatch, as they are typed
 
     def __post_init__(self) -> None:
         """Refuse what would read as something else in a script."""

@@ -42,22 +42,14 @@ _DONE = "COMPLETED"
 
 @dataclass(frozen=True)
 class SubmittedJob:
-    """A job that was submitted from here.
+    """A job that was submitted from here."""
 
-    Attributes:
-        cluster: that has it, by the name it gives itself.
-        entry: what was predicted, as stored in the history.
-        usd_per_hour: of its nodes; None where unknown.
-        is_reported: whether the history has how it went.
-        uid: what tells it from another of the same name; empty where names are never used again.
-    """
-
-    cluster: str
+    cluster: str  # that has it, by the name it gives itself
     job: str
-    entry: RunRecord
-    usd_per_hour: float | None = None
-    is_reported: bool = False
-    uid: str = ""
+    entry: RunRecord  # what was predicted, as stored in the history
+    usd_per_hour: float | None = None  # of its nodes; None where unknown
+    is_reported: bool = False  # whether the history has how it went
+    uid: str = ""  # what tells it from another of the same name; empty where names are never used again
 
     @property
     def file(self) -> Path:
@@ -160,19 +152,13 @@ def _folder() -> Path:
 
 @dataclass(frozen=True)
 class JobList:
-    """Jobs.
-
-    Attributes:
-        kept: what was predicted of those that were submitted from here, by number.
-        watts: drawn now by the nodes of those that run, by number; what is not measured is left out.
-        newly_ended: new history entries with their jobs.
-    """
+    """Jobs."""
 
     jobs: tuple[QueuedJob, ...]
-    kept: Mapping[str, SubmittedJob]
-    watts: Mapping[str, float]
+    kept: Mapping[str, SubmittedJob]  # what was predicted of those that were submitted from here, by number
+    watts: Mapping[str, float]  # drawn now by the nodes of those that run, by number; what is not measured is left out
     notes: tuple[str, ...]
-    newly_ended: tuple[tuple[SubmittedJob, RunRecord], ...]
+    newly_ended: tuple[tuple[SubmittedJob, RunRecord], ...]  # new history entries with their jobs
 
 
 def list_jobs(

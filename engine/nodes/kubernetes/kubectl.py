@@ -102,13 +102,9 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class KubectlError(LauncherError):
-    """``kubectl`` gave no answer of use.
+    """``kubectl`` gave no answer of use."""
 
-    Attributes:
-        reason: of the API server, in its word, such as ``AlreadyExists``; empty without one.
-    """
-
-    reason = ""
+    reason = ""  # of the API server, in its word, such as ``AlreadyExists``; empty without one
 
     @property
     def is_unknown_kind(self) -> bool:
@@ -118,15 +114,10 @@ class KubectlError(LauncherError):
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
-    """The cluster of a context.
+    """The cluster of a context."""
 
-    Attributes:
-        context: its name in the configuration of ``kubectl``; the current one where empty.
-        namespace: of jobs, queues and pods; that of the context where empty.
-    """
-
-    context: str = ""
-    namespace: str = ""
+    context: str = ""  # its name in the configuration of ``kubectl``; the current one where empty
+    namespace: str = ""  # of jobs, queues and pods; that of the context where empty
     seconds: float = _SERVER_SECONDS
 
     def command(self, *words: str) -> tuple[str, ...]:
@@ -219,11 +210,7 @@ class LineStream:
 
     def __init__(self, command: tuple[str, ...]) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - kubectl itself
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )
 
     def __iter__(self) -> Iterator[str]:

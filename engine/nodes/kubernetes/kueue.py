@@ -136,15 +136,10 @@ class _Workloads(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """How a job stands with its queue.
+    """How a job stands with its queue."""
 
-    Attributes:
-        why_waiting: why it has no quota; empty where it has.
-        evictions: how often its quota was taken away again.
-    """
-
-    why_waiting: str
-    evictions: int
+    why_waiting: str  # why it has no quota; empty where it has
+    evictions: int  # how often its quota was taken away again
 
 
 def admissions(kubectl: Kubectl) -> Mapping[str, Admission]:

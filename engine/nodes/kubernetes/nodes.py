@@ -99,13 +99,9 @@ class _Pods(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Kubernetes:
-    """The cluster of a context of ``kubectl``.
+    """The cluster of a context of ``kubectl``."""
 
-    Attributes:
-        kubectl: with the context of the cluster.
-    """
-
-    kubectl: Kubectl = Kubectl()
+    kubectl: Kubectl = Kubectl()  # with the context of the cluster
 
     @property
     def name(self) -> str:

@@ -54,14 +54,10 @@ _SAME_OPTIMIZER = {"adam": "adamw"}
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A plan's data in the present form.
-
-    Attributes:
-        origins: where a moved value stood, by its present path.
-    """
+    """A plan's data in the present form."""
 
     data: dict[str, object]
-    origins: Mapping[KeyPath, KeyPath] = field(default_factory=dict)
+    origins: Mapping[KeyPath, KeyPath] = field(default_factory=dict)  # where a moved value stood, by its present path
 
 
 def from_planner_form(data: Mapping[str, object]) -> Converted:
@@ -319,10 +315,7 @@ def _check_version(version: object, document: Document, *above: str) -> None:
         raise PlanError("not allowed", repr(version)[:40], f"allowed: {CURRENT_VERSION}", place)
     if version > CURRENT_VERSION:
         raise PlanError(
-            "written by a newer capacity-tui",
-            f"version {version}",
-            "update capacity-tui to read it",
-            place,
+            "written by a newer capacity-tui", f"version {version}", "update capacity-tui to read it", place
         )
 
 

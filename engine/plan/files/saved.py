@@ -44,15 +44,11 @@ _SET_ASIDE = re.compile(r"\.corrupt-\d{8}T\d{6}(-\d+)?$")
 
 @dataclass(frozen=True, slots=True)
 class SavedPlan:
-    """One entry of the list of saved plans.
-
-    Attributes:
-        changed: when it was last written, UTC.
-    """
+    """One entry of the list of saved plans."""
 
     name: str
     path: Path
-    changed: datetime
+    changed: datetime  # when it was last written, UTC
 
 
 def plans_folder() -> Path:

@@ -24,25 +24,16 @@ _PLAN_SUFFIXES = (".yaml", ".yml", ".json")
 
 @dataclass(frozen=True, slots=True)
 class PlanSource:
-    """A plan that was read but not yet checked.
+    """A plan that was read but not yet checked."""
 
-    Attributes:
-        document: its data, with the line of each key.
-        folder: where a model file that it names may lie; None for what has no folder.
-        made: the plan itself where the document does not say all of it; None where it does.
-        places: places of fields that come from files of other tools.
-        assumed: what a line leaves open.
-        not_understood: words, keys and options that have no meaning in the plan.
-        asked: what a line asks that its plan does not say.
-    """
-
-    document: Document
-    folder: Path | None = None
-    made: Plan | None = None
+    document: Document  # its data, with the line of each key
+    folder: Path | None = None  # where a model file that it names may lie; None for what has no folder
+    made: Plan | None = None  # the plan itself where the document does not say all of it; None where it does
+    # places of fields that come from files of other tools
     places: Mapping[str, Place] = field(default_factory=dict, hash=False)
-    assumed: tuple[Assumption, ...] = ()
-    not_understood: tuple[str, ...] = ()
-    asked: Asked | None = None
+    assumed: tuple[Assumption, ...] = ()  # what a line leaves open
+    not_understood: tuple[str, ...] = ()  # words, keys and options that have no meaning in the plan
+    asked: Asked | None = None  # what a line asks that its plan does not say
 
     @classmethod
     def of_plan(

@@ -62,11 +62,7 @@ def limit_in(tokens: Sequence[Token], index: int) -> str | None:
 
 
 def asked_of(
-    tokens: Sequence[Token],
-    hardware: Collection[int],
-    task: str,
-    values: Mapping[str, object],
-    limits: tuple[str, ...],
+    tokens: Sequence[Token], hardware: Collection[int], task: str, values: Mapping[str, object], limits: tuple[str, ...]
 ) -> Asked | None:
     """Return what a line asks for.
 

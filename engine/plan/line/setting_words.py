@@ -11,15 +11,7 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any
 
-from capacity_tui.engine.catalog import (
-    SEPARATOR,
-    Catalog,
-    Table,
-    key_of,
-    load_catalog,
-    named_release,
-    nearest,
-)
+from capacity_tui.engine.catalog import SEPARATOR, Catalog, Table, key_of, load_catalog, named_release, nearest
 from capacity_tui.engine.errors import CatalogError, Place, PlanError, UnitError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel

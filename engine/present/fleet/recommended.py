@@ -85,10 +85,7 @@ def recommended_parts(question: DeadlineQuestion, recommended: Recommended) -> I
     yield TextPart("Balanced: twice the machines only where they save more time than they add cost", "strong")
     yield _table((recommended.balanced,))
     best = recommended.balanced
-    yield TextPart(
-        f"price: {best.price_source}; the upper ends of time and cost also keep the limits",
-        "quiet",
-    )
+    yield TextPart(f"price: {best.price_source}; the upper ends of time and cost also keep the limits", "quiet")
     yield TextPart(f"database: {best.database.reason}", "quiet")
     if not recommended.complete:
         yield TextPart("stopped before everything was tried", "quiet")
@@ -271,10 +268,7 @@ def schedule_parts(schedule: Schedule) -> Iterator[Part]:
     if not any(job.deadline is not None for job in schedule.jobs):
         text = "no job has a deadline"
     jobs = "1 job ends" if len(schedule.jobs) == 1 else f"{len(schedule.jobs)} jobs end"
-    yield TextPart(
-        f"{jobs} after {format_seconds(mean(schedule.makespan.value))}: {text}",
-        "strong",
-    )
+    yield TextPart(f"{jobs} after {format_seconds(mean(schedule.makespan.value))}: {text}", "strong")
     yield table_part(_SCHEDULE_REPORT_HEADS, [_schedule_report_row(job) for job in schedule.jobs], (2, 3, 5, 7))
     for name, reason in schedule.left_out:
         yield TextPart(f"left out: {name}: {reason}", "strong")

@@ -124,19 +124,12 @@ _LLAMACPP_CACHE = {"fp32": "f32", "fp16": "f16", "bf16": "bf16", "fp8": "q8_0", 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A program that serves a model.
+    """A program that serves a model."""
 
-    Attributes:
-        heading: for which release its command is written.
-        words: the program, and what stands before its options.
-        block: rows of its options.
-        remarks: yields what of a plan it has no option for.
-    """
-
-    heading: str
-    words: Callable[[Job], Sequence[str]]
-    block: str
-    remarks: Callable[[Job], Iterator[str]]
+    heading: str  # for which release its command is written
+    words: Callable[[Job], Sequence[str]]  # the program, and what stands before its options
+    block: str  # rows of its options
+    remarks: Callable[[Job], Iterator[str]]  # yields what of a plan it has no option for
 
     def command(self, job: Job) -> str:
         """Return the command, one option a line."""

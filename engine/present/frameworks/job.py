@@ -29,35 +29,20 @@ NETWORK = "network"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A settled plan of a transformer or a network, as launchers and configuration files count.
+    """A settled plan of a transformer or a network, as launchers and configuration files count."""
 
-    Attributes:
-        plan: every default filled in.
-        transformer: sizes of the model; None of a network.
-        model: its name on the model hub, or the file or the family the plan names.
-        on_hub: whether the hub has the model by that name, in this shape.
-        on_cpu: whether the processor does the work.
-        steps: optimizer steps; None where the plan gives no length.
-        framework: row of the software that trains, or of what it is built on; None where the plan names none.
-        attention: the plan's kernels of attention, or those that the device has in their place.
-        precision: the type that the device multiplies in.
-        has_bf16: whether the device has units for bf16.
-        layout: how the model is spread, as the rules of layouts read it.
-        save_steps: optimizer steps between two checkpoints; None where the plan leaves that open.
-    """
-
-    plan: Plan
-    transformer: TransformerShape | None
-    model: str
-    on_hub: bool
-    on_cpu: bool
-    steps: int | None
-    framework: str | None
-    attention: str
-    precision: str
-    has_bf16: bool
-    layout: Layout
-    save_steps: int | None = None
+    plan: Plan  # every default filled in
+    transformer: TransformerShape | None  # sizes of the model; None of a network
+    model: str  # its name on the model hub, or the file or the family the plan names
+    on_hub: bool  # whether the hub has the model by that name, in this shape
+    on_cpu: bool  # whether the processor does the work
+    steps: int | None  # optimizer steps; None where the plan gives no length
+    framework: str | None  # row of the software that trains, or of what it is built on; None where the plan names none
+    attention: str  # the plan's kernels of attention, or those that the device has in their place
+    precision: str  # the type that the device multiplies in
+    has_bf16: bool  # whether the device has units for bf16
+    layout: Layout  # how the model is spread, as the rules of layouts read it
+    save_steps: int | None = None  # optimizer steps between two checkpoints; None where the plan leaves that open
 
     @property
     def kind(self) -> str:

@@ -35,23 +35,14 @@ _ALPHA_OVER_RANK = 2
 
 @dataclass(frozen=True, slots=True)
 class LowRank:
-    """The adapters of a job.
+    """The adapters of a job."""
 
-    Attributes:
-        rank: their rank.
-        targets: the plan's word for the matrices that have one.
-        names: the names of these matrices; none for all linear layers.
-        is_weighted: whether directions and lengths are trained apart (DoRA).
-        whole: what is trained as a whole beside them.
-        base: format of the frozen base; empty where it has the type of the run.
-    """
-
-    rank: int
-    targets: str
-    names: tuple[str, ...]
-    is_weighted: bool
-    whole: tuple[str, ...]
-    base: str
+    rank: int  # their rank
+    targets: str  # the plan's word for the matrices that have one
+    names: tuple[str, ...]  # the names of these matrices; none for all linear layers
+    is_weighted: bool  # whether directions and lengths are trained apart (DoRA)
+    whole: tuple[str, ...]  # what is trained as a whole beside them
+    base: str  # format of the frozen base; empty where it has the type of the run
 
     @property
     def alpha(self) -> int:

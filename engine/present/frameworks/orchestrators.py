@@ -11,13 +11,7 @@ from capacity_tui.engine.catalog import Catalog, counted, named_release
 from capacity_tui.engine.estimate import Answer, figure
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.present.frameworks.commands import (
-    PORT,
-    SERVERS,
-    newest_checkpoint,
-    resuming,
-    script_words,
-)
+from capacity_tui.engine.present.frameworks.commands import PORT, SERVERS, newest_checkpoint, resuming, script_words
 from capacity_tui.engine.present.frameworks.exports import exported
 from capacity_tui.engine.present.frameworks.job import Job
 from capacity_tui.engine.record import dataclass
@@ -46,49 +40,26 @@ SPANS_NODES = frozenset(_OVER_NODES)
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What a plan does not say of where it runs.
+    """What a plan does not say of where it runs."""
 
-    Attributes:
-        words: the command that trains; a placeholder where it is empty.
-        queue: local queue of Kueue; empty for none.
-        topology: label of nodes that all of a job share, such as a rack's; empty for any.
-        product: what GPU feature discovery calls the device; empty for any.
-        name: of it all; model and task where empty.
-        image: what containers are started of; one with the plan's software where empty.
-        claim: persistent volume claim that holds the folder of checkpoints; empty for none.
-        checkpoints: folder that the command leaves checkpoints in, as a container sees it; empty where unknown.
-        seconds: after which it may be ended; by the upper end of its predicted time where None.
-    """
-
-    words: tuple[str, ...] = ()
-    queue: str = ""
-    topology: str = ""
-    product: str = ""
-    name: str = ""
-    image: str = ""
-    claim: str = ""
-    checkpoints: str = ""
-    seconds: int | None = None
+    words: tuple[str, ...] = ()  # the command that trains; a placeholder where it is empty
+    queue: str = ""  # local queue of Kueue; empty for none
+    topology: str = ""  # label of nodes that all of a job share, such as a rack's; empty for any
+    product: str = ""  # what GPU feature discovery calls the device; empty for any
+    name: str = ""  # of it all; model and task where empty
+    image: str = ""  # what containers are started of; one with the plan's software where empty
+    claim: str = ""  # persistent volume claim that holds the folder of checkpoints; empty for none
+    checkpoints: str = ""  # folder that the command leaves checkpoints in, as a container sees it; empty where unknown
+    seconds: int | None = None  # after which it may be ended; by the upper end of its predicted time where None
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """What a plan asks of each of its nodes, as rows of ``exports.yaml`` read it.
-
-    Attributes:
-        device: id of the device in the catalogue.
-        gpus: devices of a node; None where processors do the work.
-        command: what a container of Kubernetes or Compose runs.
-        trainer_command: what one process of a node runs, where an operator starts torchrun's peers.
-        lines: commands of dstack.
-        script: that of SkyPilot.
-        variable: whether the command asks for the checkpoint in MODEL.
-        alternatives: other devices that run the same files, as clouds call them.
-    """
+    """What a plan asks of each of its nodes, as rows of ``exports.yaml`` read it."""
 
     job: Job
     name: str
-    device: str
+    device: str  # id of the device in the catalogue
     vendor: str
     device_gib: float
     wishes: Wishes
@@ -96,7 +67,7 @@ class Container:
     weights_gib: float
     model_gib: float
     seconds: int | None
-    alternatives: tuple[str, ...] = ()
+    alternatives: tuple[str, ...] = ()  # other devices that run the same files, as clouds call them
 
     @property
     def trains(self) -> bool:

@@ -16,19 +16,12 @@ FILE = "torchtune.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """A model as torchtune builds it.
+    """A model as torchtune builds it."""
 
-    Attributes:
-        model: its builder with adapters, behind ``torchtune.models.``; ``{}`` stands for ``lora`` or ``qlora``.
-        tokenizer: its tokenizer likewise.
-        kind: of the checkpoint.
-        files: how many files the checkpoint has.
-    """
-
-    model: str
-    tokenizer: str
-    kind: str
-    files: int
+    model: str  # its builder with adapters, behind ``torchtune.models.``; ``{}`` stands for ``lora`` or ``qlora``
+    tokenizer: str  # its tokenizer likewise
+    kind: str  # of the checkpoint
+    files: int  # how many files the checkpoint has
 
 
 _LLAMA = "llama3.llama3_tokenizer"

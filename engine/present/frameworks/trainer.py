@@ -92,12 +92,7 @@ _PEFT_CONFIGS = {
     "lokr": "LoKrConfig",
     "prompt": "PromptTuningConfig",
 }
-_PEFT_SIZES = {
-    "adalora": "init_r",
-    "oft": "oft_block_size",
-    "boft": "boft_block_size",
-    "prompt": "num_virtual_tokens",
-}
+_PEFT_SIZES = {"adalora": "init_r", "oft": "oft_block_size", "boft": "boft_block_size", "prompt": "num_virtual_tokens"}
 
 
 def _remarks(job: Job) -> Iterator[str]:

@@ -117,44 +117,29 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """Curves and points over two axes.
-
-    Attributes:
-        curves: lines with their names.
-        points: positions that stand alone, with their names.
-        best: indices of points that stand out.
-        here: a position that is marked; None for none.
-        band: lowest, expected and highest value across the whole plane; None for none.
-        uprights: positions of the axis across where something changes, each with what.
-        levels: values of the axis up that are bounds, each with its name.
-    """
+    """Curves and points over two axes."""
 
     title: str
     across: Axis
     up: Axis
-    curves: tuple[tuple[str, tuple[PlotPoint, ...]], ...] = ()
-    points: tuple[tuple[str, PlotPoint], ...] = ()
-    best: frozenset[int] = frozenset()
-    here: PlotPoint | None = None
+    curves: tuple[tuple[str, tuple[PlotPoint, ...]], ...] = ()  # lines with their names
+    points: tuple[tuple[str, PlotPoint], ...] = ()  # positions that stand alone, with their names
+    best: frozenset[int] = frozenset()  # indices of points that stand out
+    here: PlotPoint | None = None  # a position that is marked; None for none
+    # lowest, expected and highest value across the whole plane; None for none
     band: tuple[float, float, float] | None = None
-    uprights: tuple[tuple[float, str], ...] = ()
-    levels: tuple[tuple[float, str], ...] = ()
+    uprights: tuple[tuple[float, str], ...] = ()  # positions of the axis across where something changes, each with what
+    levels: tuple[tuple[float, str], ...] = ()  # values of the axis up that are bounds, each with its name
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Rows of coloured cells.
-
-    Attributes:
-        heads: what stands above the cells; none where they count parts.
-        rows: name of each row, and its cells: tone and text.
-        here: row and column of the cell that is marked; None for none.
-    """
+    """Rows of coloured cells."""
 
     title: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-    here: tuple[int, int] | None = None
+    heads: tuple[str, ...]  # what stands above the cells; none where they count parts
+    rows: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]  # name of each row, and its cells: tone and text
+    here: tuple[int, int] | None = None  # row and column of the cell that is marked; None for none
 
 
 class _Scale:

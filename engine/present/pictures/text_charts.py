@@ -50,15 +50,12 @@ ASCII = Glyphs("/", "-", "*", "|", "-", "+", "^")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The part of the plane that is drawn; both axes are logarithmic.
+    """The part of the plane that is drawn; both axes are logarithmic."""
 
-    Attributes:
-        left, right: intensities, FLOP/B.
-        bottom, top: rates, FLOP/s.
-    """
-
+    # left, right: intensities, FLOP/B
     left: float
     right: float
+    # bottom, top: rates, FLOP/s
     bottom: float
     top: float
 
@@ -250,19 +247,12 @@ _INDENT = "  "
 
 @dataclass(frozen=True, slots=True)
 class BarGlyphs:
-    """The characters bars are drawn with.
+    """The characters bars are drawn with."""
 
-    Attributes:
-        parts: from the thinnest part of a cell to the whole of it.
-        hidden: a cell of what runs behind something else.
-        limit: where the memory of the device ends.
-        peak: marks the largest.
-    """
-
-    parts: str
-    hidden: str
-    limit: str
-    peak: str
+    parts: str  # from the thinnest part of a cell to the whole of it
+    hidden: str  # a cell of what runs behind something else
+    limit: str  # where the memory of the device ends
+    peak: str  # marks the largest
 
 
 BLOCKS = BarGlyphs("▏▎▍▌▋▊▉█", "░", "│", "◂")

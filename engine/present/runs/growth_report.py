@@ -40,12 +40,7 @@ _SIZE_HEADS = ("n", "value", "from", "to")
 
 _SIZE_RIGHT = (0, 1, 2, 3)
 
-_LABELS = {
-    "seconds": "Time",
-    "peak_memory_bytes": "Peak memory",
-    "disk_bytes": "Disk",
-    "cpu_seconds": "CPU time",
-}
+_LABELS = {"seconds": "Time", "peak_memory_bytes": "Peak memory", "disk_bytes": "Disk", "cpu_seconds": "CPU time"}
 
 _SHOWN_WEIGHT = 0.001
 

@@ -257,11 +257,7 @@ def _page_parts(profile: Profile) -> Iterator[Part]:
     )
     scores = bottleneck.scores.items()
     rows = [
-        (
-            name,
-            "n/a" if score is None else format_percent(score),
-            threshold_text(name, bottleneck.thresholds[name]),
-        )
+        (name, "n/a" if score is None else format_percent(score), threshold_text(name, bottleneck.thresholds[name]))
         for name, score in scores
     ]
     bars = tuple(score or 0.0 for _, score in scores)

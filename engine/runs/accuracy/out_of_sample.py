@@ -25,31 +25,18 @@ _NEAREST_LIMIT = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class FirstLook:
-    """A published figure, and what was predicted of it before its source was read.
+    """A published figure, and what was predicted of it before its source was read."""
 
-    Attributes:
-        source: publisher.
-        run: its row among the publisher's.
-        kind: what was run, as ``load`` or ``qlora``.
-        release: of the software, where the publisher gives it.
-        quantity: the figure: ``step_seconds``, ``allocated_bytes`` ...
-        measured: in the quantity's unit.
-        predicted: in the same; None where the program said that the load cannot be served.
-        low: lower end of the range.
-        high: upper end.
-        commit: of the program that predicted.
-    """
-
-    source: str
-    run: str
-    kind: str
-    release: str
-    quantity: str
-    measured: float
-    predicted: float | None
-    low: float | None
-    high: float | None
-    commit: str
+    source: str  # publisher
+    run: str  # its row among the publisher's
+    kind: str  # what was run, as ``load`` or ``qlora``
+    release: str  # of the software, where the publisher gives it
+    quantity: str  # the figure: ``step_seconds``, ``allocated_bytes`` ...
+    measured: float  # in the quantity's unit
+    predicted: float | None  # in the same; None where the program said that the load cannot be served
+    low: float | None  # lower end of the range
+    high: float | None  # upper end
+    commit: str  # of the program that predicted
 
     @property
     def residual(self) -> float | None:
@@ -66,33 +53,19 @@ class FirstLook:
 
 @dataclass(frozen=True, slots=True)
 class FirstSight:
-    """How near predictions of one figure came, on runs that nobody had seen.
+    """How near predictions of one figure came, on runs that nobody had seen."""
 
-    Attributes:
-        quantity: the figure.
-        kind: what was run.
-        runs: how many.
-        publishers: of how many.
-        median_error: of the runs, relative.
-        publisher_error: mean of the publishers' own medians.
-        bias: median of predicted over measured, less one.
-        inside: share of runs in their range.
-        inside_by_publisher: mean of the publishers' shares.
-        width: median of high over low.
-        unserved: runs of which was said that they cannot be served.
-    """
-
-    quantity: str
-    kind: str
-    runs: int
-    publishers: int
-    median_error: float
-    publisher_error: float
-    bias: float
-    inside: float
-    inside_by_publisher: float
-    width: float
-    unserved: int
+    quantity: str  # the figure
+    kind: str  # what was run
+    runs: int  # how many
+    publishers: int  # of how many
+    median_error: float  # of the runs, relative
+    publisher_error: float  # mean of the publishers' own medians
+    bias: float  # median of predicted over measured, less one
+    inside: float  # share of runs in their range
+    inside_by_publisher: float  # mean of the publishers' shares
+    width: float  # median of high over low
+    unserved: int  # runs of which was said that they cannot be served
 
 
 @cache
@@ -135,12 +108,7 @@ def _t_quantile(degrees: int) -> float:
     z = 1.2815515655446004  # the normal's
     if degrees == 1:
         return math.tan(0.4 * math.pi)
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-    )
+    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
     return math.fsum(term / degrees**power for power, term in enumerate(terms))
 
 
@@ -196,15 +164,10 @@ _APART: Mapping[LeftOut, str] = {"software": "without_software", "hardware": "wi
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """One run, in the unit of its measurement.
+    """One run, in the unit of its measurement."""
 
-    Attributes:
-        estimated: by the constants as they were when the file was written.
-        predictions: by constants from other runs alone, by what was left out.
-    """
-
-    estimated: float
-    predictions: Mapping[LeftOut, Prediction]
+    estimated: float  # by the constants as they were when the file was written
+    predictions: Mapping[LeftOut, Prediction]  # by constants from other runs alone, by what was left out
 
 
 def unseen_predictions(kind: Kind) -> Mapping[str, Unseen]:
@@ -238,24 +201,16 @@ def rival_predictions(kind: Kind) -> Mapping[str, Mapping[str, float]]:
 
 @dataclass(frozen=True, slots=True)
 class FittedConstant:
-    """One constant and what its fit rests on.
+    """One constant and what its fit rests on."""
 
-    Attributes:
-        fits: ``time`` or ``memory`` of training, ``speed`` or ``memory`` of serving.
-        field: field of the catalogue that holds it.
-        prior: what is known without any run.
-        runs: published runs whose estimate it changes.
-        learned: share of the prior's variance that the runs remove: 0 where they say nothing about it.
-    """
-
-    fits: str
+    fits: str  # ``time`` or ``memory`` of training, ``speed`` or ``memory`` of serving
     name: str
-    field: str
+    field: str  # field of the catalogue that holds it
     value: float
-    prior: float
-    runs: int
+    prior: float  # what is known without any run
+    runs: int  # published runs whose estimate it changes
     publishers: int
-    learned: float
+    learned: float  # share of the prior's variance that the runs remove: 0 where they say nothing about it
 
 
 def fitted_constants() -> tuple[FittedConstant, ...]:

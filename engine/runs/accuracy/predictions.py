@@ -192,14 +192,10 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class VerdictReport:
-    """Verdicts on runs whose end is known.
-
-    Attributes:
-        failed: of runs that ran out of memory.
-    """
+    """Verdicts on runs whose end is known."""
 
     ran: tuple[Judgement, ...]
-    failed: tuple[Judgement, ...]
+    failed: tuple[Judgement, ...]  # of runs that ran out of memory
 
     @property
     def refused(self) -> tuple[Judgement, ...]:

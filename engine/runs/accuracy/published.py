@@ -46,18 +46,12 @@ TIME, MEMORY, LATENCY = 1.6, 1.35, 2.2
 
 @dataclass(frozen=True, slots=True)
 class KindOfFigure:
-    """What is measured.
-
-    Attributes:
-        file: file of ``profiles/measurements`` that holds it.
-        compared: whether the page on accuracy compares it: not whether something ran out of memory.
-        widest: high over low that its ranges should have at most.
-    """
+    """What is measured."""
 
     title: str
-    file: str
-    compared: bool = True
-    widest: float = TIME
+    file: str  # file of ``profiles/measurements`` that holds it
+    compared: bool = True  # whether the page on accuracy compares it: not whether something ran out of memory
+    widest: float = TIME  # high over low that its ranges should have at most
 
 
 DESCRIBED: Mapping[Kind, KindOfFigure] = {
@@ -103,36 +97,24 @@ _FLOPS_PER_ATTENDED = 6
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One published figure.
+    """One published figure."""
 
-    Attributes:
-        id: unique within its kind.
-        quantity: name of the figure in the results, such as ``step_seconds`` or ``allocated_bytes``.
-        value: the figure, in ``unit``.
-        unit: ``s``, ``bytes``, ``tokens/s``, ``samples/s``; ``bool`` where the run only shows whether it fits (1 or 0).
-        source_key: publisher, the unit that is left out when a fit is judged.
-        source: title of the page, table or file.
-        quality: A complete and unambiguous, B one field inferred, C something needed is missing or odd.
-        plan: the run as data of a plan file.
-        parameters: of the model, all of them.
-        model_flops: FLOPs of one optimizer step over all devices, or of one sample of a throughput, without
-            recomputation, causal attention, counted the same way for every source; None where nothing is counted.
-        tags: what results are grouped by, and what was assumed.
-    """
-
-    id: str
+    id: str  # unique within its kind
     kind: Kind
-    quantity: str
-    value: float
+    quantity: str  # name of the figure in the results, such as ``step_seconds`` or ``allocated_bytes``
+    value: float  # the figure, in ``unit``
+    # ``s``, ``bytes``, ``tokens/s``, ``samples/s``; ``bool`` where the run only shows whether it fits (1 or 0)
     unit: str
-    source_key: str
-    source: str
+    source_key: str  # publisher, the unit that is left out when a fit is judged
+    source: str  # title of the page, table or file
     url: str
-    quality: str
-    plan: dict[str, object]
-    parameters: int
+    quality: str  # A complete and unambiguous, B one field inferred, C something needed is missing or odd
+    plan: dict[str, object]  # the run as data of a plan file
+    parameters: int  # of the model, all of them
+    # FLOPs of one optimizer step over all devices, or of one sample of a throughput, without recomputation, causal
+    # attention, counted the same way for every source; None where nothing is counted
     model_flops: float | None
-    tags: dict[str, str]
+    tags: dict[str, str]  # what results are grouped by, and what was assumed
 
     @property
     def devices(self) -> int:

@@ -23,16 +23,12 @@ GROUPS = ("source", "hardware", "size", "length", "parallelism", "framework", "p
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A predicted figure in the measurement's unit, with its interval where the model gives one.
-
-    Attributes:
-        verdict: whether the run is predicted to fit; None where unknown.
-    """
+    """A predicted figure in the measurement's unit, with its interval where the model gives one."""
 
     value: float
     low: float | None = None
     high: float | None = None
-    verdict: Verdict | None = None
+    verdict: Verdict | None = None  # whether the run is predicted to fit; None where unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,33 +46,20 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Errors of a set of pairs; shares are fractions of one.
-
-    Attributes:
-        sources: number of publishers they come from.
-        median: median relative error over the pairs.
-        mean: mean relative error over the pairs.
-        p90: 90th percentile of the relative error.
-        bias: median of ln(predicted / measured); above 0 the figure is predicted too large.
-        source_median: mean over the publishers of each one's median error, so that many rows of one
-            publisher count once.
-        source_mean: the same of each one's mean error.
-        coverage: share of the measurements inside their interval; None without intervals.
-        source_coverage: mean over the publishers of each one's share inside.
-        width: median of the high over the low end of the intervals.
-    """
+    """Errors of a set of pairs; shares are fractions of one."""
 
     count: int
-    sources: int
-    median: float
-    mean: float
-    p90: float
-    bias: float
+    sources: int  # number of publishers they come from
+    median: float  # median relative error over the pairs
+    mean: float  # mean relative error over the pairs
+    p90: float  # 90th percentile of the relative error
+    bias: float  # median of ln(predicted / measured); above 0 the figure is predicted too large
+    # mean over the publishers of each one's median error, so that many rows of one publisher count once
     source_median: float
-    source_mean: float
-    coverage: float | None
-    source_coverage: float | None
-    width: float | None
+    source_mean: float  # the same of each one's mean error
+    coverage: float | None  # share of the measurements inside their interval; None without intervals
+    source_coverage: float | None  # mean over the publishers of each one's share inside
+    width: float | None  # median of the high over the low end of the intervals
 
 
 def score(pairs: Sequence[Pair]) -> Scores:
@@ -157,13 +140,9 @@ def leave_one_source_out(
 
 @dataclass(frozen=True, slots=True)
 class ConstantRate:
-    """The simplest model of a run: every device of a kind reaches one share of its peak, always.
+    """The simplest model of a run: every device of a kind reaches one share of its peak, always."""
 
-    Attributes:
-        flops_per_second: of one device, by hardware and precision.
-    """
-
-    flops_per_second: Mapping[tuple[str, str], float]
+    flops_per_second: Mapping[tuple[str, str], float]  # of one device, by hardware and precision
 
 
 def fit_constant_rate(measurements: Sequence[Measurement]) -> ConstantRate:
@@ -205,28 +184,19 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class AccuracyReport:
-    """Predictions of one kind of figure against what was published.
-
-    Attributes:
-        overall: over everything that was predicted; None if nothing was.
-        groups: scores by tag, then by the tag's value.
-        worst: the pairs with the largest errors, the worst first.
-        pairs: all of them, in the order of the measurements.
-        left_out: published rows of the kind's file that cannot be written as a plan.
-        baseline: a constant rate by hardware and precision, fitted on these very rows; None where a
-            constant rate means nothing (memory, inference).
-        baseline_unseen: the same, each publisher predicted from the others only.
-    """
+    """Predictions of one kind of figure against what was published."""
 
     kind: Kind
-    overall: Scores | None
-    groups: Mapping[str, Mapping[str, Scores]]
-    worst: tuple[Pair, ...]
-    pairs: tuple[Pair, ...]
+    overall: Scores | None  # over everything that was predicted; None if nothing was
+    groups: Mapping[str, Mapping[str, Scores]]  # scores by tag, then by the tag's value
+    worst: tuple[Pair, ...]  # the pairs with the largest errors, the worst first
+    pairs: tuple[Pair, ...]  # all of them, in the order of the measurements
     refused: tuple[Refusal, ...]
-    left_out: tuple[Skipped, ...]
+    left_out: tuple[Skipped, ...]  # published rows of the kind's file that cannot be written as a plan
+    # a constant rate by hardware and precision, fitted on these very rows; None where a constant rate means nothing
+    # (memory, inference)
     baseline: Scores | None
-    baseline_unseen: Scores | None
+    baseline_unseen: Scores | None  # the same, each publisher predicted from the others only
 
 
 def evaluate(

@@ -63,6 +63,7 @@ class CheckpointFolder:
     ) -> None:
         self.folder = folder
         self._kinds = tuple(load_catalog().checkpoint_files.values() if kinds is None else kinds)
+        self._last = tuple(kind.last for kind in self._kinds if kind.last is not None)
         self._clock, self._steady = clock, steady
         self._looks, self._looked_at = 0, steady()
         self._first_seen: dict[Path, tuple[float, float]] = {}
@@ -110,9 +111,14 @@ class CheckpointFolder:
                 yield path, kind, checkpoint
 
     def _kind(self, path: Path) -> CheckpointFiles | None:
-        kind = next((kind for kind in self._kinds if any(map(path.match, kind.names))), None)
-        is_mark = kind is not None and any(path.match(glob.format(name="*")) for glob in kind.unfinished)
-        return None if is_mark else kind
+        kind = next((kind for kind in self._kinds if _is_of(path, kind)), None)
+        marks = () if kind is None else [glob.format(name="*") for glob in kind.unfinished]
+        return None if any(map(path.match, (*marks, *self._last))) else kind
+
+
+def _is_of(path: Path, kind: CheckpointFiles) -> bool:
+    """Return whether a file or folder is called like a checkpoint of some software, and lies where that writes."""
+    return any(map(path.match, kind.names)) and (kind.sibling is None or path.with_name(kind.sibling).is_file())
 
 
 def _below(folder: Path, levels: int, is_one: Callable[[Path], object]) -> Iterator[Path]:
@@ -148,10 +154,20 @@ def _is_complete(checkpoint: Checkpoint, kind: CheckpointFiles) -> bool:
         return False
     if kind.newest is not None and not _is_named(checkpoint, path.parent / kind.newest):
         return False
+    if kind.last is not None and not _is_behind(path.parent / kind.last, checkpoint.saved_at):
+        return False
     markers = [glob.format(name=_glob_safe(path.stem if path.is_file() else path.name)) for glob in kind.unfinished]
     if any(any(folder.glob(glob)) for glob in markers for folder in (path.parent, path) if folder.is_dir()):
         return False
     return all(map(is_whole, _files(path)))
+
+
+def _is_behind(last: Path, saved_at: float) -> bool:
+    """Return whether a file was written to its end, and not before a time in seconds since 1970."""
+    try:
+        return last.stat().st_mtime >= saved_at and is_whole(last)
+    except OSError:
+        return False
 
 
 def _is_named(checkpoint: Checkpoint, newest: Path) -> bool:

@@ -22,11 +22,7 @@ LONGEST_TAIL = 64 * 1024
 
 _LONGEST_EVIDENCE = 300
 
-_ALARM_TROUBLES: Mapping[str, Trouble] = {
-    "not_finite": "unstable",
-    "divergence": "unstable",
-    "stall": "hang",
-}
+_ALARM_TROUBLES: Mapping[str, Trouble] = {"not_finite": "unstable", "divergence": "unstable", "stall": "hang"}
 
 
 @dataclass(frozen=True, slots=True)

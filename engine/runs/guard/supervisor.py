@@ -254,11 +254,7 @@ class GuardError(CapacityError):
 
 
 def new_order(
-    words: Sequence[str],
-    plan: Plan,
-    files: Sequence[str] = (),
-    checkpoints: Path | None = None,
-    log: str = "",
+    words: Sequence[str], plan: Plan, files: Sequence[str] = (), checkpoints: Path | None = None, log: str = ""
 ) -> Order:
     """Return an order of what is to run here.
 

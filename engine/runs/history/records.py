@@ -48,27 +48,23 @@ def this_host() -> dict[str, object]:
 
 @dataclass(frozen=True)  # without slots, which would take as long again to make: `plan` waits for that
 class RunRecord:
-    """A run or an estimate.
+    """A run or an estimate."""
 
-    Attributes:
-        kind: ``estimate`` of a plan that was not run, ``run`` that was watched or reported, ``profile`` of a command.
-        plan: as data of a plan file, nothing open; None where a command ran without one.
-        machine: where: ``name`` of the host, ``system``, ``hardware`` in words.
-        predicted: figures by result key, each ``{value, low, high}``; ``{value}`` where no range is known.
-        actual: what was measured, by the same keys and in the same units.
-        device: key that the device's measurements go by; empty where it is not known. Runs of one device calibrate it.
-        details: further plain data, such as ``command``, ``exit_code``, ``seconds``.
-        started: time, UTC, ISO 8601.
-    """
-
+    # ``estimate`` of a plan that was not run, ``run`` that was watched or reported, ``profile`` of a command
     kind: Kind
+    # as data of a plan file, nothing open; None where a command ran without one
     plan: Mapping[str, object] | None = None
+    # where: ``name`` of the host, ``system``, ``hardware`` in words
     machine: Mapping[str, object] = field(default_factory=dict)
+    # figures by result key, each ``{value, low, high}``; ``{value}`` where no range is known
     predicted: Mapping[str, Ends] = field(default_factory=dict)
+    # what was measured, by the same keys and in the same units
     actual: Mapping[str, float] = field(default_factory=dict)
+    # key that the device's measurements go by; empty where it is not known. Runs of one device calibrate it.
     device: str = ""
+    # further plain data, such as ``command``, ``exit_code``, ``seconds``
     details: Mapping[str, object] = field(default_factory=dict)
-    started: str = field(default_factory=now)
+    started: str = field(default_factory=now)  # time, UTC, ISO 8601
     id: str = field(default_factory=new_id)
 
     @property

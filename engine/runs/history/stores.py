@@ -44,13 +44,9 @@ class WantedRuns:
 
 
 class Store(Protocol):
-    """Keeps entries. Every method raises a StorageError where the store cannot be used.
+    """Keeps entries. Every method raises a StorageError where the store cannot be used."""
 
-    Attributes:
-        notes: what the user should know of what happened to the store, one line each.
-    """
-
-    notes: list[str]
+    notes: list[str]  # what the user should know of what happened to the store, one line each
 
     def add(self, records: Sequence[RunRecord]) -> None:
         """Store entries; one whose id is there already stays as it is, so that storing them again does no harm.
@@ -76,17 +72,11 @@ _DIGITS = 8
 
 
 class HistoryPlace(NamedTuple):
-    """Where the history is kept.
+    """Where the history is kept."""
 
-    Attributes:
-        file: the SQLite file; next to it waits what could not be stored yet.
-        uri: of a MongoDB in its place; empty for the file.
-        is_on: whether estimates and runs are kept by themselves; what the user hands over is kept anyway.
-    """
-
-    file: Path
-    uri: str = ""
-    is_on: bool = True
+    file: Path  # the SQLite file; next to it waits what could not be stored yet
+    uri: str = ""  # of a MongoDB in its place; empty for the file
+    is_on: bool = True  # whether estimates and runs are kept by themselves; what the user hands over is kept anyway
 
     @property
     def waiting(self) -> Path:

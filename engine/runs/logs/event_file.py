@@ -37,14 +37,10 @@ class Scalar:
 
 
 class EventReader:
-    """Finds numbers in the bytes of an event file, which come in any pieces.
-
-    Attributes:
-        damaged: places where bytes were no records, and were passed over.
-    """
+    """Finds numbers in the bytes of an event file, which come in any pieces."""
 
     def __init__(self) -> None:
-        self.damaged = 0
+        self.damaged = 0  # places where bytes were no records, and were passed over
         self._buffer = b""
         self._skip = 0
         self._lost = False

@@ -149,19 +149,14 @@ def _time_of(text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """Figures of one line, record or page.
+    """Figures of one line, record or page."""
 
-    Attributes:
-        figures: by the names of ``LOG_FIGURES``, in basic units; at least one, unless there is a precision.
-        program: the program that writes such lines, by the id of its row; empty for a user's own expression.
-        at_seconds: the time the entry gives itself, in seconds of some clock; None where it gives none.
-        precision: number format that the line says; empty where it says none.
-    """
-
+    # by the names of ``LOG_FIGURES``, in basic units; at least one, unless there is a precision
     figures: Mapping[str, float]
-    program: str
+    program: str  # the program that writes such lines, by the id of its row; empty for a user's own expression
+    # the time the entry gives itself, in seconds of some clock; None where it gives none
     at_seconds: float | None = None
-    precision: str = ""
+    precision: str = ""  # number format that the line says; empty where it says none
 
 
 _PAIR = re.compile(rf"""['"]([^'"\n]{{1,200}})['"]\s*:\s*['"]?({NUMBER})(?=['"\s,}}\]]|$)""", re.IGNORECASE)
@@ -279,17 +274,12 @@ class ExpressionError(CapacityError):
 
 @dataclass(frozen=True, slots=True)
 class UserExpression:
-    """Finds figures in lines.
+    """Finds figures in lines."""
 
-    Attributes:
-        pattern: a regular expression whose groups are named as figures; None for a key of JSON lines.
-        key: the key of JSON lines, with points between the names of inner objects.
-        figure: the figure that the key holds.
-    """
-
+    # a regular expression whose groups are named as figures; None for a key of JSON lines
     pattern: re.Pattern[str] | None
-    key: str = ""
-    figure: str = ""
+    key: str = ""  # the key of JSON lines, with points between the names of inner objects
+    figure: str = ""  # the figure that the key holds
 
     def find(self, line: str) -> dict[str, float]:
         """Return the figures that a line has, in basic units."""

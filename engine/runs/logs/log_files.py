@@ -18,18 +18,14 @@ LARGEST_DOCUMENT = 1 << 26
 class FollowedFile:
     """New bytes of a file, with each read.
 
-    Attributes:
-        notices: what happened to the file, in words, since they were last taken.
-        restarts: how often its content began again.
-
     Args:
         path: the file; it need not exist yet.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.notices: list[str] = []
-        self.restarts = 0
+        self.notices: list[str] = []  # what happened to the file, in words, since they were last taken
+        self.restarts = 0  # how often its content began again
         self._file: BinaryIO | None = None
         self._identity = (0, 0)
         self._head = b""

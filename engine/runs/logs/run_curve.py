@@ -52,14 +52,10 @@ class LogClock:
 
     No line comes before it was written, so that none is ahead of the lines that waited least; and none was written
     before the one that came before it. Where one seems so the time in which it came is taken for the time that passed.
-
-    Attributes:
-        jumps: seconds by which the clock was set forward.
-        paused_seconds: by which the clock of arrivals stood still so far.
     """
 
-    jumps: list[float] = field(default_factory=list)
-    paused_seconds: float = 0.0
+    jumps: list[float] = field(default_factory=list)  # seconds by which the clock was set forward
+    paused_seconds: float = 0.0  # by which the clock of arrivals stood still so far
     _shift: float = 0.0
     _least_wait: float = -math.inf
     _logged_at: float = math.nan
@@ -93,23 +89,17 @@ class LogClock:
 
 @dataclass(slots=True)
 class RunCurve:
-    """Figures of a run by step.
-
-    Attributes:
-        programs: how many figures lines of each program told, beyond how far it is.
-        precision: number format in the log, empty without one.
-        resumed: steps from which the run went on after it had been further.
-        clock: that of its times.
-    """
+    """Figures of a run by step."""
 
     points: list[Point] = field(default_factory=list)
     latest: dict[str, float] = field(default_factory=dict)
+    # how many figures lines of each program told, beyond how far it is
     programs: Counter[str] = field(default_factory=Counter)
-    precision: str = ""
-    resumed: list[float] = field(default_factory=list)
+    precision: str = ""  # number format in the log, empty without one
+    resumed: list[float] = field(default_factory=list)  # steps from which the run went on after it had been further
     peak_bytes: float | None = None
     first_step: float | None = None
-    clock: LogClock = field(default_factory=LogClock)
+    clock: LogClock = field(default_factory=LogClock)  # that of its times
     _pending: dict[str, float] = field(default_factory=dict)
 
     def add(self, entries: Iterable[LogEntry], arrived_at: float = math.nan) -> None:
@@ -246,15 +236,10 @@ _WARM_UP_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class LogFigures:
-    """Figures of a whole log.
+    """Figures of a whole log."""
 
-    Attributes:
-        step_seconds: median step time after warm-up, in seconds; None where unknown.
-        peak_bytes: largest memory it names; None where unknown.
-    """
-
-    step_seconds: float | None
-    peak_bytes: float | None
+    step_seconds: float | None  # median step time after warm-up, in seconds; None where unknown
+    peak_bytes: float | None  # largest memory it names; None where unknown
     steps: int
 
 

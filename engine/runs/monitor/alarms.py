@@ -75,32 +75,23 @@ def _wanted(watch: WatchSection) -> dict[str, tuple[str, object]]:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Something that goes wrong, or is about to.
-
-    Attributes:
-        where: what it concerns, such as ``GPU 3``; empty for the run.
-        cause: why, in a word, where the detector distinguishes causes.
-    """
+    """Something that goes wrong, or is about to."""
 
     kind: str
     level: str
-    where: str
+    where: str  # what it concerns, such as ``GPU 3``; empty for the run
     title: str
     detail: str
     remedy: str
     figures: Mapping[str, float]
-    cause: str = ""
+    cause: str = ""  # why, in a word, where the detector distinguishes causes
 
 
 @dataclass(slots=True)
 class Watch:
-    """Runs the detectors, and remembers what was reported.
+    """Runs the detectors, and remembers what was reported."""
 
-    Attributes:
-        detectors: rows of the catalogue by id.
-    """
-
-    detectors: Mapping[str, Detector]
+    detectors: Mapping[str, Detector]  # rows of the catalogue by id
     active: dict[tuple[str, str], Alarm] = field(default_factory=dict)
     _unseen: dict[tuple[str, str], int] = field(default_factory=dict)
     _due: float = -math.inf

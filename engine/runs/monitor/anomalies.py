@@ -32,10 +32,7 @@ class Slope:
 def lower_envelope(times: Numbers, values: Numbers, blocks: int) -> tuple[Numbers, Numbers]:
     """Return the least value of each of some equal parts, with the time of the middle of the part."""
     parts = [part for part in np.array_split(np.arange(values.size), blocks) if part.size]
-    return (
-        np.asarray([times[part].mean() for part in parts]),
-        np.asarray([values[part].min() for part in parts]),
-    )
+    return (np.asarray([times[part].mean() for part in parts]), np.asarray([values[part].min() for part in parts]))
 
 
 def order(values: Numbers) -> float:
@@ -76,19 +73,12 @@ def width(values: Numbers) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Memory that grows steadily.
+    """Memory that grows steadily."""
 
-    Attributes:
-        slope: bytes a second.
-        level: bytes of the lower envelope at the end.
-        swing: bytes by which memory goes above that envelope now and then.
-        since_seconds: how long it has been watched growing.
-    """
-
-    slope: Slope
-    level: float
-    swing: float
-    since_seconds: float
+    slope: Slope  # bytes a second
+    level: float  # bytes of the lower envelope at the end
+    swing: float  # bytes by which memory goes above that envelope now and then
+    since_seconds: float  # how long it has been watched growing
 
 
 def growth(times: Numbers, values: Numbers, limits: Mapping[str, float]) -> Growth | None:
@@ -179,16 +169,11 @@ def full(shares: Numbers, limits: Mapping[str, float]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DiskFilling:
-    """When a disk is full.
-
-    Attributes:
-        rise_bytes: the largest that it took at once; 0 where it takes little by little.
-        seconds: until it is full at this rate; infinite where it never is.
-    """
+    """When a disk is full."""
 
     free_bytes: float
-    rise_bytes: float
-    seconds: float
+    rise_bytes: float  # the largest that it took at once; 0 where it takes little by little
+    seconds: float  # until it is full at this rate; infinite where it never is
 
 
 def filling(times: Numbers, free: Numbers, total: float, limits: Mapping[str, float]) -> DiskFilling | None:

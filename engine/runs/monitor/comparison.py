@@ -40,18 +40,12 @@ SPEEDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A figure predicted and measured.
+    """A figure predicted and measured."""
 
-    Attributes:
-        metric: the figure, in the words of the run.
-        predicted: with its range; both ends are the value where no range is known.
-        side: on which side of the range it lies.
-    """
-
-    metric: Metric
-    predicted: Interval
+    metric: Metric  # the figure, in the words of the run
+    predicted: Interval  # with its range; both ends are the value where no range is known
     actual: float
-    side: Side
+    side: Side  # on which side of the range it lies
 
     @property
     def key(self) -> str:

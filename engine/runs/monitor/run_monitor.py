@@ -20,14 +20,7 @@ from capacity_tui.engine.runs.logs.run_curve import Numbers, RunCurve
 from capacity_tui.engine.runs.logs.sources import LogSource
 from capacity_tui.engine.runs.metrics_export import Gauge
 from capacity_tui.engine.runs.monitor.alarms import Alarm, Watch, detectors_of
-from capacity_tui.engine.runs.monitor.comparison import (
-    Compared,
-    Reason,
-    compare,
-    measured,
-    others_share,
-    reasons,
-)
+from capacity_tui.engine.runs.monitor.comparison import Compared, Reason, compare, measured, others_share, reasons
 from capacity_tui.engine.runs.monitor.run_samples import RunSamples
 from capacity_tui.engine.runs.processes import Observation, ProcessTree, observe
 from capacity_tui.engine.runs.profile.snapshots import Snapshots, gauges_of
@@ -43,30 +36,20 @@ _TOTALS = {"tokens": "tokens_per_second", "prompt_tokens": "prompt_tokens_per_se
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """A run at one moment.
-
-    Attributes:
-        program: the program that writes its log; empty where nothing was read.
-        left: time it still takes, None where its end or its pace is not known.
-        actual: its recent figures, by result key.
-        step_times: new steps with the seconds of each.
-        alarms: what is new and goes wrong.
-        notices: what is new about the log itself.
-        observation: what processes and machine do; None where there is no process.
-    """
+    """A run at one moment."""
 
     seconds: float
-    program: str
+    program: str  # the program that writes its log; empty where nothing was read
     figures: dict[str, float]
-    left: Interval | None
-    actual: dict[str, float]
-    step_times: tuple[tuple[float, float], ...]
+    left: Interval | None  # time it still takes, None where its end or its pace is not known
+    actual: dict[str, float]  # its recent figures, by result key
+    step_times: tuple[tuple[float, float], ...]  # new steps with the seconds of each
     compared: tuple[Compared, ...]
     reasons: tuple[Reason, ...]
-    alarms: tuple[Alarm, ...]
+    alarms: tuple[Alarm, ...]  # what is new and goes wrong
     active: tuple[Alarm, ...]
-    notices: tuple[str, ...]
-    observation: Observation | None
+    notices: tuple[str, ...]  # what is new about the log itself
+    observation: Observation | None  # what processes and machine do; None where there is no process
 
 
 class RunMonitor:

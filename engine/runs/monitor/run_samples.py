@@ -77,14 +77,10 @@ class Rows:
 
 @dataclass(slots=True)
 class RunSamples:
-    """The newest samples of a run.
-
-    Attributes:
-        disks: the disks that the run may write to, as they are now.
-    """
+    """The newest samples of a run."""
 
     latest: Observation | None = None
-    disks: tuple[DiskSpace, ...] = ()
+    disks: tuple[DiskSpace, ...] = ()  # the disks that the run may write to, as they are now
     _run: Rows = field(default_factory=Rows)
     _free: Rows = field(default_factory=Rows)
     _gpus: dict[str, Rows] = field(default_factory=lambda: {reading: Rows() for reading in _GPU_READINGS})

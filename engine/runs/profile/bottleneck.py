@@ -31,23 +31,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """The bottleneck of a run.
+    """The bottleneck of a run."""
 
-    Attributes:
-        kind: ``cpu``, ``memory``, ``disk``, ``network`` or ``gpu``; where a GPU is used also ``input`` (it waits for
-            the host), ``gpu_compute``, ``gpu_memory_bandwidth``, ``gpu_power``, ``gpu_heat``, ``gpu_memory`` or
-            ``waiting``; empty where nothing could be had.
-        confidence: the score of that, from 0 to 1.
-        evidence: by what it shows, in words.
-        scores: of each resource, None where its use could not be read.
-        findings: all that reached its threshold, the surest first.
-    """
-
+    # ``cpu``, ``memory``, ``disk``, ``network`` or ``gpu``; where a GPU is used also ``input`` (it waits for the host),
+    # ``gpu_compute``, ``gpu_memory_bandwidth``, ``gpu_power``, ``gpu_heat``, ``gpu_memory`` or ``waiting``; empty where
+    # nothing could be had
     kind: str
-    confidence: float
-    evidence: str
-    scores: Mapping[str, float | None]
-    findings: tuple[Finding, ...]
+    confidence: float  # the score of that, from 0 to 1
+    evidence: str  # by what it shows, in words
+    scores: Mapping[str, float | None]  # of each resource, None where its use could not be read
+    findings: tuple[Finding, ...]  # all that reached its threshold, the surest first
     thresholds: Mapping[str, float]
 
 

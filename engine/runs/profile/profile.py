@@ -201,20 +201,14 @@ class ProfilingSummary:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A profile with its course.
+    """A profile with its course."""
 
-    Attributes:
-        command: what ran; empty for this program's own work.
-        ended: how a command ended; None for this program's own work.
-        timeline: snapshots from its start to its end; of long runs each stands for several samples.
-        problems: what went wrong with profiling itself.
-    """
-
-    command: tuple[str, ...]
-    ended: Ended | None
+    command: tuple[str, ...]  # what ran; empty for this program's own work
+    ended: Ended | None  # how a command ended; None for this program's own work
     summary: ProfilingSummary
+    # snapshots from its start to its end; of long runs each stands for several samples
     timeline: tuple[ResourceSnapshot, ...]
-    problems: tuple[str, ...]
+    problems: tuple[str, ...]  # what went wrong with profiling itself
 
 
 def _over(value: float | None, count: float | None) -> float | None:

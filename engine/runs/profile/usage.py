@@ -62,44 +62,28 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class GpuUsage:
-    """One GPU over a run.
+    """One GPU over a run."""
 
-    Attributes:
-        index: in the order of detection.
-        numbers: mean and peak of each number of a snapshot of it, by name.
-        throttled: share of the time in which each reason throttled its clock.
-    """
-
-    index: int
-    numbers: Mapping[str, Course]
-    throttled: Mapping[str, float]
+    index: int  # in the order of detection
+    numbers: Mapping[str, Course]  # mean and peak of each number of a snapshot of it, by name
+    throttled: Mapping[str, float]  # share of the time in which each reason throttled its clock
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a run and its machine used.
-
-    Attributes:
-        numbers: mean and peak of each number of a snapshot, by name.
-        cores: mean use of each logical CPU in percent; None where it could not be read.
-        totals: CPU seconds, bytes and operations of the run, by name; None where they could not be read.
-        system_totals: bytes, operations and packets of the machine meanwhile, likewise.
-        first_memory_bytes: what the run held at the first sample.
-        peak_memory_bytes: the most it held, at any sample or, of its largest process, at any time.
-        gpus: in the order of detection.
-        reasons: why anything could not be read, by name.
-    """
+    """What a run and its machine used."""
 
     seconds: float
     snapshots: int
-    numbers: Mapping[str, Course]
-    cores: tuple[float, ...] | None
+    numbers: Mapping[str, Course]  # mean and peak of each number of a snapshot, by name
+    cores: tuple[float, ...] | None  # mean use of each logical CPU in percent; None where it could not be read
+    # CPU seconds, bytes and operations of the run, by name; None where they could not be read
     totals: Mapping[str, float | None]
-    system_totals: Mapping[str, float | None]
-    first_memory_bytes: float | None
-    peak_memory_bytes: float | None
-    gpus: tuple[GpuUsage, ...]
-    reasons: Mapping[str, str]
+    system_totals: Mapping[str, float | None]  # bytes, operations and packets of the machine meanwhile, likewise
+    first_memory_bytes: float | None  # what the run held at the first sample
+    peak_memory_bytes: float | None  # the most it held, at any sample or, of its largest process, at any time
+    gpus: tuple[GpuUsage, ...]  # in the order of detection
+    reasons: Mapping[str, str]  # why anything could not be read, by name
 
     def mean(self, name: str) -> float | None:
         """Return the mean of a number of snapshots."""
@@ -228,23 +212,16 @@ _MOST = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Latency of an endpoint; milliseconds, None where it never answered.
-
-    Attributes:
-        failed: how often it did not answer.
-        connect_ms: median and 95th percentile until it accepted a connection, resolved, with TLS where it is secure.
-        round_trip_ms: likewise from a request sent to the head of its answer.
-        mean_ms: mean of the round trips.
-        last_failure: why it did not answer the last time it did not.
-    """
+    """Latency of an endpoint; milliseconds, None where it never answered."""
 
     url: str
     asked: int
-    failed: int
+    failed: int  # how often it did not answer
+    # median and 95th percentile until it accepted a connection, resolved, with TLS where it is secure
     connect_ms: tuple[float, float] | None
-    round_trip_ms: tuple[float, float] | None
-    mean_ms: float | None
-    last_failure: str
+    round_trip_ms: tuple[float, float] | None  # likewise from a request sent to the head of its answer
+    mean_ms: float | None  # mean of the round trips
+    last_failure: str  # why it did not answer the last time it did not
     status: int | None
 
 

@@ -145,21 +145,13 @@ def _write(path: Path, text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PassFit:
-    """What all-gathers, reduce-scatters and all-reduces say of a link.
+    """What all-gathers, reduce-scatters and all-reduces say of a link."""
 
-    Attributes:
-        hop_seconds: one step from one member to the next.
-        half_bytes: payload at which the change of protocol costs half of what it can.
-        bandwidth: B/s in one direction of large payloads.
-        modelled: seconds of each sample by these three.
-        seconds: seconds of each sample.
-    """
-
-    hop_seconds: float
-    half_bytes: float
-    bandwidth: float
-    modelled: Floats
-    seconds: Floats
+    hop_seconds: float  # one step from one member to the next
+    half_bytes: float  # payload at which the change of protocol costs half of what it can
+    bandwidth: float  # B/s in one direction of large payloads
+    modelled: Floats  # seconds of each sample by these three
+    seconds: Floats  # seconds of each sample
 
     @property
     def error(self) -> float:

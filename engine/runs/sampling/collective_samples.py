@@ -32,14 +32,10 @@ _POLL_SECONDS, _GRACE_SECONDS = 0.05, 3.0
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Processes that pass messages.
-
-    Attributes:
-        backend: ``nccl`` on GPUs, ``gloo`` on CPUs.
-    """
+    """Processes that pass messages."""
 
     size: int
-    backend: str
+    backend: str  # ``nccl`` on GPUs, ``gloo`` on CPUs
     nodes: int = 1
 
 

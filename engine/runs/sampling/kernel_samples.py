@@ -69,18 +69,12 @@ class Backend(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far sampling is.
+    """How far sampling is."""
 
-    Attributes:
-        done: cases behind us, those of earlier times included.
-        what: the case just done, in one line.
-        sample: its timing; None where it could not run here.
-    """
-
-    done: int
+    done: int  # cases behind us, those of earlier times included
     total: int
-    what: str
-    sample: Sample | None
+    what: str  # the case just done, in one line
+    sample: Sample | None  # its timing; None where it could not run here
 
 
 def sampling_backend(where: Where, software: Literal["torch", "numpy"] | None = None) -> Backend:
@@ -165,16 +159,11 @@ NODE_MODULE = "capacity_tui.engine.runs.sampling.kernel_samples"
 
 
 class NodeTask(TypedDict):
-    """What a node times.
+    """What a node times."""
 
-    Attributes:
-        where: ``gpu`` or ``cpu``.
-        kernels: which; all where empty.
-    """
-
-    where: Literal["gpu", "cpu"]
+    where: Literal["gpu", "cpu"]  # ``gpu`` or ``cpu``
     quick: bool
-    kernels: list[str]
+    kernels: list[str]  # which; all where empty
 
 
 def main(task: NodeTask) -> None:

@@ -49,16 +49,12 @@ ATTENTION_BACKWARD = 2.5
 
 @dataclass(frozen=True, slots=True)
 class KernelCase:
-    """One kernel at one shape.
-
-    Attributes:
-        shape: sizes by name, in the order they are written.
-    """
+    """One kernel at one shape."""
 
     kernel: Kernel
     step: Pass
     dtype: str
-    shape: Mapping[str, int]
+    shape: Mapping[str, int]  # sizes by name, in the order they are written
 
     @property
     def key(self) -> str:
@@ -92,25 +88,15 @@ class KernelCase:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Sizes that suit a kind of device.
+    """Sizes that suit a kind of device."""
 
-    Attributes:
-        rows: tokens of matrix products.
-        widths: inner and outer widths of matrix products.
-        lengths: tokens of attention.
-        tokens: rows of memory-bound kernels.
-        hidden: their widths.
-        vocab: widths of the loss.
-        elements: sizes of copies and optimizer states.
-    """
-
-    rows: tuple[int, ...]
-    widths: tuple[int, ...]
-    lengths: tuple[int, ...]
-    tokens: tuple[int, ...]
-    hidden: tuple[int, ...]
-    vocab: tuple[int, ...]
-    elements: tuple[int, ...]
+    rows: tuple[int, ...]  # tokens of matrix products
+    widths: tuple[int, ...]  # inner and outer widths of matrix products
+    lengths: tuple[int, ...]  # tokens of attention
+    tokens: tuple[int, ...]  # rows of memory-bound kernels
+    hidden: tuple[int, ...]  # their widths
+    vocab: tuple[int, ...]  # widths of the loss
+    elements: tuple[int, ...]  # sizes of copies and optimizer states
 
 
 # A CPU core does in a second what a GPU does in milliseconds: sizes differ so that each sampling ends in minutes.

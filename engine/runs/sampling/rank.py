@@ -27,24 +27,16 @@ RANK_MODULE = "capacity_tui.engine.runs.sampling.rank"
 
 
 class Task(TypedDict):
-    """What a rank is started with; see ``collectives``.
-
-    Attributes:
-        rank: its number, from 0.
-        device: its device among those of its node.
-        cases: collectives and bytes.
-        target: file for what they took, or standard output; None for all but the first rank.
-        seconds: how long it may live.
-    """
+    """What a rank is started with; see ``collectives``."""
 
     backend: str
-    rank: int
+    rank: int  # its number, from 0
     size: int
-    device: int
+    device: int  # its device among those of its node
     meeting: str
-    cases: list[tuple[str, int]]
-    target: str | None
-    seconds: float
+    cases: list[tuple[str, int]]  # collectives and bytes
+    target: str | None  # file for what they took, or standard output; None for all but the first rank
+    seconds: float  # how long it may live
 
 
 def main(task: Task) -> None:

@@ -200,18 +200,12 @@ def _judged(
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What a run taught, with others of its device that are kept.
+    """What a run taught, with others of its device that are kept."""
 
-    Attributes:
-        measured: constants that plans rest on from then on.
-        alike: how many of the runs are of its kind of work.
-        left_out: why others are left out.
-        before, after: the estimate of the run's own plan without what was learnt and with it.
-    """
-
-    measured: MeasuredEfficiency
-    alike: int
-    left_out: tuple[str, ...]
+    measured: MeasuredEfficiency  # constants that plans rest on from then on
+    alike: int  # how many of the runs are of its kind of work
+    left_out: tuple[str, ...]  # why others are left out
+    # before, after: the estimate of the run's own plan without what was learnt and with it
     before: Estimate
     after: Estimate
 

@@ -38,26 +38,17 @@ STEADY_SPREAD = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One timing.
-
-    Attributes:
-        step: which pass of a kernel; ``forward`` for collectives.
-        shape: sizes by name; collectives have ``bytes`` and ``group``.
-        seconds: median of one run.
-        best: the fastest; other work on the machine only ever adds time.
-        spread: interquartile range over the median.
-        date: when, ISO day.
-    """
+    """One timing."""
 
     name: str
-    step: str
+    step: str  # which pass of a kernel; ``forward`` for collectives
     dtype: str
-    shape: Mapping[str, int]
-    seconds: float
-    best: float
-    spread: float
+    shape: Mapping[str, int]  # sizes by name; collectives have ``bytes`` and ``group``
+    seconds: float  # median of one run
+    best: float  # the fastest; other work on the machine only ever adds time
+    spread: float  # interquartile range over the median
     runs: int
-    date: str
+    date: str  # when, ISO day
 
     @property
     def undisturbed(self) -> float:
@@ -73,19 +64,14 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """The samples of one device with one set of software.
-
-    Attributes:
-        context_bytes: memory the software takes outside its tensors; None where that was not measured.
-        samples: what is there; the newest of equal cases.
-        set_aside: the damaged file these were rescued from, if there was one.
-    """
+    """The samples of one device with one set of software."""
 
     path: Path
     software: Mapping[str, str]
+    # memory the software takes outside its tensors; None where that was not measured
     context_bytes: float | None = None
-    samples: tuple[Sample, ...] = ()
-    set_aside: Path | None = None
+    samples: tuple[Sample, ...] = ()  # what is there; the newest of equal cases
+    set_aside: Path | None = None  # the damaged file these were rescued from, if there was one
 
 
 def today() -> str:
@@ -266,17 +252,11 @@ class HostClock:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long one run takes.
+    """How long one run takes."""
 
-    Attributes:
-        seconds: median over the batches.
-        best: mean over the fastest batch.
-        spread: interquartile range over the median.
-    """
-
-    seconds: float
-    best: float
-    spread: float
+    seconds: float  # median over the batches
+    best: float  # mean over the fastest batch
+    spread: float  # interquartile range over the median
     runs: int
 
 

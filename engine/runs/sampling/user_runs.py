@@ -11,9 +11,7 @@ from typing import cast
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError, StorageError
-from capacity_tui.engine.estimate import (
-    estimate_plan,
-)
+from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.files import data_folder, reading_error, rename_file
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine import FOLDER, Machine
@@ -43,24 +41,15 @@ HELD_UP = {
 
 @dataclass(frozen=True, slots=True)
 class UserRun:
-    """One run with what was measured.
+    """One run with what was measured."""
 
-    Attributes:
-        plan: as data of a plan file, with nothing open.
-        step_seconds: time of an optimizer step; None where it was not measured.
-        peak_bytes: device memory the driver showed (a CPU: the process) at its peak; None likewise.
-        date: ISO day.
-        others: share of the machine that others used meanwhile.
-        why: codes of why it differed from its plan, as whoever watched it saw that.
-        device: key that its device's measurements go by; empty where it is not known.
-    """
-
-    plan: Mapping[str, object]
-    step_seconds: float | None
-    peak_bytes: float | None
-    date: str
-    others: float = 0.0
-    why: tuple[str, ...] = ()
+    plan: Mapping[str, object]  # as data of a plan file, with nothing open
+    step_seconds: float | None  # time of an optimizer step; None where it was not measured
+    peak_bytes: float | None  # device memory the driver showed (a CPU: the process) at its peak; None likewise
+    date: str  # ISO day
+    others: float = 0.0  # share of the machine that others used meanwhile
+    why: tuple[str, ...] = ()  # codes of why it differed from its plan, as whoever watched it saw that
+    # key that its device's measurements go by; empty where it is not known
     device: str = field(default="", compare=False)
 
     @property

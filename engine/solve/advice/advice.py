@@ -48,25 +48,16 @@ _NOT_MUCH_DEARER = 2.0 / 3.0
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A change that improves a plan.
-
-    Attributes:
-        effects: all that it does to time, memory and money.
-        verdict: whether the plan fits with it.
-        caution: what else it changes; empty for nothing.
-        code: stable name of what is done.
-        saves: what changes, by result key: new value minus old.
-        words: the same as text, with what to set.
-    """
+    """A change that improves a plan."""
 
     title: str
     change: Mapping[str, object]
-    effects: tuple[Effect, ...]
-    verdict: Verdict
-    caution: str = ""
-    code: str = ""
-    saves: Mapping[str, float] = field(default_factory=dict)
-    words: str = ""
+    effects: tuple[Effect, ...]  # all that it does to time, memory and money
+    verdict: Verdict  # whether the plan fits with it
+    caution: str = ""  # what else it changes; empty for nothing
+    code: str = ""  # stable name of what is done
+    saves: Mapping[str, float] = field(default_factory=dict)  # what changes, by result key: new value minus old
+    words: str = ""  # the same as text, with what to set
 
     @property
     def note(self) -> Note:
@@ -76,17 +67,12 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What would improve a plan.
+    """What would improve a plan."""
 
-    Attributes:
-        recommended: what is worth doing, the strongest first.
-        fitting: the smallest change that makes a plan fit which does not; None where there is none.
-        larger: the smallest devices that would hold it, where it does not fit.
-    """
-
-    recommended: tuple[Offer, ...] = ()
+    recommended: tuple[Offer, ...] = ()  # what is worth doing, the strongest first
+    # the smallest change that makes a plan fit which does not; None where there is none
     fitting: Candidate | None = None
-    larger: tuple[Candidate, ...] = ()
+    larger: tuple[Candidate, ...] = ()  # the smallest devices that would hold it, where it does not fit
 
 
 def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] = lambda: True) -> Advice:
@@ -111,10 +97,7 @@ def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] = lambda: True) ->
 
 
 def offers(
-    plan: Plan,
-    filled: ModePlan,
-    machine: Machine | None = None,
-    is_wanted: Callable[[], bool] = lambda: True,
+    plan: Plan, filled: ModePlan, machine: Machine | None = None, is_wanted: Callable[[], bool] = lambda: True
 ) -> tuple[Offer, ...]:
     """Return what would improve a plan, the best first; where it does not fit, the ways out before all else.
 

@@ -29,10 +29,7 @@ DEAR = 2.0
 # Nobody waits so many times the share longer that is saved in cost.
 _MOST_TRADED = 10.0
 
-_LATENCIES = (
-    Figure.TIME_TO_FIRST_TOKEN_SECONDS,
-    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
-)
+_LATENCIES = (Figure.TIME_TO_FIRST_TOKEN_SECONDS, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS)
 
 
 def is_short(case: EstimatedPlan) -> bool:

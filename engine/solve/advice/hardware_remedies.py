@@ -111,9 +111,9 @@ def _accelerators(case: EstimatedPlan) -> Iterator[Remedy]:
     needed, devices = reserved_bytes(case.estimate), int(cluster.devices)
     nodes = math.ceil(devices / largest(cluster.direct_devices))
     cheaper: list[tuple[float, Accelerator, Price]] = []
-    for row in catalog.accelerators.values():
+    for row in catalog.accelerators.where("vendor", mine.vendor):
         other = _speed(case, row)
-        if row.id == mine.id or row.vendor != mine.vendor or not other or row.memory_bytes < needed:
+        if row.id == mine.id or not other or row.memory_bytes < needed:
             continue
         if other < LEAST_SPEED * speed:
             continue
@@ -226,18 +226,13 @@ OTHER_BATCH = "This changes the optimization: check convergence."
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """One thing to change.
+    """One thing to change."""
 
-    Attributes:
-        code: stable name; of several remedies with one code the best is shown.
-        replaces_choice: whether it is for the user to go beyond what a mode chose, too.
-    """
-
-    code: str
+    code: str  # stable name; of several remedies with one code the best is shown
     title: str
     change: Mapping[str, object] = field(default_factory=dict)
     caution: str = ""
-    replaces_choice: bool = False
+    replaces_choice: bool = False  # whether it is for the user to go beyond what a mode chose, too
 
     @property
     def moves_hardware(self) -> bool:

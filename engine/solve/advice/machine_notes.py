@@ -220,25 +220,15 @@ BOARD_WATTS = 100.0  # mainboard, memory, disks and fans of a workstation
 
 @dataclass(frozen=True, slots=True)
 class RunSpace:
-    """Bytes a training run keeps on disk, where they would go, and how long its data takes to arrive.
+    """Bytes a training run keeps on disk, where they would go, and how long its data takes to arrive."""
 
-    Attributes:
-        checkpoint_bytes: all checkpoints kept at once.
-        data_bytes: token ids of the whole job; 0 where its length is open.
-        mount: the local disk with most room; empty if there is none.
-        free_bytes: room there.
-        bandwidth: bytes a second at which the data come from the internet.
-        bandwidth_known: whether that was measured here.
-        download_seconds: in which the data arrive; None where the length of the job is open.
-    """
-
-    checkpoint_bytes: float
-    data_bytes: float
-    mount: str
-    free_bytes: float
-    bandwidth: float
-    bandwidth_known: bool
-    download_seconds: float | None
+    checkpoint_bytes: float  # all checkpoints kept at once
+    data_bytes: float  # token ids of the whole job; 0 where its length is open
+    mount: str  # the local disk with most room; empty if there is none
+    free_bytes: float  # room there
+    bandwidth: float  # bytes a second at which the data come from the internet
+    bandwidth_known: bool  # whether that was measured here
+    download_seconds: float | None  # in which the data arrive; None where the length of the job is open
 
     @property
     def needed_bytes(self) -> float:
@@ -288,23 +278,14 @@ def space_text(space: RunSpace) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PowerNeed:
-    """What a machine draws at the limits of its devices and processor, and the supply that carries it.
+    """What a machine draws at the limits of its devices and processor, and the supply that carries it."""
 
-    Attributes:
-        devices_watts: of all accelerators; 0 where there are none.
-        processor_watts: of the processors; None where nothing tells.
-        processor_known: how that is known; empty likewise.
-        board_watts: mainboard, memory, disks and fans, as they usually are.
-        wanted_watts: rating of a supply that carries all of it for long.
-        supply_watts: rating of the supply that is there; None where it was not given.
-    """
-
-    devices_watts: float
-    processor_watts: float | None
-    processor_known: str
-    board_watts: float
-    wanted_watts: float
-    supply_watts: float | None = None
+    devices_watts: float  # of all accelerators; 0 where there are none
+    processor_watts: float | None  # of the processors; None where nothing tells
+    processor_known: str  # how that is known; empty likewise
+    board_watts: float  # mainboard, memory, disks and fans, as they usually are
+    wanted_watts: float  # rating of a supply that carries all of it for long
+    supply_watts: float | None = None  # rating of the supply that is there; None where it was not given
 
     @property
     def drawn_watts(self) -> float:

@@ -25,18 +25,12 @@ SHORTEST = 512
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """One thing to give up for memory.
-
-    Attributes:
-        opens: fields that a search may then set.
-        sets: fields that it sets.
-        same_result: whether the model learns the same, so that it costs time alone.
-    """
+    """One thing to give up for memory."""
 
     words: str
-    opens: tuple[str, ...] = ()
-    sets: Mapping[str, object] = field(default_factory=dict)
-    same_result: bool = False
+    opens: tuple[str, ...] = ()  # fields that a search may then set
+    sets: Mapping[str, object] = field(default_factory=dict)  # fields that it sets
+    same_result: bool = False  # whether the model learns the same, so that it costs time alone
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -92,18 +86,12 @@ def is_written(plan: Plan, path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FallbackOutcome:
-    """What a search arrived at with the ways out that it took.
-
-    Attributes:
-        ways: what was given up, the least harmful first; nothing where that does not help.
-        needed_before: bytes of the fullest device without any of it.
-        least: bytes of the fullest device with all that was tried.
-    """
+    """What a search arrived at with the ways out that it took."""
 
     searched: Searched
-    ways: tuple[Fallback, ...]
-    needed_before: float
-    least: float
+    ways: tuple[Fallback, ...]  # what was given up, the least harmful first; nothing where that does not help
+    needed_before: float  # bytes of the fullest device without any of it
+    least: float  # bytes of the fullest device with all that was tried
 
     def change(self, search: Search) -> Values:
         """Return the fields that differ from what they would be, besides those the plan leaves open."""

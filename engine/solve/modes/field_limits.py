@@ -49,18 +49,12 @@ POINTS = 32
 
 @dataclass(frozen=True, slots=True)
 class FieldLimit:
-    """How far one field can go.
-
-    Attributes:
-        value: the largest value that fits; None where not even the smallest does.
-        beyond: the next value, which does not fit; None where the field's own range ends first.
-        verdict: whether the plan fits at ``value``, or is tight there.
-    """
+    """How far one field can go."""
 
     path: str
-    value: int | None
-    beyond: int | None
-    verdict: Verdict
+    value: int | None  # the largest value that fits; None where not even the smallest does
+    beyond: int | None  # the next value, which does not fit; None where the field's own range ends first
+    verdict: Verdict  # whether the plan fits at ``value``, or is tight there
 
 
 def largest_that_fits(holds: Holds, low: int, high: int) -> int | None:
@@ -75,7 +69,8 @@ def largest_that_fits(holds: Holds, low: int, high: int) -> int | None:
     if not holds(np.array([float(low)]))[0]:
         return None
     while low < high:
-        spaced = np.unique(np.ceil(np.geomspace(low + 1, high, POINTS)))
+        spaced = np.ceil(np.geomspace(low + 1, high, POINTS))
+        spaced = spaced[np.diff(spaced, prepend=low) > 0]
         held = np.broadcast_to(holds(spaced), spaced.shape)
         if held.all():
             return high

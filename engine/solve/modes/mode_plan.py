@@ -121,11 +121,7 @@ def outside_ranges(mode: Mode, plan: Plan, estimate: Estimate, reasons: Mapping[
         why(MICRO_BATCH, "others would cost memory or speed"),
     )
     yield from _outside(
-        "sequence",
-        float(training.seq_len),
-        mode.sequence_range,
-        format_number,
-        reasons.get(LENGTH, given),
+        "sequence", float(training.seq_len), mode.sequence_range, format_number, reasons.get(LENGTH, given)
     )
     if isinstance(training.tokens, float):
         yield from _outside(
@@ -193,19 +189,14 @@ Reasons: TypeAlias = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ModePlan(ShownInNotebooks):
-    """What one mode makes of a plan.
-
-    Attributes:
-        resolved: the plan with everything filled in, and what its names stand for.
-        reasons: why each open field got its value.
-        running: why each field about data, and about the run while it goes on, got its value.
-    """
+    """What one mode makes of a plan."""
 
     mode: Mode
-    resolved: ResolvedPlan
+    resolved: ResolvedPlan  # the plan with everything filled in, and what its names stand for
     estimate: Estimate
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, str]  # why each open field got its value
     catalog: Catalog = field(repr=False, compare=False)
+    # why each field about data, and about the run while it goes on, got its value
     running: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -261,21 +252,14 @@ class ModePlan(ShownInNotebooks):
 
 @dataclass(frozen=True)
 class Settled:
-    """What one mode chose, estimated when that is first asked for.
-
-    Attributes:
-        resolved: the plan with everything filled in, and what its names stand for.
-        reasons: why each open field got its value.
-        notes: what had to be given up.
-        step_seconds: time of a step at the least, where the settings were searched for.
-    """
+    """What one mode chose, estimated when that is first asked for."""
 
     mode: Mode
-    resolved: ResolvedPlan
-    reasons: Mapping[str, str]
+    resolved: ResolvedPlan  # the plan with everything filled in, and what its names stand for
+    reasons: Mapping[str, str]  # why each open field got its value
     catalog: Catalog
-    notes: tuple[Note, ...] = ()
-    step_seconds: float | None = None
+    notes: tuple[Note, ...] = ()  # what had to be given up
+    step_seconds: float | None = None  # time of a step at the least, where the settings were searched for
 
     @property
     def parameters(self) -> float:

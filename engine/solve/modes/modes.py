@@ -269,14 +269,11 @@ SAME = 0.005
 
 @dataclass(frozen=True, slots=True)
 class ModeGroup:
-    """Modes of which one column stands for all.
+    """Modes of which one column stands for all."""
 
-    Attributes:
-        plans: the plans that are the same but for what they say of the run while it goes on; never empty.
-        beaten: plans of other modes that are better than these in nothing and worse in something.
-    """
-
+    # the plans that are the same but for what they say of the run while it goes on; never empty
     plans: tuple[ModePlan, ...]
+    # plans of other modes that are better than these in nothing and worse in something
     beaten: tuple[ModePlan, ...] = ()
 
     @property
@@ -322,10 +319,7 @@ def mode_groups(columns: Sequence[ModePlan]) -> tuple[ModeGroup, ...]:
         for index, group in enumerate(same)
     }
     return tuple(
-        ModeGroup(
-            tuple(group),
-            tuple(plan for other, by in beaten_by.items() if by == index for plan in same[other]),
-        )
+        ModeGroup(tuple(group), tuple(plan for other, by in beaten_by.items() if by == index for plan in same[other]))
         for index, group in enumerate(same)
         if beaten_by[index] is None
     )

@@ -39,10 +39,7 @@ def choose_spec_parameters(
 
 
 def choose_served_batch(
-    wanted: tuple[str, ...],
-    mode: Mode,
-    budget: float | None,
-    estimate: Callable[[Mapping[str, object]], Estimate],
+    wanted: tuple[str, ...], mode: Mode, budget: float | None, estimate: Callable[[Mapping[str, object]], Estimate]
 ) -> tuple[Values, Reasons]:
     """Return values and reasons for the open fields of serving a network: format of the weights, then the batch."""
     values: Values = {}

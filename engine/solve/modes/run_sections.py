@@ -126,22 +126,15 @@ _LEAST_LENGTH = 128
 
 @dataclass(frozen=True)
 class FeedState:
-    """A training and its data, once its settings stand.
-
-    Attributes:
-        content: what the data are made of.
-        resolved: what the plan's names stand for.
-        units_per_second: tokens or samples a second that the devices take while they wait for none.
-        units_per_step: those of one step.
-    """
+    """A training and its data, once its settings stand."""
 
     plan: Plan
-    content: Content
-    resolved: ResolvedPlan
+    content: Content  # what the data are made of
+    resolved: ResolvedPlan  # what the plan's names stand for
     mode: Mode
     catalog: Catalog
-    units_per_second: float
-    units_per_step: float
+    units_per_second: float  # tokens or samples a second that the devices take while they wait for none
+    units_per_step: float  # those of one step
 
     @cached_property
     def supply(self) -> Supply:

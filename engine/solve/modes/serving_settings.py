@@ -39,19 +39,13 @@ INFER = "computation.infer."
 
 @dataclass(frozen=True, slots=True)
 class ServingChoice:
-    """What a mode chooses from.
+    """What a mode chooses from."""
 
-    Attributes:
-        plan: the plan as the user gave it.
-        mode: whose goal and share of memory decide.
-        cache: what was evaluated for other modes.
-    """
-
-    plan: Plan
+    plan: Plan  # the plan as the user gave it
     shape: TransformerShape
-    mode: Mode
+    mode: Mode  # whose goal and share of memory decide
     catalog: Catalog
-    cache: SpaceCache
+    cache: SpaceCache  # what was evaluated for other modes
 
     @property
     def goal(self) -> str:

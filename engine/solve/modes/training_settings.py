@@ -51,38 +51,26 @@ INSIDE, FITS, TOO_LARGE = 0.0, 1.0, 2.0
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """The settings a search chose.
-
-    Attributes:
-        inside: whether they stay inside the mode's memory.
-        fits: whether they fit the device and its host at all.
-        needed: bytes of the fullest device.
-    """
+    """The settings a search chose."""
 
     values: Values
     reasons: Reasons
-    inside: bool
-    fits: bool
-    needed: float
+    inside: bool  # whether they stay inside the mode's memory
+    fits: bool  # whether they fit the device and its host at all
+    needed: float  # bytes of the fullest device
     step_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What stays the same from one search to the next.
+    """What stays the same from one search to the next."""
 
-    Attributes:
-        plan: the plan as the user gave it.
-        resolved: the same with placeholders where it is open.
-        cache: spaces that other modes evaluated.
-    """
-
-    plan: Plan
-    resolved: ResolvedPlan
+    plan: Plan  # the plan as the user gave it
+    resolved: ResolvedPlan  # the same with placeholders where it is open
     mode: Mode
     catalog: Catalog
     machine: Machine | None
-    cache: SpaceCache = field(default_factory=SpaceCache)
+    cache: SpaceCache = field(default_factory=SpaceCache)  # spaces that other modes evaluated
 
     def before(self, wanted: tuple[str, ...]) -> tuple[Values, Reasons]:
         """Choose what memory does not decide: precision and sequence."""

@@ -37,29 +37,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One name, with what else goes with it.
-
-    Attributes:
-        best: what it reaches at best, by result key.
-    """
+    """One name, with what else goes with it."""
 
     change: Mapping[str, object]
-    best: Mapping[str, float]
+    best: Mapping[str, float]  # what it reaches at best, by result key
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What came of trying names.
+    """What came of trying names."""
 
-    Attributes:
-        best: the best that keeps the limits; None where none does.
-        neighbour: the next that would be better, and breaks a limit.
-        complete: whether all that could be better was tried.
-    """
-
-    best: Candidate | None
-    neighbour: Candidate | None
-    complete: bool = True
+    best: Candidate | None  # the best that keeps the limits; None where none does
+    neighbour: Candidate | None  # the next that would be better, and breaks a limit
+    complete: bool = True  # whether all that could be better was tried
 
 
 def best_name(

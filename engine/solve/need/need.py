@@ -42,31 +42,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Needed(ShownInNotebooks):
-    """Which value of a field keeps the limits.
+    """Which value of a field keeps the limits."""
 
-    Attributes:
-        solve: what was asked for: a plan field, or the size of the model.
-        limits: what was to be kept.
-        goal: what decides between values that keep the limits; None where the outermost one was wanted.
-        best: the answer; None where no value keeps the limits.
-        neighbour: the next value, which keeps them no longer; None where none was reached.
-        nearest: what misses the limits by least, where there is no answer.
-        ended_by: what ends the range of the value where no limit does: the field itself, or what the model reads.
-        is_monotonic: whether no value fails between two that hold.
-        complete: whether everything was looked at: else somebody stopped it.
-    """
-
-    solve: str
-    limits: tuple[Limit, ...]
-    goal: Goal | None
-    best: Candidate | None
-    neighbour: Candidate | None = None
-    nearest: Candidate | None = None
+    solve: str  # what was asked for: a plan field, or the size of the model
+    limits: tuple[Limit, ...]  # what was to be kept
+    goal: Goal | None  # what decides between values that keep the limits; None where the outermost one was wanted
+    best: Candidate | None  # the answer; None where no value keeps the limits
+    neighbour: Candidate | None = None  # the next value, which keeps them no longer; None where none was reached
+    nearest: Candidate | None = None  # what misses the limits by least, where there is no answer
+    # what ends the range of the value where no limit does: the field itself, or what the model reads
     ended_by: str = ""
-    is_monotonic: bool = True
+    is_monotonic: bool = True  # whether no value fails between two that hold
     tried: int = 0
     seconds: float = 0.0
-    complete: bool = True
+    complete: bool = True  # whether everything was looked at: else somebody stopped it
 
     @property
     def value(self) -> object:
@@ -107,19 +96,14 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Tries values of a number, each with what else may change.
-
-    Attributes:
-        others: what else may change, as combinations.
-        goal: what decides between combinations.
-        last: what suited the value before, which comes first for the next one.
-    """
+    """Tries values of a number, each with what else may change."""
 
     path: str
-    others: tuple[Mapping[str, object], ...]
+    others: tuple[Mapping[str, object], ...]  # what else may change, as combinations
     trials: Evaluator
-    goal: Goal | None
+    goal: Goal | None  # what decides between combinations
     stopped: Callable[[], bool]
+    # what suited the value before, which comes first for the next one
     last: list[Mapping[str, object]] = field(default_factory=list)
 
     def __call__(self, value: float) -> Candidate:

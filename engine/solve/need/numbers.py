@@ -33,18 +33,13 @@ _WIDER = 4
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Values in order.
-
-    Attributes:
-        nearest: index of the value nearest to a number, as if the scale had no ends.
-        stride: from one index to the next, while limits are looked for from afar; 0 for a ratio of their values.
-    """
+    """Values in order."""
 
     low: int
     high: int
     value: Callable[[int], int | float]
-    nearest: Callable[[float], int]
-    stride: int = 0
+    nearest: Callable[[float], int]  # index of the value nearest to a number, as if the scale had no ends
+    stride: int = 0  # from one index to the next, while limits are looked for from afar; 0 for a ratio of their values
 
     def index(self, value: float) -> int:
         """Return the index of the nearest value."""
@@ -149,28 +144,19 @@ def _closing(gap: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Where limits begin or cease to hold: two values next to each other.
+    """Where limits begin or cease to hold: two values next to each other."""
 
-    Attributes:
-        holds: the last index that keeps the limits.
-        fails: the next, which does not; None where the field's range ends.
-    """
-
-    holds: int
-    fails: int | None
+    holds: int  # the last index that keeps the limits
+    fails: int | None  # the next, which does not; None where the field's range ends
 
 
 @dataclass(slots=True)
 class ValueSearch:
-    """The values of a number, and what became of those that were tried.
-
-    Attributes:
-        evaluate: tries the value at a index.
-        expect: told how many more values are tried at the most, as far as that is known.
-    """
+    """The values of a number, and what became of those that were tried."""
 
     scale: Scale
-    evaluate: Callable[[int | float], Candidate]
+    evaluate: Callable[[int | float], Candidate]  # tries the value at a index
+    # told how many more values are tried at the most, as far as that is known
     expect: Callable[[int], None] = lambda _: None
     evaluated: dict[int, Candidate] = field(default_factory=dict)
 

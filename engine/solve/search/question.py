@@ -29,16 +29,11 @@ _EXAMPLE = "write FIGURE<=VALUE or FIGURE>=VALUE, such as 'time<=24h' or 'memory
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What a figure may be: it holds where the far end of the figure's range keeps it.
-
-    Attributes:
-        most: the most it may be, in the figure's unit; None for no bound.
-        least: the least it may be; None for no bound.
-    """
+    """What a figure may be: it holds where the far end of the figure's range keeps it."""
 
     figure: str
-    most: float | None = None
-    least: float | None = None
+    most: float | None = None  # the most it may be, in the figure's unit; None for no bound
+    least: float | None = None  # the least it may be; None for no bound
 
     @property
     def words(self) -> str:
@@ -53,14 +48,10 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What the best configuration has least or most of.
-
-    Attributes:
-        better: whether less of it is better, or more.
-    """
+    """What the best configuration has least or most of."""
 
     figure: str
-    better: Better = "less"
+    better: Better = "less"  # whether less of it is better, or more
 
     @property
     def sign(self) -> float:
@@ -76,32 +67,22 @@ MOST_TOP = 10
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a search is asked.
+    """What a search is asked."""
 
-    Attributes:
-        plan: the plan that everything else varies.
-        vary: fields with the values to try; none for what the plan leaves open and the usual ones.
-        hardware: ids of devices or instances to try, the name of a vendor or provider for all of its own, or ``any``;
-            none for the plan's own.
-        devices: numbers of devices to try; none for the plan's own.
-        models: models to try, or ``any``; none for the plan's own.
-        limits: what must hold of every answer.
-        goal: what the best has least or most of; None for time, where models vary the largest model, and of a load that
-            arrives the least money, or on the plan's own hardware the least time to the first token.
-        pareto: result keys of the figures whose front is wanted; none for no front.
-        top: how many of the best.
-        per_kind: how many of them at most with the same model, hardware and number of devices; None for any number.
-    """
-
-    plan: Plan
-    vary: tuple[Axis, ...] = ()
+    plan: Plan  # the plan that everything else varies
+    vary: tuple[Axis, ...] = ()  # fields with the values to try; none for what the plan leaves open and the usual ones
+    # ids of devices or instances to try, the name of a vendor or provider for all of its own, or ``any``; none for the
+    # plan's own
     hardware: tuple[str, ...] = ()
-    devices: tuple[int, ...] = ()
-    models: tuple[str, ...] = ()
-    limits: tuple[Limit, ...] = ()
+    devices: tuple[int, ...] = ()  # numbers of devices to try; none for the plan's own
+    models: tuple[str, ...] = ()  # models to try, or ``any``; none for the plan's own
+    limits: tuple[Limit, ...] = ()  # what must hold of every answer
+    # what the best has least or most of; None for time, where models vary the largest model, and of a load that arrives
+    # the least money, or on the plan's own hardware the least time to the first token
     goal: Goal | None = None
-    pareto: tuple[str, ...] = ()
-    top: int = MOST_TOP
+    pareto: tuple[str, ...] = ()  # result keys of the figures whose front is wanted; none for no front
+    top: int = MOST_TOP  # how many of the best
+    # how many of them at most with the same model, hardware and number of devices; None for any number
     per_kind: int | None = None
 
 

@@ -19,34 +19,25 @@ from capacity_tui.engine.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Configurations that one reason excludes, each counted under the first reason that it meets.
-
-    Attributes:
-        example: one of them, with the sizes that show it.
-    """
+    """Configurations that one reason excludes, each counted under the first reason that it meets."""
 
     rule: str
     count: int
-    example: str
+    example: str  # one of them, with the sizes that show it
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(ShownInNotebooks):
-    """One configuration.
+    """One configuration."""
 
-    Attributes:
-        set: the change that makes it of the plan that was asked about: plan keys with their values.
-        figures: its figures by result key; where no range is known, low and high are the value itself.
-        dominated_by: position among the best of one that is no worse in any of the compared figures and better in one;
-            None where there is none.
-        price_source: whose price it is, with its date; empty where none is known.
-    """
-
-    set: Mapping[str, object]
+    set: Mapping[str, object]  # the change that makes it of the plan that was asked about: plan keys with their values
     verdict: Verdict
+    # its figures by result key; where no range is known, low and high are the value itself
     figures: Mapping[str, Interval]
+    # position among the best of one that is no worse in any of the compared figures and better in one; None where there
+    # is none
     dominated_by: int | None = None
-    price_source: str = ""
+    price_source: str = ""  # whose price it is, with its date; empty where none is known
 
     @classmethod
     def of(cls, change: Mapping[str, object], estimate: Estimate, verdict: Verdict | None = None) -> SearchResult:
@@ -105,17 +96,12 @@ KIND_PATHS = (Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A configuration that may be among the best.
+    """A configuration that may be among the best."""
 
-    Attributes:
-        order: the goal's figure and what settles ties; less is better, and what has the same is the same to a user.
-        change: what makes it of the plan that was asked about.
-        point: of a row that may be on the front the compared figures, less of each being better.
-    """
-
+    # the goal's figure and what settles ties; less is better, and what has the same is the same to a user
     order: tuple[float, ...]
-    change: Values
-    point: tuple[float, ...] = ()
+    change: Values  # what makes it of the plan that was asked about
+    point: tuple[float, ...] = ()  # of a row that may be on the front the compared figures, less of each being better
 
     @property
     def score(self) -> float:
@@ -193,23 +179,13 @@ def dominator(points: Floats, place: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """A piece of a search: a block of a space, what rules exclude from a space, or a space that cannot be.
-
-    Attributes:
-        valid: those that no rule excludes.
-        fitting: those of them that are held and keep every limit.
-        rejected: what excluded the others.
-        missed: what the valid ones that are not fitting miss.
-        varied: the axes of a space, and what sets it apart.
-        rows: those that may be among the best, by what the goal is.
-        front: those that may be on the front.
-    """
+    """A piece of a search: a block of a space, what rules exclude from a space, or a space that cannot be."""
 
     evaluated: int = 0
-    valid: int = 0
-    fitting: int = 0
-    rejected: tuple[Rejected, ...] = ()
-    missed: tuple[Rejected, ...] = ()
-    varied: tuple[Axis, ...] = ()
-    rows: tuple[Row, ...] = ()
-    front: tuple[Row, ...] = ()
+    valid: int = 0  # those that no rule excludes
+    fitting: int = 0  # those of them that are held and keep every limit
+    rejected: tuple[Rejected, ...] = ()  # what excluded the others
+    missed: tuple[Rejected, ...] = ()  # what the valid ones that are not fitting miss
+    varied: tuple[Axis, ...] = ()  # the axes of a space, and what sets it apart
+    rows: tuple[Row, ...] = ()  # those that may be among the best, by what the goal is
+    front: tuple[Row, ...] = ()  # those that may be on the front

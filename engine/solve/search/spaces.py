@@ -45,33 +45,23 @@ _FOLLOWING = frozenset(f"parallelism.{name}" for name in FOLLOWING)
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One space of a question.
+    """One space of a question."""
 
-    Attributes:
-        change: what is to be said with every combination: what sets the space apart, and what the plan left open.
-        apart: what sets it apart from the other spaces of the question.
-    """
-
-    change: Values
+    change: Values  # what is to be said with every combination: what sets the space apart, and what the plan left open
     space: Space
-    apart: Values
+    apart: Values  # what sets it apart from the other spaces of the question
 
 
 @dataclass(frozen=True, slots=True)
 class Spaces:
-    """The spaces of a question.
-
-    Attributes:
-        outer: axes of which every combination of values is a space of its own.
-        inner: axes that a space holds as arrays.
-        filled: what plans left open, by model.
-    """
+    """The spaces of a question."""
 
     question: Question
     catalog: Catalog
     machine: Machine | None
-    outer: tuple[Axis, ...]
-    inner: tuple[Axis, ...]
+    outer: tuple[Axis, ...]  # axes of which every combination of values is a space of its own
+    inner: tuple[Axis, ...]  # axes that a space holds as arrays
+    # what plans left open, by model
     filled: dict[tuple[object, ...], Values] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -212,17 +202,12 @@ def _is_apart(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OneByOneSpace:
-    """Configurations of one plan, each estimated by itself.
-
-    Attributes:
-        feasible: the combinations that can be, with the plans they make.
-        excluded: what cannot be, by what is wrong with it.
-    """
+    """Configurations of one plan, each estimated by itself."""
 
     catalog: Catalog
     grid: Grid
-    feasible: tuple[tuple[Values, ResolvedPlan], ...]
-    excluded: tuple[Excluded, ...]
+    feasible: tuple[tuple[Values, ResolvedPlan], ...]  # the combinations that can be, with the plans they make
+    excluded: tuple[Excluded, ...]  # what cannot be, by what is wrong with it
 
     @property
     def size(self) -> int:

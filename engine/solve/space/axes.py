@@ -142,17 +142,11 @@ def divisors(number: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class OpenBatch:
-    """Sequences of a step that a layout takes where the plan gives none.
+    """Sequences of a step that a layout takes where the plan gives none."""
 
-    Attributes:
-        usual: sequences of a step, whatever the layout.
-        most: more than these nobody is known to use for a model of this size.
-        follows: whether the usual ones are rounded down to whole micro-batches of all replicas.
-    """
-
-    usual: float
-    most: float
-    follows: bool = False
+    usual: float  # sequences of a step, whatever the layout
+    most: float  # more than these nobody is known to use for a model of this size
+    follows: bool = False  # whether the usual ones are rounded down to whole micro-batches of all replicas
 
     def of(self, replicas: Number, micro_batch: Number) -> Number:
         """Return the sequences of a step: the usual ones, or one micro-batch for each replica where that is more."""

@@ -51,25 +51,16 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class ServingSpace:
-    """Configurations of one plan that serves a transformer.
+    """Configurations of one plan that serves a transformer."""
 
-    Attributes:
-        plan: the plan as the user gave it: sizes that it leaves out follow from the others.
-        resolved: the same with placeholders where it is open.
-        grid: the fields that vary, without values that no possible combination has.
-        settings: the runs of its settings.
-        rules: rules that a layout must keep.
-        excluded: what the rules excluded, rule by rule, and settings that do not go together.
-    """
-
-    plan: Plan
-    resolved: ResolvedPlan
+    plan: Plan  # the plan as the user gave it: sizes that it leaves out follow from the others
+    resolved: ResolvedPlan  # the same with placeholders where it is open
     shape: TransformerShape
     catalog: Catalog
-    grid: Grid
-    settings: Settings[Served]
-    rules: tuple[LayoutRule, ...]
-    excluded: tuple[Excluded, ...] = ()
+    grid: Grid  # the fields that vary, without values that no possible combination has
+    settings: Settings[Served]  # the runs of its settings
+    rules: tuple[LayoutRule, ...]  # rules that a layout must keep
+    excluded: tuple[Excluded, ...] = ()  # what the rules excluded, rule by rule, and settings that do not go together
 
     @property
     def size(self) -> int:

@@ -137,17 +137,12 @@ class SpaceCache:
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
-    """What one rule excluded that no rule before it did.
-
-    Attributes:
-        example: plan fields of one of them.
-        figures: the sizes of that one that show it.
-    """
+    """What one rule excluded that no rule before it did."""
 
     rule: LayoutRule
     count: int
-    example: Values
-    figures: str
+    example: Values  # plan fields of one of them
+    figures: str  # the sizes of that one that show it
 
     @property
     def words(self) -> str:
@@ -192,17 +187,12 @@ Positions: TypeAlias = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One combination of a block.
+    """One combination of a block."""
 
-    Attributes:
-        order: what it was chosen by, column by column; less is better.
-        position: its position in the flattened grid of the block.
-    """
-
-    order: tuple[float, ...]
+    order: tuple[float, ...]  # what it was chosen by, column by column; less is better
     values: Values
     block: Block
-    position: int
+    position: int  # its position in the flattened grid of the block
 
     def number(self, key: str) -> float:
         """Return one of its figures by result key; NaN where these runs have none."""

@@ -143,15 +143,10 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Settings(Generic[Run]):
-    """The runs of settings, each worked out once.
+    """The runs of settings, each worked out once."""
 
-    Attributes:
-        numbers: paths of axes that are no settings: a run takes their numbers as they are.
-        run: returns the run of a plan with such settings; raises where they do not go together.
-    """
-
-    numbers: Collection[str]
-    run: Callable[[Values], Run]
+    numbers: Collection[str]  # paths of axes that are no settings: a run takes their numbers as they are
+    run: Callable[[Values], Run]  # returns the run of a plan with such settings; raises where they do not go together
     known: dict[str, Run | Conflict] = field(default_factory=dict, compare=False, repr=False)
 
     def parts(self, grid: Grid) -> Iterator[Grid]:

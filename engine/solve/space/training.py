@@ -61,25 +61,16 @@ BY_DEPENDENCE = (
 
 @dataclass(frozen=True, slots=True)
 class TrainingSpace:
-    """Configurations of one training plan of a transformer.
+    """Configurations of one training plan of a transformer."""
 
-    Attributes:
-        plan: the plan as the user gave it: sizes that it leaves out follow from the others.
-        resolved: the same with placeholders where it is open.
-        grid: the fields that vary, without values that no possible combination has.
-        excluded: what the rules excluded, rule by rule.
-        rules: rules that a layout must keep.
-        batch: sequences of a step, where the plan leaves them open.
-    """
-
-    plan: Plan
-    resolved: ResolvedPlan
+    plan: Plan  # the plan as the user gave it: sizes that it leaves out follow from the others
+    resolved: ResolvedPlan  # the same with placeholders where it is open
     shape: TransformerShape
     catalog: Catalog
-    grid: Grid
-    rules: tuple[LayoutRule, ...]
-    batch: OpenBatch | None = None
-    excluded: tuple[Excluded, ...] = ()
+    grid: Grid  # the fields that vary, without values that no possible combination has
+    rules: tuple[LayoutRule, ...]  # rules that a layout must keep
+    batch: OpenBatch | None = None  # sequences of a step, where the plan leaves them open
+    excluded: tuple[Excluded, ...] = ()  # what the rules excluded, rule by rule
     known: dict[str, TransformerRun | Conflict] = field(default_factory=dict, compare=False, repr=False)
 
     @property

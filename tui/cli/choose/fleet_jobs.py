@@ -88,13 +88,7 @@ def recommend(
 @click.option("--home", metavar="REGION", help="Where the data is; by default the plan's region.")
 @config_option
 @output_options("table", "json", "yaml")
-def regions(
-    given: GivenPlan,
-    data: str,
-    home: str | None,
-    config: Path | None,
-    output: Output,
-) -> None:
+def regions(given: GivenPlan, data: str, home: str | None, config: Path | None, output: Output) -> None:
     """Compare regions for one job: the price of its machines there, and of its data's way there.
 
     The plan names an instance, or a device whose instances are compared, of which each region has the cheapest.

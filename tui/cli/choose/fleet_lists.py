@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.tui.cli.options import (
-    Columns,
-    listing_options,
-    named_or_matching,
-    write_listing,
-    write_table,
-)
+from capacity_tui.tui.cli.options import Columns, listing_options, named_or_matching, write_listing, write_table
 from capacity_tui.tui.cli.output import Output, fault_data, location_as_dict, output_options, tell, tell_problems
 from capacity_tui.tui.cli.plan_sources import config_option
 

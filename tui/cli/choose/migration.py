@@ -192,13 +192,7 @@ def migrate(
 @_top_option
 @config_option
 @output_options(*_FORMS)
-def run(
-    workloads: tuple[str, ...],
-    targets: tuple[str, ...],
-    top: int,
-    config: Path | None,
-    output: Output,
-) -> int:
+def run(workloads: tuple[str, ...], targets: tuple[str, ...], top: int, config: Path | None, output: Output) -> int:
     """Find out for workloads of the catalogue whether to move; without any, for those of basic_demos."""
     from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.fleet.migration import workloads_of
@@ -213,13 +207,7 @@ def run(
 @_top_option
 @config_option
 @output_options(*_FORMS)
-def run_set(
-    names: tuple[str, ...],
-    targets: tuple[str, ...],
-    top: int,
-    config: Path | None,
-    output: Output,
-) -> int:
+def run_set(names: tuple[str, ...], targets: tuple[str, ...], top: int, config: Path | None, output: Output) -> int:
     """Find out for all workloads of sets whether to move; without any, for those of basic_demos."""
     from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.fleet.migration import workloads_of
@@ -248,13 +236,7 @@ def promises(config: Path | None, output: Output) -> int:
     return 0
 
 
-def _run(
-    names: Iterable[str],
-    instances: tuple[str, ...],
-    catalog: Catalog,
-    top: int,
-    output: Output,
-) -> int:
+def _run(names: Iterable[str], instances: tuple[str, ...], catalog: Catalog, top: int, output: Output) -> int:
     from capacity_tui.engine.fleet.migration import run_workloads
     from capacity_tui.engine.present.fleet import runs_parts, write_runs
 

@@ -232,12 +232,7 @@ NO_ANSWER = 1
 )
 @question_options
 @output_options("table", "json", "yaml")
-def need(
-    given: GivenPlan,
-    solve: str,
-    asked: QuestionOptions,
-    output: Output,
-) -> int:
+def need(given: GivenPlan, solve: str, asked: QuestionOptions, output: Output) -> int:
     """Solve a plan for one of its fields: everything else is as the plan says, and the limits decide.
 
     Which GPUs, how many of them, how long a sequence, how large a model: a number goes as far as the limits let it,

@@ -173,15 +173,10 @@ class CallError(CapacityError):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command answered.
+    """What a command answered."""
 
-    Attributes:
-        data: its JSON.
-        notes: what it said beside it.
-    """
-
-    data: dict[str, object]
-    notes: tuple[str, ...] = ()
+    data: dict[str, object]  # its JSON
+    notes: tuple[str, ...] = ()  # what it said beside it
 
 
 class Calls:
@@ -190,15 +185,12 @@ class Calls:
     Args:
         limit_seconds: longest that one command may take; what it found until then is its answer, where it has any.
         at_once: how many run at the same time; others wait for their turn.
-
-    Attributes:
-        processes: what runs now.
     """
 
     def __init__(self, limit_seconds: float, at_once: int | None = None) -> None:
         self._limit = limit_seconds
         self._turn = asyncio.Semaphore(at_once or os.cpu_count() or 1)
-        self.processes: set[asyncio.subprocess.Process] = set()
+        self.processes: set[asyncio.subprocess.Process] = set()  # what runs now
 
     async def answer(self, line: CommandLine) -> Outcome:
         """Run a command and return what it answered; cancelled, the command ends at once.

@@ -37,13 +37,9 @@ class FolderError(CapacityError):
 
 @dataclass(frozen=True, slots=True)
 class AllowedFolders:
-    """The folders whose files may be named.
+    """The folders whose files may be named."""
 
-    Attributes:
-        folders: real paths.
-    """
-
-    folders: tuple[Path, ...]
+    folders: tuple[Path, ...]  # real paths
 
     @classmethod
     def of(cls, folders: Sequence[Path]) -> AllowedFolders:
@@ -137,26 +133,16 @@ class ArgumentError(CapacityError):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One command as a tool.
+    """One command as a tool."""
 
-    Attributes:
-        name: what assistants call it.
-        about: what it answers, in a sentence or two.
-        options: the options that are offered, without their dashes.
-        takes_plan: whether it is asked about a plan.
-        fixed: words that every call of it has.
-        named: options offered by another name, as the name to the option.
-        required: what must be given.
-    """
-
-    name: str
+    name: str  # what assistants call it
     command: click.Command
-    about: str
-    options: tuple[str, ...]
-    takes_plan: bool = True
-    fixed: tuple[str, ...] = ()
-    named: Mapping[str, str] = field(default_factory=dict)
-    required: tuple[str, ...] = ()
+    about: str  # what it answers, in a sentence or two
+    options: tuple[str, ...]  # the options that are offered, without their dashes
+    takes_plan: bool = True  # whether it is asked about a plan
+    fixed: tuple[str, ...] = ()  # words that every call of it has
+    named: Mapping[str, str] = field(default_factory=dict)  # options offered by another name, as the name to the option
+    required: tuple[str, ...] = ()  # what must be given
 
     def offered(self) -> dict[str, click.Option]:
         """Return the options that are offered, by the names of the arguments."""

@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 @click.option("--folder", metavar="DIR", type=click.Path(path_type=Path), help="Where the SQLite file lies meanwhile.")
 @output_options("table", "json", "yaml")
 def bench(
-    backend: str | None,
-    uri: str | None,
-    documents: str,
-    chunk: int,
-    folder: Path | None,
-    output: Output,
+    backend: str | None, uri: str | None, documents: str, chunk: int, folder: Path | None, output: Output
 ) -> None:
     """Store patterns in a database and find them: rates, latencies, and the size beside what was estimated.
 

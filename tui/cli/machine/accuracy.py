@@ -33,14 +33,7 @@ _WORST = 5
 )
 @click.option("--plots", type=click.Path(path_type=Path, file_okay=False), help="Write SVG plots to this folder.")
 @output_options("table", "markdown", "json")
-def accuracy(
-    kinds: tuple[str, ...],
-    tag: str,
-    unseen: bool,
-    mine: bool,
-    plots: Path | None,
-    output: Output,
-) -> None:
+def accuracy(kinds: tuple[str, ...], tag: str, unseen: bool, mine: bool, plots: Path | None, output: Output) -> None:
     """Show how far estimates are from measurements."""
     from capacity_tui.engine.runs.accuracy import fitted_constants, unseen_scores
     from capacity_tui.engine.runs.accuracy import reports_as_data as accuracy_as_data

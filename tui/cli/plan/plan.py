@@ -71,10 +71,7 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
 )
 @click.option("--force", is_flag=True, help="Replace files that are there; with --frameworks.")
 @click.option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    help="Show every part and the basis, and draw memory, time and roofline.",
+    "-v", "--verbose", is_flag=True, help="Show every part and the basis, and draw memory, time and roofline."
 )
 @click.option(
     "--brief/--no-brief",

@@ -31,17 +31,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """What there is to say of one file.
+    """What there is to say of one file."""
 
-    Attributes:
-        name: the file, or what stands for it.
-        faults: what is wrong with it.
-        remarks: what it says in vain, and where.
-    """
-
-    name: str
-    faults: tuple[CapacityError, ...] = ()
-    remarks: tuple[tuple[Place, str], ...] = ()
+    name: str  # the file, or what stands for it
+    faults: tuple[CapacityError, ...] = ()  # what is wrong with it
+    remarks: tuple[tuple[Place, str], ...] = ()  # what it says in vain, and where
 
 
 @click.command()

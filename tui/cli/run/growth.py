@@ -218,13 +218,7 @@ def scaling() -> None:
 )
 @click.option("--figure", metavar="NAME", help="The column to fit; by default all, time first.")
 @output_options("table", "json", "yaml")
-def fit(
-    file: str,
-    targets: str | None,
-    recommend: str | None,
-    figure: str | None,
-    output: Output,
-) -> None:
+def fit(file: str, targets: str | None, recommend: str | None, figure: str | None, output: Output) -> None:
     """Fit laws of growth to measured sizes: O(1), O(log n), O(n), O(n log n), O(n^2), O(n^3) and any power.
 
     FILE has a line for each measurement: its size n, and what was measured in columns such as seconds,

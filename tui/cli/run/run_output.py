@@ -234,12 +234,7 @@ class RecordedOutput:
 
 
 def finish(
-    writer: RunWriter,
-    entry: RunRecord | None,
-    no_history: bool,
-    exit_code: int | None = None,
-    *,
-    goes_on: bool = False,
+    writer: RunWriter, entry: RunRecord | None, no_history: bool, exit_code: int | None = None, *, goes_on: bool = False
 ) -> None:
     """Keep what a run came to in the history; where nothing is to be kept, its folder goes too.
 

@@ -229,7 +229,6 @@ def page_of(offer: Alternative, *, is_current: bool) -> ExplanationText:
     """Return the page of an offer.
 
     Args:
-        offer: the offer.
         is_current: whether it is the machine of the plan.
     """
     saving = offer.saving_percent

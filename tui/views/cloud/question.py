@@ -115,8 +115,6 @@ def parts_of(plan: Plan, catalog: Catalog, given: Mapping[str, str]) -> tuple[Fi
     """Return the parts of the question about a plan: what was said, and what makes sense at once for the rest.
 
     Args:
-        plan: the plan.
-        catalog: facts.
         given: texts by key.
     """
     kind = Field(
@@ -158,13 +156,9 @@ _FORMS = {
 
 @dataclass(frozen=True)
 class OffersQuestion(PlanQuestion):
-    """What a plan of the engine's would be worth on other machines.
+    """What a plan of the engine's would be worth on other machines."""
 
-    Attributes:
-        mode: id of the mode that fills the plan; empty for the usual one.
-    """
-
-    mode: str = ""
+    mode: str = ""  # id of the mode that fills the plan; empty for the usual one
 
     def fields(self) -> tuple[Field, ...]:
         """Return its parts."""

@@ -153,13 +153,7 @@ _LONGEST_NAME = 24
 
 
 class Nodes(HeadedPanel):
-    """Rows of nodes, first all of them; those of another plan stay, dimmed, until others come.
-
-    Attributes:
-        taken: key of the row that was taken over last.
-        is_old: whether the rows are those of another plan.
-        message: what stands here in place of rows.
-    """
+    """Rows of nodes, first all of them; those of another plan stay, dimmed, until others come."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("nodes")
     NUMBER = 1
@@ -168,9 +162,9 @@ class Nodes(HeadedPanel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.taken: tuple[tuple[str, str], ...] = ()
-        self.is_old = False
-        self.message = "waiting for the plan's numbers…"
+        self.taken: tuple[tuple[str, str], ...] = ()  # key of the row that was taken over last
+        self.is_old = False  # whether the rows are those of another plan
+        self.message = "waiting for the plan's numbers…"  # what stands here in place of rows
         self._map: NodeMap | None = None
         self._level = ""
 

@@ -202,38 +202,23 @@ class Shown(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A field of the map.
-
-    Attributes:
-        field: the field.
-        values: what it may be, in order, as it is typed.
-        own: which of them the plan has.
-    """
+    """A field of the map."""
 
     field: Field
-    values: tuple[str, ...]
-    own: int
+    values: tuple[str, ...]  # what it may be, in order, as it is typed
+    own: int  # which of them the plan has
 
 
 @dataclass(frozen=True, slots=True)
 class PlanMap:
-    """What is shown.
+    """What is shown."""
 
-    Attributes:
-        across: the field whose values stand side by side.
-        down: the field whose values stand below one another.
-        tried: what the plan would be, by the values across and down.
-        settled: pairs for which all that is open was chosen anew.
-        cursor: place of the pair under the cursor, across and down.
-        shown: what stands beside a verdict.
-    """
-
-    across: Axis
-    down: Axis
-    tried: Mapping[tuple[str, str], Tried]
-    settled: frozenset[tuple[str, str]]
-    cursor: tuple[int, int]
-    shown: Shown
+    across: Axis  # the field whose values stand side by side
+    down: Axis  # the field whose values stand below one another
+    tried: Mapping[tuple[str, str], Tried]  # what the plan would be, by the values across and down
+    settled: frozenset[tuple[str, str]]  # pairs for which all that is open was chosen anew
+    cursor: tuple[int, int]  # place of the pair under the cursor, across and down
+    shown: Shown  # what stands beside a verdict
 
     @property
     def pair(self) -> tuple[str, str]:

@@ -16,11 +16,7 @@ from capacity_tui.tui.session import HasSession, Session
 from capacity_tui.tui.shown.results import HARDWARE_KEY, MODEL_KEY, Choice
 from capacity_tui.tui.widgets.lines import ClosesOnce
 
-_CATALOGUES = (
-    ("model", "Model", MODEL_KEY),
-    ("accelerator", "Plan for", HARDWARE_KEY),
-    ("profile", "Open", ""),
-)
+_CATALOGUES = (("model", "Model", MODEL_KEY), ("accelerator", "Plan for", HARDWARE_KEY), ("profile", "Open", ""))
 
 
 def action_commands(app: App[None], keymap: Mapping[str, str]) -> Iterator[SystemCommand]:

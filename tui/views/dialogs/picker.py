@@ -35,15 +35,10 @@ _FILES = {".yaml", ".yml", ".json", ".gguf"}
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """Text that is an answer as it stands, without being in the list.
+    """Text that is an answer as it stands, without being in the list."""
 
-    Attributes:
-        hint: how it is written, for the line below the list.
-        matches: whether a text is one.
-    """
-
-    hint: str
-    matches: Callable[[str], bool]
+    hint: str  # how it is written, for the line below the list
+    matches: Callable[[str], bool]  # whether a text is one
 
 
 PATH = Typed("a path", lambda text: any(mark in text for mark in "/\\~") or Path(text).suffix in _FILES)

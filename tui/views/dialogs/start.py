@@ -105,12 +105,7 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         self.query_one(Entry).focus()
 
     def _ask(
-        self,
-        subject: str,
-        work: Callable[[object], T],
-        show: Callable[[T], object],
-        *,
-        in_turn: bool = False,
+        self, subject: str, work: Callable[[object], T], show: Callable[[T], object], *, in_turn: bool = False
     ) -> None:
         self._session.ask(self, subject, work, show, failed=self._show_failure, in_turn=in_turn)
 

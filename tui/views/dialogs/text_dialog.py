@@ -57,13 +57,9 @@ class TextLines(DrawnLines):
 
 
 class ScrollsText:
-    """A screen over which the mouse scrolls its text, wherever it is.
+    """A screen over which the mouse scrolls its text, wherever it is."""
 
-    Attributes:
-        text: what is scrolled.
-    """
-
-    text: TextLines
+    text: TextLines  # what is scrolled
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Scroll down."""

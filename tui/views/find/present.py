@@ -61,7 +61,6 @@ def results_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...]
     """Return an answer as the screen shows it.
 
     Args:
-        answer: the answer.
         question: what was asked.
         solved: fields that are shown in every case.
     """
@@ -85,17 +84,11 @@ def results_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...]
 
 @dataclass(frozen=True)
 class _Table:
-    """The columns of an answer: what rows differ in, then their figures.
+    """The columns of an answer: what rows differ in, then their figures."""
 
-    Attributes:
-        question: what was asked.
-        plans: the rows.
-        solved: fields that have a column in every case.
-    """
-
-    question: Question
-    plans: Sequence[FoundPlan]
-    solved: tuple[str, ...] = ()
+    question: Question  # what was asked
+    plans: Sequence[FoundPlan]  # the rows
+    solved: tuple[str, ...] = ()  # fields that have a column in every case
 
     def figures(self, question: Question) -> tuple[str, ...]:
         """Return the figures of the columns: the usual ones that are known, the goal's and those with limits."""
@@ -127,13 +120,7 @@ class _Table:
         cells += [Cell(_layout(plan.set, self._devices(plan)))] if self._has_layout else []
         cells += [_set_cell(plan.set.get(path)) for path in self._others]
         cells += [figure_cell(key, plan.figures.get(key)) for key in figures]
-        return ResultRow(
-            dict(plan.set),
-            plan.verdict,
-            tuple(cells),
-            tuple(_about(plan, figures)),
-            plan.dominated_by,
-        )
+        return ResultRow(dict(plan.set), plan.verdict, tuple(cells), tuple(_about(plan, figures)), plan.dominated_by)
 
     @property
     def _named(self) -> tuple[str, ...]:
@@ -213,7 +200,6 @@ def solved(
         question: the plan, the limits, and what else may change.
         solve: the field.
         machine: what was detected.
-        catalog: the catalogues.
         report: called with how many values were tried.
         stopped: whether to go on.
 

@@ -261,7 +261,6 @@ def parts_of(plan: Plan, given: Mapping[str, str]) -> tuple[Field, ...]:
     """Return the parts of a question about a plan: what was said, and what makes sense at once for the rest.
 
     Args:
-        plan: the plan.
         given: texts by key.
     """
     task = "infer" if plan.task == "infer" else "train"

@@ -70,7 +70,6 @@ class ComparisonTable(Panel):
         """Show a comparison.
 
         Args:
-            comparison: what to show.
             column: the column that is chosen.
             baseline: what deltas are counted from.
             stale: whether the numbers belong to an earlier plan.

@@ -77,7 +77,6 @@ class FieldList(Panel):
         """Show a plan.
 
         Args:
-            fields: its fields.
             chosen: what the chosen mode took for the automatic ones.
             before: text of the fields that were edited, before the edits.
             moved: why fields moved along with the last edit.
@@ -304,7 +303,6 @@ def sweep_lines(
 
     Args:
         values: what the field may be, in order.
-        current: what it is.
         tried: what the plan would be, by value.
         width: cells from left to right.
         figures: whether there is room for more than the values.

@@ -207,9 +207,7 @@ def tried(
     """Return what a plan would be with some fields changed, filled as the balanced mode does.
 
     Args:
-        plan: the plan.
         change: values by path.
-        catalog: facts.
         machine: what was detected.
         usual: the plan as it is, filled: what is filled otherwise is told; None where nobody asks.
     """
@@ -239,7 +237,6 @@ def tried_pairs(
     after another as it would choose then.
 
     Args:
-        plan: the plan.
         balanced: the same as the balanced mode fills it.
         keys: the two fields.
         pairs: their values, in the order in which they are wanted.

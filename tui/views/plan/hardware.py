@@ -215,9 +215,6 @@ class Sensors:
         session: what every screen works with.
         screen: who the samples go to.
         panel: says how often the sensors are read.
-
-    Attributes:
-        seconds: time between two samples while somebody looks.
     """
 
     def __init__(self, session: Session, screen: DOMNode, panel: Live) -> None:
@@ -225,7 +222,7 @@ class Sensors:
         self._screen = screen
         self._panel = panel
         self._is_paused = False
-        self.seconds = session.settings.live_seconds
+        self.seconds = session.settings.live_seconds  # time between two samples while somebody looks
         self.commands: Commands = {
             "live.pause": self.pause,
             "live.slower": partial(self.change_rate, 2.0),

@@ -25,13 +25,7 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models import family_of, find_known_model
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, field_text, plan_values
 from capacity_tui.engine.present import ExplanationText, Report, exported_plan, headline, plan_value_text, write_report
-from capacity_tui.engine.present.frameworks import (
-    TARGETS,
-    adapter_tools,
-    export_files,
-    framework_files,
-    targets_of,
-)
+from capacity_tui.engine.present.frameworks import TARGETS, adapter_tools, export_files, framework_files, targets_of
 from capacity_tui.engine.present.pictures import PICTURES, picture_file, picture_of
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import history_entry, history_place, record_run
@@ -88,7 +82,6 @@ def column(group: ModeGroup, catalog: Catalog, machine: Machine | None = None) -
 
     Args:
         group: the plan as the modes fill it.
-        catalog: facts.
         machine: what was detected, for plans that run on it.
     """
     filled, estimate = group.shown, group.shown.annotated_estimate
@@ -291,12 +284,9 @@ def _note(note: EngineNote) -> Note:
 
 @dataclass(frozen=True, slots=True)
 class PinnedPlans:
-    """Estimates of the plans beside a plan, each made once: they stay as they are while the plan is edited.
+    """Estimates of the plans beside a plan, each made once: they stay as they are while the plan is edited."""
 
-    Attributes:
-        kept: plan, machine and estimate of each, by the plan's identity.
-    """
-
+    # plan, machine and estimate of each, by the plan's identity
     kept: dict[int, tuple[Plan, Machine | None, ModePlan]] = field(default_factory=dict)
 
     def filled(self, plan: Plan, machine: Machine | None, catalog: Catalog) -> ModePlan:
@@ -336,7 +326,6 @@ def exports_of(
         name: what files are called.
         what: which plan it is, in words.
         machine: what was detected, for plans that run on it.
-        catalog: facts.
     """
     answered = answer(filled, machine, catalog)
 

@@ -106,12 +106,7 @@ class PlanScreen(PanelScreen):
         session = self.session
         self._prompt = Prompt()
         self._estimates = Estimates(
-            session,
-            self,
-            hardware=self._hardware,
-            fields=self._fields,
-            table=self._table,
-            why=self._why,
+            session, self, hardware=self._hardware, fields=self._fields, table=self._table, why=self._why
         )
         following = Following(session, self, self._why, self.show_text, self.back, self._estimates.explainer)
         self._sweeping = Sweeping(session, self, self._fields)

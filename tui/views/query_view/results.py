@@ -28,18 +28,7 @@ _NARROWEST, _NAME = 8, 24
 
 
 class ResultTable(HeadedPanel):
-    """Rows that answer the question; keeps its cursor on a row while others come in.
-
-    Attributes:
-        results: the last answer.
-        sorted_by: index of a column, None for the goal.
-        is_reversed: whether the worst come first.
-        filter: words that rows must have.
-        marked: keys of rows that were marked.
-        taken: key of the row that was taken over last.
-        is_old: whether the rows answer an older question.
-        message: what stands here in place of rows.
-    """
+    """Rows that answer the question; keeps its cursor on a row while others come in."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("found")
     NUMBER = 2
@@ -48,14 +37,14 @@ class ResultTable(HeadedPanel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.results: Results | None = None
-        self.sorted_by: int | None = None
-        self.is_reversed = False
-        self.filter = ""
-        self.marked: set[tuple[tuple[str, str], ...]] = set()
-        self.taken: tuple[tuple[str, str], ...] = ()
-        self.is_old = False
-        self.message = ""
+        self.results: Results | None = None  # the last answer
+        self.sorted_by: int | None = None  # index of a column, None for the goal
+        self.is_reversed = False  # whether the worst come first
+        self.filter = ""  # words that rows must have
+        self.marked: set[tuple[tuple[str, str], ...]] = set()  # keys of rows that were marked
+        self.taken: tuple[tuple[str, str], ...] = ()  # key of the row that was taken over last
+        self.is_old = False  # whether the rows answer an older question
+        self.message = ""  # what stands here in place of rows
         self._shown: tuple[int, ...] = ()
         self._widths: tuple[int, ...] = ()
         self._wanted: tuple[tuple[str, str], ...] = ()

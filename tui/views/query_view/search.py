@@ -36,17 +36,11 @@ Begin: TypeAlias = "Callable[[Document, Mapping[str, str]], Question]"
 
 
 class SearchState(NamedTuple):
-    """How far a search is.
+    """How far a search is."""
 
-    Attributes:
-        question: what is asked.
-        rows: the best so far; None before any are known.
-        is_last: whether the search has ended.
-    """
-
-    question: Question
-    rows: Results | None = None
-    is_last: bool = False
+    question: Question  # what is asked
+    rows: Results | None = None  # the best so far; None before any are known
+    is_last: bool = False  # whether the search has ended
 
 
 class Searching:
@@ -60,11 +54,6 @@ class Searching:
         begin: returns the question about a plan.
         show: called with how far a search is.
         failed: called with why there are no rows.
-
-    Attributes:
-        question: what is asked; None before it is known.
-        is_running: whether a search is under way.
-        was_stopped: whether the last one was stopped before its end.
     """
 
     SUBJECT: ClassVar[str] = "search"
@@ -84,9 +73,9 @@ class Searching:
         self._stop = threading.Event()
         self._given: Mapping[str, str] = {}
         self._answered: list[Document] = []
-        self.question: Question | None = None
-        self.is_running = False
-        self.was_stopped = False
+        self.question: Question | None = None  # what is asked; None before it is known
+        self.is_running = False  # whether a search is under way
+        self.was_stopped = False  # whether the last one was stopped before its end
 
     @property
     def is_current(self) -> bool:
@@ -247,19 +236,12 @@ def _surpassed(index: int, results: Results) -> str:
 
 @dataclass(frozen=True)
 class PlanQuestion(ABC):
-    """A question about a plan.
-
-    Attributes:
-        plan: the plan.
-        machine: what was detected.
-        catalog: the catalogues.
-        given: what the user said, by the keys of its parts.
-    """
+    """A question about a plan."""
 
     plan: Plan
-    machine: Machine | None = field(compare=False)
-    catalog: Catalog = field(compare=False, repr=False)
-    given: Mapping[str, str] = field(default_factory=dict)
+    machine: Machine | None = field(compare=False)  # what was detected
+    catalog: Catalog = field(compare=False, repr=False)  # the catalogues
+    given: Mapping[str, str] = field(default_factory=dict)  # what the user said, by the keys of its parts
 
     def edited(self, key: str, text: str) -> Self:
         """Return the question with one part said otherwise.

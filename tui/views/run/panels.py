@@ -198,11 +198,7 @@ _NOTHING = (
 
 
 class RunsTable(HeadedPanel):
-    """One run a line; the cursor stays on its run while others come and go.
-
-    Attributes:
-        rows: the runs.
-    """
+    """One run a line; the cursor stays on its run while others come and go."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("runs")
     NUMBER = 1
@@ -211,7 +207,7 @@ class RunsTable(HeadedPanel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rows: tuple[RunRow, ...] = ()
+        self.rows: tuple[RunRow, ...] = ()  # the runs
         self._columns: tuple[TableColumn, ...] = ()
         self._is_read = False
         self._chosen = ""

@@ -222,17 +222,11 @@ _WINDOWS = (1.0, 0.5, 0.2, 0.1, 0.05)
 
 
 class RunsNow(NamedTuple):
-    """Runs as they are by now.
+    """Runs as they are by now."""
 
-    Attributes:
-        columns: of their table.
-        rows: all of them.
-        run: the one under the cursor; None where there is none.
-    """
-
-    columns: tuple[TableColumn, ...]
-    rows: tuple[RunRow, ...]
-    run: WatchedRun | None
+    columns: tuple[TableColumn, ...]  # of their table
+    rows: tuple[RunRow, ...]  # all of them
+    run: WatchedRun | None  # the one under the cursor; None where there is none
 
 
 class Watching:

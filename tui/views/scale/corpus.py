@@ -46,22 +46,16 @@ class CorpusEdits(FieldEdits):
         fields: the panel whose cursor says which field is meant.
         ask: asks for a text at the bottom.
         changed: called when something else is said.
-
-    Attributes:
-        corpus: the corpus; None before anything is known of it.
-        most_samples: samples whose patterns the disk has room for; None where that is not known.
     """
 
     def __init__(self, session: Session, fields: CorpusFields, ask: Ask, changed: Callable[[], object]) -> None:
-        self.corpus: Corpus | None = None
+        self.corpus: Corpus | None = None  # the corpus; None before anything is known of it
+        # samples whose patterns the disk has room for; None where that is not known
         self.most_samples: float | None = None
         self._session, self._fields, self._ask, self._changed = session, fields, ask, changed
         self._undone: list[Given] = []
         self._done: list[Given] = []
-        self.commands: Commands = {
-            **self.value_commands,
-            "value.limit": self.fill_disk,
-        }
+        self.commands: Commands = {**self.value_commands, "value.limit": self.fill_disk}
 
     @property
     def given(self) -> Given:

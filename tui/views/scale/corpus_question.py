@@ -116,19 +116,12 @@ _WHOLE = (SAMPLES, "chunk", "levels", "fan_in")
 
 @dataclass(frozen=True)
 class PlanCorpus:
-    """The data of a plan as a corpus of patterns.
-
-    Attributes:
-        plan: the plan.
-        machine: what was detected; its disk and memory are what there is room in.
-        catalog: facts.
-        given: texts by key of the field.
-    """
+    """The data of a plan as a corpus of patterns."""
 
     plan: Plan
-    machine: Machine | None
-    catalog: Catalog = field(compare=False, repr=False)
-    given: Mapping[str, str] = field(default_factory=dict)
+    machine: Machine | None  # what was detected; its disk and memory are what there is room in
+    catalog: Catalog = field(compare=False, repr=False)  # facts
+    given: Mapping[str, str] = field(default_factory=dict)  # texts by key of the field
 
     def fields(self) -> tuple[Field, ...]:
         """Return what there is to say of it."""
@@ -265,7 +258,6 @@ def _tried_size(question: PatternQuestion, machine: Machine | None, catalog: Cat
     Args:
         question: the corpus.
         machine: where they would be kept; None for nowhere in particular.
-        catalog: facts.
     """
     size = float(pattern_storage(question, catalog).total_bytes.value)
     disk = None if machine is None else roomiest_disk(machine)

@@ -26,14 +26,7 @@ _ENDS = 2
 
 
 class Devices(HeadedPanel):
-    """Rows by rising number of devices; those of another plan stay, dimmed, until they come anew.
-
-    Attributes:
-        plan: what is known.
-        taken: key of the row that was taken over last.
-        is_old: whether all rows are those of another plan.
-        message: what stands here in place of rows.
-    """
+    """Rows by rising number of devices; those of another plan stay, dimmed, until they come anew."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("devices")
     NUMBER = 1
@@ -42,10 +35,10 @@ class Devices(HeadedPanel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.plan: ScaledPlan | None = None
-        self.taken: tuple[tuple[str, str], ...] = ()
-        self.is_old = False
-        self.message = "waiting for the plan's numbers…"
+        self.plan: ScaledPlan | None = None  # what is known
+        self.taken: tuple[tuple[str, str], ...] = ()  # key of the row that was taken over last
+        self.is_old = False  # whether all rows are those of another plan
+        self.message = "waiting for the plan's numbers…"  # what stands here in place of rows
         self._before: tuple[ScaledRow, ...] = ()
         self._widths: tuple[int, ...] = ()
         self._was_moved = False

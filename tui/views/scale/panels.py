@@ -30,12 +30,7 @@ _MARK = 1
 
 
 class Levels(Panel):
-    """Levels from the lowest, last all of them; those of another corpus stay, dimmed, until others come.
-
-    Attributes:
-        patterns: what is shown.
-        message: what stands here in place of levels.
-    """
+    """Levels from the lowest, last all of them; those of another corpus stay, dimmed, until others come."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("levels")
     NUMBER = 4
@@ -44,8 +39,8 @@ class Levels(Panel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.patterns: StoredPatterns | None = None
-        self.message = "waiting for the plan…"
+        self.patterns: StoredPatterns | None = None  # what is shown
+        self.message = "waiting for the plan…"  # what stands here in place of levels
         self._is_old = False
         self._items: list[int | None] = []
 
@@ -264,18 +259,14 @@ _LABEL, _STORAGE_BAR = 15, 6
 
 
 class Storage(Panel):
-    """Data and checkpoints of the plan, a figure a line; those of another plan stay, dimmed, until others come.
-
-    Attributes:
-        message: what stands here in place of figures.
-    """
+    """Data and checkpoints of the plan, a figure a line; those of another plan stay, dimmed, until others come."""
 
     NUMBER = 2
     TITLE = "Storage"
 
     def __init__(self) -> None:
         super().__init__()
-        self.message = "waiting for the plan's numbers…"
+        self.message = "waiting for the plan's numbers…"  # what stands here in place of figures
         self._rows: tuple[Row, ...] | None = None
         self._is_old = False
 

@@ -196,7 +196,6 @@ def stored_rows(machine: Machine | None, stored: Answer, catalog: Catalog) -> tu
     Args:
         machine: what was detected; None for nothing.
         stored: the plan with its estimate.
-        catalog: facts.
     """
     try:
         return tuple(_rows(storage_plan(stored, machine, catalog)))
@@ -304,7 +303,6 @@ def stored_patterns(question: PatternQuestion, machine: Machine | None, catalog:
     Args:
         question: the corpus.
         machine: where they would be kept; None for nowhere in particular.
-        catalog: facts.
     """
     stored, grown = pattern_storage(question, catalog), pattern_growth(question, catalog)
     total = float(stored.total_bytes.value)

@@ -83,11 +83,7 @@ class Waiting:
     together: Number = 0.0
 
 
-@equation(
-    "running = min(concurrency, max(held, 1))",
-    unit="requests",
-    source="what the cache does not hold waits",
-)
+@equation("running = min(concurrency, max(held, 1))", unit="requests", source="what the cache does not hold waits")
 def most_running(concurrency: Number, held: Number) -> Number:
     """Requests that run at once at most.
 

@@ -74,11 +74,7 @@ def micro_batches_in_flight(stages: Number, stage: Number, micro_batches: Number
     return where(interleave > 1, interleaved, plain)
 
 
-@equation(
-    "feed_forward = kept · ffn / tp",
-    unit="elements per token",
-    source=SOURCE,
-)
+@equation("feed_forward = kept · ffn / tp", unit="elements per token", source=SOURCE)
 def dense_feed_forward(kept: Number, ffn: Number, tp: Number) -> Number:
     """Elements a token keeps in the feed-forward of a layer without experts.
 
@@ -140,11 +136,7 @@ def mean_feed_forward(moe: Number, dense: Number, routed: Number) -> Number:
     return (1.0 - moe) * dense + moe * routed
 
 
-@equation(
-    "norms = (saved + masks) · hidden + inputs · gathered",
-    unit="elements per token",
-    source=SOURCE,
-)
+@equation("norms = (saved + masks) · hidden + inputs · gathered", unit="elements per token", source=SOURCE)
 def kept_norms(saved: Number, masks: Number, hidden: Number, inputs: Number, gathered: Number) -> Number:
     """Elements a token keeps around the norms and residuals of a layer.
 

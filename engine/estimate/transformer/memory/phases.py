@@ -149,18 +149,12 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
 
 @dataclass(frozen=True, slots=True)
 class Gradients:
-    """Bytes of kept gradients where they are fewer than at the end of the backward pass.
-
-    Attributes:
-        layer: at the start of the backward pass.
-        resting: between steps.
-        streamed: bytes by phase that the allocator keeps for them although they do not exist.
-    """
+    """Bytes of kept gradients where they are fewer than at the end of the backward pass."""
 
     loss: Number
-    layer: Number
-    resting: Number
-    streamed: Mapping[str, Number]
+    layer: Number  # at the start of the backward pass
+    resting: Number  # between steps
+    streamed: Mapping[str, Number]  # bytes by phase that the allocator keeps for them although they do not exist
 
 
 def _gradients(run: TransformerRun, held: Parameters, kept: Number) -> Gradients:

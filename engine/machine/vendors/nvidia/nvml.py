@@ -28,14 +28,7 @@ REASONS = {
 
 CORE_TEMPERATURE, SLOWDOWN_THRESHOLD, SM_CLOCK = 0, 1, 1  # nvml.h
 
-TOPOLOGY_LEVELS = {
-    0: "PIX",
-    10: "PIX",
-    20: "PXB",
-    30: "PHB",
-    40: "NODE",
-    50: "SYS",
-}  # nvml.h, nvmlGpuTopologyLevel_t
+TOPOLOGY_LEVELS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}  # nvml.h, nvmlGpuTopologyLevel_t
 
 LINK_TO_SWITCH = 2  # nvml.h, NVML_NVLINK_DEVICE_TYPE_SWITCH
 
@@ -62,8 +55,7 @@ class Device:
     def memory(self) -> Fact[MemoryInfo]:
         """Return total, free and used memory in bytes."""
         return self.ask(
-            "nvmlDeviceGetMemoryInfo",
-            read=lambda info: MemoryInfo(int(info.total), int(info.free), int(info.used)),
+            "nvmlDeviceGetMemoryInfo", read=lambda info: MemoryInfo(int(info.total), int(info.free), int(info.used))
         )
 
     def text(self, function: str) -> Fact[str]:
@@ -100,10 +92,7 @@ class Device:
 
     def throttle(self) -> Fact[tuple[str, ...]]:
         """Return why the clock is below its highest; idling is no reason."""
-        return self.ask(
-            "nvmlDeviceGetCurrentClocksThrottleReasons",
-            read=throttle_reasons,
-        )
+        return self.ask("nvmlDeviceGetCurrentClocksThrottleReasons", read=throttle_reasons)
 
     def bus(self) -> Fact[str]:
         """Return the PCI address, such as ``0000:3b:00.0``."""
@@ -154,9 +143,7 @@ class Device:
     def level_to(self, other: Device) -> Fact[str]:
         """Return how PCIe connects two devices, in the terms of ``nvidia-smi topo``."""
         return self.ask(
-            "nvmlDeviceGetTopologyCommonAncestor",
-            other.handle,
-            read=lambda level: TOPOLOGY_LEVELS.get(int(level), "?"),
+            "nvmlDeviceGetTopologyCommonAncestor", other.handle, read=lambda level: TOPOLOGY_LEVELS.get(int(level), "?")
         )
 
     def _link_end(self, link: int) -> str | None:
