@@ -27,8 +27,10 @@ from capacity_tui.engine.uncertainty import (
 
 # Parts of memory that follow from sizes and types alone.
 EXACT_PARTS = frozenset({"weights", "gradients", "optimizer", "kv_cache"})
-# Properties that software treats in ways of its own: sizes and types of what is exact stay as they are.
-OF_SOFTWARE = frozenset({"unnamed", "adapted"})
+# Properties that software treats in ways of its own: sizes and types of what is exact stay as they are. What is not
+# named may hold logits in one piece, in chunks or not at all, and gathers what is shared out in buffers of any size.
+ADAPTED, UNNAMED = "adapted", "unnamed"
+OF_IMPLEMENTATION = ("logits", "buffers")
 SURE_LENGTH = counted("sure-length")
 # Share of requests beyond a percentile that is called high.
 FEW = counted("few-requests")
@@ -128,17 +130,13 @@ class Ranges:
     def error_terms(self, figure: FigureName) -> ErrorTerms:
         """Return what makes a figure unsure."""
         evidence = self._work.evidence
-        flags = evidence.flags
-        if figure == "memory":
-            amounts = memory_amounts(self._work)
-            unsure = amounts["activations"] + amounts["outside"]
-            flags = {name: flag * unsure if name in OF_SOFTWARE else flag for name, flag in flags.items()}
-        else:
-            amounts = self._time_amounts(figure)
+        amounts = memory_amounts(self._work) if figure == "memory" else self._time_amounts(figure)
         own = self._user_spread(figure)
         served = self._work.served
         kind = evidence.kind if served is None or served.loaded is None else LOAD
-        return ErrorTerms({**amounts, **flags}, evidence.features, evidence.here, own, kind)
+        if figure == "memory" and evidence.flags.get(UNNAMED):
+            kind = UNNAMED
+        return ErrorTerms({**evidence.flags, **amounts}, evidence.features, evidence.here, own, kind)
 
     def _user_spread(self, figure: FigureName) -> UserSpread | None:
         """Return what runs of the user's own say of how sure a step and its memory are."""
@@ -262,4 +260,14 @@ def memory_amounts(work: Work) -> dict[str, Number]:
     outside = work.fragmentation * allocated + work.stranded + work.context_bytes
     shown = np.maximum(allocated + outside, 1.0)
     inexact = np.maximum(allocated - exact_bytes(work.memory), 0.0)
-    return {"base": 1.0, "activations": inexact / shown, "outside": outside / shown}
+    unsure, flags = (inexact + outside) / shown, work.evidence.flags
+    adapted, unnamed = flags.get(ADAPTED, 0.0), flags.get(UNNAMED, 0.0)
+    implemented = {f"{UNNAMED}_{name}": unnamed * work.memory.get(name, 0.0) / shown for name in OF_IMPLEMENTATION}
+    return {
+        "base": 1.0,
+        "activations": inexact / shown,
+        "outside": outside / shown,
+        ADAPTED: adapted * unsure,
+        UNNAMED: np.maximum(unnamed * unsure - added(implemented.values()), 0.0),
+        **implemented,
+    }

@@ -63,9 +63,7 @@ FIGURES: Mapping[FigureName, str] = {"step": "time", "prefill": "prefill", "deco
 """What has spreads of its own, and what that is called."""
 
 RATIO = "x"
-
 UNLIKE = "unlike."
-
 _ANY = Range(0.5, 2.0)
 
 _WORDS = {
@@ -75,6 +73,8 @@ _WORDS = {
     "outside": "driver context and fragmentation",
     "activations": "activations and buffers",
     "unnamed": "framework not named",
+    "unnamed_logits": "logits of a framework not named",
+    "unnamed_buffers": "buffers of a framework not named",
     "adapted": "a frozen base under an adapter",
     "offloaded": "states in host memory",
     "mixture": "experts",

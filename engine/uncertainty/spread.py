@@ -22,6 +22,8 @@ REPORTED_SHARE = 0.08
 _WORDS = {
     "base": "ordinary scatter",
     "unnamed": "no framework or engine named",
+    "unnamed_logits": "logits of a framework not named",
+    "unnamed_buffers": "buffers of a framework not named",
     "adapted": "the frozen base",
     "outside": "memory outside the allocator",
     "offloaded": "states in host memory",

@@ -16,7 +16,7 @@ GIB = 2**30
 CATALOG = load_catalog()
 
 
-def memory(framework: str, model: str = "llama-3-8b", devices: int = 8, **training: Any) -> MemoryEstimate:
+def memory(framework: str | None, model: str = "llama-3-8b", devices: int = 8, **training: Any) -> MemoryEstimate:
     """Memory of a training step at 8k tokens; keys with a double underscore are of the layout."""
     parallel = {key.removeprefix("layout__"): training.pop(key) for key in list(training) if key.startswith("layout__")}
     data = {
@@ -199,3 +199,12 @@ def test_an_activation_in_separate_operations_keeps_what_each_needs() -> None:
     }
     measured = estimate_plan(plan_from_data(plan), None, CATALOG).estimate.memory
     assert float(measured.reserved_bytes.value) / 2**20 == pytest.approx(7846, rel=0.1)
+
+
+def test_logits_of_software_that_is_not_named_are_the_less_sure_the_more_they_are() -> None:
+    def width(framework: str | None, loss: str) -> float:
+        found = memory(framework, "llama-3.2-1b", loss=loss, checkpointing="full").per_device_bytes
+        return float(found.high) / float(found.low)
+
+    assert width(None, "standard") > 1.1 * width(None, "fused")
+    assert width("megatron", "standard") == pytest.approx(width("megatron", "fused"), rel=0.05)

@@ -30,7 +30,7 @@ WORTH = 4.0
 PRIOR_SPREAD = 0.7
 # What a range is to hold of a further publisher's runs, and how much of a publisher counts for the one to come:
 # quantiles lie between one publisher and the next, so that half is enough. Shares of known errors that are tried.
-HELD, FURTHER, SHARES = 0.8, 0.5, 8
+HELD, FURTHER, SHARES = 0.8, 0.5, 16
 # Share tried first for one kind of runs, whose publishers may lie closer together than all of them do.
 LEAST = 0.6
 # All runs, whatever their kind, and the publishers a kind of runs has at least that has ends of its own.
@@ -185,21 +185,22 @@ class Errors:
         """
         found: dict[str, float] = {}
         for kind in self.kinds:
-            named = self._of_kind(kind, np.flatnonzero(~self._withheld))
-            least, most = HELD if kind == ANY else LEAST, min(HELD * self._further(named), FURTHEST)
+            own = self._of_kind(kind, np.arange(len(self.samples)))
+            least, most = HELD if kind == ANY else LEAST, min(HELD * self._further(own), FURTHEST)
             found[kind] = most
             for share in np.linspace(least, most, SHARES):
                 low, high = self._ends({**found, kind: float(share)})
-                inside = ((low < self.errors) & (self.errors < high))[named]
-                if np.average(inside, weights=self.weights(named)) >= HELD:
+                inside = ((low < self.errors) & (self.errors < high))[own]
+                if np.average(inside, weights=self.weights(own)) >= HELD:
                     found[kind] = float(share)
                     break
         return found
 
     def _of_kind(self, kind: str, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return those of some places that are of a kind; all of them where none is, or of any kind."""
-        own = chosen[self._kind[chosen] == kind] if kind != ANY else chosen
-        return own if len(own) else chosen
+        """Return those of some places that are of a kind; of any, or where none is, those whose software is named."""
+        named = chosen if kind == UNNAMED else chosen[~self._withheld[chosen]]
+        own = named if kind == ANY else named[self._kind[named] == kind]
+        return next((places for places in (own, named) if len(places)), chosen)
 
     def _further(self, chosen: NDArray[np.intp]) -> float:
         """Return by how much more a range must hold of some errors' groups to hold as much of one more."""
@@ -229,8 +230,7 @@ class Errors:
             chosen: where the errors stand.
             shares: of them that ranges are to hold, by kind.
         """
-        named, withheld = chosen[~self._withheld[chosen]], chosen[self._withheld[chosen]]
-        named = named if len(named) else chosen
+        named = self._of_kind(ANY, chosen)
         moved, base = logarithms.copy(), self.parts.index(BASE)
         for factor in WIDER:
             moved[base] = logarithms[base] + np.log(factor)
@@ -239,7 +239,8 @@ class Errors:
             if self._inside(near, named, of_all) >= shares[ANY] / self._further(named):
                 break
         of_kinds = (kind for kind in shares if kind != ANY)
-        ends = of_all | {kind: self.tails(moved, self._of_kind(kind, named), shares[kind]) for kind in of_kinds}
+        ends = of_all | {kind: self.tails(moved, self._of_kind(kind, chosen), shares[kind]) for kind in of_kinds}
+        withheld = chosen[self._withheld[chosen]]
         if UNNAMED not in self.parts or not len(withheld):
             return moved, ends
         unnamed = self.parts.index(UNNAMED)
