@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from capacity_tui.engine.runs.logs.record_checksums import masked_checksum
+from capacity_tui.engine.runs.logs.event_file import masked_checksum
 
 
 def head(length: int) -> bytes:

@@ -18,9 +18,6 @@ from .cluster import hardware_facts as hardware_facts
 from .detected_machine import cluster_of_machine as cluster_of_machine
 from .detected_machine import detected_processor as detected_processor
 from .detected_machine import usable_devices as usable_devices
-from .grids import Grid as Grid
-from .grids import grid_of as grid_of
-from .grids import grids as grids
 from .hardware_match import device_key as device_key
 from .hardware_match import match_hardware as match_hardware
 from .hardware_match import with_measured as with_measured
@@ -29,7 +26,10 @@ from .levels import NodeHost as NodeHost
 from .levels import machine_host as machine_host
 from .levels import roomiest_disk as roomiest_disk
 from .pricing import HOUR as HOUR
+from .pricing import Grid as Grid
 from .pricing import device_price as device_price
+from .pricing import grid_of as grid_of
+from .pricing import grids as grids
 from .pricing import instances_for as instances_for
 from .pricing import price_ends as price_ends
 from .quotes import ON_DEMAND as ON_DEMAND

@@ -1,12 +1,17 @@
-"""What devices cost an hour: instances are rented whole, by the fewest that hold the devices."""
+"""What devices cost an hour, rented by whole instances, and what the electricity that they draw emits."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from importlib.resources import files
 
-from capacity_tui.engine.catalog import Catalog, Instance, SpotMarket
+from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from capacity_tui.engine.catalog import Catalog, Instance, SpotMarket, parse_shipped
+from capacity_tui.engine.catalog.rows import Confidence
 from capacity_tui.engine.cluster.cluster import Cluster, Interruptions, Price
 from capacity_tui.engine.cluster.quotes import ON_DEMAND, SPOT, Payment, Quote, chosen_quote, has_commitment, quotes
 from capacity_tui.engine.plan import PricingSection
@@ -195,3 +200,45 @@ def _words(row: SpotMarket) -> str:
         f"{row.name} takes an instance back every {row.hours_between:g} h, a device writes checkpoints at "
         f"{row.checkpoint_gbs:g} GB/s and a restart takes {row.restart_seconds / 60:g} min"
     )
+
+
+_WORLD = "world"
+
+
+class Grid(BaseModel):
+    """A grid, or the mean of many."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    name: str = ""  # its name in ``profiles/grids.yaml``
+    grams_per_kwh: float = Field(ge=0, description="grams of CO2 equivalent of a kilowatt-hour")
+    year: int = Field(description="of which it is the mean")
+    regions: tuple[str, ...] = Field((), description="regions that draw from it, by their ids")
+    source: str = Field(description="who publishes it")
+    confidence: Confidence
+
+    @property
+    def words(self) -> str:
+        """Its name, year and source."""
+        return f"{self.name}, {self.year}: {self.source}"
+
+
+class Grids(RootModel[Mapping[str, Grid]]):
+    """The content of ``profiles/grids.yaml``."""
+
+
+def grid_of(region: str | None) -> Grid:
+    """Return the grid of a region; the mean of the world where none is known."""
+    return _by_region().get(region or "", grids()[_WORLD])
+
+
+@cache
+def grids() -> Mapping[str, Grid]:
+    """Return all grids by name."""
+    rows = Grids.model_validate(parse_shipped(files("capacity_tui.profiles") / "grids.yaml")).root
+    return {name: row.model_copy(update={"name": name}) for name, row in rows.items()}
+
+
+@cache
+def _by_region() -> Mapping[str, Grid]:
+    return {region: grid for grid in grids().values() for region in grid.regions}

@@ -45,7 +45,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "engine/plan/consequences.py": ({"transformers"}, KIND),
     "engine/plan/sections.py": ({"transformers", "adamw"}, "defaults of fields"),
     "engine/runs/sampling/kernels.py": ({"adamw"}, "the kernel that is measured"),
-    "engine/runs/sampling/torch_kernels.py": ({"adamw"}, "the kernel that is measured"),
+    "engine/runs/sampling/kernel_samples.py": ({"adamw"}, "the kernel that is measured"),
 }
 
 

@@ -26,8 +26,7 @@ from capacity_tui.engine.runs.guard.pauses import (
     supply_of,
 )
 from capacity_tui.engine.runs.guard.recovery_policy import next_step
-from capacity_tui.engine.runs.monitor.alarms import detectors_of
-from capacity_tui.engine.runs.monitor.run_samples import RunSamples
+from capacity_tui.engine.runs.monitor.alarms import RunSamples, detectors_of
 from capacity_tui.engine.solve import answer
 
 PLAN = """

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.runs.logs import LineReader, LineSplitter, RunCurve, open_log
-from capacity_tui.engine.runs.logs.event_file import EventReader
+from capacity_tui.engine.runs.logs.event_file import EventReader, masked_checksum
 from capacity_tui.engine.runs.logs.log_files import FollowedFile
-from capacity_tui.engine.runs.logs.record_checksums import masked_checksum
 from capacity_tui.engine.runs.logs.sources import PipedLog, read_metrics
 
 LINE = "iter {}: loss {}, time 250.00ms, mfu 3%\n"

@@ -19,10 +19,9 @@ from capacity_tui.engine.runs import TreeSample
 from capacity_tui.engine.runs.logs import RunCurve
 from capacity_tui.engine.runs.logs.line_reader import LogEntry
 from capacity_tui.engine.runs.monitor import RunGauges, RunMonitor
-from capacity_tui.engine.runs.monitor.alarms import Watch, detectors_of
+from capacity_tui.engine.runs.monitor.alarms import MOST_SAMPLES, Rows, RunSamples, Watch, detectors_of
 from capacity_tui.engine.runs.monitor.comparison import compare, measured, reasons
 from capacity_tui.engine.runs.monitor.run_monitor import seconds_left
-from capacity_tui.engine.runs.monitor.run_samples import MOST_SAMPLES, Rows, RunSamples
 from capacity_tui.engine.runs.processes import Observation
 from capacity_tui.engine.solve import answer
 

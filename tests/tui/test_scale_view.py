@@ -16,7 +16,7 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.shown.scale import STRONG
 from capacity_tui.tui.terminal.text import to_ascii
-from capacity_tui.tui.views.scale.devices import Devices
+from capacity_tui.tui.views.scale.corpus import Devices
 from capacity_tui.tui.views.scale.screen import ScaleScreen
 
 MakeApp = Callable[..., CapacityApp]

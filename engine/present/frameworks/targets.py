@@ -13,9 +13,7 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.machine import Setting, power_limit_command
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.imports import kept_plan
-from capacity_tui.engine.present.frameworks import low_rank as axolotl
-from capacity_tui.engine.present.frameworks import low_rank as llamafactory
-from capacity_tui.engine.present.frameworks import megatron, torchtitan, torchtune, trainer, trl
+from capacity_tui.engine.present.frameworks import megatron, trainer
 from capacity_tui.engine.present.frameworks.commands import (
     DEFAULT_COMMAND,
     LAUNCHERS,
@@ -34,8 +32,26 @@ from capacity_tui.engine.present.frameworks.exports import (
     yaml_lines,
 )
 from capacity_tui.engine.present.frameworks.job import NETWORK, Job, job_of, layout_remarks
-from capacity_tui.engine.present.frameworks.low_rank import LowRank, low_rank
+from capacity_tui.engine.present.frameworks.low_rank import (
+    AXOLOTL_FILE,
+    LLAMAFACTORY_FILE,
+    LowRank,
+    axolotl_config,
+    llamafactory_config,
+    low_rank,
+    trl_files,
+)
 from capacity_tui.engine.present.frameworks.orchestrators import SPANS_NODES, Container, Wishes, container_of
+from capacity_tui.engine.present.frameworks.pytorch import (
+    BUILDERS,
+    TORCHTITAN_FILE,
+    TORCHTITAN_VERSION,
+    TORCHTUNE_FILE,
+    TORCHTUNE_VERSION,
+    flavors,
+    torchtitan_config,
+    torchtune_config,
+)
 from capacity_tui.engine.present.summary import headline
 from capacity_tui.engine.runs.guard import CHECKPOINT, filled_words, values_of
 from capacity_tui.engine.solve import EstimatedPlan, as_planned
@@ -98,7 +114,7 @@ def _training(job: Job, tool: str | None) -> Iterator[tuple[str, str]]:
     if job.kind == "decoder" and (framework in _BY_MEGATRON or staged):
         yield megatron.FILE, megatron.megatron_script(job)
     elif framework == "torchtitan" and _has_flavor(job):
-        yield torchtitan.FILE, torchtitan.torchtitan_config(job)
+        yield TORCHTITAN_FILE, torchtitan_config(job)
     elif framework in _BY_ACCELERATE and job.kind != NETWORK:
         yield trainer.ACCELERATE_FILE, trainer.accelerate_config(job)
         yield trainer.FILE, trainer.training_arguments(job)
@@ -110,15 +126,15 @@ def _adapters(job: Job, adapter: LowRank, tool: str) -> Iterator[tuple[str, str]
     """Yield the files of one of the tools that fine-tune adapters."""
     if tool == TORCHTUNE:
         if _has_builder(job):
-            yield torchtune.FILE, torchtune.torchtune_config(job, adapter)
+            yield TORCHTUNE_FILE, torchtune_config(job, adapter)
         return
     split, job = job.tensor_parallel, job if tool == AXOLOTL else job.without_tensor_parallel()
     if tool == AXOLOTL:
-        yield axolotl.FILE, axolotl.axolotl_config(job, adapter)
+        yield AXOLOTL_FILE, axolotl_config(job, adapter)
     elif tool == LLAMA_FACTORY:
-        yield llamafactory.LLAMAFACTORY_FILE, llamafactory.llamafactory_config(job, adapter)
+        yield LLAMAFACTORY_FILE, llamafactory_config(job, adapter)
     else:
-        yield from trl.trl_files(job, adapter, split)
+        yield from trl_files(job, adapter, split)
     if tool == TRL or (tool == LLAMA_FACTORY and trainer.backend(job) == "FSDP"):
         yield trainer.ACCELERATE_FILE, trainer.accelerate_config(job)
     if trainer.backend(job) == "DEEPSPEED":
@@ -138,11 +154,11 @@ def _serving(job: Job) -> Iterator[tuple[str, str]]:
 
 
 def _has_flavor(job: Job) -> bool:
-    return job.on_hub and job.model in torchtitan.flavors()
+    return job.on_hub and job.model in flavors()
 
 
 def _has_builder(job: Job) -> bool:
-    return job.on_hub and job.model in torchtune.BUILDERS
+    return job.on_hub and job.model in BUILDERS
 
 
 def _why_none(job: Job | None) -> str:
@@ -151,9 +167,9 @@ def _why_none(job: Job | None) -> str:
     if job.plan.task == "infer":
         return f"no other file: {job.plan.inference.engine} reads none for a model of kind {job.kind}"
     if job.framework == "torchtitan":
-        return f"no other file: {torchtitan.VERSION} has no flavor of {job.model} in this shape"
+        return f"no other file: {TORCHTITAN_VERSION} has no flavor of {job.model} in this shape"
     if _tool(job.training.framework) == TORCHTUNE and low_rank(job) is not None:
-        return f"no other file: {torchtune.VERSION} is not known to have a builder of {job.model} with adapters"
+        return f"no other file: {TORCHTUNE_VERSION} is not known to have a builder of {job.model} with adapters"
     return f"no other file: none is known for {job.training.framework} and a model of kind {job.kind}"
 
 

@@ -19,10 +19,9 @@ from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard.attempt import Attempt
 from capacity_tui.engine.runs.guard.event_log import Event
-from capacity_tui.engine.runs.monitor.alarms import Alarm
+from capacity_tui.engine.runs.monitor.alarms import Alarm, RunSamples
 from capacity_tui.engine.runs.monitor.anomalies import Numbers, held_over
 from capacity_tui.engine.runs.monitor.run_monitor import RunMonitor, RunState
-from capacity_tui.engine.runs.monitor.run_samples import RunSamples
 from capacity_tui.engine.units import HOUR_SECONDS, PERCENT, format_percent, format_seconds, format_temperature
 
 

@@ -14,8 +14,7 @@ from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.logs.run_curve import RunCurve
-from capacity_tui.engine.runs.monitor.alarms import Alarm
-from capacity_tui.engine.runs.monitor.run_samples import RunSamples
+from capacity_tui.engine.runs.monitor.alarms import Alarm, RunSamples
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import PERCENT, format_bytes, format_number, format_percent, format_power
 

@@ -19,9 +19,8 @@ from capacity_tui.engine.runs.logs.line_reader import LogEntry
 from capacity_tui.engine.runs.logs.run_curve import Numbers, RunCurve
 from capacity_tui.engine.runs.logs.sources import LogSource
 from capacity_tui.engine.runs.metrics_export import Gauge
-from capacity_tui.engine.runs.monitor.alarms import Alarm, Watch, detectors_of
+from capacity_tui.engine.runs.monitor.alarms import Alarm, RunSamples, Watch, detectors_of
 from capacity_tui.engine.runs.monitor.comparison import Compared, Reason, compare, measured, others_share, reasons
-from capacity_tui.engine.runs.monitor.run_samples import RunSamples
 from capacity_tui.engine.runs.processes import Observation, ProcessTree, observe
 from capacity_tui.engine.runs.profile.snapshots import Snapshots, gauges_of
 from capacity_tui.engine.uncertainty import Interval

@@ -1,4 +1,4 @@
-"""Sampling kernels: every case of a grid, one after the other, with what is already known left out."""
+"""Sampling kernels: every case of a grid, one after the other, run as training frameworks run them, through torch."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal, Protocol, TypedDict, cast
+from typing import Any, Literal, Protocol, TypedDict, cast
 
+import psutil
+
+from capacity_tui.engine.errors import MissingPartError
+from capacity_tui.engine.extras import install_command
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.sampling.kernels import (
     CPU,
@@ -26,6 +30,7 @@ from capacity_tui.engine.runs.sampling.kernels import (
 )
 from capacity_tui.engine.runs.sampling.samples import (
     Clock,
+    HostClock,
     Sample,
     append,
     open_samples,
@@ -34,7 +39,213 @@ from capacity_tui.engine.runs.sampling.samples import (
     time_kernel,
     today,
 )
-from capacity_tui.engine.runs.sampling.torch_kernels import TorchBackend
+
+Run = Callable[[], object]
+EXTRA = "torch"
+# What is written between runs, over the size of the cache it has to drive out.
+FLUSH_OVER_CACHE = 2
+# An optimizer works through the matrices of a model one by one: so many elements each, 1024 x 1024.
+MATRIX = 2**20
+BETAS, LEARNING_RATE, DECAY = (0.9, 0.95), 1e-4, 0.1
+
+
+def load_torch() -> Any:
+    """Return the torch module.
+
+    Raises:
+        MissingPartError: it is not installed, or broken.
+    """
+    try:
+        import torch  # noqa: PLC0415 - an optional extra
+    except (ImportError, OSError) as error:
+        hint = f"install it: {install_command(EXTRA)}"
+        raise MissingPartError("torch is not installed", str(error), hint) from error
+    return torch
+
+
+def gpu_usable() -> bool:
+    """Return whether torch is installed and can use a GPU."""
+    try:
+        return bool(load_torch().cuda.is_available())
+    except MissingPartError:
+        return False
+
+
+class CudaClock:
+    """Times with events on the device, each run after the cache was driven out."""
+
+    def __init__(self, torch: Any, flushed: bool) -> None:
+        self._torch = torch
+        size = torch.cuda.get_device_properties(torch.cuda.current_device()).L2_cache_size
+        self._flush = torch.empty(FLUSH_OVER_CACHE * size, dtype=torch.int8, device="cuda") if flushed else None
+
+    def seconds(self, run: Callable[[], object], repeats: int) -> float:
+        """Return the seconds of ``repeats`` runs on the device."""
+        event = self._torch.cuda.Event
+        pairs = [(event(enable_timing=True), event(enable_timing=True)) for _ in range(repeats)]
+        for start, end in pairs:
+            if self._flush is not None:
+                self._flush.zero_()
+            start.record()
+            run()
+            end.record()
+        self._torch.cuda.synchronize()
+        return float(sum(start.elapsed_time(end) for start, end in pairs)) * 1e-3
+
+
+class TorchBackend:
+    """Runs kernels through torch.
+
+    Args:
+        kind: ``gpu`` or ``cpu``.
+
+    Raises:
+        MissingPartError: torch is not installed, or sees no GPU though one is needed.
+    """
+
+    name = "torch"
+    kernels: frozenset[Kernel] = frozenset(KERNELS)
+
+    def __init__(self, kind: str) -> None:
+        self._torch = load_torch()
+        self.kind = kind
+        if kind == "gpu" and not self._torch.cuda.is_available():
+            raise MissingPartError("torch sees no GPU", hint="install a torch built for this GPU and its driver")
+        self._device = "cuda" if kind == "gpu" else "cpu"
+        self.dtypes: tuple[str, ...] = ("bf16", "fp32", "fp16") if kind == "gpu" else ("fp32", "bf16")
+
+    def software(self) -> dict[str, str]:
+        """Return the versions samples depend on."""
+        versions = {"torch": str(self._torch.__version__)}
+        if self.kind == "gpu":
+            versions["cuda"] = str(self._torch.version.cuda or self._torch.version.hip)
+        else:
+            versions["threads"] = str(self._torch.get_num_threads())
+        return versions
+
+    def clock(self, case: KernelCase) -> Clock:
+        """Return what times a case; memory-bound kernels find the cache empty."""
+        if self.kind == "gpu":
+            return CudaClock(self._torch, flushed=case.flops == 0)
+        return HostClock(self._torch.get_num_threads())
+
+    def context_bytes(self) -> float | None:
+        """Return the memory software takes outside its tensors, bytes: on a GPU the context, else the process."""
+        torch = self._torch
+        if self.kind == "cpu":
+            # The smallest training step loads what every training step needs: gradients, losses, optimizers.
+            layer = torch.nn.Linear(1, 1)
+            step = torch.optim.AdamW(layer.parameters())
+            torch.nn.functional.cross_entropy(layer(torch.ones(1, 1)), torch.zeros(1, dtype=torch.long)).backward()
+            step.step()
+            return float(psutil.Process().memory_info().rss)
+        torch.ones(1, device="cuda") @ torch.ones(1, device="cuda")
+        free, total = torch.cuda.mem_get_info()
+        return float(total - free - torch.cuda.memory_reserved())
+
+    def prepare(self, case: KernelCase) -> Run | None:
+        """Return what runs a case once; None where this device cannot hold or run it."""
+        torch = self._torch
+        make = {
+            "gemm": self._gemm,
+            "attention": self._attention,
+            "norm": self._norm,
+            "activation": self._activation,
+            "residual": self._residual,
+            "embedding": self._embedding,
+            "loss": self._loss,
+            "optimizer": self._optimizer,
+            "copy": self._copy,
+            "triad": self._triad,
+        }
+        try:
+            run = make[case.kernel](case)
+            run()
+        except (RuntimeError, NotImplementedError, MemoryError):
+            if self.kind == "gpu":
+                torch.cuda.empty_cache()
+            return None
+        return run
+
+    def _random(self, case: KernelCase, *shape: int, grad: bool = False) -> Any:
+        dtype = {"bf16": "bfloat16", "fp16": "float16"}.get(case.dtype, "float32")
+        torch = self._torch
+        return torch.randn(*shape, device=self._device, dtype=getattr(torch, dtype), requires_grad=grad)
+
+    def _gemm(self, case: KernelCase) -> Run:
+        m, n, k = (case.shape[name] for name in "mnk")
+        torch = self._torch
+        left, right = self._random(case, m, k), self._random(case, k, n)
+        if case.step == "forward":
+            right = self._random(case, n, k).t()
+        elif case.step == "weight_gradient":
+            left = self._random(case, k, m).t()
+        return lambda: torch.mm(left, right)
+
+    def _attention(self, case: KernelCase) -> Run:
+        shape = tuple(case.shape[name] for name in ("batch", "heads", "seq", "head_dim"))
+        attend = self._torch.nn.functional.scaled_dot_product_attention
+        backward = case.step == "backward"
+        tensors = [self._random(case, *shape, grad=backward) for _ in range(3)]
+        return (
+            self._gradient(attend(*tensors, is_causal=True), tensors)
+            if backward
+            else (lambda: attend(*tensors, is_causal=True))
+        )
+
+    def _gradient(self, output: Any, inputs: list[Any]) -> Run:
+        torch, seed = self._torch, self._torch.ones_like(output)
+        return lambda: torch.autograd.grad(output, inputs, seed, retain_graph=True)
+
+    def _norm(self, case: KernelCase) -> Run:
+        width = case.shape["width"]
+        norm = self._torch.nn.functional.layer_norm
+        return self._row_kernel(case, lambda x: norm(x, (width,)))
+
+    def _activation(self, case: KernelCase) -> Run:
+        return self._row_kernel(case, self._torch.nn.functional.gelu)
+
+    def _row_kernel(self, case: KernelCase, function: Callable[[Any], object]) -> Run:
+        backward = case.step == "backward"
+        x = self._random(case, case.shape["rows"], case.shape["width"], grad=backward)
+        return self._gradient(function(x), [x]) if backward else (lambda: function(x))
+
+    def _residual(self, case: KernelCase) -> Run:
+        one, two = (self._random(case, case.shape["rows"], case.shape["width"]) for _ in range(2))
+        return lambda: one + two
+
+    def _embedding(self, case: KernelCase) -> Run:
+        torch = self._torch
+        table = self._random(case, case.shape["vocab"], case.shape["width"])
+        places = torch.randint(case.shape["vocab"], (case.shape["rows"],), device=self._device)
+        return lambda: torch.nn.functional.embedding(places, table)
+
+    def _loss(self, case: KernelCase) -> Run:
+        torch = self._torch
+        logits = self._random(case, case.shape["rows"], case.shape["width"], grad=True)
+        targets = torch.randint(case.shape["width"], (case.shape["rows"],), device=self._device)
+
+        def run() -> object:
+            return torch.autograd.grad(torch.nn.functional.cross_entropy(logits, targets), logits)
+
+        return run
+
+    def _optimizer(self, case: KernelCase) -> Run:
+        matrices, rest = divmod(case.shape["elements"], MATRIX)
+        parameters = [self._random(case, size, grad=True) for size in (*(MATRIX,) * matrices, rest) if size]
+        for parameter in parameters:
+            parameter.grad = self._random(case, parameter.numel())
+        adamw = self._torch.optim.AdamW(parameters, lr=LEARNING_RATE, betas=BETAS, weight_decay=DECAY)
+        return cast("Run", adamw.step)
+
+    def _copy(self, case: KernelCase) -> Run:
+        source, target = (self._random(case, case.shape["elements"]) for _ in range(2))
+        return lambda: target.copy_(source)
+
+    def _triad(self, case: KernelCase) -> Run:
+        one, two, target = (self._random(case, case.shape["elements"]) for _ in range(3))
+        return lambda: self._torch.add(one, two, alpha=0.5, out=target)
+
 
 Where = Literal["gpu", "cpu"]
 

@@ -1,9 +1,10 @@
-"""The corpus panel: its fields, their edits, and what the patterns would take with other values."""
+"""Panels of the view of scaling that are edited: devices, the plan on some number of them a line, and the corpus."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import BindingType
@@ -11,18 +12,24 @@ from textual.dom import DOMNode
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.schema import stepped
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import Commands, bindings
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import Tried
 from capacity_tui.tui.shown.results import AUTO
-from capacity_tui.tui.shown.scale import SAMPLES, Corpus
+from capacity_tui.tui.shown.scale import GROWTHS, SAMPLES, WAITS, Corpus
+from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.views.plan import sweep
 from capacity_tui.tui.views.plan.field_list import FieldEdits, FieldList
+from capacity_tui.tui.widgets.head import gauge, mark_of
+from capacity_tui.tui.widgets.lines import TableLayout
+from capacity_tui.tui.widgets.panel import HeadedPanel
 from capacity_tui.tui.widgets.prompt import Ask
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.results import Field
+    from capacity_tui.tui.shown.scale import ScaledPlan, ScaledRow
 
 
 class CorpusFields(FieldList):
@@ -169,3 +176,149 @@ class CorpusSweep:
             return tried
 
         self._session.ask(self._screen, self.SUBJECT, work, self._fields.show_tried)
+
+
+_MARKS = 4
+"""Cells in front of the first column: cursor, verdict."""
+_BAR = 8
+_ENDS = 2
+"""Rows that are left of those that do not fit, one after another."""
+
+
+class Devices(HeadedPanel):
+    """Rows by rising number of devices; those of another plan stay, dimmed, until they come anew."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("devices")
+    NUMBER = 1
+    TITLE = "Devices"
+    KEYS: ClassVar[str] = "enter apply · P pin · tab strong or weak"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plan: ScaledPlan | None = None  # what is known
+        self.taken: tuple[tuple[str, str], ...] = ()  # key of the row that was taken over last
+        self.is_old = False  # whether all rows are those of another plan
+        self.message = "waiting for the plan's numbers…"  # what stands here in place of rows
+        self._before: tuple[ScaledRow, ...] = ()
+        self._widths: tuple[int, ...] = ()
+        self._was_moved = False
+
+    @property
+    def rows(self) -> tuple[ScaledRow, ...]:
+        """The rows that are shown: new ones, and old ones where none came yet; of those that do not fit the ends."""
+        return tuple(row for rows in _runs(self._known) for row in _folded(rows))
+
+    @property
+    def _known(self) -> tuple[ScaledRow, ...]:
+        if self.plan is None:
+            return ()
+        new = self.plan.rows
+        known = new[-1].devices if new else 0
+        return new if self.plan.is_complete else (*new, *(row for row in self._before if row.devices > known))
+
+    @property
+    def row(self) -> ScaledRow | None:
+        """The row under the cursor, unless it is one of another plan."""
+        new = () if self.plan is None or self.is_old else self.plan.rows
+        shown = self.rows
+        return shown[self.cursor] if self.cursor < len(shown) and shown[self.cursor] in new else None
+
+    def chosen(self) -> tuple[ScaledRow, ...]:
+        """Return the row under the cursor."""
+        return () if self.row is None else (self.row,)
+
+    def show_plan(self, plan: ScaledPlan) -> None:
+        """Show what is known by now; the cursor stays on its count, at first on the plan's own."""
+        here = self.rows[self.cursor].devices if self._was_moved and self.cursor < len(self.rows) else None
+        if self.is_old or self.plan is None:
+            self._before = self.rows
+        if self.plan is None or self.plan.columns != plan.columns:
+            self._before, self._widths = (), ()
+        self.plan, self.is_old = plan, False
+        counts = [row.devices == here if here is not None else row.is_own for row in self.rows]
+        self.cursor = counts.index(True) if True in counts else min(self.cursor, max(len(counts) - 1, 0))
+        self.repaint()
+        self.post_message(self.CursorMoved(self))
+
+    def show_old(self) -> None:
+        """Dim all rows: the plan is another one."""
+        self.is_old = True
+        self.repaint()
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a row."""
+        self._was_moved = True
+        super().move_to(index)
+
+    def about(self) -> tuple[str, str]:
+        """Return the count under the cursor, and what the columns mean."""
+        if self.row is None:
+            return "", ""
+        return (
+            f"{self.row.cells[0]} devices",
+            "Speed-up is throughput over that of one device at its best; efficiency is speed-up per device. The knee "
+            "is where their product is largest: beyond it each further device costs more than it gains. $/h saved is "
+            "the price of each hour by which the job ends sooner than in the row above.",
+        )
+
+    def item_count(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def edge(self) -> str:
+        """Return what stays the same for all rows, and whether more are to come."""
+        if self.plan is None:
+            return ""
+        kept = f"{self.plan.growth}: {GROWTHS[self.plan.growth]}"
+        folded = len(self._known) - len(self.rows)
+        hidden = f" · {folded} more do not fit" if folded else ""
+        return f"{kept}{hidden}{'' if self.plan.is_complete else ', still computing…'}"
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay the rows out under their heads, in the columns that there is room for."""
+        plan, rows = self.plan, self.rows
+        if plan is None or not rows:
+            return [line(Span(f" {self.message}", "dim"))], None
+        texts = [self._cells(row) for row in rows]
+        # While rows come in the columns only get wider.
+        layout = TableLayout.of(plan.columns, texts, width - _MARKS, before=self._widths)
+        self._widths = layout.widest
+        lines = [line(" " * _MARKS, Span(layout.heads, "heading"))]
+        is_waiting = [plan.columns[place].title == WAITS for place in layout.places]
+        for index, (row, cells) in enumerate(zip(rows, texts, strict=True)):
+            bound = ("warn" if row.is_bound and waits else "" for waits in is_waiting)
+            spans = [Span(text, role) for text, role in zip(layout.cells(cells), bound, strict=True)]
+            lines.append(self._line(row, spans, at_cursor=index == self.cursor))
+        return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
+
+    def _cells(self, row: ScaledRow) -> tuple[str, ...]:
+        """Return the texts of a row: marks behind the count, a bar before the efficiency."""
+        mark = "knee" if row.is_knee else "plan" if row.is_own else ""
+        count, time, speedup, efficiency, *rest = row.cells
+        bar = gauge(row.efficiency, _BAR) if row.efficiency is not None else ""
+        return (f"{mark} {count}".lstrip(), time, speedup, f"{bar} {efficiency:>5}".lstrip(), *rest)
+
+    def _line(self, row: ScaledRow, cells: list[Span], *, at_cursor: bool) -> Line:
+        is_new = not self.is_old and self.plan is not None and row in self.plan.rows
+        mark = mark_of(row.verdict)
+        tone = "best" if row.is_own or row.is_knee else "value"
+        return line(
+            Span("▌" if at_cursor else " ", "accent"),
+            Span(f"{mark.text}  ", mark.role if is_new else "dim"),
+            *(Span(cell.text, cell.role or tone if is_new else "dim") for cell in cells),
+            selected=at_cursor,
+        )
+
+
+def _runs(rows: tuple[ScaledRow, ...]) -> list[tuple[ScaledRow, ...]]:
+    """Return rows in groups that follow each other: those that do not fit, and all others."""
+    return [tuple(group) for _, group in groupby(rows, _is_unfit)]
+
+
+def _folded(rows: tuple[ScaledRow, ...]) -> tuple[ScaledRow, ...]:
+    """Return the first and the last of rows that do not fit, others as they are."""
+    return (rows[0], rows[-1]) if len(rows) > _ENDS and _is_unfit(rows[0]) else rows
+
+
+def _is_unfit(row: ScaledRow) -> bool:
+    return row.verdict is Verdict.DOES_NOT_FIT and not row.is_own

@@ -17,8 +17,7 @@ from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.scale import GROWTHS, STRONG, Corpus, ScaledPlan, StoredPatterns
 from capacity_tui.tui.view import Document
-from capacity_tui.tui.views.scale.corpus import CorpusEdits, CorpusFields, CorpusSweep
-from capacity_tui.tui.views.scale.devices import Devices
+from capacity_tui.tui.views.scale.corpus import CorpusEdits, CorpusFields, CorpusSweep, Devices
 from capacity_tui.tui.views.scale.panels import Levels, PatternCharts, Remarks, ScaledPictures, Storage
 from capacity_tui.tui.views.view_screen import PanelScreen, RowActions
 from capacity_tui.tui.widgets.panel import Panel
