@@ -8,6 +8,7 @@ of the figure.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Key(StrEnum):
@@ -246,3 +247,22 @@ class Parts(StrEnum):
 
     MEMORY = "memory.parts"
     COMPUTATION = "computation.parts"
+
+
+class JobLimit(NamedTuple):
+    """What limits a whole job: a field of its plan, with its unit, and the figure of a training and of a load."""
+
+    field: Key
+    unit: str
+    trained: Figure
+    served: Figure
+
+
+JOB_LIMITS: dict[str, JobLimit] = {
+    "time": JobLimit(Key.LIMITS_SECONDS, "s", Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.ALL_REQUESTS_SECONDS),
+    "usd": JobLimit(Key.LIMITS_USD, "USD", Figure.COST_USD, Figure.COST_USD_OF_ALL_REQUESTS),
+    Figure.COST_USD_PER_HOUR: JobLimit(
+        Key.LIMITS_USD_PER_HOUR, "USD/h", Figure.COST_USD_PER_HOUR, Figure.COST_USD_PER_HOUR
+    ),
+}
+"""Limits of whole jobs, by what lines and searches call their figure."""

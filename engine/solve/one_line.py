@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate import resolve_plan
 from capacity_tui.engine.estimate.serving import released_format, vendor_of
-from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.keys import JOB_LIMITS, Key
 from capacity_tui.engine.plan import DETECTED, Assumption, HardwareSection, Plan, edited, leaves
 from capacity_tui.engine.plan.files import apply_settings, setting_text
 from capacity_tui.engine.plan.line import (
@@ -39,14 +39,8 @@ _MODEL, _HARDWARE, _OF_HARDWARE = Key.MODEL_NAME, Key.HARDWARE_NAME, "hardware."
 
 _WEIGHTS, _FEWEST_BITS = Key.INFERENCE_WEIGHTS, "4bit"
 
-_LIMITS = {
-    "time": (Key.LIMITS_SECONDS, "s"),
-    "usd": (Key.LIMITS_USD, "USD"),
-    Figure.ALL_REQUESTS_SECONDS: (Key.LIMITS_SECONDS, "s"),
-    Figure.COST_USD_OF_ALL_REQUESTS: (Key.LIMITS_USD, "USD"),
-    Figure.COST_USD_PER_HOUR: (Key.LIMITS_USD_PER_HOUR, "USD/h"),
-}
-"""The field of what a line limits, and its unit."""
+_LIMITED = {figure: limit for word, limit in JOB_LIMITS.items() for figure in (word, limit.served)}
+"""What limits a whole job, by the figures that lines say it of."""
 
 _TOKENS, _EPOCHS = Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS
 
@@ -132,8 +126,7 @@ def _limited(line: OneLine) -> Iterator[tuple[str, object]]:
     """Yield what a line says must hold of the whole job, as fields of its plan."""
     for text in line.limits:
         figure, _, value = text.partition("<=")
-        path, unit = _LIMITS[figure]
-        yield path, parse_quantity(value, unit)
+        yield _LIMITED[figure].field, parse_quantity(value, _LIMITED[figure].unit)
 
 
 def _why_here(machine: Machine | None) -> str:

@@ -109,6 +109,15 @@ def test_the_command_says_all_of_the_question(engine: CapacityEngine) -> None:
         assert words in command
 
 
+def test_the_command_says_a_limit_of_the_plan_once(engine: CapacityEngine) -> None:
+    limited = engine.open(PLAN).changed({"limits.usd": 50.0, "limits.seconds": 7200.0})
+    command = limited.question({}).command()
+    assert "--limit 'time<=2h' --limit 'usd<=50'" in command
+    assert "limits." not in command
+    # One that is asked otherwise stands beside that of the plan, which holds too.
+    assert "--set limits.usd=50 " in f"{limited.question({'usd': '80'}).command()} "
+
+
 def test_a_question_turned_round_gives_the_value_and_what_the_next_one_breaks(engine: CapacityEngine) -> None:
     question = engine.open(PLAN).question({"solve": "devices", "time": "4h"})
     shares: list[float] = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 
+from capacity_tui.engine.present.pictures import is_logarithmic
 from capacity_tui.engine.units import format_bytes, format_count
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, line, right
 
@@ -223,16 +224,8 @@ def spans_of(cells: Mapping[tuple[int, int], tuple[str, str]], row: int, width: 
         yield Span("".join(glyph for glyph, _ in run), role)
 
 
-_WIDE_RANGE = 5.0
-"""From this ratio of the ends on a scale is logarithmic."""
-
 FRONT, HERE = "●", "◆"
 """What stands in a cell with a point of the front, and in that of the cursor."""
-
-
-def is_logarithmic(values: Sequence[float]) -> bool:
-    """Return whether values are drawn on a logarithmic scale."""
-    return min(values) > 0 and max(values) / min(values) >= _WIDE_RANGE
 
 
 def scatter(

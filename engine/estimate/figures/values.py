@@ -19,7 +19,7 @@ from capacity_tui.engine.estimate.figures.table import METRICS
 from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Iteration
 from capacity_tui.engine.estimate.serving.memory import SEQUENCES
 from capacity_tui.engine.estimate.serving.rates import FIRST, PER_TOKEN, limited, limits_of
-from capacity_tui.engine.keys import Figure, Key, Parts
+from capacity_tui.engine.keys import JOB_LIMITS, Figure, Key, Parts
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
@@ -325,11 +325,6 @@ def _labels() -> Mapping[str, str]:
 
 RATE, BATCH, REQUESTS = Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH, Figure.LARGEST_REQUESTS_PER_SECOND
 NO_NUMBERS: Mapping[str, Number | None] = MappingProxyType({})
-_WHOLE_JOB = {
-    Key.LIMITS_SECONDS: (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.ALL_REQUESTS_SECONDS),
-    Key.LIMITS_USD: (Figure.COST_USD, Figure.COST_USD_OF_ALL_REQUESTS),
-    Key.LIMITS_USD_PER_HOUR: (Figure.COST_USD_PER_HOUR, Figure.COST_USD_PER_HOUR),
-}
 _FIELDS = {FIRST: "ttft_seconds", PER_TOKEN: "tpot_seconds"}
 
 
@@ -369,8 +364,8 @@ def plan_limits(
 
 def _whole_job(plan: Plan, estimate: Figured) -> Iterator[Constraint]:
     """Yield the limits of time and money, of a job that trains or serves; a load that goes on has neither."""
-    for path, keys in _WHOLE_JOB.items():
-        most, key = plan.value(path), keys[plan.task == "infer"]
+    for path, _, trained, served in JOB_LIMITS.values():
+        most, key = plan.value(path), served if plan.task == "infer" else trained
         if isinstance(most, float) and figure(estimate, key).value is not None:
             yield limit(estimate, key, most=most, why=path)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, format_in_name, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.keys import JOB_LIMITS, Key
 from capacity_tui.engine.models import find_known_model, presumed_family
 from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.derived_values import DerivedValues
@@ -45,8 +45,6 @@ _NOTHING = Meaning()
 _OF_EXPERTS = ("moe", "sparse")
 _OTHER_MONEY = re.compile(r"[€£]\d.*|\d.*[€£](?:/.*)?")
 _LIKE = re.compile(r"([a-z]+)-(?:style|like|type|based|class)", re.IGNORECASE)
-_OF_ALL_REQUESTS = {"time": Figure.ALL_REQUESTS_SECONDS, "usd": Figure.COST_USD_OF_ALL_REQUESTS}
-"""Limits of a job, and what they limit of a load that ends."""
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 
 
@@ -216,9 +214,9 @@ class _Line(DerivedValues):
         ends = Key.INFERENCE_REQUESTS in self._values
         for index, limit in self._limits.items() if self._task == INFER else ():
             figure, sign, most = limit.partition("<=")
-            if figure not in _OF_ALL_REQUESTS:
+            if figure not in JOB_LIMITS or JOB_LIMITS[figure].served == figure:
                 continue
-            self._limits[index] = f"{_OF_ALL_REQUESTS[figure]}{sign}{most}"
+            self._limits[index] = f"{JOB_LIMITS[figure].served}{sign}{most}"
             if not ends:
                 hint = "of a load that is served say the dollars an hour or a month, as $2/h, or ttft 1s and tpot 50ms"
                 self._faults.append(PlanError("what does this limit?", self._tokens[index].text, hint))

@@ -10,6 +10,7 @@ from .svg import Plane as Plane
 from .svg import as_png as as_png
 from .svg import grid_file as grid_file
 from .svg import in_words as in_words
+from .svg import is_logarithmic as is_logarithmic
 from .svg import plane_file as plane_file
 from .svg import standalone as standalone
 from .text_charts import limit_text as limit_text

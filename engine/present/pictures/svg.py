@@ -101,6 +101,12 @@ _LEFT, _TOP, _ACROSS, _UP, _BELOW = 100.0, 24.0, WIDTH - 124.0, 320.0, 56.0
 _WIDE_RANGE = 5.0
 """From this ratio of its ends on an axis is logarithmic."""
 
+
+def is_logarithmic(values: Sequence[float]) -> bool:
+    """Return whether values are drawn on a logarithmic axis."""
+    return min(values) > 0 and max(values) / min(values) >= _WIDE_RANGE
+
+
 _TICKS = 5
 
 PlotPoint = tuple[float, float]
@@ -147,7 +153,7 @@ class _Scale:
 
     def __init__(self, values: Sequence[float], *, is_even: bool) -> None:
         low, high = min(values), max(values)
-        self._is_log = not is_even and low > 0 and high / low >= _WIDE_RANGE
+        self._is_log = not is_even and is_logarithmic((low, high))
         margin = 0.0 if self._is_log else 0.04 * (high - low)
         self._low, self._high = self._of(low - margin if low - margin > 0 or low <= 0 else low), self._of(high + margin)
         if self._low == self._high:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.keys import JOB_LIMITS, Figure
+from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import duration_text
 from capacity_tui.engine.solve import command_text, command_words
@@ -40,8 +40,8 @@ class SearchQuestion(PlanQuestion):
 
     def command(self) -> str:
         """Return the command that asks the same."""
-        plan = command_words(self.plan, self.machine, self.catalog)
         texts = self._texts()
+        plan = command_words(self._without(limits_of(texts)), self.machine, self.catalog)
         command = "need" if texts["solve"] else "search"
         words = [plan[0], command, *plan[2:]] if plan else ["capacity-tui", command, "plan.yaml"]
         words += ["--solve", texts["solve"]] if texts["solve"] else []
@@ -57,6 +57,12 @@ class SearchQuestion(PlanQuestion):
             words += ["--each", str(per_kind)] if per_kind else []
             words += ["--pareto", ",".join(self.asked().pareto), "--top", str(_TOP)]
         return command_text(tuple(words))
+
+    def _without(self, asked: tuple[str, ...]) -> Plan:
+        """Return the plan without those of its limits that the question has itself, and keeps more surely."""
+        own = {limit.partition("<=")[0] for limit in limits_of(_plan_limits(self.plan)) if limit in asked}
+        fields = [JOB_LIMITS[figure].field for figure in own & JOB_LIMITS.keys()]
+        return edited(self.plan, dict.fromkeys(fields), self.catalog).plan if fields else self.plan
 
     def answer(self, report: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
         """Search; return the best there is, or was when it was stopped."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.cells import cell_len
 from textual.binding import BindingType
 
+from capacity_tui.engine.present.pictures import is_logarithmic
 from capacity_tui.engine.units import format_number
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.session import Session
@@ -16,7 +17,7 @@ from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, line, to_as
 from capacity_tui.tui.views.query_view.results import ResultTable
 from capacity_tui.tui.views.query_view.screen import QueryScreen
 from capacity_tui.tui.widgets.lines import DrawnLines
-from capacity_tui.tui.widgets.plots import is_logarithmic, scatter
+from capacity_tui.tui.widgets.plots import scatter
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.results import ExcludedPlans, Results
