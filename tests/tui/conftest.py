@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fake_engine import FakeEngine
 from textual import _wait
+from textual.css.stylesheet import Stylesheet
 
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.settings import Settings
@@ -16,8 +17,24 @@ from capacity_tui.tui.settings import Settings
 @pytest.fixture(autouse=True)
 def look_often_whether_the_screen_has_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     # Two such waits follow each key that a test presses.
-    monkeypatch.setattr(_wait, "SLEEP_GRANULARITY", 1 / 200)
-    monkeypatch.setattr(_wait, "SLEEP_IDLE", 1 / 200 / 20)
+    monkeypatch.setattr(_wait, "SLEEP_GRANULARITY", 1 / 1000)
+    monkeypatch.setattr(_wait, "SLEEP_IDLE", 1 / 1000 / 2)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def parse_styles_once() -> Iterator[None]:
+    """Let apps of one theme share what their style sheets parse to, as those of one app do."""
+    parse, parsed = Stylesheet._parse_rules, {}
+
+    def parsed_once(self: Stylesheet, *sheet: object, **how: object) -> object:
+        key = (sheet, *how.items(), *self._variables.items())
+        if key not in parsed:
+            parsed[key] = parse(self, *sheet, **how)
+        return parsed[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stylesheet, "_parse_rules", parsed_once)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from flow import press, settle
+from flow import KEY_NAMES, settle
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
@@ -73,7 +73,8 @@ async def test_lora_of_a_large_model_takes_few_keys() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         for keys in steps:
-            await press(pilot, *keys)
+            await pilot.press(*(KEY_NAMES.get(key, key) for key in keys))
+        await settle(pilot)
         screen = pilot.app.screen
         assert isinstance(screen, PlanScreen)
         document = app.session.store.document

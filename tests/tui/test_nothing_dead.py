@@ -77,9 +77,12 @@ def tried(field: Field) -> list[str]:
 
 
 def effects(document: PlanDocument, field: Field, before: dict[str, object]) -> set[str]:
-    """What values of a field do: change a figure, are refused with the reason, or nothing."""
-    found = set()
+    """What values of a field do: change a figure, are refused with the reason, or nothing. One that does some is enough
+    where the field is not said to be idle."""
+    found: set[str] = set()
     for text in tried(field):
+        if not field.idle and found - {"nothing"}:
+            break
         try:
             found.add("changes" if figures(document.edited(field.key, text)) != before else "nothing")
         except CapacityError:
