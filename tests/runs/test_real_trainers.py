@@ -26,6 +26,7 @@ PROGRAMS = {
     "tiny_trainer.py": ("accelerate, torch, transformers", "checkpoint-4"),
     "tiny_trl.py": ("datasets, torch, transformers, trl", "checkpoint-4"),
     "tiny_lightning.py": ("lightning, torch", "epoch=0-step=4.ckpt"),
+    "tiny_axolotl.py": ("axolotl, torch, transformers", "checkpoint-4"),
     "tiny_torchtune.py": ("torchao, torchtune", "epoch_1"),
 }
 STEPS, PEAK = 8, "memory.reserved_bytes"

@@ -266,9 +266,7 @@ class InferenceEngine(Released):
     score_passes: NonNegativeFloat = Field(0.0, description="memory passes over stored attention scores, 0 where fused")
     elementwise_passes: PositiveFloat = Field(description="memory passes relative to one kernel an operation")
     chunk_tokens: PositiveInt | None = Field(None, description="most tokens of one forward pass in prefill")
-    server_chunk_tokens: PositiveInt | None = Field(
-        None, description="the same of its server on smaller devices; none: as elsewhere"
-    )
+    server_chunk_tokens: PositiveInt | None = Field(None, description="of its server on smaller devices, else the same")
     large_mib: PositiveInt | None = Field(None, description="memory from which a device is none of the smaller, MiB")
     small_devices: tuple[str, ...] = Field((), description="words in names of devices that are, whatever their memory")
     slots: PositiveInt | None = Field(None, description="requests it takes up at once by default; none sets no end")
@@ -293,6 +291,7 @@ class InferenceEngine(Released):
         True, description="it splits layers over devices where nothing is said; else they hold whole layers each"
     )
     workspace_mib: NonNegativeFloat = Field(description="kernel workspaces and captured graphs, MiB")
+    process_mib: NonNegativeFloat = Field(0.0, description="its process on a processor, MiB; 0: that of PyTorch")
     fragmentation: NonNegativeFloat = Field(description="allocator's surplus over its peak, share")
     lighter_weights: tuple[str, ...] = Field((), description="weight formats to advise, the least quantized first")
     lighter_cache: str | None = Field(None, description="cache format to advise in place of 16 bits")
@@ -313,6 +312,7 @@ class WeightKernel(Row):
     grouped: Ratio = Field(1.0, description="rate of the products of experts over that of others")
     half_rows: NonNegativeFloat = Field(0.0, description="rows at which half of the matrix rate is reached")
     launches: NonNegativeFloat = Field(0.0, description="further launches of each product")
+    fp32_rate: PositiveFloat | None = Field(None, description="peak over fp32's, of products in vector units")
     half_accumulation: PositiveFloat | None = Field(
         None, description="tensor rate with 16-bit accumulation over the fp32 vector rate, where it is used"
     )

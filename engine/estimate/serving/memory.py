@@ -234,11 +234,14 @@ CLAIMED, SEQUENCES = "inference.claimed_bytes", "inference.sequences_in_cache"
 
 
 def outside_bytes(run: ServingRun) -> Number:
-    """Bytes of driver context and communication buffers."""
-    layout = run.layout
+    """Bytes of driver context, or of an engine's own process on a processor, and communication buffers."""
+    layout, process = run.layout, run.runtime.process_bytes
     groups = (layout.tp > 1) * 1.0 + (layout.pp > 1) * 1.0 + (layout.ep > 1) * 1.0
     efficiency = run.cluster.device.efficiency
-    return context_bytes(efficiency.context_bytes, efficiency.communicator_bytes, groups)
+    driver = efficiency.context_bytes
+    if run.cluster.device.kind == "cpu":
+        driver = where(process > 0, process, driver)
+    return context_bytes(driver, efficiency.communicator_bytes, groups)
 
 
 def reserved_bytes(run: ServingRun, memory: ServingMemory) -> Number:

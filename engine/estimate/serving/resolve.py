@@ -225,6 +225,8 @@ def _linear(device: Device, compute: str, kernel: WeightKernel, catalog: Catalog
 
     GeForce parts double the peak where kernels accumulate in 16 bits, which takes more power.
     """
+    if kernel.fp32_rate is not None:
+        return device.peak("fp32") * kernel.fp32_rate, device.gemm_reach("fp32")
     peak, reach = device.peak(compute), device.gemm_reach(compute)
     makers = kernel.half_accumulation_vendors
     if kernel.half_accumulation is None or vendor_of(device, catalog) not in makers or "bf16" not in device.peaks:

@@ -159,6 +159,7 @@ class Runtime:
     block_tokens: Number
     reserved_output: Number
     workspace_bytes: Number
+    process_bytes: Number
     fragmentation: Number
     embedding_on_host: Number
     claim: Number

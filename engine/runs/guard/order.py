@@ -146,7 +146,9 @@ def newest_checkpoint(order: Order, folder: CheckpointFolder | None = None) -> C
 
 
 def why_not_from_checkpoint(order: Order) -> str:
-    """Return why a command that was ended from outside cannot go on from a checkpoint; empty where it can."""
+    """Return why a command that was ended from outside cannot go on; empty where it can, as whatever serves a model."""
+    if order.plan.task == "infer":
+        return ""
     if order.checkpoints is None:
         return "no folder of its checkpoints is named (--checkpoints)"
     checkpoint = newest_checkpoint(order)

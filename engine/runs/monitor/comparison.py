@@ -33,6 +33,7 @@ SPEEDS = frozenset(
         Figure.PREFILL_TOKENS_PER_SECOND,
         Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
         Figure.TIME_TO_FIRST_TOKEN_SECONDS,
+        Figure.REQUEST_SECONDS,
     }
 )
 
@@ -66,7 +67,7 @@ def measured(curve: RunCurve, samples: RunSamples, answer: Answer | None, newest
     """
     is_served = curve.latest.keys() & {"running_requests", "prompt_tokens_per_second", "time_per_output_token_seconds"}
     served = bool(is_served) or (answer is not None and answer.estimate.computation.infer is not None)
-    figures = _serving_figures(curve) if served else _training_figures(curve, answer, newest)
+    figures = _serving_figures(curve, answer) if served else _training_figures(curve, answer, newest)
     on_processor = answer is not None and answer.resolved.cluster.device.kind == "cpu"
     used = samples.memory() if on_processor else samples.of_gpus("memory_used_bytes")
     if used.size and np.any(np.isfinite(used)):
@@ -131,14 +132,32 @@ def _training_figures(curve: RunCurve, answer: Answer | None, newest: int) -> di
     return figures
 
 
-def _serving_figures(curve: RunCurve) -> dict[str, float]:
+def _serving_figures(curve: RunCurve, answer: Answer | None) -> dict[str, float]:
     names = {
         Figure.DECODE_TOKENS_PER_SECOND: "tokens_per_second",
         Figure.PREFILL_TOKENS_PER_SECOND: "prompt_tokens_per_second",
         Figure.TIME_PER_OUTPUT_TOKEN_SECONDS: "time_per_output_token_seconds",
         Figure.TIME_TO_FIRST_TOKEN_SECONDS: "time_to_first_token_seconds",
     }
-    return {key: curve.latest[figure] for key, figure in names.items() if curve.latest.get(figure)}
+    figures: dict[str, float] = {key: curve.latest[figure] for key, figure in names.items() if curve.latest.get(figure)}
+    if answer is not None and (seconds := _request_seconds(figures, answer)) is not None:
+        figures[Figure.REQUEST_SECONDS] = seconds
+    return figures
+
+
+def _request_seconds(figures: Mapping[str, float], answer: Answer) -> float | None:
+    """Return what a request of a plan takes at the speeds of those that were served; None where these do not say.
+
+    A log that gives the speed of reading prompts does not say how long they wait, as they do where they come at a rate.
+    """
+    wanted = answer.plan.inference
+    first, further = (
+        figures.get(key) for key in (Figure.TIME_TO_FIRST_TOKEN_SECONDS, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS)
+    )
+    prompts = figures.get(Figure.PREFILL_TOKENS_PER_SECOND)
+    if first is None and prompts and wanted.arrival_rate is None:
+        first = float(wanted.prompt_tokens) * (1.0 - wanted.prefix_cache_hit_rate) / prompts
+    return None if first is None or further is None else first + (float(wanted.output_tokens) - 1.0) * further
 
 
 def _recent(curve: RunCurve, figure: str, newest: int) -> float | None:

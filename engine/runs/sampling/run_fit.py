@@ -124,7 +124,10 @@ def estimate_as_measured(resolved: ResolvedPlan, measured: MeasuredEfficiency | 
 
 
 def _step(estimate: Estimate) -> float:
-    return float(estimate.computation.step_seconds.value)
+    """Return the time of an optimizer step, of a fit, or of a request that is served."""
+    infer = estimate.computation.infer
+    request = None if infer is None else infer.request_seconds
+    return float((request or estimate.computation.step_seconds).value)
 
 
 def _reserved(estimate: Estimate) -> float:

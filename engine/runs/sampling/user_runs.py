@@ -20,7 +20,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, history_entry
 from capacity_tui.engine.runs.sampling.samples import today
 
-STEP, PEAK = Figure.STEP_SECONDS, Figure.MEMORY_RESERVED_BYTES
+STEP, REQUEST, PEAK = Figure.STEP_SECONDS, Figure.REQUEST_SECONDS, Figure.MEMORY_RESERVED_BYTES
 
 MOST_RUNS = 50
 """A device is fitted to its newest runs: earlier behaviour says little, and each takes a while."""
@@ -44,7 +44,7 @@ class UserRun:
     """One run with what was measured."""
 
     plan: Mapping[str, object]  # as data of a plan file, with nothing open
-    step_seconds: float | None  # time of an optimizer step; None where it was not measured
+    step_seconds: float | None  # time of an optimizer step, or of a request; None where it was not measured
     peak_bytes: float | None  # device memory the driver showed (a CPU: the process) at its peak; None likewise
     date: str  # ISO day
     others: float = 0.0  # share of the machine that others used meanwhile
@@ -138,7 +138,7 @@ def keep_run(entry: RunRecord, history: History) -> tuple[UserRun, ...]:
 
 def user_run_of(run: RunRecord) -> UserRun | None:
     """Return the run of an entry; None where it ran without a plan, or something else was measured."""
-    step, peak = run.actual.get(STEP), run.actual.get(PEAK)
+    step, peak = run.actual.get(STEP) or run.actual.get(REQUEST), run.actual.get(PEAK)
     if run.plan is None or not (step or peak):
         return None
     others, why = run.details.get("others"), run.details.get("why")
