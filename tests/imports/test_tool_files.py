@@ -29,6 +29,32 @@ def test_a_file_says_the_plan_that_it_runs(read, name: str) -> None:
     fill(found.plan, "balanced", None, load_catalog())
 
 
+SERVERS = {
+    "vllm serve meta-llama/Llama-3.1-8B --kv-cache-dtype {}": {
+        "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "fp8_inc": "fp8", "fp8_per_token_head": "fp8", "bfloat16": "bf16",
+        "int8_per_token_head": "int8", "int4_per_token_head": "kv4", "nvfp4": "kv4",
+    },
+    "python -m sglang.launch_server --model-path meta-llama/Llama-3.1-8B {}": {
+        "--kv-cache-dtype fp8_e5m2": "fp8", "--kv-cache-dtype fp4_e2m1": "kv4", "--int8-kv-cache": "int8",
+    },
+    "llama-server -hf ggml-org/Meta-Llama-3.1-8B-Q4_0-GGUF -c 4096 -ctk {0} -ctv {0}": {
+        "f16": "fp16", "q8_0": "q8_0", "q4_0": "q4_0", "q4_1": "q4_1", "q5_0": "q5_0", "q5_1": "q5_1",
+        "iq4_nl": "iq4_nl",
+    },
+    "lmdeploy serve api_server meta-llama/Llama-3.1-8B --quant-policy {}": {"8": "int8", "4": "kv4"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [(command.format(word), kept) for command, caches in SERVERS.items() for word, kept in caches.items()],
+)
+def test_the_cache_of_a_server_is_kept_as_its_command_says(written, command: str, kept: str) -> None:
+    imported = written("serve.sh", command, model__name=None)
+    assert imported.plan.inference.kv_cache == kept
+    assert not [remark for reading in imported.readings for remark in (*reading.unknown, *reading.unmodelled)]
+
+
 def test_what_a_recipe_is_begun_with_is_changed_by_what_it_assigns(written) -> None:
     recipe = """
 from megatron.bridge import AutoBridge
