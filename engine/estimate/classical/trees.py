@@ -122,13 +122,16 @@ def boosted_trees(spec: BoostedTrees, rates: Rates) -> Fit:
 def _histogram_splits(
     spec: BoostedTrees, rates: Rates, values: Number, sampled: Number, levels: Number
 ) -> tuple[Operator, ...]:
-    """Bin once; then build the histograms of the smaller child of each split and subtract for the other."""
-    trees = float(spec.n_estimators)
+    """Bin once; then build the histograms of the smaller child of each split and subtract for the other.
+
+    Bins of dense tables are bytes at fixed places; those of sparse ones have their feature beside them.
+    """
+    trees, histogram = float(spec.n_estimators), "histogram" if spec.density == 1.0 else "sparse_histogram"
     visited = sampled * (1.0 + 0.5 * (levels - 1.0))
     searched = spec.leaves * spec.p * spec.colsample * spec.n_bins
     return (
         rates.loop("quantiles and bins", values, "bin", flops=2.0),
-        rates.loop("histograms", visited, "histogram", count=trees, flops=2.0),
+        rates.loop("histograms", visited, histogram, count=trees, flops=2.0),
         rates.loop("search for splits", searched, "split", count=trees, flops=6.0),
     )
 
