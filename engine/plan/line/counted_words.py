@@ -28,7 +28,7 @@ _MOST_WORDS = 4
 """Words that one name of what is counted may have."""
 _LONGEST_OTHER = 4
 """Letters of words that are seldom what is counted, as ``plus`` and ``only``."""
-_EVERY_NODE, _OF_A_NODE = frozenset({"each", "apiece"}), frozenset({"of", "with", "w/", "x", "×"})
+EVERY_NODE, OF_A_NODE = frozenset({"each", "apiece"}), frozenset({"of", "with", "w/", "x", "×"})
 _BATCH, _BATCH_OF_TOKENS = "batch", "tokens of a batch"
 _LARGEST_BATCH = 100_000
 """Sequences of a batch; a larger number counts its tokens."""
@@ -363,7 +363,7 @@ class CountedWords:
         if fabric is not None and named is None and usual > 1:
             size, why = usual, f"{usual} devices a node, as {fabric.name} have"
         elif isinstance(named, int) and named > usual > 1 and not self._is_of_a_node():
-            counts_nodes = any(key_of(token.text) in _EVERY_NODE for token in self._tokens)  # 216 mi250x nodes, 4 each
+            counts_nodes = any(key_of(token.text) in EVERY_NODE for token in self._tokens)  # 216 mi250x nodes, 4 each
             nodes, size = (named, nodes) if counts_nodes else (nodes, named // nodes if named % nodes == 0 else None)
             size = size if size is not None and size <= usual else None
         if not isinstance(size, int):
@@ -378,7 +378,7 @@ class CountedWords:
         keys = [key_of(token.text) for token in self._tokens]
         names = (settings.amount_of(key) for key in keys)
         return any(
-            amount is not None and amount.name == "nodes" and key in _OF_A_NODE
+            amount is not None and amount.name == "nodes" and key in OF_A_NODE
             for amount, key in zip(names, keys[1:], strict=False)
         )
 

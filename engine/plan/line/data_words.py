@@ -15,6 +15,8 @@ from capacity_tui.engine.plan.line.tokens import image_of
 
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
 _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)/(\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
+_FEWEST_SAMPLES = 1000
+"""Of something that no word counts; fewer may be anything."""
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
 
@@ -80,6 +82,21 @@ class DataWords(NamedWords):
             for token in self._tokens
         )
         return Meaning(f"data of {text}", {} if is_given else {path: size})
+
+    def _samples_of(self, index: int) -> tuple[int, Meaning] | None:
+        """Take thousands of something that nothing else counts for samples to train on, as ``12k patents``."""
+        text, after = self._tokens[index].text, self._span(index + 1, 1)
+        is_plural = (
+            settings.is_number(text) and self._counts_something(index) and after.endswith("s") and text[-1] not in "bB"
+        )
+        lengths = {Key.TRAINING_SAMPLES, Key.TRAINING_TOKENS, Key.TRAINING_STEPS}
+        is_open = self._task in (TRAIN, FINETUNE) and lengths.isdisjoint(self._values)
+        is_alone = self._is_free(index + 1) or self._taken.get(index + 1) == (1, Meaning())
+        if not (is_plural and is_open and is_alone and settings.at_least(text, _FEWEST_SAMPLES)):
+            return None
+        self._taken.pop(index + 1, None)
+        meaning = settings.field_value(Key.TRAINING_SAMPLES, text, self._task, "samples")
+        return 2, Meaning(meaning.words, meaning.values, f"{text} {after}: samples", meaning.fault)
 
     def _part_of_data(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how much of a data set there is, as in ``52k alpaca``."""

@@ -9,11 +9,12 @@ from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.counted_words import CountedWords
+from capacity_tui.engine.plan.line.counted_words import EVERY_NODE, OF_A_NODE, CountedWords
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.questions import asks_for_nodes
 from capacity_tui.engine.plan.line.task_words import task_named
 from capacity_tui.engine.plan.line.tokens import Token
 from capacity_tui.engine.units import parse_quantity
@@ -25,6 +26,7 @@ _MOST_PIECES = 4
 _SAME_PARAMETERS = 0.15
 """Share by which a size in a model's name, as ``671b``, may differ from its parameters."""
 _HOURS = frozenset({"hours", "hrs"})
+_NODES = frozenset({"node", "nodes"})
 _PARAMETERS = "param"
 """What words begin with that say of a number that it is the parameters of a model."""
 
@@ -151,6 +153,8 @@ class NamedWords(CountedWords):
         words = [token.text for token in self._tokens[index : index + count]]
         if key_of(words[-1]) in vocabulary().racks:
             return self._racks(words)
+        if key_of(words[-1]) in _NODES and count > 1:
+            return self._usual_nodes(words, self._span(index + count, 1))
         size = vocabulary().nodes.get(key_of(words[0].lstrip("0123456789xX×*"))) or (
             vocabulary().nodes.get(key_of(words[1])) if count > 2 else None
         )
@@ -163,6 +167,25 @@ class NamedWords(CountedWords):
         nodes = int(number[0]) if number else 1
         counted: dict[str, object] = {hardware.DEVICES: nodes * size, Key.HARDWARE_PER_NODE: size}
         return Meaning(f"{nodes} x {size} {match.words}", {**match.values, **counted})
+
+    def _usual_nodes(self, words: list[str], after: str) -> Meaning | None:
+        """Return the nodes that some words count, as ``2 h100 nodes``, where none say how many devices each has."""
+        first, name = words[0].rstrip("xX×"), " ".join(words[:-1])
+        is_counted = first.isdigit() and len(words) > 2
+        match = hardware.named_hardware(" ".join(words[1:-1]) if is_counted else name, self._catalog)
+        row = None if match is None else self._catalog.accelerators.get(str(match.values.get(hardware.NAME)))
+        fabric = None if row is None else self._catalog.fabric_of(row)
+        nodes = int(first) if is_counted else 1
+        is_of_one = key_of(words[-1]) == "node" and nodes > 1  # 8 h100 node
+        are_sized = key_of(after) in OF_A_NODE or any(key_of(token.text) in EVERY_NODE for token in self._tokens)
+        if match is None or fabric is None or hardware.DEVICES in match.values or is_of_one or are_sized or not nodes:
+            return None
+        size = fabric.node_devices
+        if size == 1 or asks_for_nodes(self._tokens):
+            return None
+        counted: dict[str, object] = {hardware.DEVICES: nodes * size, Key.HARDWARE_PER_NODE: size}
+        why = f"{size} devices a node, as {fabric.name} have"
+        return Meaning(f"{nodes} x {size} {match.words}", {**match.values, **counted}, why)
 
     def _racks(self, words: list[str]) -> Meaning | None:
         """Return the racks that some words count, as ``2x gb200 nvl72``: each is a node of so many devices."""
@@ -221,8 +244,9 @@ class NamedWords(CountedWords):
             pieces = self._tokens[index : index + count]
             is_name = self._is_free(index, count) and not any(piece.ends for piece in pieces[:-1])
             variants = self._catalog.architectures.variants
-            is_other = (self._is_setting(piece.text) or key_of(piece.text) in variants for piece in pieces[1:])
-            if is_name and not any(is_other):
+            is_other = any(self._is_setting(piece.text) for piece in pieces[1:])
+            is_other |= any(key_of(piece.text) in variants for piece in pieces)  # awq qwen 32b
+            if is_name and not is_other:
                 match = models.resembling_model("-".join(piece.text for piece in pieces), self._catalog)
                 if match is not None:
                     return count, match

@@ -75,6 +75,11 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         amount = vocabulary().amounts.get(key_of(behind[0]))
         is_hardware = any(hardware.named_hardware(" ".join(behind[:words]), catalog) for words in (1, 2))
         is_hardware |= key_of(behind[0]) in vocabulary().nodes
+        span = vocabulary().durations.get(key_of(behind[0])) if count > 1 and not times else None
+        if span is not None:  # three months
+            made.append(Token(f"{count}{span}", token.start, tokens[index + 1].end, tokens[index + 1].ends))
+            skipped = index + 1
+            continue
         if not is_hardware and (amount is None or not amount.is_behind or thousands):
             made.append(token)
             continue

@@ -10,6 +10,7 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, Asked
 from capacity_tui.engine.plan.line.tokens import OF_ONE, Token, duration_of, sum_of
+from capacity_tui.engine.units import parse_quantity
 
 MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 _SEQUENCE, _BATCH, _LENGTH = "sequence", "batch", "length"
@@ -48,7 +49,7 @@ def limit_in(tokens: Sequence[Token], index: int) -> str | None:
     dollars_named = sum_of(text)
     if dollars_named is not None:
         dollars, hours = dollars_named
-        rate = float(dollars.rstrip("kK")) * (1000 if dollars[-1] in "kK" else 1)
+        rate = parse_quantity(dollars, "")
         return f"{Figure.COST_USD_PER_HOUR}<={rate / hours:.4g}" if hours else f"usd<={dollars}"
     before = tokens[index - 1].text if index else ""
     deadline = words.deadlines.get(key_of(text)) or words.deadlines.get(key_of(f"{before} {text}"))

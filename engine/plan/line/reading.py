@@ -285,8 +285,10 @@ class _Line(DerivedValues):
         if not self._is_free(index):
             return None
         text = self._tokens[index].text
-        if (nothing := self._nothing(index)) is not None:
-            return 1, nothing
+        nothing = self._nothing(index)
+        taken = self._samples_of(index) if nothing is None else (1, nothing)
+        if taken is not None:
+            return taken
         if settings.is_time(text) or duration_of(text) is not None:
             hint = "write ttft 500ms or tpot 50ms of a latency, within 24h of a job"
             return 1, Meaning(fault=PlanError("what does this time limit?", text, hint))

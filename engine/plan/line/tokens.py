@@ -78,7 +78,7 @@ _SPANS, _ONE = ("minute", "hour", "day", "week", "month"), ("a", "an", "one", "t
 _WITHIN = ("in", "within", "under", "for")
 
 _MONEY = re.compile(
-    r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?k?)|(?P<other>\d[\d,]*(?:\.\d+)?k?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
+    r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?[km]?)|(?P<other>\d[\d,]*(?:\.\d+)?[km]?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
 )
 _OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|mo|month)", re.IGNORECASE)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?k?)(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE)
@@ -256,7 +256,7 @@ def sum_of(word: str) -> tuple[str, float] | None:
     rate = _OF_TIME.search(word)
     match = _MONEY.fullmatch(word[: rate.start()] if rate else word)
     hours = 0.0 if rate is None else float(_HOURS_OF[rate[1][0].casefold()])
-    return None if match is None else ((match["sum"] or match["other"]).replace(",", ""), hours)
+    return None if match is None else ((match["sum"] or match["other"]).replace(",", "").replace("m", "M"), hours)
 
 
 def duration_of(word: str) -> str | None:
