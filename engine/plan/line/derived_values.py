@@ -22,6 +22,8 @@ from capacity_tui.engine.units import format_count
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
 _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
+_CONTEXT = re.compile(r"-(\d+k)$")
+"""A context that names of releases end in, as ``phi-3-medium-4k``."""
 _OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "computeoptimally", "optimaltokens"})
 
 _EDGE = "image_size"
@@ -35,6 +37,7 @@ class DerivedValues(DataWords):
 
     def _derive(self) -> None:
         """Set what follows, each from what was set before it."""
+        self._release_of_context()
         self._devices_of_layout()
         self._accumulate()
         self._batch_of_tokens()
@@ -48,6 +51,22 @@ class DerivedValues(DataWords):
         """Return the number that the line has for a field; another where it has none, or one that is no count."""
         text = str(self._values.get(path, otherwise))
         return max(int(text), 1) if text.isdigit() else max(int(otherwise), 1)
+
+    def _release_of_context(self) -> None:
+        """Take the release of a model that reads as much as the line says, as ``phi-3-medium`` of 128k."""
+        name, architectures = str(self._values.get(MODEL)), self._catalog.architectures
+        suffix, row = _CONTEXT.search(name), architectures.get(name)
+        length = self._values.get(Key.INFERENCE_PROMPT_TOKENS, self._values.get(Key.TRAINING_SEQ_LEN))
+        if suffix is None or row is None or not isinstance(length, int) or length <= (row.max_context or 0):
+            return
+        stem = name[: suffix.start()]
+        releases = [other for other in architectures.values() if _CONTEXT.sub("", other.id) == stem]
+        longer = [other for other in releases if (other.max_context or 0) >= length]
+        if longer and not any(token.text.casefold().endswith(suffix[0]) for token in self._tokens):
+            release = longer[0].id
+            self._rename(MODEL, release)
+            why = f"{release}: the release that reads {format_count(length)} tokens, where {name} reads {suffix[1]}"
+            self._assumed.append(Assumption(MODEL, release, why))
 
     def _devices_of_layout(self) -> None:
         """Take as many devices as the degrees of the line make up, where it does not say how many there are."""

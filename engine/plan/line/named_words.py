@@ -138,15 +138,17 @@ class NamedWords(CountedWords):
         row_id = hardware.portable_of(str(self._values.get(hardware.NAME)), self._catalog) if places else None
         if row_id is None:
             return
-        self._values[hardware.NAME] = row_id
         self._taken |= {at: (1, Meaning()) for at in places if self._is_free(at)}
+        self._rename(hardware.NAME, row_id)
+
+    def _rename(self, path: str, row_id: str) -> None:
+        """Take another row of the catalogue for the words that named one."""
+        before = str(self._values[path])
+        self._values[path] = row_id
         for index, (count, meaning) in self._taken.items():
-            if hardware.NAME in meaning.values:
-                words = f"{meaning.values.get(hardware.DEVICES, 1)} × {row_id}"
-                self._taken[index] = (
-                    count,
-                    replace(meaning, words=words, values={**meaning.values, hardware.NAME: row_id}),
-                )
+            if path in meaning.values:
+                words = meaning.words.replace(before, row_id)
+                self._taken[index] = count, replace(meaning, words=words, values={**meaning.values, path: row_id})
 
     def _nodes_of(self, index: int, count: int) -> Meaning | None:
         """Return the machines that some words count, as ``4 dgx a100`` or ``dgx h100``: each has several devices."""
