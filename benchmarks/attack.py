@@ -44,8 +44,7 @@ KEYS = (
 )  # fmt: skip
 PASTES = (b"llama-3.1-8b lora 4xh100", b"\0\x1b[2J" * 50, b"x" * 20_000, "\u65e5\n".encode() * 500)
 SIZES = ((120, 40), (80, 24), (60, 20), (20, 5), (1, 1), (300, 100))
-EVENTS = 200
-"""Events of one session on the screen."""
+EVENTS = 200  # Events of one session on the screen
 REST_SECONDS, LAST_SECONDS = 0.02, 60.0
 
 

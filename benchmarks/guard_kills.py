@@ -55,8 +55,7 @@ for row in range(start + 1, rows + 1):
     time.sleep(0.01)
 """
 ROWS = 120
-LONGEST_LIFE = 1.0
-"""Seconds after which a guard is killed at the latest."""
+LONGEST_LIFE = 1.0  # Seconds after which a guard is killed at the latest
 
 
 @dataclass

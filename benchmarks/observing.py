@@ -38,8 +38,7 @@ with open(sys.argv[2], "w") as told:
 """
 SECONDS = 60.0
 TURN_SECONDS = 3.0
-SETTLING_SECONDS = 0.5
-"""Of each turn, in which a profile begins or ends: left out."""
+SETTLING_SECONDS = 0.5  # Of each turn, in which a profile begins or ends: left out
 
 
 def watched_turns(pid: int, until: float) -> tuple[list[float], float]:

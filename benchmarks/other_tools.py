@@ -23,8 +23,7 @@ from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.imports import import_plan
 
 DEVICES, MANY_DEVICES = 8, 64
-TOLERANCE = 0.005
-"""Of a model's count of parameters."""
+TOLERANCE = 0.005  # Of a model's count of parameters
 
 
 def axolotl(data: dict[str, object]) -> Iterator[tuple[str, object]]:
@@ -159,8 +158,7 @@ NAMES = {
     "slurm": "Slurm",
     "vllmcmd": "vLLM's recipes",
 }
-COUNTED = "read"
-"""Outcome of a file that no reader of ours is compared with."""
+COUNTED = "read"  # Outcome of a file that no reader of ours is compared with
 
 
 def _method(adapted: bool, quantized: bool, decomposed: bool) -> str:

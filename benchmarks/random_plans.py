@@ -26,8 +26,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.solve import answer
 from capacity_tui.engine.solve.modes import fill
 
-# Of so many plans one is answered with its advice, and one written and read again.
-ADVISED, WRITTEN = 10, 5
+ADVISED, WRITTEN = 10, 5  # Of so many plans one is answered with its advice, and one written and read again
 
 
 def faults_of(seed: int, catalog: Catalog, counts: Counter[str], *, pairs: bool = False) -> Iterator[str]:

@@ -19,8 +19,7 @@ from types import TracebackType
 
 ASKS_CURSOR, CURSOR = b"\x1b[6n", b"\x1b[1;1R"
 """Some programs ask where the cursor is, and wait for the answer of a terminal."""
-CONFIG = Path(tempfile.gettempdir()) / "capacity-tui-benchmark"
-"""Settings of the benchmarks, apart from the user's."""
+CONFIG = Path(tempfile.gettempdir()) / "capacity-tui-benchmark"  # Settings of the benchmarks, apart from the user's
 
 
 class Terminal:

@@ -7,8 +7,7 @@ from typing import ClassVar
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
 
-_LONGEST_FIELD = 200
-"""Characters shown of a field's name: files may hold keys of any length."""
+_LONGEST_FIELD = 200  # Characters shown of a field's name: files may hold keys of any length
 
 
 @dataclass(frozen=True, slots=True)

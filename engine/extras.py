@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     Client: TypeAlias = MongoClient[dict[str, object]]
 
 PROGRAM = "capacity-tui"
-_PIPX_FILE = "pipx_metadata.json"
-"""Lies in each environment that pipx made."""
+_PIPX_FILE = "pipx_metadata.json"  # Lies in each environment that pipx made
 _EXTRA = r"""\bextra\s*==\s*["']([^"']+)["']"""
 
 
@@ -59,8 +58,7 @@ def command_for(packages: Sequence[str], environment: Path, python: str, has_pip
 
 
 EXTRA = "mongodb"
-DATABASE = "capacity_tui"
-"""The database, where a URI names none."""
+DATABASE = "capacity_tui"  # The database, where a URI names none
 URIS = ("mongodb://", "mongodb+srv://")
 ANSWER_MILLISECONDS = 3000
 

@@ -15,16 +15,14 @@ from pathlib import Path
 
 from capacity_tui.engine.errors import Place, StorageError
 
-DATA_VARIABLE = "CAPACITY_TUI_DATA"
-"""Environment variable that names another folder for what the program keeps."""
+DATA_VARIABLE = "CAPACITY_TUI_DATA"  # Environment variable that names another folder for what the program keeps
 STATE_VARIABLE = "CAPACITY_TUI_STATE"
 """Environment variable that names another folder for what outlasts one run of the program but can be made again."""
 CONFIG_VARIABLE = "CAPACITY_TUI_CONFIG"
 """Environment variable that names another folder for what the user writes for the program."""
 NOWHERE = Path("/dev/null/capacity-tui")
 """The folder of a user without a home: it cannot be, so nothing is read from it or kept in it."""
-CORRUPT = ".corrupt-"
-"""What the name of a file that was set aside holds."""
+CORRUPT = ".corrupt-"  # What the name of a file that was set aside holds
 _REMEDIES = {
     errno.EACCES: "choose a place you may write to",
     errno.EPERM: "choose a place you may write to",
@@ -48,12 +46,10 @@ _READING_REMEDIES = {
     errno.EIO: "try again, or check the disk",
 }
 _DRAFT = ".capacity-tui-draft-"
-_STALE_SECONDS = 3600.0
-"""A draft lives for milliseconds: one of this age was left by a program that was killed."""
+_STALE_SECONDS = 3600.0  # A draft lives for milliseconds: one of this age was left by a program that was killed
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _NEW_FILE_MODE = 0o666
-_LOCKED_BYTE = 2**30
-"""Where no file of the program reaches."""
+_LOCKED_BYTE = 2**30  # Where no file of the program reaches
 
 
 def data_folder(environment: Mapping[str, str] = os.environ) -> Path:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-_NO_BREAK = "\u00a0\u202f"
-"""Spaces that keep a number with its unit."""
+_NO_BREAK = "\u00a0\u202f"  # Spaces that keep a number with its unit
 _FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 """What cells begin with that spreadsheets work out (OWASP, CSV Injection)."""
 _LINE_BREAKS = str.maketrans("\t\n\r", "   ")

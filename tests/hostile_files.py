@@ -27,8 +27,7 @@ from capacity_tui.engine.runs.logs import LineReader, RunCurve, open_log, read_l
 from capacity_tui.engine.storage import FitQuestion, fit_corpus
 
 HERE = Path(__file__).parent
-SECONDS, SECONDS_A_MIB = 10.0, 10.0
-"""Processor time that a file may take at most."""
+SECONDS, SECONDS_A_MIB = 10.0, 10.0  # Processor time that a file may take at most
 MOST_BYTES = 1 << 20
 LONGEST_LINE = 2000
 NUMBERS = (

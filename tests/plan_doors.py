@@ -46,8 +46,7 @@ NOT_SET = ("version", "model.name", "task", "hardware.name", "hardware.devices")
 OF_THE_RUN = ("watch", "recovery", "report", "scalability")
 VERBS = {"train": "train", "finetune": "finetune", "infer": "serve"}
 DEADLINE = 1e9
-# Instances to compare a job with, and to choose among for it.
-OTHERS = ("aws-p5-48xlarge", "aws-g6e-xlarge")
+OTHERS = ("aws-p5-48xlarge", "aws-g6e-xlarge")  # Instances to compare a job with, and to choose among for it
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from capacity_tui.tui.actions import ACTIONS, VIEWS, key_codes, key_names
 from capacity_tui.tui.cli import main
 from capacity_tui.tui.cli.program import PROGRAM
 
-FEW = 6
-"""Commands of a page that need what is not on every machine: they are parsed, not run."""
+FEW = 6  # Commands of a page that need what is not on every machine: they are parsed, not run
 KEYS = {name for action in ACTIONS for name in (*key_names(action, {}), *key_codes(action, {}))}
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 INSTALLABLE = {*EXTRAS["project"]["optional-dependencies"], *EXTRAS["dependency-groups"]}

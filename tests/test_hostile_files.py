@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from hostile_files import KINDS, broken_reading
 
-# How many files of a kind: benchmarks/attack.py goes on where these end.
-FILES = 12
+FILES = 12  # How many files of a kind: benchmarks/attack.py goes on where these end
 # Files that lost an entry once: pages that look whole until they are read again, a schema of another format.
 FOUND = {"history": (19, 77, 481, 1160)}
 

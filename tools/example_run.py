@@ -25,8 +25,7 @@ PLAN = "qlora_rtx_4090"
 COMMAND = ("python", "finetune.py", "--config", "qlora.yaml")
 BEGAN = datetime(2026, 9, 14, 8, 0, tzinfo=UTC)
 STEPS, STEPS_BETWEEN_LOOKS = 1875, 15
-HOT = range(1110, 1245)
-"""Steps at which the device is held back by its temperature."""
+HOT = range(1110, 1245)  # Steps at which the device is held back by its temperature
 GIB = 2**30
 
 

@@ -14,8 +14,7 @@ from textual.message_pump import MessagePump
 from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.record import dataclass
 
-Commands = Mapping[str, Callable[[], object]]
-"""What actions do, by their ids."""
+Commands = Mapping[str, Callable[[], object]]  # What actions do, by their ids
 
 
 class Commanded(MessagePump):
@@ -52,8 +51,7 @@ class Action:
     footer: str = ""  # short name in the footer, empty to leave it out
 
 
-FIGURE = "figure:"
-"""What stands before the key of a figure where a click explains that instead of doing an action."""
+FIGURE = "figure:"  # What stands before the key of a figure where a click explains that instead of doing an action
 
 VIEWS = {"plan": "p", "find": "f", "cloud": "c", "run": "r", "scale": "s", "cluster": "l", "machine": "m"}
 """The views of the plan in order, each with its key in the strip that lists them."""
@@ -63,8 +61,7 @@ QUERY_PANELS = ("question", "found")
 SCALE_PANELS = ("devices", "storage", "corpus", "levels")
 RUN_PANELS = ("runs", "curves", "usage", "events")
 CLUSTER_PANELS = ("nodes", "placement", "queue")
-QUERY_VIEWS = ("find", "cloud")
-"""Views with a question, and rows that answer it."""
+QUERY_VIEWS = ("find", "cloud")  # Views with a question, and rows that answer it
 
 
 def _panel_actions(view: str, panels: tuple[str, ...]) -> tuple[Action, ...]:

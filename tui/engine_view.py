@@ -59,8 +59,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.benchmark import Progress as BenchmarkProgress
 
 
-_LOAD_SECONDS = 0.2
-"""Between two readings of what is busy."""
+_LOAD_SECONDS = 0.2  # Between two readings of what is busy
 
 
 class CapacityEngine:

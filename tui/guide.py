@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-ADVICE_APPLIED = "advice.applied"
-"""What `a` counts as where there was advice to apply."""
+ADVICE_APPLIED = "advice.applied"  # What `a` counts as where there was advice to apply
 
 
 class _Step(NamedTuple):

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.scale import Clustered, ScaledPlan
 
 
-_NOT_IN_NAMES = re.compile(r"[^\w.]+")
-"""What names of files do without."""
+_NOT_IN_NAMES = re.compile(r"[^\w.]+")  # What names of files do without
 
 
 @dataclass(frozen=True)

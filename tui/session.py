@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.view import Document, Engine
 
 T = TypeVar("T")
-_REST_SECONDS = 0.2
-"""An edit is kept on disk when no other has followed it for this long."""
+_REST_SECONDS = 0.2  # An edit is kept on disk when no other has followed it for this long
 
 
 class Topic(Generic[T]):

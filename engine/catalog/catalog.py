@@ -21,8 +21,7 @@ from capacity_tui.engine.errors import CapacityError, CatalogError
 RowT = TypeVar("RowT", bound=rows.Row)
 
 _ALIASES = "aliases"
-UNNAMED_ENGINE = "unnamed-engine"
-"""Row of serving software that nothing is known about."""
+UNNAMED_ENGINE = "unnamed-engine"  # Row of serving software that nothing is known about
 
 
 class Catalog:

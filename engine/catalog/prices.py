@@ -13,8 +13,7 @@ from capacity_tui.engine.catalog.rows.prices import RegionPrice
 from capacity_tui.engine.errors import CapacityError, CatalogError, Place
 from capacity_tui.engine.record import dataclass
 
-OLD_AFTER_DAYS = 90
-"""Prices that were seen longer ago are marked wherever they are shown."""
+OLD_AFTER_DAYS = 90  # Prices that were seen longer ago are marked wherever they are shown
 
 _DAY = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 
@@ -74,8 +73,7 @@ def _last_day(day: str | date | None) -> date | None:
         return None
 
 
-FILE = "refreshed-prices.json"
-"""Name of the file in the folder of the user's own catalogue."""
+FILE = "refreshed-prices.json"  # Name of the file in the folder of the user's own catalogue
 
 
 class RefreshedPrices(BaseModel):

@@ -33,8 +33,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 _Fields = dict[str, Any]
 
-LIKE = "like"
-"""Field of a row that names another row of its table: what it does not give itself is as there."""
+LIKE = "like"  # Field of a row that names another row of its table: what it does not give itself is as there
 
 
 class Table(Mapping[str, RowT], Generic[RowT]):

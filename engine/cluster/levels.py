@@ -15,11 +15,9 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import GIGA, MEGA, format_bandwidth, format_number
 
-NOT_LOCAL = ("tmpfs", "network")
-"""Kinds of disks that hold nothing for a run, or are on another machine."""
+NOT_LOCAL = ("tmpfs", "network")  # Kinds of disks that hold nothing for a run, or are on another machine
 BITS = 8.0
-THREADS_OF_CORE = 2.0
-"""Virtual processors of a cloud that share a core: they count the threads of its processors."""
+THREADS_OF_CORE = 2.0  # Virtual processors of a cloud that share a core: they count the threads of its processors
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +32,7 @@ class NodeHost:
     core_speed: float = 1.0  # of one core, that of a server of 2024 being 1, where it was measured
 
 
-UNKNOWN_HOST = NodeHost()
-"""The host of a node of which nothing is known."""
+UNKNOWN_HOST = NodeHost()  # The host of a node of which nothing is known
 
 
 def instance_host(row: Instance) -> NodeHost:

@@ -48,11 +48,9 @@ SMALLEST_FIGURE, LARGEST_FIGURE = 1e-6, 1e12
 """What a figure of hardware may be in the unit of its key; beyond that times leave the range of numbers."""
 
 
-# Devices that a bridge joins.
-PAIR = 2
+PAIR = 2  # Devices that a bridge joins
 
-OWN_DEVICE = "own device"
-"""What a device is called that is given by its figures."""
+OWN_DEVICE = "own device"  # What a device is called that is given by its figures
 
 
 def resolve_cluster(

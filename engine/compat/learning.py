@@ -73,8 +73,7 @@ class Amount(Alias[float]):
         return float(self._value(owner)) / self._unit
 
 
-TOKENS = 500
-"""Tokens of a sample, where nobody says."""
+TOKENS = 500  # Tokens of a sample, where nobody says
 
 
 @dataclass(frozen=True, slots=True)

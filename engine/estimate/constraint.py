@@ -90,8 +90,7 @@ class Constraint:
         return self.written(mean(value) * mean(self.share_of))
 
 
-ASSUMED = "assumed"
-"""How a limit's source begins where nothing tells what there is."""
+ASSUMED = "assumed"  # How a limit's source begins where nothing tells what there is
 
 
 def verdicts(constraints: Sequence[Constraint], is_known: bool) -> Labels[Verdict]:

@@ -19,8 +19,7 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 
 Arguments = ParamSpec("Arguments")
-Names: TypeAlias = str | tuple[str, ...]
-"""One name, or several of which any may hold."""
+Names: TypeAlias = str | tuple[str, ...]  # One name, or several of which any may hold
 _ARGUMENT = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.MULTILINE | re.DOTALL)
 
 

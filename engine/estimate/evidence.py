@@ -35,8 +35,7 @@ from capacity_tui.engine.uncertainty import (
 
 # A high percentile that has no row of its own has the spreads of its mean, and one of its own beside them.
 OF_TAILS = "-tail"
-# Stage of ZeRO that shares the parameters out as well.
-SHARDED = 3
+SHARDED = 3  # Stage of ZeRO that shares the parameters out as well
 
 
 def evidence_of(resolved: ResolvedPlan, work: Work, catalog: Catalog) -> Evidence:

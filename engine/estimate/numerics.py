@@ -27,8 +27,7 @@ from capacity_tui.engine.units import FP32_BYTES
 
 # Memory traffic of an optimizer that runs one kernel for each operation, over that of one kernel for all.
 SEPARATE_PASSES = counted("separate-optimizer-passes")
-# The type Newton-Schulz iterations run in, and its bytes.
-TYPE, WIDTH = "bf16", 2.0
+TYPE, WIDTH = "bf16", 2.0  # The type Newton-Schulz iterations run in, and its bytes
 
 
 @dataclass(frozen=True, slots=True)

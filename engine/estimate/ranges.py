@@ -32,8 +32,7 @@ EXACT_PARTS = frozenset({"weights", "gradients", "optimizer", "kv_cache"})
 ADAPTED, UNNAMED = "adapted", "unnamed"
 OF_IMPLEMENTATION = ("logits", "buffers")
 SURE_LENGTH = counted("sure-length")
-# Share of requests beyond a percentile that is called high.
-FEW = counted("few-requests")
+FEW = counted("few-requests")  # Share of requests beyond a percentile that is called high
 # Figures behind the speeds of serving, by result key; rates have the inverse range of their times.
 _TIMES: Mapping[str, FigureName] = {
     Figure.TIME_TO_FIRST_TOKEN_SECONDS: "prefill",
@@ -59,8 +58,7 @@ _RATES: Mapping[str, FigureName] = {
     Figure.OUTPUT_TOKENS_PER_SECOND: "step",
     Figure.LARGEST_REQUESTS_PER_SECOND: "step",
 }
-# Kind of runs that serve requests one by one.
-LOAD = "load"
+LOAD = "load"  # Kind of runs that serve requests one by one
 # Ways to count memory, by result key.
 _COUNTS: Mapping[str, str] = {Figure.MEMORY_PER_DEVICE_BYTES: "allocated", Figure.MEMORY_ALLOCATOR_BYTES: "reserved"}
 # Figures whose distance from what was measured the basis tells.

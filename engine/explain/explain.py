@@ -32,8 +32,7 @@ SAME_FORMULA: Mapping[str, str] = {Figure.MODEL_ACTIVE_PARAMETERS: Figure.MODEL_
 # Figures of the model and of the datasheet: no measured constant goes into them.
 WITHOUT_CONSTANTS = ("model.", "bottleneck.")
 
-# A part that several phases evaluate shows no more of its equations than these.
-MOST_DERIVATIONS = 4
+MOST_DERIVATIONS = 4  # A part that several phases evaluate shows no more of its equations than these
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,8 +156,7 @@ _QUOTED = (
 
 EXTRA = "prices"
 
-ANSWER_SECONDS = 30.0
-"""How long a server may be silent."""
+ANSWER_SECONDS = 30.0  # How long a server may be silent
 
 RECORDED = "GPUHUNT_CATALOG_DIR"
 """Environment variable of gpuhunt that names a folder with its catalogue: then nothing is fetched."""
@@ -167,8 +166,7 @@ _PROVIDERS = {"lambdalabs": "Lambda"}
 
 _PREFIX = "Standard_"
 
-_DEAREST = 10_000.0
-"""US dollars an hour above which a price of one instance is none."""
+_DEAREST = 10_000.0  # US dollars an hour above which a price of one instance is none
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 SHOWN = 3
-CALLBACK_SECONDS = 0.2
-"""What was found so far is callback so often at most."""
+CALLBACK_SECONDS = 0.2  # What was found so far is callback so often at most
 _MOST_DEVICES = 64
 
 

@@ -286,8 +286,7 @@ def _job(
 # Schedules that are tried at most, and jobs times schedules: many jobs take longer each.
 MOST_TRIED, MOST_PLACED = 3000, 60_000
 
-# Schedules that are tried for each job after the last that was better.
-PATIENCE = 40
+PATIENCE = 40  # Schedules that are tried for each job after the last that was better
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from capacity_tui.engine.errors import CapacityError, Place, PlanError, UnitErro
 from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.units import parse_quantity
 
-MOST_JOBS, MOST_MACHINES = 500, 1000
-"""Jobs and machines of one schedule."""
+MOST_JOBS, MOST_MACHINES = 500, 1000  # Jobs and machines of one schedule
 
 _SECTIONS = ("fleet", "jobs")
 

@@ -133,8 +133,7 @@ def judged(problem: Problem, placed: Sequence[Placed]) -> Timetable:
     return Timetable(tuple(placed), late, max((entry.end for entry in placed), default=0.0), usd)
 
 
-_Use = tuple[float, float, float]
-"""Begin and end of what a machine does, and the share of it that this takes."""
+_Use = tuple[float, float, float]  # Begin and end of what a machine does, and the share of it that this takes
 _ROUNDING = 1e-9
 
 

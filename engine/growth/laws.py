@@ -135,8 +135,7 @@ def measured_sizes(points: Iterable[tuple[float, float]]) -> MeasuredSizes:
     return MeasuredSizes(sizes, means, counts, own / counts + chosen_number("least_noise") ** 2, freedom)
 
 
-_ODDS = 30.0
-"""Largest logarithm of odds between what grows and what does not: beyond it the smaller is nothing."""
+_ODDS = 30.0  # Largest logarithm of odds between what grows and what does not: beyond it the smaller is nothing
 
 _POWERS = (0.02, 4.0)
 

@@ -17,8 +17,7 @@ from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_seconds
 
 SHOWN = 3
-_PARTS: tuple[int, ...] = (*range(1, 33), *(1 << power for power in range(6, 17)))
-"""Parts that a job may be split into."""
+_PARTS: tuple[int, ...] = (*range(1, 33), *(1 << power for power in range(6, 17)))  # Parts that a job may be split into
 
 
 @dataclass(frozen=True, slots=True)

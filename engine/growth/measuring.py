@@ -80,13 +80,11 @@ def _is_json(text: str) -> bool:
     return True
 
 
-Setting: TypeAlias = Mapping[str, str]
-"""What stands for each placeholder of a command."""
+Setting: TypeAlias = Mapping[str, str]  # What stands for each placeholder of a command
 
 _INTERVAL = 0.1
 
-_FEWEST_LOOKS = 3
-"""With fewer looks, and nothing from the kernel, the peak of memory was not seen."""
+_FEWEST_LOOKS = 3  # With fewer looks, and nothing from the kernel, the peak of memory was not seen
 
 _MOST_OUTPUT = 1 << 24
 

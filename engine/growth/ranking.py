@@ -16,11 +16,9 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_number
 
-_ALIKE = 0.25
-"""How far the exponent may be from 1 with which what gets done grows over a setting that is a size."""
+_ALIKE = 0.25  # How far the exponent may be from 1 with which what gets done grows over a setting that is a size
 
-_MOST_START = 0.9
-"""Share of the shortest run that its start can be: what is left of a shorter one would be noise."""
+_MOST_START = 0.9  # Share of the shortest run that its start can be: what is left of a shorter one would be noise
 
 
 @equation("efficiency = metric / (seconds - start)", unit="1/s", source="what is learned, over the time that it takes")

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 FOLDER = "measured"
 MOST_SHARE = 40.0
 """Shares of a nominal figure, which may be an assumption: caches and boost clocks lift some above 1, none that high."""
-MOST_RATIO = 100.0
-"""Measured over modelled rates of a curve."""
+MOST_RATIO = 100.0  # Measured over modelled rates of a curve
 MOST = {"_seconds": 1.0, "_bytes": 1e12, "_length": 1e6, "_width": 1e4}
 """What constants of other kinds can be at most, by the end of their names."""
 

@@ -25,8 +25,7 @@ _NAMES, _SPACE = "uname -sm", "df -Pk"
 
 _BLOCK = 1024
 
-MOST_BYTES = 64 * 2**20
-"""Longest recording that is read: a node with a thousand processors has some ten megabytes."""
+MOST_BYTES = 64 * 2**20  # Longest recording that is read: a node with a thousand processors has some ten megabytes
 
 _CPU = "/sys/devices/system/cpu"
 
@@ -153,8 +152,7 @@ def _mounted(rows: Iterator[list[str]]) -> Iterator[tuple[str, Space]]:
             yield row[5], Space(int(row[1]) * _BLOCK, int(row[3]) * _BLOCK)
 
 
-_MOST_LINKS = 40
-"""Links that one path may lead through, as Linux has it."""
+_MOST_LINKS = 40  # Links that one path may lead through, as Linux has it
 
 
 class RecordedFiles:

@@ -34,13 +34,10 @@ _MOST_ENTRIES = 100_000
 """Metadata entries or tensors a header may have; the largest models have some thousands."""
 _MOST_ELEMENTS = 2_000_000
 """Texts of all metadata arrays, or numbers of one; large vocabularies with their merges have some hundred thousand."""
-_MOST_BYTES = 256 * 2**20
-"""Bytes before the weights; the largest vocabularies take some ten million."""
+_MOST_BYTES = 256 * 2**20  # Bytes before the weights; the largest vocabularies take some ten million
 _LONGEST_NAME = 65_536
-_LONGEST_TEXT = 2**20
-"""Bytes of one text; chat templates have some ten thousand."""
-_LONGEST_LIST = 4096
-"""Arrays up to this length are kept, longer ones only measured."""
+_LONGEST_TEXT = 2**20  # Bytes of one text; chat templates have some ten thousand
+_LONGEST_LIST = 4096  # Arrays up to this length are kept, longer ones only measured
 _MOST_DIMENSIONS = 8
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _ARRAY = 8, 9
@@ -201,8 +198,7 @@ class _Reader:
 """Bytes a configuration may have; real ones have a few thousand."""
 LARGEST_INDEX = 64 * 2**20
 """Bytes an index may have: it names every tensor, of which the largest models have some hundred thousand."""
-LARGEST_TOTAL = 10**18
-"""Bytes of weights an index may speak of."""
+LARGEST_TOTAL = 10**18  # Bytes of weights an index may speak of
 
 _PRECISIONS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 

@@ -38,8 +38,7 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
 
-    other_names: ClassVar[Mapping[str, str]] = {}
-    """Names that other tools give a field."""
+    other_names: ClassVar[Mapping[str, str]] = {}  # Names that other tools give a field
 
     @property
     def defaulted(self) -> tuple[str, ...]:

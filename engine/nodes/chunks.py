@@ -201,8 +201,7 @@ def _pieces(candidates: tuple[Prepared | Refused, ...]) -> Iterator[tuple[Prepar
                 yield candidate, piece
 
 
-PACKAGES = ("engine", "profiles")
-"""What a worker needs of the program."""
+PACKAGES = ("engine", "profiles")  # What a worker needs of the program
 _SOURCES = frozenset({".py", ".pyi", ".yaml", ".csv", ".json", ".html"})
 _USER_FILES = frozenset({".yaml", ".yml", ".json", ".csv", ".toml"})
 

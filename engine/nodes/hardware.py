@@ -140,8 +140,7 @@ def _missing(kind: Kind) -> Iterator[str]:
             yield f"{node.node}: {reason}, {usual}"
 
 
-MOST_RACKS = 24
-"""Racks that are drawn one by one."""
+MOST_RACKS = 24  # Racks that are drawn one by one
 
 _BRANCHES = {False: ("├─ ", "└─ "), True: ("|- ", "`- ")}
 

@@ -13,8 +13,7 @@ from capacity_tui.engine.machine import Accelerator, Fact, Machine, NetworkInter
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bytes
 
-MEMORY, NETWORK, DEVICES = "memory", "network", "devices"
-"""Traits that distinguish kinds of nodes."""
+MEMORY, NETWORK, DEVICES = "memory", "network", "devices"  # Traits that distinguish kinds of nodes
 
 PARTITIONED, WHOLE = "partitioned", "no"
 """Trait of nodes whose drivers can cut devices into parts, and what it is of those whose devices are not."""
@@ -24,8 +23,7 @@ _RDMA = ("infiniband", "roce")
 _HARMLESS = ("idle", "power cap", "application clocks", "sync boost")
 """Reasons of drivers to lower a clock that say nothing about a node's health."""
 
-_SMALLER = 0.97
-"""Memory of a device below this share of its neighbours' is less than the device has."""
+_SMALLER = 0.97  # Memory of a device below this share of its neighbours' is less than the device has
 
 
 class Ports(BaseModel):
@@ -231,11 +229,9 @@ def _listed(troubles: Sequence[str]) -> str:
     return "; ".join(troubles) or "none"
 
 
-FEW = 8
-"""Nodes that are alike but fewer than this part of their family are odd ones, not a kind of their own."""
+FEW = 8  # Nodes that are alike but fewer than this part of their family are odd ones, not a kind of their own
 
-_SAME_MEMORY = 1.03
-"""Equal nodes report sizes of memory that differ by what their firmware keeps."""
+_SAME_MEMORY = 1.03  # Equal nodes report sizes of memory that differ by what their firmware keeps
 
 
 @dataclass(frozen=True, slots=True)

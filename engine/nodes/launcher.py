@@ -22,8 +22,7 @@ from capacity_tui.engine.machine import end_group
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bytes
 
-NODE_SECONDS = 60.0
-"""Default seconds that a node has for its command."""
+NODE_SECONDS = 60.0  # Default seconds that a node has for its command
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +67,9 @@ class Launcher(Protocol):
         """
 
 
-AT_ONCE = 32
-"""Nodes queried in parallel: enough to be quick, few enough for a login node."""
+AT_ONCE = 32  # Nodes queried in parallel: enough to be quick, few enough for a login node
 
-MOST_BYTES = 2**26
-"""More than any answer of a node: what writes on and on is ended there."""
+MOST_BYTES = 2**26  # More than any answer of a node: what writes on and on is ended there
 
 _PIECE = 2**16
 

@@ -139,8 +139,7 @@ def _count(node: NodeFacts) -> int:
     return node.devices or node.sockets
 
 
-PROCESSORS = "processors"
-"""What nodes without accelerators have: each counts as one device."""
+PROCESSORS = "processors"  # What nodes without accelerators have: each counts as one device
 
 _GPU = "gpu"
 
@@ -255,15 +254,11 @@ def _most_devices(plan: Plan, replica: int) -> float:
     return int(batch) * replica if plan.task != "infer" and isinstance(batch, int) else inf
 
 
-MOST_ROWS = 32
-"""Up to this many units have a row each; of more, this many share one."""
-ALL_NODES = "all"
-"""What the row of everything is called, and the level of kinds."""
+MOST_ROWS = 32  # Up to this many units have a row each; of more, this many share one
+ALL_NODES = "all"  # What the row of everything is called, and the level of kinds
 State: TypeAlias = Literal["planned", "free", "busy", "down"]
-NODE_STATES: tuple[State, ...] = ("planned", "free", "busy", "down")
-"""What a device does."""
-_Counts: TypeAlias = tuple[int, ...]
-"""How many devices do what, in the order of ``NODE_STATES``."""
+NODE_STATES: tuple[State, ...] = ("planned", "free", "busy", "down")  # What a device does
+_Counts: TypeAlias = tuple[int, ...]  # How many devices do what, in the order of ``NODE_STATES``
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from capacity_tui.engine.record import dataclass
 
 _LOOK_SECONDS = 0.2
 
-_GRACE_SECONDS = 10.0
-"""What a task may take to be placed, beyond the seconds of its command."""
+_GRACE_SECONDS = 10.0  # What a task may take to be placed, beyond the seconds of its command
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +106,9 @@ def _answer(node: str, task: object) -> NodeAnswer:
 
 LOCAL = "local"
 
-NAMESPACE = "capacity-tui"
-"""Where the workers that searches leave for each other have their names."""
+NAMESPACE = "capacity-tui"  # Where the workers that searches leave for each other have their names
 
-ANSWER_SECONDS = 5.0
-"""How long a cluster has to take a connection."""
+ANSWER_SECONDS = 5.0  # How long a cluster has to take a connection
 
 _EXAMPLE = "give HOST:PORT, auto for the cluster of this node, or local:4 for four workers here"
 

@@ -32,28 +32,23 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 
-# Chunks at a worker: one that it works on, one that waits.
-CHUNKS_PER_WORKER = 2
+CHUNKS_PER_WORKER = 2  # Chunks at a worker: one that it works on, one that waits
 
 MOMENT_SECONDS = 0.1
 
-LOOK_SECONDS = 2.0
-"""How often it is looked for nodes that joined or left."""
+LOOK_SECONDS = 2.0  # How often it is looked for nodes that joined or left
 
 WARM_SECONDS = 300.0
 """How long a worker of a cluster waits for another search: it holds memory meanwhile, but no processor."""
 
-MOST_LOSSES = 5
-"""How often a chunk may lose its worker before the chunk is taken for what kills it."""
+MOST_LOSSES = 5  # How often a chunk may lose its worker before the chunk is taken for what kills it
 
-MOST_STARTS = 3
-"""How often a worker may fail to start, one after the other, before it is not started again."""
+MOST_STARTS = 3  # How often a worker may fail to start, one after the other, before it is not started again
 
 FIRST_PAUSE_SECONDS = 1.0
 """Before a chunk is given again, twice as long each time: Ray may send tasks to a node that it believes to be alive."""
 
-FETCH_SECONDS = 30.0
-"""How long an outcome that is there may take to come here: one on a node that was lost never comes."""
+FETCH_SECONDS = 30.0  # How long an outcome that is there may take to come here: one on a node that was lost never comes
 
 
 @dataclass(slots=True)

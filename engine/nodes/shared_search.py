@@ -205,8 +205,7 @@ class SharedSearch:
 
 
 FOLDER = "searches"
-# Journals that were not resumed are removed; the oldest first.
-MOST_JOURNALS = 20
+MOST_JOURNALS = 20  # Journals that were not resumed are removed; the oldest first
 
 
 class Journal:

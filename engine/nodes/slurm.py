@@ -13,8 +13,7 @@ from capacity_tui.engine.nodes.launcher import NodeAnswer, Order, run_on_nodes
 from capacity_tui.engine.record import dataclass
 
 _CONTROLLER_SECONDS = 20.0
-_START_SECONDS = 30
-"""A step that does not start within this many seconds will not soon: others use the node."""
+_START_SECONDS = 30  # A step that does not start within this many seconds will not soon: others use the node
 _OUT_OF_USE = (
     "down",
     "drain",

@@ -29,8 +29,7 @@ from capacity_tui.engine.schema import AUTO, Knob, Rule
 
 _FILES = (".json", ".gguf")
 
-# Length of a training that had one in tokens, where samples are counted.
-_EXAMPLE_STEPS = 1000
+_EXAMPLE_STEPS = 1000  # Length of a training that had one in tokens, where samples are counted
 
 _TASKS: Mapping[Kind, tuple[str | None, ...]] = {
     "transformer": ("train", "finetune", "infer"),
@@ -180,8 +179,7 @@ class Unset:
 
 DEFAULT: Final = Unset()
 
-UNCHANGED: Final = object()
-"""What a rule returns where nothing follows."""
+UNCHANGED: Final = object()  # What a rule returns where nothing follows
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,8 +98,7 @@ def _table() -> dict[str, Any]:
     return parse_shipped(files("capacity_tui.profiles") / "fields.yaml")
 
 
-OWN_PARAMETERS = "model.spec."
-"""Before the name of a parameter that a family of models has for itself."""
+OWN_PARAMETERS = "model.spec."  # Before the name of a parameter that a family of models has for itself
 
 
 @dataclass(frozen=True, slots=True)

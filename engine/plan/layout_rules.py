@@ -28,8 +28,7 @@ Flags = NDArray[np.bool_]
 # Embedding and loss may take the place of a layer each (Megatron-LM, account_for_embedding_in_pipeline_split and
 # account_for_loss_in_pipeline_split; Llama 3.1 405B, whose 126 layers run in 128 chunks).
 ENDS = 2
-# Sizes that follow from others unless a plan gives them.
-FOLLOWING = ("dp", "etp", "shard", "sequence_parallel")
+FOLLOWING = ("dp", "etp", "shard", "sequence_parallel")  # Sizes that follow from others unless a plan gives them
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,7 @@ from capacity_tui.engine.plan.sections import NO_MASTER
 from capacity_tui.engine.plan.validation import checked_plan
 from capacity_tui.engine.schema import AUTO, Knob
 
-UNNAMED = "plain"
-"""Row of training software that is not named, or that nothing is known about."""
+UNNAMED = "plain"  # Row of training software that is not named, or that nothing is known about
 
 # What stands between the names of several programs in one: "transformers + deepspeed", "trainer (fsdp)".
 _BETWEEN = re.compile(r"[+/,;&()]|\s(?:with|on|and|using)\s", re.IGNORECASE)
@@ -32,8 +31,7 @@ _BETWEEN = re.compile(r"[+/,;&()]|\s(?:with|on|and|using)\s", re.IGNORECASE)
 # Releases beside a name: "0.12", "v2.1.0", "r24.07".
 _RELEASE = re.compile(r"\b(?:core_)?[vr]?\d+(?:\.\d+)+\S*", re.IGNORECASE)
 
-FASTEST = "flash"
-"""What a plan writes for the best kernel of attention that device and framework have."""
+FASTEST = "flash"  # What a plan writes for the best kernel of attention that device and framework have
 
 # The rows of each kind that a field may name, with their names for people, shipped ones before the user's own.
 _OFFERED: Mapping[str, Callable[[Catalog], Mapping[str, str]]] = {
@@ -176,8 +174,7 @@ def _refused_in_training(name: str, allowed: str, path: str) -> PlanError:
     return PlanError(f"training does not run in {name}", "gradients need a wider type", hint, Place(field=path))
 
 
-# A model that every field of a plan may stand beside.
-_ANY_MODEL = "transformer_decoder"
+_ANY_MODEL = "transformer_decoder"  # A model that every field of a plan may stand beside
 
 
 def field_path(name: str) -> str:

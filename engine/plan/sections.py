@@ -64,8 +64,7 @@ MOST_PHASES = 16
 
 MOST_GBS = 1e6
 
-# What shares of phases may add up to beside one, for those that are typed with two digits.
-SHARES_ROUNDED = 0.011
+SHARES_ROUNDED = 0.011  # What shares of phases may add up to beside one, for those that are typed with two digits
 
 
 class DataPhase(Section):
@@ -105,8 +104,7 @@ class DataSection(Section):
         return self
 
 
-MOST_GUESSED = 64
-"""Tokens that are guessed ahead of one pass."""
+MOST_GUESSED = 64  # Tokens that are guessed ahead of one pass
 
 
 class LoadFields(Section):
@@ -168,8 +166,7 @@ class LoadFields(Section):
         return self
 
 
-UNQUANTIZED = "bf16"
-"""Format of the weights of models that are published without another one."""
+UNQUANTIZED = "bf16"  # Format of the weights of models that are published without another one
 
 
 class RequestFields(Section):
@@ -300,11 +297,9 @@ class RecoverySection(Section):
     checkpoint_every: AutoDuration = AUTO
 
 
-MOST_SCENARIOS = 8
-"""Compared plans: more than fit a screen."""
+MOST_SCENARIOS = 8  # Compared plans: more than fit a screen
 
-# A dot would end the name in the path of a field.
-_NAME = re.compile(r"[^\s.](?:[^.\n]{0,38}[^\s.])?")
+_NAME = re.compile(r"[^\s.](?:[^.\n]{0,38}[^\s.])?")  # A dot would end the name in the path of a field
 
 
 def is_scenario_name(name: str) -> bool:
@@ -326,8 +321,7 @@ def checked_names(scenarios: Mapping[str, object]) -> Mapping[str, object]:
     return scenarios
 
 
-NO_MASTER = "none"
-"""What a plan writes for no master weights."""
+NO_MASTER = "none"  # What a plan writes for no master weights
 
 LENGTHS = ("tokens", "steps", "epochs")
 

@@ -31,8 +31,7 @@ _LONGEST_WORDS = 60
 
 _LARGEST_WRITTEN_OUT = 1e9
 
-MOST_FAULTS = 20
-"""Most faults reported of one file."""
+MOST_FAULTS = 20  # Most faults reported of one file
 
 
 def plan_error(error: ValidationError, document: Document, origins: Mapping[Path, Path]) -> PlanError:

@@ -23,13 +23,11 @@ from capacity_tui.engine.units import format_percent, format_quantity
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
-BETWEEN = "/"
-"""What stands between a result key and the names of inputs to follow."""
+BETWEEN = "/"  # What stands between a result key and the names of inputs to follow
 _MOST_TERMS = 12
 _MOST_NUMBERS = 6
 _MOST_STEPS = 10
-_EXPLAINED_TERMS = 2
-"""Of the largest terms so many show the formula behind them."""
+_EXPLAINED_TERMS = 2  # Of the largest terms so many show the formula behind them
 _TEXT_KEYS = ("key", "title", "formula", "result", "interval", "lever")
 
 

@@ -81,8 +81,7 @@ class CodePart:
     language: str = "yaml"
 
 
-# From this multiple on a difference is given as one.
-_MULTIPLE = 10.0
+_MULTIPLE = 10.0  # From this multiple on a difference is given as one
 
 Part = TextPart | TablePart | SectionsPart | PicturePart | CodePart
 
@@ -98,8 +97,7 @@ def table_part(
     return TablePart(tuple(heads), tuple(map(tuple, rows)), tuple(right), tuple(kept), tuple(spare))
 
 
-VERDICTS: tuple[Tone, ...] = ("good", "warn", "bad", "dim")
-"""Tones of a verdict, which is a sentence of its own."""
+VERDICTS: tuple[Tone, ...] = ("good", "warn", "bad", "dim")  # Tones of a verdict, which is a sentence of its own
 # What would end a cell, begin markup or open a tag in the texts of a table.
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#"})
 

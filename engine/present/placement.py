@@ -19,8 +19,7 @@ DIMENSIONS = {
 }
 _HEADS = ("level", "of", "dimensions", "link", "busy")
 _NOTHING = "–"
-_LEAST_WHOLE = 0.015
-"""Shares below this are written with a decimal."""
+_LEAST_WHOLE = 0.015  # Shares below this are written with a decimal
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,11 +233,9 @@ def column_text(key: str, value: float) -> str:
     return format_quantity(value, column_unit(key)).removesuffix(f" {column_head(key)}")
 
 
-SWITCH = ("off", "on")
-"""What a switch says, off first."""
+SWITCH = ("off", "on")  # What a switch says, off first
 
-_SHORT_FROM = 10**6
-"""Whole numbers from here on are shortened where nothing is lost by it: 2M, but 2,000,001."""
+_SHORT_FROM = 10**6  # Whole numbers from here on are shortened where nothing is lost by it: 2M, but 2,000,001
 
 
 def plan_value_text(value: object) -> str:

@@ -190,8 +190,7 @@ DIALECT = "http://json-schema.org/draft-07/schema#"
 _BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 """What pydantic calls the bounds of values that it converts first."""
 
-_NO_FIELDS = ("title", "default")
-"""What it makes of names and missing values, which says nothing to people."""
+_NO_FIELDS = ("title", "default")  # What it makes of names and missing values, which says nothing to people
 
 
 def definitions_of(model: type[BaseModel]) -> Schema:
@@ -245,8 +244,7 @@ def _in_dialect(schema: Schema) -> None:
         schema["additionalItems"] = False
 
 
-_FILLED_IN = ("id", "provenance", "overrides")
-"""Fields that the program gives itself."""
+_FILLED_IN = ("id", "provenance", "overrides")  # Fields that the program gives itself
 
 _LIKE: Schema = {"type": "string", "description": "another row of this table: what this row does not give is as there"}
 

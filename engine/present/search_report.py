@@ -188,8 +188,7 @@ def _value(value: object) -> str:
     return "" if value is None else str(value)
 
 
-# From this share of a limit on, tenths of a percent say nothing.
-_WHOLE = 0.1
+_WHOLE = 0.1  # From this share of a limit on, tenths of a percent say nothing
 
 
 def needed_as_dict(needed: Needed, answer: NeededAnswer | None) -> dict[str, object]:

@@ -22,8 +22,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_count
 
-# Differences below half a percent are not reported.
-_LEAST_DIFFERENCE = 0.005
+_LEAST_DIFFERENCE = 0.005  # Differences below half a percent are not reported
 
 _FIGURES = (
     *METRICS,

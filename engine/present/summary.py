@@ -30,8 +30,7 @@ from capacity_tui.engine.present.results import plan_value_text
 from capacity_tui.engine.units import format_number
 from capacity_tui.engine.verdict import Holds
 
-MOST_ASSUMED = 6
-"""Assumptions that are shown beside a verdict; data have all of them."""
+MOST_ASSUMED = 6  # Assumptions that are shown beside a verdict; data have all of them
 REPORTED_ORIGINS: tuple[Origin, ...] = ("given", "measured")
 """Origins of the hardware's figures that an answer names; those of the catalogue are the usual ones."""
 

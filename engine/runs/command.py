@@ -29,8 +29,7 @@ _OF_KEYS = signals("SIGINT", "SIGQUIT", "SIGTSTP", "SIGWINCH")
 _JOB_CONTROL = signals("SIGTSTP", "SIGTTIN", "SIGTTOU")
 _AT_DEFAULT = signals("SIGPIPE", "SIGXFSZ")
 """Signals that Python ignores for itself, and that a command must not inherit so."""
-_BLOCK = 512
-"""Bytes that Linux counts as one block written."""
+_BLOCK = 512  # Bytes that Linux counts as one block written
 _LONGEST_WAIT = 0.5
 """Seconds after which Python runs the handler of a signal that another thread took just before the waiting began."""
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024

@@ -34,8 +34,7 @@ PREFIX = "capacity_tui_"
 LOOPBACK = "127.0.0.1"
 _FIRST_PORT, _LAST_PORT = 0, 65535
 _ANSWER_SECONDS = 5.0
-_CLOSING_SECONDS = 0.1
-"""How soon a server notices that it is to end."""
+_CLOSING_SECONDS = 0.1  # How soon a server notices that it is to end
 
 
 @dataclass(frozen=True, slots=True)

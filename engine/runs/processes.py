@@ -28,8 +28,7 @@ PROCESSES = "process tables"
 SHARED_PAGES_SHARE = 0.002
 """Counting shared pages walks through all memory of a process: at most this share of time goes into it."""
 
-LARGEST_WALK_BYTES = 4 << 30
-"""Memory of a process that is not walked through: it might have to wait meanwhile."""
+LARGEST_WALK_BYTES = 4 << 30  # Memory of a process that is not walked through: it might have to wait meanwhile
 
 COUNTERS = ("cpu_seconds", "read_bytes", "written_bytes", "read_operations", "write_operations")
 

@@ -108,18 +108,15 @@ Curve: TypeAlias = list[tuple[float, float]]
 
 MOST_POINTS = 500
 
-MOST_EVENTS = 200
-"""Events besides samples that are kept, the newest."""
+MOST_EVENTS = 200  # Events besides samples that are kept, the newest
 
-COURSE = "course"
-"""The event with what a log held before the first sample: steps, and figures by name, as lists."""
+COURSE = "course"  # The event with what a log held before the first sample: steps, and figures by name, as lists
 
 LOSS, STEP_SECONDS, TOKENS, SAMPLES = "loss", "step_seconds", "tokens_per_second", "samples_per_second"
 
 DEVICE_MEMORY, MAIN_MEMORY = "device_memory_bytes", "main_memory_bytes"
 
-_LOOK_FIGURES = (LOSS, TOKENS, SAMPLES)
-"""Figures that a sample has directly."""
+_LOOK_FIGURES = (LOSS, TOKENS, SAMPLES)  # Figures that a sample has directly
 
 _MAIN_MEMORY = ("rss_bytes", "memory_bytes")
 
@@ -233,8 +230,7 @@ def _main_memory(event: Event) -> float | None:
     return next((amount for name in _MAIN_MEMORY if (amount := number(table.get(name))) is not None), None)
 
 
-MOST_BYTES = 4 << 20
-"""Bytes of events; when there are more, those of every sample are thinned out."""
+MOST_BYTES = 4 << 20  # Bytes of events; when there are more, those of every sample are thinned out
 THINNED_LOOKS = 1_000
 _THINNED_EVENTS = 1_000
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600

@@ -10,12 +10,10 @@ AUTO: Final = "auto"
 ROUND: Final = "one-two-five"
 """The kind of numbers that are stepped through 1, 2, 5, 10, 20, 50 and so on; a big step is a factor of ten."""
 _ROUND_DIGITS = (1, 2, 5)
-_SAME = 1e-9
-"""Numbers that differ by no more than this share of them are the same."""
+_SAME = 1e-9  # Numbers that differ by no more than this share of them are the same
 BIG_DOUBLINGS = 3
 BIG_STEPS = 10
-MOST_AROUND = 6
-"""So many values are listed at most."""
+MOST_AROUND = 6  # So many values are listed at most
 _STEPS_A_SIDE = 2
 
 

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 MEMORY, RESERVED = Figure.MEMORY_UTILIZATION_PERCENT, Figure.MEMORY_RESERVED_BYTES
 
-# What says the same of a constraint that a plan has anyway.
-_SAME: Mapping[str, str] = {MEMORY: RESERVED}
+_SAME: Mapping[str, str] = {MEMORY: RESERVED}  # What says the same of a constraint that a plan has anyway
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +200,7 @@ def is_better(one: Candidate, other: Candidate, goal: Goal) -> bool:
     return goal.sign * mine < goal.sign * theirs
 
 
-# The sections of a plan that say what its model, hardware and prices are.
-_NAMING = ("model", "hardware", "pricing")
+_NAMING = ("model", "hardware", "pricing")  # The sections of a plan that say what its model, hardware and prices are
 
 
 @dataclass(frozen=True)
@@ -292,8 +290,7 @@ class EstimatedPlan:
         return change if int(batch) % at_once else {**change, GLOBAL_BATCH: int(batch)}
 
 
-# What asks for another batch anyway.
-_OTHER_JOBS = frozenset({GLOBAL_BATCH, Key.HARDWARE_DEVICES, Key.HARDWARE_NAME})
+_OTHER_JOBS = frozenset({GLOBAL_BATCH, Key.HARDWARE_DEVICES, Key.HARDWARE_NAME})  # What asks for another batch anyway
 
 
 def _resolves_from_others(knob: Knob) -> bool:

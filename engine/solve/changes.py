@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
     from capacity_tui.engine.plan import Plan
 
-# Changes smaller than this are the arithmetic's, not the machine's.
-_NOTHING = 1e-6
+_NOTHING = 1e-6  # Changes smaller than this are the arithmetic's, not the machine's
 
 _WORTH_TELLING = 0.005
 
@@ -191,8 +190,7 @@ def _unit_cost(estimate: Estimate, priced: bool) -> float:
 
 Run: TypeAlias = TransformerRun | ServingRun
 
-# What these fields say is looked up anew.
-_ELSEWHERE = ("model.", "hardware.", "pricing.")
+_ELSEWHERE = ("model.", "hardware.", "pricing.")  # What these fields say is looked up anew
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,8 @@ from capacity_tui.engine.verdict import Verdict
 
 Parallelism = Literal["data", "model"]
 Growth = Literal["strong", "weak"]
-FARTHEST = 4096
-"""Devices up to which a plan is tried at least where nobody says."""
-BEYOND = 8
-"""Times its own devices up to which it is tried at least."""
+FARTHEST = 4096  # Devices up to which a plan is tried at least where nobody says
+BEYOND = 8  # Times its own devices up to which it is tried at least
 
 
 @dataclass(frozen=True, slots=True)

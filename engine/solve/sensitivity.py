@@ -218,8 +218,7 @@ def _assumptions(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
             yield swing
 
 
-# A range that is narrower by less than this share is as wide as before.
-_LEAST = 0.005
+_LEAST = 0.005  # A range that is narrower by less than this share is as wide as before
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from capacity_tui.engine.verdict import Verdict
 
 Kind = Literal["knob", "unknown"]
 
-# A figure that moves by less than this share stands still.
-_LEAST = 1e-6
+_LEAST = 1e-6  # A figure that moves by less than this share stands still
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +128,9 @@ def _steps(field: PlanField) -> Iterator[object]:
                 yield type(value)(after)
 
 
-# A step of these is another question: what kind of run it is.
-OTHER_RUNS = frozenset({Key.TASK})
+OTHER_RUNS = frozenset({Key.TASK})  # A step of these is another question: what kind of run it is
 
-# Sizes that follow from others, and what changes reports alone.
-NO_KNOBS = frozenset({"derived", "output"})
+NO_KNOBS = frozenset({"derived", "output"})  # Sizes that follow from others, and what changes reports alone
 
 
 def knob_swings(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
@@ -156,14 +153,11 @@ def _is_knob(field: PlanField) -> bool:
 # A utilization is measured against what the precision could reach: another precision moves the measure itself.
 MEASURES = frozenset({Figure.MFU, Figure.BOTTLENECK_ARITHMETIC_INTENSITY, Figure.BOTTLENECK_RIDGE_POINT})
 
-# Fields that say how a plan is run; those for memory are levers where it is short.
-LEVERS = ("setting", "memory")
+LEVERS = ("setting", "memory")  # Fields that say how a plan is run; those for memory are levers where it is short
 
-# A smaller change is no lever.
-LEAST_CHANGE = 0.005
+LEAST_CHANGE = 0.005  # A smaller change is no lever
 
-MOST_PLANNED = 3
-"""So many of those that promise most are planned."""
+MOST_PLANNED = 3  # So many of those that promise most are planned
 
 
 @dataclass(frozen=True, slots=True)

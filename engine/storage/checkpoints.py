@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 SHARED = "network"
 
-SHARDED = 1
-"""From this stage of ZeRO on every replica writes a part."""
+SHARDED = 1  # From this stage of ZeRO on every replica writes a part
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +138,7 @@ TOKEN_BYTES = counted("captured-input-bytes")
 
 FP32_BYTES = 4.0
 
-PINNED = 2.0
-"""Batches that wait in pinned memory for each device: one that is copied, one that comes next."""
+PINNED = 2.0  # Batches that wait in pinned memory for each device: one that is copied, one that comes next
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,8 +130,7 @@ class Read:
     skipped: list[Path] = field(default_factory=list)  # files that hold neither text nor numbers
 
 
-Block = tuple[Hashes, bool]
-"""Tokens of a document, and whether the document ends with them."""
+Block = tuple[Hashes, bool]  # Tokens of a document, and whether the document ends with them
 
 
 class Corpus:

@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
     Patterns: TypeAlias = Collection[dict[str, object]]
 
-VOCABULARY = 50_000
-"""Different words; the first is drawn most often, by Zipf's law with exponent one."""
-MOST_FREQUENT = 100_000
-"""How often the first pattern of a level occurs; that of rank r an r-th of this, once at least."""
+VOCABULARY = 50_000  # Different words; the first is drawn most often, by Zipf's law with exponent one
+MOST_FREQUENT = 100_000  # How often the first pattern of a level occurs; that of rank r an r-th of this, once at least
 LEVELS = 4
 _NUMBER_BYTES = 8
 

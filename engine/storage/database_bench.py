@@ -36,8 +36,7 @@ from capacity_tui.engine.storage.database import (
 
 BACKENDS = ("sqlite", "mongodb")
 
-DOCUMENTS = 1000
-"""The fewest: a tenth of less fills too few pages to tell a size from."""
+DOCUMENTS = 1000  # The fewest: a tenth of less fills too few pages to tell a size from
 
 CHUNK = 15
 

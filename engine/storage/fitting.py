@@ -17,8 +17,7 @@ from capacity_tui.engine.storage.corpus import NUMBER_TYPES, Chunks, Corpus, Cou
 from capacity_tui.engine.storage.question import HOLDS, MOST_LEVELS, PatternQuestion
 from capacity_tui.engine.storage.zipf import LawFit, fit_law
 
-TIMES = (10.0, 100.0, 1000.0)
-"""How many times the text there is, deduplication is given for."""
+TIMES = (10.0, 100.0, 1000.0)  # How many times the text there is, deduplication is given for
 
 _ROWS_A_DECADE = 8
 

@@ -28,10 +28,8 @@ from capacity_tui.engine.storage.zipf import (
     most_frequent,
 )
 
-GROWTH = (1e2, 1e10, 9)
-"""Samples from, to, and how many sizes between them a table of growth has."""
-DISAGREES = 0.25
-"""Difference of rule and law, as a share of the law's number, from which on it is reported."""
+GROWTH = (1e2, 1e10, 9)  # Samples from, to, and how many sizes between them a table of growth has
+DISAGREES = 0.25  # Difference of rule and law, as a share of the law's number, from which on it is reported
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.corpus import Tally
 
-MOST_KINDS = 1e15
-"""Beyond so many kinds the quadrature is not checked."""
+MOST_KINDS = 1e15  # Beyond so many kinds the quadrature is not checked
 
 _SINGLE_RANKS, _PANELS, _NODES = 256, 24, 12
 
@@ -173,8 +172,7 @@ def _summed(values: Floats, weights: Floats) -> Floats:
 
 _SERIES_TERMS, _FRACTION_TERMS = 40, 120
 
-_POLE_GAP = 1e-7
-"""How far an order is kept from 0, -1, -2 ...: there the terms of the series cancel only in the limit."""
+_POLE_GAP = 1e-7  # How far an order is kept from 0, -1, -2 ...: there the terms of the series cancel only in the limit
 
 _gamma = np.vectorize(math.gamma, otypes=[float])
 
@@ -210,16 +208,14 @@ def _by_fraction(s: Number, x: Number) -> Number:
     return np.asarray(np.exp(-x) * x**s / (x + 1.0 - s - fraction))
 
 
-FARTHEST = 0.1
-"""Distance of counts from a law up to which it is said to hold."""
+FARTHEST = 0.1  # Distance of counts from a law up to which it is said to hold
 
 LEAST_KINDS, LEAST_REPEATED = 50, 20
 """Different things, and those among them that came twice, below which counts say nothing of a law."""
 
 _EXPONENTS = (0.05, 5.0)
 
-_EVEN = 0.2
-"""Exponent below which things come about equally often, so that rank says little."""
+_EVEN = 0.2  # Exponent below which things come about equally often, so that rank says little
 
 _SINGLE = 32
 
@@ -229,8 +225,7 @@ _MOST_RANKS = 1000
 
 _PLACES, _ROUNDS = 13, 6
 
-_DEVIATIONS = 1.2816
-"""Standard deviations from the middle of a normal distribution to its 10th and 90th percentile."""
+_DEVIATIONS = 1.2816  # Standard deviations from the middle of a normal distribution to its 10th and 90th percentile
 
 _STEP = 0.01
 

@@ -16,8 +16,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty.features import DISTANCE, Bins, Nearest, RunFeatures, published_bins
 from capacity_tui.engine.uncertainty.user_runs import SMALLEST, UserRuns, UserSpread
 
-# What of a range is named: contributions above this share of its variance.
-REPORTED_SHARE = 0.08
+REPORTED_SHARE = 0.08  # What of a range is named: contributions above this share of its variance
 # Parts of a range in words, where their names do not say it.
 _WORDS = {
     "base": "ordinary scatter",
@@ -273,8 +272,7 @@ class Evidence:
     kind: str = ""  # of the run: its task
 
 
-# A normal deviation over the median of absolute deviations.
-DEVIATIONS_IN_A_MEDIAN = 1.4826
+DEVIATIONS_IN_A_MEDIAN = 1.4826  # A normal deviation over the median of absolute deviations
 
 # What is sampled of kernels, by the beginning of its name; and what is timed of whole runs.
 KERNELS = ("gemm.", "attention")

@@ -19,8 +19,7 @@ lab-box:
   memory_gb: 1024
   purchase: {usd: 280000, lifetime_years: 4, watts: 10200, use: 0.6, overhead: 1.3, usd_per_kwh: 0.12}
 """
-# 280 000 $ over 4 · 8760 · 0.6 hours = 13.3181 $, and 10.2 kW · 1.3 · 0.12 $ = 1.5912 $.
-HOUR = 13.318113 + 1.5912
+HOUR = 13.318113 + 1.5912  # 280 000 $ over 4 · 8760 · 0.6 hours = 13.3181 $, and 10.2 kW · 1.3 · 0.12 $ = 1.5912 $
 
 
 @pytest.fixture

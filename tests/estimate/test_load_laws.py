@@ -19,8 +19,7 @@ from capacity_tui.engine.uncertainty import Interval
 SOME = settings(max_examples=12, deadline=None)
 ENGINES = ["vllm", "sglang", "tensorrt-llm", "llamacpp", "transformers", "exllamav2", "mlc", "tgi", "lmdeploy"]
 MODELS = ["llama-3.1-8b", "bert-large", "t5-large", "qwen3-30b-a3b"]
-# What kernels of other sizes make of two nearly equal runs.
-RIPPLE = 0.03
+RIPPLE = 0.03  # What kernels of other sizes make of two nearly equal runs
 
 lengths = st.sampled_from([(128, 1), (512, 128), (2048, 2), (4096, 512)])
 served = st.tuples(st.sampled_from(ENGINES), st.sampled_from(MODELS), lengths)

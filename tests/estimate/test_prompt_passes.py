@@ -8,8 +8,7 @@ from capacity_tui.engine.estimate.serving import decode_pass
 from capacity_tui.engine.estimate.serving.operators import prefill_pass
 from tests.estimate.test_serving import run_of
 
-LAYERS, HEADS, WIDTH = 32, 32, 128
-"""llama-3-8b: layers, query heads, and the width of one."""
+LAYERS, HEADS, WIDTH = 32, 32, 128  # llama-3-8b: layers, query heads, and the width of one
 
 
 def test_what_is_new_of_a_prompt_attends_to_all_before_it() -> None:

@@ -19,8 +19,7 @@ Data = dict[str, dict[str, object]]
 MODELS = ("llama-3-8b", "pythia-70m", "bert-large", "t5-11b", "qwen3-30b-a3b", "deepseek-v3", "gemma-3-27b")
 HARDWARE = ("h100-sxm-80gb", "a100-sxm-80gb", "l40s", "mi300x", "tpu-v5e", "cpu-8c-3.5ghz-baseline")
 FRAMEWORKS = (None, "megatron", "fsdp", "deepspeed", "unsloth", "torchtitan", "maxtext")
-# Rounding of sums over many operators.
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # Rounding of sums over many operators
 
 # Each kernel waits for its launch, and gradients take as long as everything else.
 LAUNCHES_AND_GRADIENTS: Data = {

@@ -19,8 +19,7 @@ LIKENESS = Similarity(ALIKE, doubling=0.95, shared=0.7, scatter=0.1, patience=2.
 WORDS = {"kind": "training", "precision": "fp32", "family": "decoder", "software": "transformers", "method": "full"}
 NUMBERS = {"length": 512.0, "parameters": 1e8, "batch": 4.0, "devices": 1.0}
 USUAL = 0.15
-# Ends of a range of eight in ten, in standard deviations.
-BELOW, ABOVE = 0.9, 1.3
+BELOW, ABOVE = 0.9, 1.3  # Ends of a range of eight in ten, in standard deviations
 
 speeds = st.floats(0.3, 3.0)
 spreads = st.floats(0.01, 0.5)

@@ -43,10 +43,8 @@ DIGITS = 4
 TOLERANCE = 10.0 ** (1 - DIGITS)
 SHOWN = 12
 
-# A figure by name, as text; empty where a run has none.
-Figures = Mapping[str, str]
-# Figures by the run's id.
-Runs = Mapping[str, Figures]
+Figures = Mapping[str, str]  # A figure by name, as text; empty where a run has none
+Runs = Mapping[str, Figures]  # Figures by the run's id
 
 
 def predicted(name: str) -> Runs:

@@ -20,8 +20,7 @@ FIGURES = {
 }
 with Path(__file__).with_name("published_calendars.csv").open(encoding="utf-8", newline="") as file:
     RUNS = list(csv.DictReader(file))
-# Runs that are known to lie outside of their range lie within this factor of it.
-FACTOR = 3.0
+FACTOR = 3.0  # Runs that are known to lie outside of their range lie within this factor of it
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: f"{run['figure']} of {run['line']}")

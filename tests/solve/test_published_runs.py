@@ -15,8 +15,7 @@ from capacity_tui.engine.solve.modes import fill
 HOUR = 3600.0
 with Path(__file__).with_name("published_runs.csv").open(encoding="utf-8", newline="") as file:
     RUNS = list(csv.DictReader(file))
-# Runs that are known to lie outside of their range lie within this factor of it.
-FACTOR = 3.0
+FACTOR = 3.0  # Runs that are known to lie outside of their range lie within this factor of it
 
 
 def gpu_hours(estimate: Estimate) -> tuple[float, float]:

@@ -20,8 +20,7 @@ from capacity_tui.engine.storage.corpus import Tally, mixed
 from capacity_tui.engine.storage.zipf import fit_law
 from capacity_tui.tui.cli import main
 
-# Real text on every machine: modules of the standard library.
-LIBRARY = [re.__file__, json.__file__, pytest.__file__]
+LIBRARY = [re.__file__, json.__file__, pytest.__file__]  # Real text on every machine: modules of the standard library
 
 
 def zipf_draws(alpha, kinds, draws, seed=1):

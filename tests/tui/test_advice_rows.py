@@ -17,8 +17,7 @@ from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.views.plan.field_values import advice_of
 
 MakeApp = Callable[..., CapacityApp]
-OVER = ("j", "+", "+", "+")
-"""Sequences so long that nothing fits, from the start."""
+OVER = ("j", "+", "+", "+")  # Sequences so long that nothing fits, from the start
 
 
 @pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])

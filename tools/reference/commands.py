@@ -11,8 +11,7 @@ import click
 
 from capacity_tui.tui.cli.program import PROGRAM, group
 
-_BLOCK = "\b"
-"""Before a paragraph whose lines stay as they are."""
+_BLOCK = "\b"  # Before a paragraph whose lines stay as they are
 _WHITE = re.compile(r"\s+")
 
 

@@ -11,8 +11,7 @@ from pydantic import TypeAdapter
 from capacity_tui.engine.present.schemas import DIALECT, Schema
 from capacity_tui.engine.schema import Knob, Rule
 
-_ELSEWHERE = ("help", "follows")
-"""Attributes of the metadata that stand beside the row of a field."""
+_ELSEWHERE = ("help", "follows")  # Attributes of the metadata that stand beside the row of a field
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 

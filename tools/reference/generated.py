@@ -17,8 +17,7 @@ from tools.reference.field_table_schema import field_table_schema
 from tools.reference.manual_page import manual_page
 from tools.reference.plan_page import plan_page
 
-COMPLETIONS = {"bash": PROGRAM, "zsh": f"_{PROGRAM}", "fish": f"{PROGRAM}.fish"}
-"""The file that each shell looks for."""
+COMPLETIONS = {"bash": PROGRAM, "zsh": f"_{PROGRAM}", "fish": f"{PROGRAM}.fish"}  # The file that each shell looks for
 COMMANDS_PAGE, PLAN_PAGE = "docs/commands.md", "docs/plan-file.md"
 MANUAL_PAGE = f"docs/man/{PROGRAM}.1"
 

@@ -39,8 +39,7 @@ _CATALOGUES = {
     "region": "a region of `profiles/regions.yaml`, or a part of the world such as `europe`",
     "interconnect": "a link of `profiles/links.yaml`",
 }
-_UNBOUNDED = 1e6
-"""From here on the end of a range only keeps numbers inside what can be computed."""
+_UNBOUNDED = 1e6  # From here on the end of a range only keeps numbers inside what can be computed
 _SECTIONS = {
     "": "What is done, and with which form of plan.",
     "model": "Which model.",

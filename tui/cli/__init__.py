@@ -16,10 +16,8 @@ from capacity_tui.engine.printable import printable
 
 PROGRAM = "capacity-tui"
 DEBUG_VARIABLE = "CAPACITY_TUI_DEBUG"
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells count it."""
-INTERNAL_ERROR = 70
-"""Exit code of a mistake in the program itself (EX_SOFTWARE of sysexits.h)."""
+INTERRUPTED = 130  # Exit code after Ctrl-C, as shells count it
+INTERNAL_ERROR = 70  # Exit code of a mistake in the program itself (EX_SOFTWARE of sysexits.h)
 _OUTPUT_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _ALLOCATIONS = 250_000
 """A command looks for garbage after so many new objects: more than modules and catalogue of a plan are."""

@@ -27,15 +27,12 @@ if TYPE_CHECKING:
 
     from capacity_tui.engine.present import Part
 
-CLEAR = "\r\x1b[K"
-"""Begins a line of a terminal anew."""
-PATIENCE = 1.0
-"""Seconds after which somebody wants to see that a command works."""
+CLEAR = "\r\x1b[K"  # Begins a line of a terminal anew
+PATIENCE = 1.0  # Seconds after which somebody wants to see that a command works
 ON_TERMINAL, ELSEWHERE = 0.2, 10.0
 """Seconds between two states, where one line changes and where each is a line of a file."""
 _NO_LIMIT = 10_000
-_SHORT_TERMINAL = 24
-"""Rows of the usual terminal; what is longer scrolls away before it is read."""
+_SHORT_TERMINAL = 24  # Rows of the usual terminal; what is longer scrolls away before it is read
 
 _NEVER_TEXT = frozenset((".pdf", ".doc", ".docx", ".odt", ".xls", ".xlsx", ".ods", ".png", ".jpg", ".jpeg", ".gif"))
 """Names of files that only other programs can write; text under such a name would open nowhere."""

@@ -63,8 +63,7 @@ STRONG, WEAK = "strong", "weak"
 GROWTHS = {STRONG: "the same batch for all", WEAK: "the same batch for each device"}
 """Kinds of scaling, each with what stays the same."""
 
-WAITS = "exposed comm."
-"""Title of the column with the share of a step that waits for communication."""
+WAITS = "exposed comm."  # Title of the column with the share of a step that waits for communication
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +155,7 @@ class StoredPatterns:
     most_samples: float | None = None  # samples whose patterns the disk has room for; None where that is not known
 
 
-SAMPLES = "samples"
-"""The field of a corpus that says how large it is."""
+SAMPLES = "samples"  # The field of a corpus that says how large it is
 
 
 class Corpus(Protocol):

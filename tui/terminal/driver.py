@@ -18,15 +18,13 @@ from textual.drivers.linux_driver import LinuxDriver
 
 _CHUNK_BYTES = 4096
 
-_TICK_SECONDS = 0.1
-"""How often the parser looks whether a lone escape was a key of its own."""
+_TICK_SECONDS = 0.1  # How often the parser looks whether a lone escape was a key of its own
 
 
 class PromptDriver(LinuxDriver):
     """Reads the terminal, and stops reading the moment it is told to; Textual's own waits twice for a tenth."""
 
-    _wake: int | None = None
-    """Write end of a pipe; closing it wakes the thread that reads the terminal."""
+    _wake: int | None = None  # Write end of a pipe; closing it wakes the thread that reads the terminal
     _woken: int = -1
 
     def start_application_mode(self) -> None:
@@ -92,8 +90,7 @@ class PromptDriver(LinuxDriver):
 
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
-CODE_OF_FIRST_SIGNAL = 128
-"""Shells count the exit code of a signal from here."""
+CODE_OF_FIRST_SIGNAL = 128  # Shells count the exit code of a signal from here
 
 _PATIENCE_SECONDS = 1.0
 """How long an orderly end may take: it has to wait for a terminal that takes no more, as after a lost line."""

@@ -16,13 +16,11 @@ from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
 
-Cell = tuple[str, Style | None]
-"""What one cell shows; the second cell of a wide character has no text."""
+Cell = tuple[str, Style | None]  # What one cell shows; the second cell of a wide character has no text
 
 _NOTHING: Cell = ("\0", None)
 
-_SHORTEST_GAP = 8
-"""To go over fewer cells that stay costs more bytes than to write them again."""
+_SHORTEST_GAP = 8  # To go over fewer cells that stay costs more bytes than to write them again
 
 
 class Painted:

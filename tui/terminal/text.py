@@ -111,8 +111,7 @@ class Glyphs(StrEnum):
     ASCII = "ascii"
 
 
-MOVED = "»"
-"""Stands beside what moved along with an edit."""
+MOVED = "»"  # Stands beside what moved along with an edit
 
 # One cell for one cell, so that alignment does not depend on the terminal.
 _ASCII = str.maketrans(

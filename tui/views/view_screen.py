@@ -41,8 +41,7 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
         session: what every screen works with.
     """
 
-    VIEW: ClassVar[str] = ""
-    """Its name in ``VIEWS``."""
+    VIEW: ClassVar[str] = ""  # Its name in ``VIEWS``
     AUTO_FOCUS: ClassVar[str] = ""
     BINDINGS: ClassVar[list[BindingType]] = bindings("view")
 

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import Column, Row
 
 _GAP = 2
-_SHORTEST_NAME = 14
-"""Cells that the plan's name has before views stand for themselves by less than their names."""
-_TWICE, _MANY_TIMES = 2.0, 100
-"""From this ratio on a difference is given as a factor."""
+_SHORTEST_NAME = 14  # Cells that the plan's name has before views stand for themselves by less than their names
+_TWICE, _MANY_TIMES = 2.0, 100  # From this ratio on a difference is given as a factor
 
 
 _ALWAYS = {"app.help", "app.quit", "view.choose"}
@@ -144,8 +142,7 @@ def _shortened(name: str, room: int) -> str:
     return clip(model, room - cell_len(hardware) - cell_len(_BETWEEN)) + _BETWEEN + hardware
 
 
-_BETWEEN, _PARTS = " · ", 3
-"""Between model, task and hardware in the name of a plan."""
+_BETWEEN, _PARTS = " · ", 3  # Between model, task and hardware in the name of a plan
 
 
 class Tabs(Bar):

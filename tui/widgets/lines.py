@@ -26,8 +26,7 @@ from capacity_tui.tui.terminal.text import Line, left, right, to_ascii
 
 _NO_LINE = Line()
 
-WHEEL = 3
-"""Lines, or items, that a notch of the mouse's wheel moves by."""
+WHEEL = 3  # Lines, or items, that a notch of the mouse's wheel moves by
 
 
 class Guarded(MessagePump):
@@ -226,8 +225,7 @@ class Bar(ClickedLines):
         return [self.build(width)]
 
 
-GAP = 2
-"""Cells between two columns."""
+GAP = 2  # Cells between two columns
 
 
 def fitted(widths: Sequence[int], ranks: Sequence[int], room: int) -> tuple[int, ...]:

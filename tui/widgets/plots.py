@@ -53,8 +53,7 @@ def side_by_side(parts: Sequence[Line], gap: int) -> Line:
 
 _BRAILLE = 0x2800
 
-_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
-"""Dots of a braille cell, by column and from the top down."""
+_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # Dots of a braille cell, by column and from the top down
 
 
 class Dots:
@@ -102,13 +101,11 @@ class Dots:
             yield cell, chr(_BRAILLE + dots) if self._is_fine else coarse
 
 
-# Dots of a braille cell from the bottom up, in its left and its right half.
-_LEFT_DOTS = (0x40, 0x04, 0x02, 0x01)
+_LEFT_DOTS = (0x40, 0x04, 0x02, 0x01)  # Dots of a braille cell from the bottom up, in its left and its right half
 
 _RIGHT_DOTS = (0x80, 0x20, 0x10, 0x08)
 
-_BLANK = str.maketrans(chr(_BRAILLE), " ")
-"""A blank of one byte in place of one of three."""
+_BLANK = str.maketrans(chr(_BRAILLE), " ")  # A blank of one byte in place of one of three
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
@@ -224,8 +221,7 @@ def spans_of(cells: Mapping[tuple[int, int], tuple[str, str]], row: int, width: 
         yield Span("".join(glyph for glyph, _ in run), role)
 
 
-FRONT, HERE = "●", "◆"
-"""What stands in a cell with a point of the front, and in that of the cursor."""
+FRONT, HERE = "●", "◆"  # What stands in a cell with a point of the front, and in that of the cursor
 
 
 def scatter(
@@ -275,11 +271,9 @@ def _places(values: Sequence[float], count: int) -> list[int]:
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 16, 4
 
-_NEARLY = 0.05
-"""A power of ten ends an axis also where what is shown goes beyond it by this share of a decade."""
+_NEARLY = 0.05  # A power of ten ends an axis also where what is shown goes beyond it by this share of a decade
 
-_AROUND = 2
-"""Lines besides those of the plane: title and axis."""
+_AROUND = 2  # Lines besides those of the plane: title and axis
 
 _ROWS_A_TICK, _CELLS_A_TICK = 2, 8
 

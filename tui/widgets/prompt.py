@@ -17,17 +17,14 @@ from textual.widgets import Input
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.widgets.lines import Guarded, Lines
 
-Accept = Callable[[str], str]
-"""Takes what was typed; returns why it is refused, or an empty text when all is well."""
+Accept = Callable[[str], str]  # Takes what was typed; returns why it is refused, or an empty text when all is well
 
 Follow = Callable[[str | None], str]
 """Is told what is typed so far, and None when the question is withdrawn; returns what to say of it."""
 
-Ask = Callable[[str, str, Accept], None]
-"""Asks a question, with the text to start from and what takes the answer."""
+Ask = Callable[[str, str, Accept], None]  # Asks a question, with the text to start from and what takes the answer
 
-AskFollowed = Callable[[str, str, Accept, Follow], None]
-"""The same, with what follows the typing."""
+AskFollowed = Callable[[str, str, Accept, Follow], None]  # The same, with what follows the typing
 
 
 class Prompt(Guarded, Vertical):

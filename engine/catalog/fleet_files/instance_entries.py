@@ -18,8 +18,7 @@ from capacity_tui.engine.errors import CatalogError, Place
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import GIGA, format_money
 
-_ALIKE = 0.1
-"""How far figures of one thing may differ, as a share."""
+_ALIKE = 0.1  # How far figures of one thing may differ, as a share
 
 _FACTORS = ("memory_bandwidth_factor", "interconnect_multiplier")
 

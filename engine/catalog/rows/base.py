@@ -38,8 +38,7 @@ class Row(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
-    other_names: ClassVar[tuple[str, ...]] = ()
-    """Fields besides the name by which a row is found."""
+    other_names: ClassVar[tuple[str, ...]] = ()  # Fields besides the name by which a row is found
 
     id: str = Field(description="name in plan files")
     name: str = Field(description="name as its maker writes it")

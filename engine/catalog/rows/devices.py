@@ -17,8 +17,7 @@ from pydantic import (
 from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, MIB, NODE, Informational, LevelRow, Row
 from capacity_tui.engine.catalog.rows.prices import Purchase, RegionPrice
 
-OWN = "own"
-"""Provider of owned machines."""
+OWN = "own"  # Provider of owned machines
 
 EVIDENCE = Informational("is evidence for the shares of links in efficiency.yaml")
 

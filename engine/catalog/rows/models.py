@@ -243,8 +243,7 @@ class Reliability(Row):
         return self.least.get(f"{kind}-{count}", self.least.get(count))
 
 
-Holds = Literal["tokens", "images", "features"]
-"""What one unit of a training's data is."""
+Holds = Literal["tokens", "images", "features"]  # What one unit of a training's data is
 
 DataSource = Literal["local", "network", "bucket", "streaming"]
 """Where a plan says that its data are: on the node's disk, on shared files, as objects, with whoever publishes them."""

@@ -8,8 +8,7 @@ from capacity_tui.engine.catalog.rows.base import Informational, Row
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
-Range = tuple[NonNegativeFloat | None, NonNegativeFloat | None]
-"""Lowest and highest value; None where that end is open."""
+Range = tuple[NonNegativeFloat | None, NonNegativeFloat | None]  # Lowest and highest value; None where that end is open
 
 WORDS_OF_THE_DOCUMENT = Informational(
     "is what the document asks for; the batch of the job and the micro-batch decide it"

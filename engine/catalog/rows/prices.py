@@ -6,8 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFlo
 
 from capacity_tui.engine.catalog.rows.base import IDENTIFIES, SHOWN, Confidence, LevelRow, Row
 
-Term = Literal["1y", "3y"]
-"""How long capacity is committed to."""
+Term = Literal["1y", "3y"]  # How long capacity is committed to
 
 Area = Literal["us", "america", "europe", "asia", "oceania", "africa", "middle-east"]
 """Part of the world; ``us`` apart from the rest of America, as price lists have it."""
@@ -150,11 +149,9 @@ class ClusterRow(Row):
     nodes: Annotated[PositiveInt | None, SHOWN] = Field(None, description="how many nodes these are")
 
 
-HOURS_OF_A_MONTH = 720
-"""Hours of a month of 30 days, in which instances are compared."""
+HOURS_OF_A_MONTH = 720  # Hours of a month of 30 days, in which instances are compared
 
-PERFORMANCE_TAG = "performance_upgrade"
-"""The tag of workloads that are to run faster; others are to cost less."""
+PERFORMANCE_TAG = "performance_upgrade"  # The tag of workloads that are to run faster; others are to cost less
 
 
 class ModelSize(Row):

@@ -319,8 +319,7 @@ class WeightKernel(Row):
     half_accumulation_vendors: tuple[str, ...] = Field((), description="makers of devices that have that rate")
 
 
-OTHER = "other"
-"""Entry of unmeasured software."""
+OTHER = "other"  # Entry of unmeasured software
 
 
 class AttentionKernel(Row):
@@ -341,8 +340,7 @@ class AttentionKernel(Row):
 
 ReleasedT = TypeVar("ReleasedT", bound=Released)
 
-SEPARATOR = "=="
-"""Stands between a name and its release, as in requirements of Python packages."""
+SEPARATOR = "=="  # Stands between a name and its release, as in requirements of Python packages
 
 # "0.7.3", "v0.8.5.post1", "core_r0.12.0", llama.cpp's "b5600"; what follows the numbers is not compared.
 _NUMBERS = re.compile(r"(?:core_)?[a-z]?(\d+(?:\.\d+)*)", re.IGNORECASE)

@@ -177,8 +177,7 @@ def coordinate_descent(spec: LinearSVM, rates: Rates) -> Fit:
     )
 
 
-# The cache keeps kernel values in single precision.
-CACHED_BYTES = 4.0
+CACHED_BYTES = 4.0  # The cache keeps kernel values in single precision
 
 
 @equation(

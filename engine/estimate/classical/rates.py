@@ -180,8 +180,7 @@ def rates_of(device: Device, row: Algorithm, common: Algorithm, precision: str, 
     )
 
 
-# A sparse row keeps the column of each value, and where the row begins.
-INDEX_BYTES = FP32_BYTES
+INDEX_BYTES = FP32_BYTES  # A sparse row keeps the column of each value, and where the row begins
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,8 +212,7 @@ def _idle(spec: ClassicalSpec, rates: Rates, cluster: Cluster) -> Iterator[Note]
         yield Note("one_core", "One core does the work", detail)
 
 
-# Row of the catalogue that holds what all algorithms share.
-COMMON = "common"
+COMMON = "common"  # Row of the catalogue that holds what all algorithms share
 
 FITS: Mapping[type[ClassicalSpec], Callable[..., Fit]] = {
     LinearRegressionNormal: linear.normal_equations,

@@ -208,8 +208,7 @@ def _assumed(plan: Plan, tier: StorageTier, cluster: Cluster, cores: str, count:
         yield f"{count:g} {cores}"
 
 
-IMAGE_SIZES = frozenset({"image_size", "image_h"})
-"""Parameters that networks over images have."""
+IMAGE_SIZES = frozenset({"image_size", "image_h"})  # Parameters that networks over images have
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,7 @@ from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, added, any_true, where
 from capacity_tui.engine.record import dataclass
 
-# Stands for no seconds at all where something is divided by them.
-SHORTEST = 1e-30
+SHORTEST = 1e-30  # Stands for no seconds at all where something is divided by them
 
 
 @dataclass(frozen=True, slots=True)

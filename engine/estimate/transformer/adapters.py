@@ -16,8 +16,7 @@ from capacity_tui.engine.plan import Adapter, TrainingSection
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES
 
-# What of a quantized base is cast to fp32, by the words plans use.
-NOTHING, NORMS, ALL = "none", "norms", "all"
+NOTHING, NORMS, ALL = "none", "norms", "all"  # What of a quantized base is cast to fp32, by the words plans use
 # What LoRA adapts, by the names plans use.
 TARGETS = {
     "all": frozenset({"query", "key", "value", "output", "up", "down"}),

@@ -38,8 +38,7 @@ class Recompute:
 
 
 DROPOUT_PASSES, RESIDUAL_MASKS = counted("dropout-passes"), counted("residual-masks")
-# Stage of ZeRO that shares the parameters out as well.
-SHARDED_PARAMETERS = 3
+SHARDED_PARAMETERS = 3  # Stage of ZeRO that shares the parameters out as well
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine as DetectedMachine
 
 
-# The best so far is reported so often at most.
-CALLBACK_SECONDS = 0.2
+CALLBACK_SECONDS = 0.2  # The best so far is reported so often at most
 # What rounds least of the formats that halve weights of 16 bits; engines advise others besides.
 _EIGHT_BITS = ("int8", "fp8")
 
@@ -295,8 +294,7 @@ def _answer(
     return replace(answer, complete=complete, share_done=len(alternatives) / wanted, seconds=monotonic() - started)
 
 
-USUAL_SET = "basic_demos"
-"""The set that is run where nobody names one."""
+USUAL_SET = "basic_demos"  # The set that is run where nobody names one
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,14 +26,12 @@ JobKind: TypeAlias = Literal["train", "finetune", "infer", "batch_infer"]
 
 JOB_KINDS: tuple[JobKind, ...] = get_args(JobKind)
 
-Goal: TypeAlias = Literal["cost", "performance"]
-"""What moving is for."""
+Goal: TypeAlias = Literal["cost", "performance"]  # What moving is for
 
 SERVED: JobKind = "infer"
 """The kind whose hours stay as they are on faster machines, and which no spot capacity is proposed for."""
 
-MOST_HOURS = 744.0
-"""Hours of the longest month."""
+MOST_HOURS = 744.0  # Hours of the longest month
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +238,7 @@ def _plans() -> Mapping[str, Mapping[str, object]]:
     return parse_shipped(files("capacity_tui.profiles").joinpath("job_plans.yaml"))
 
 
-# Ratios from here on are written without decimals.
-_WHOLE = 10.0
+_WHOLE = 10.0  # Ratios from here on are written without decimals
 
 
 def money(usd: Number) -> str:

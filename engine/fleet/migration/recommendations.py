@@ -15,8 +15,7 @@ from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import PERCENT, format_count
 
 _PAID = (Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS)
-NOTHING_BETTER = "no offer saves enough"
-"""Said where nothing that was compared would do better, and only there."""
+NOTHING_BETTER = "no offer saves enough"  # Said where nothing that was compared would do better, and only there
 
 
 def recommendations(

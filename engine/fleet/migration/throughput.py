@@ -208,11 +208,9 @@ class Job:
             yield opened
 
 
-NEARLY = 1e-9
-"""Machines that do the same work as nearly as numbers can tell are enough."""
+NEARLY = 1e-9  # Machines that do the same work as nearly as numbers can tell are enough
 
-# Limits that so many times the machines do not keep are kept by no number of them.
-_SPARE = 4.0
+_SPARE = 4.0  # Limits that so many times the machines do not keep are kept by no number of them
 
 _MOST = 4096
 

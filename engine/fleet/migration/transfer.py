@@ -90,8 +90,7 @@ def _row(machine: Machine, catalog: Catalog) -> Accelerator | None:
 
 
 BITS = 8.0
-# From this stage of ZeRO on every copy of the model holds a part of the weights.
-WEIGHTS_SHARDED = 3
+WEIGHTS_SHARDED = 3  # From this stage of ZeRO on every copy of the model holds a part of the weights
 
 
 @equation(

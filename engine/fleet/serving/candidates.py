@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 SERVED = "infer"
 
-# A load so light that requests never meet: what a replica is filled and first judged by.
-LIGHT_RATE = 1e-3
+LIGHT_RATE = 1e-3  # A load so light that requests never meet: what a replica is filled and first judged by
 
 _NAME, _DEVICES, _TENSOR = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.PARALLELISM_TP
 

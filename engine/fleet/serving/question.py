@@ -20,8 +20,7 @@ from capacity_tui.engine.solve.space import Floats
 
 DAY_SECONDS = 86400.0
 
-# Rates a file may have: one for each minute.
-MOST_RATES = 1440
+MOST_RATES = 1440  # Rates a file may have: one for each minute
 
 
 @dataclass(frozen=True, slots=True)

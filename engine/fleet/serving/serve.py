@@ -213,8 +213,7 @@ def _run(replica: Replica, sized: Sized, rates: Floats, replicas: tuple[Floats, 
     )
 
 
-# Kinds of replicas that are simulated at most, the least cost for each request at first.
-MOST_SIMULATED = 4
+MOST_SIMULATED = 4  # Kinds of replicas that are simulated at most, the least cost for each request at first
 
 
 @equation(

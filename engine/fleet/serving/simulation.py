@@ -20,20 +20,15 @@ from capacity_tui.engine.numeric import Number, largest
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.space import Floats
 
-# Stands for no time where something is divided by it.
-SHORTEST = 1e-12
+SHORTEST = 1e-12  # Stands for no time where something is divided by it
 
-# Passes after which replicas that have done all that counts are left out.
-LOOK_AGAIN = 64
+LOOK_AGAIN = 64  # Passes after which replicas that have done all that counts are left out
 
-# Passes that are worked at once where nobody comes and nobody ends, at most.
-AHEAD = np.arange(1, 33)
+AHEAD = np.arange(1, 33)  # Passes that are worked at once where nobody comes and nobody ends, at most
 
-# Passes that are made room for at first.
-FIRST_ROOM = 4096
+FIRST_ROOM = 4096  # Passes that are made room for at first
 
-# Tokens that a pass of an engine without an end to them reads at most.
-LARGEST_BUDGET = 2**62
+LARGEST_BUDGET = 2**62  # Tokens that a pass of an engine without an end to them reads at most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,14 +183,11 @@ def percentile_by(values: Floats, groups: Whole, count: int, percent: float) -> 
     return result
 
 
-# Places of the table: between two of them times are as good as straight lines.
-SEQUENCES, CONTEXTS, CHUNKS = 24, 7, 13
+SEQUENCES, CONTEXTS, CHUNKS = 24, 7, 13  # Places of the table: between two of them times are as good as straight lines
 
-# Cells in which the simulation looks contexts and chunks of prompts up.
-CONTEXT_CELLS, CHUNK_CELLS = 24, 48
+CONTEXT_CELLS, CHUNK_CELLS = 24, 48  # Cells in which the simulation looks contexts and chunks of prompts up
 
-# Stands for no sequence where rates are divided by what is at work.
-NEARLY_NONE = 1e-3
+NEARLY_NONE = 1e-3  # Stands for no sequence where rates are divided by what is at work
 
 
 @dataclass(frozen=True, slots=True, eq=False)

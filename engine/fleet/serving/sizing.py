@@ -18,8 +18,7 @@ from capacity_tui.engine.solve.space import Floats
 
 End = Literal["value", "low", "high"]
 Binding = Literal["ttft", "tpot", "rate"]
-ENDS: tuple[End, ...] = ("value", "low", "high")
-"""The times of passes as estimated, and at both ends of their ranges."""
+ENDS: tuple[End, ...] = ("value", "low", "high")  # The times of passes as estimated, and at both ends of their ranges
 
 # Shares of the most that a replica answers which are tried first, and those below where none of them is kept.
 SHARES, LIGHT_SHARES = (0.35, 0.55, 0.7, 0.82, 0.9, 0.97), (0.02, 0.08, 0.2)
@@ -28,12 +27,9 @@ SIDE_BY_SIDE, COUNTED = 3, 900
 FINAL_SIDE_BY_SIDE, FINAL_COUNTED = 12, 5000
 # Of light loads, whose requests hardly meet, fewer count: those of so many stays of a request, at least so many.
 LIGHT_STAYS, LIGHT_COUNTED = 8.0, 30.0
-# Numbers of replicas that one call tries.
-NUMBERS = 8
-# Replicas beyond what was seen to do, as a share, among which the fewest that do are looked for.
-MOST_BEYOND = 1.5
-# By how much more each next number is tried, at least one.
-STEP = 1.02
+NUMBERS = 8  # Numbers of replicas that one call tries
+MOST_BEYOND = 1.5  # Replicas beyond what was seen to do, as a share, among which the fewest that do are looked for
+STEP = 1.02  # By how much more each next number is tried, at least one
 # Time to fill a replica, in times that a request stays in a full one; longest lengths, in deviations above the mean.
 FILLING, TAIL = 1.0, 4.0
 

@@ -12,8 +12,7 @@ from capacity_tui.engine.machine.machine import Accelerator, Cpu, LinkMatrix, St
 from capacity_tui.engine.machine.probing import Host
 from capacity_tui.engine.record import dataclass
 
-NOT_READ = missing("driver", "graphs do without it")
-"""What a reading that serves graphs alone does not ask for."""
+NOT_READ = missing("driver", "graphs do without it")  # What a reading that serves graphs alone does not ask for
 
 
 @dataclass(frozen=True, slots=True)

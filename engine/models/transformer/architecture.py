@@ -228,11 +228,9 @@ def _type(knob: Knob) -> Any:
 
 DECODER = "transformer_decoder"
 
-NARROW = 4
-"""Widths of the model that the feed-forward of a decoder without a gate has."""
+NARROW = 4  # Widths of the model that the feed-forward of a decoder without a gate has
 
-VECTORS = {"LayerNorm": 2, "RMSNorm": 1}
-"""Learned vectors of a norm: scale and shift, or scale alone."""
+VECTORS = {"LayerNorm": 2, "RMSNorm": 1}  # Learned vectors of a norm: scale and shift, or scale alone
 
 ASSUMED = {
     "gated": "a gated feed-forward",
@@ -275,8 +273,7 @@ def family_fields(family: str, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 _TOLERANCE = 0.0005
 
-_ROUNDEST = 128
-"""Widths are multiples of a power of two, so that devices can share them: of the largest up to this one."""
+_ROUNDEST = 128  # Widths are multiples of a power of two, so that devices can share them: of the largest up to this one
 
 
 def with_feed_forward(base: Mapping[str, Any], count: float) -> dict[str, Any]:

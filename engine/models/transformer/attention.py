@@ -175,8 +175,7 @@ class GroupedQuery:
     """Multi-head, grouped-query or multi-query attention: over a window, over all, or linear in some layers."""
 
     __slots__ = ("sizes",)
-    needed: ClassVar[tuple[str, ...]] = ()
-    """Further sizes that must be at least 1."""
+    needed: ClassVar[tuple[str, ...]] = ()  # Further sizes that must be at least 1
 
     def __init__(self, sizes: AttentionSizes) -> None:
         self.sizes = sizes

@@ -15,8 +15,7 @@ from capacity_tui.engine.nodes.jobs.kubernetes_pods import PodOutput
 from capacity_tui.engine.nodes.jobs.queues import QueuedJob
 from capacity_tui.engine.nodes.kubernetes import Admission, Container, Kubectl, KubectlError, admissions, devices_of
 
-MADE = "app.kubernetes.io/managed-by=capacity-tui"
-"""Label of what the exports write."""
+MADE = "app.kubernetes.io/managed-by=capacity-tui"  # Label of what the exports write
 QUEUE = "kueue.x-k8s.io/queue-name"
 _INDEX = "batch.kubernetes.io/job-completion-index"
 _OWNERS = ("jobset.sigs.k8s.io/jobset-name", "batch.kubernetes.io/job-name", "job-name")
@@ -26,8 +25,7 @@ _DISRUPTED = "DisruptionTarget"
 _FAILURES = {"DeadlineExceeded": "TIMEOUT"}
 _LONGEST_REASON = 160
 _ADMITTED = Admission("", 0)
-_CREATION_SECONDS = 30.0
-"""In which a job that may begin has its first pod; controllers take one or two."""
+_CREATION_SECONDS = 30.0  # In which a job that may begin has its first pod; controllers take one or two
 
 
 class _Condition(BaseModel):

@@ -29,8 +29,7 @@ _FORM = re.compile(r"(sxm|pcie|nvl)\d*")
 _UNTOLD = re.compile(r"generation|gpu|per|hbm\w*|gddr\w*")
 """Words of a device's name, besides its maker's, that distinguish no device."""
 
-_SERIES = ("rtx", "gtx", "rx", "")
-"""What administrators leave out in front of the number of a card."""
+_SERIES = ("rtx", "gtx", "rx", "")  # What administrators leave out in front of the number of a card
 
 
 @dataclass(frozen=True)

@@ -201,8 +201,7 @@ def queue_of(nodes: Launcher) -> JobQueue:
     raise QueueError(f"{nodes.name} has no queue that is read here", hint="name --slurm or --kubernetes")
 
 
-FOLLOW_SECONDS = 5.0
-"""Seconds between two polls of a job; a controller serves many users."""
+FOLLOW_SECONDS = 5.0  # Seconds between two polls of a job; a controller serves many users
 
 _SHORTEST_WAIT = 0.1
 

@@ -91,8 +91,7 @@ def amount(text: str | int) -> float:
 
 
 _SERVER_SECONDS = 30.0
-_MOST_BYTES = 256 * 2**20
-"""Of an answer; a node is some 20 kB, a pod 10."""
+_MOST_BYTES = 256 * 2**20  # Of an answer; a node is some 20 kB, a pod 10
 _MIB = 2**20
 _PREFIX = re.compile(r"^(?:error|Error from server(?: \((?P<reason>\w+)\))?): ")
 _NOT_REACHED = ("Unable to connect to the server", "The connection to the server")

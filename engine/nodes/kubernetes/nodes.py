@@ -30,8 +30,7 @@ from capacity_tui.engine.units import format_bytes
 _MIB = 2**20
 _SLICED = "-MIG-"
 _CONDITIONS = "node.kubernetes.io/"
-_PREFERRED = "PreferNoSchedule"
-"""Effect of a taint that keeps nothing out."""
+_PREFERRED = "PreferNoSchedule"  # Effect of a taint that keeps nothing out
 
 
 class _Taint(BaseModel):

@@ -48,8 +48,7 @@ _INFERENCE_MOVES: Mapping[KeyPath, KeyPath] = {
 }
 SPEC_NAMES: Mapping[str, str] = {old[-1]: ".".join(new) for old, new in _TRAINING_MOVES.items()}
 """Names that ``model.spec`` of a model that is trained in steps takes for fields of the plan, with those fields."""
-# AdamW differs from Adam in how weights decay, not in what it keeps or computes.
-_SAME_OPTIMIZER = {"adam": "adamw"}
+_SAME_OPTIMIZER = {"adam": "adamw"}  # AdamW differs from Adam in how weights decay, not in what it keeps or computes
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +166,7 @@ FieldPath: TypeAlias = tuple[str, ...]
 
 CURRENT_VERSION = 1
 
-MOST_VALUES = 10_000
-"""Keys and entries a plan may have: lists of layers are the longest part of one."""
+MOST_VALUES = 10_000  # Keys and entries a plan may have: lists of layers are the longest part of one
 
 
 def load_plan(path: Path | str) -> Plan:

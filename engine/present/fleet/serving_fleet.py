@@ -26,8 +26,7 @@ from capacity_tui.engine.units import format_money, format_number, format_percen
 HEADS = ("instance", "replicas", "devices each", "batch", "instances", "$/h", "$/M tokens", "TTFT", "TPOT")
 _DAY_HEADS = ("over a day", "replicas", "cost", "with commitment", "requests in time", "TTFT", "TPOT")
 _HOURS = 24
-# Names that one line of remarks holds.
-_MOST_NAMED = 4
+_MOST_NAMED = 4  # Names that one line of remarks holds
 
 
 _PLANNED = {

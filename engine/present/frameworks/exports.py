@@ -19,8 +19,7 @@ from capacity_tui.engine.present.frameworks.job import Job
 from capacity_tui.engine.present.results import to_builtins
 
 ExportRow: TypeAlias = str | Mapping[str, Any]
-_VARIABLE = re.compile(r'"\$\{[A-Z_]+:?[^"$`\\]*\}"')
-"""A word that the shell is to fill in, quotes included."""
+_VARIABLE = re.compile(r'"\$\{[A-Z_]+:?[^"$`\\]*\}"')  # A word that the shell is to fill in, quotes included
 
 
 def exported(block: str, job: Job, **computed: object) -> dict[str, object]:

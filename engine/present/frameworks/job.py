@@ -23,8 +23,7 @@ from capacity_tui.engine.plan import (
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
 
-NETWORK = "network"
-"""The kind of a model of layers, which its training script defines."""
+NETWORK = "network"  # The kind of a model of layers, which its training script defines
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layo
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
 
-LEARNING_RATE = 2e-4
-"""Written where a plan gives none: usual for adapters (Hu et al. 2021, Dettmers et al. 2023)."""
+LEARNING_RATE = 2e-4  # Written where a plan gives none: usual for adapters (Hu et al. 2021, Dettmers et al. 2023).
 
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 

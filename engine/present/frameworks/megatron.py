@@ -30,8 +30,7 @@ Arguments = Iterator[tuple[str, ...]]
 
 _SHARDED_BY_FSDP = ("adam", "sgd")
 
-_FSDP_STAGES = (2, 3)
-"""Stages of sharding that its own FSDP does."""
+_FSDP_STAGES = (2, 3)  # Stages of sharding that its own FSDP does
 
 
 def megatron_script(job: Job) -> str:

@@ -19,8 +19,7 @@ from capacity_tui.engine.runs.guard import CHECKPOINT
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import FP16_BYTES, HOUR_SECONDS
 
-LONGEST_NAME = 50
-"""Of an object of Kubernetes, with room for what is put behind it."""
+LONGEST_NAME = 50  # Of an object of Kubernetes, with room for what is put behind it
 _PROCESSORS, _SHARED_GIB = counted("container-processors"), counted("container-shared-memory")
 _DISK_GIB, _DISK_MODELS = counted("container-disk"), counted("container-disk-models")
 _GIB, _MIB_OF_GIB = 2.0**30, 2.0**10
@@ -34,8 +33,7 @@ _OVER_NODES: Mapping[str, str] = {
         "else\nray start --block --address={head}:{port}\nfi"
     ),
 }
-SPANS_NODES = frozenset(_OVER_NODES)
-"""Engines whose processes find each other over nodes."""
+SPANS_NODES = frozenset(_OVER_NODES)  # Engines whose processes find each other over nodes
 
 
 @dataclass(frozen=True, slots=True)

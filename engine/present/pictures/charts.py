@@ -52,14 +52,11 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import Curve
 from capacity_tui.engine.units import devices_in_words, format_count, format_flops, format_number, format_quantity
 
-_SMALLEST_LABEL = 7.0
-"""Pixels a character takes, to tell whether a label fits."""
+_SMALLEST_LABEL = 7.0  # Pixels a character takes, to tell whether a label fits
 
-_ROW, _NAMES = 36, 150
-"""Pixels from one bar to the next, and for their names."""
+_ROW, _NAMES = 36, 150  # Pixels from one bar to the next, and for their names
 
-_WIDE = 50.0
-"""Span of an axis from which on powers of ten are marks enough."""
+_WIDE = 50.0  # Span of an axis from which on powers of ten are marks enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,8 +314,7 @@ PICTURES = {"memory": "Memory", "computation": "Time", "bottleneck": "Roofline"}
 
 _ON_THE_ROOFLINE = (Figure.MFU, Figure.MODEL_TFLOPS_PER_DEVICE)
 
-_MARGIN = 1
-"""Columns the roofline's axis takes beside its plane."""
+_MARGIN = 1  # Columns the roofline's axis takes beside its plane
 
 
 def picture_of(key: str, answer: Answer) -> Picture | None:

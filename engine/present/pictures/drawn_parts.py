@@ -19,8 +19,7 @@ from capacity_tui.engine.present.scaling_report import curve_name, scaling_table
 from capacity_tui.engine.solve import curves
 from capacity_tui.engine.units import format_bytes, format_flops, format_percent, format_seconds
 
-_WIDTH = 72
-"""Columns of drawings of text."""
+_WIDTH = 72  # Columns of drawings of text
 _KERNEL_HEADS = ("Kernel", "Intensity", "Reaches", "Kernel time", "Bound by")
 
 

@@ -26,8 +26,7 @@ _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _RATES = (Figure.TOKENS_PER_SECOND, Figure.SAMPLES_PER_SECOND)
 _UP = 4
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_MARGIN = 2.0
-"""Room around what is drawn, as a factor."""
+_MARGIN = 2.0  # Room around what is drawn, as a factor
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,7 @@ _LABELS = {"seconds": "Time", "peak_memory_bytes": "Peak memory", "disk_bytes": 
 
 _SHOWN_WEIGHT = 0.001
 
-_WIDEST = 100.0
-"""From what ratio of its ends on the range of a size that no law is decided for tells nothing."""
+_WIDEST = 100.0  # From what ratio of its ends on the range of a size that no law is decided for tells nothing
 
 
 def growth_as_dict(fits: Sequence[GrowthFit]) -> dict[str, object]:

@@ -35,8 +35,7 @@ from capacity_tui.engine.units import (
     format_significant,
 )
 
-RANKS = (1, 100, 10_000)
-"""Ranks whose frequency is shown."""
+RANKS = (1, 100, 10_000)  # Ranks whose frequency is shown
 
 LEVEL_HEADS = (
     "level",

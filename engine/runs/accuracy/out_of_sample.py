@@ -19,8 +19,7 @@ from capacity_tui.engine.runs.accuracy.scoring import Pair, Prediction, Scores, 
 
 _FILE = "measurements/first_looks.csv"
 
-_NEAREST_LIMIT = 1e-9
-"""Share by which a figure may lie beyond a range that is kept in five digits."""
+_NEAREST_LIMIT = 1e-9  # Share by which a figure may lie beyond a range that is kept in five digits
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,11 +41,9 @@ _SPEEDS = (
 
 _BYTES = "_bytes"
 
-# Whether a run fits: all that is known of one that ran out of memory.
-_FITS = "fits"
+_FITS = "fits"  # Whether a run fits: all that is known of one that ran out of memory
 
-# What an engine sets aside before any request comes.
-_CLAIMED = "claimed_bytes"
+_CLAIMED = "claimed_bytes"  # What an engine sets aside before any request comes
 
 _SAMPLES = "samples_per_second"
 

@@ -87,8 +87,7 @@ refused; of runs that ran out of memory, at most 5 % should be said to fit.
 VERDICT_HEADINGS = ("published runs that", "runs", "said to fit", "tight", "said not to fit")
 _VERDICTS = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
 COMMAND = "uv run python -m tools.calibrate ranges --write"
-# Shares of publishers left out that ranges are to hold, to the nearest percent.
-LEAST_HELD, MOST_HELD = 0.755, 0.865
+LEAST_HELD, MOST_HELD = 0.755, 0.865  # Shares of publishers left out that ranges are to hold, to the nearest percent
 # Below this share of a prior's variance removed, runs do not identify a constant.
 IDENTIFIED = 0.1
 _SIZE, _MARGIN = 360, 46

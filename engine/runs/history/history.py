@@ -134,8 +134,7 @@ def _opened(place: HistoryPlace) -> Store:
     return SqliteStore(place.file)
 
 
-MOST_WAITING = 4 * 2**20
-"""Bytes of estimates that wait until the command of the one that comes on top stores them all."""
+MOST_WAITING = 4 * 2**20  # Bytes of estimates that wait until the command of the one that comes on top stores them all
 
 
 def record_run(entry: RunRecord, where: Where = None) -> str:

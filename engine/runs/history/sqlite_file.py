@@ -13,8 +13,7 @@ from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.files import make_folder, set_aside, storage_error
 from capacity_tui.engine.machine import Host, is_on_a_share
 
-APPLICATION = 0x43505455
-"""Marks the file as ours, so that no other program's database is ever written to."""
+APPLICATION = 0x43505455  # Marks the file as ours, so that no other program's database is ever written to
 MIGRATIONS: tuple[Sequence[str], ...] = (
     (
         "CREATE TABLE runs (id TEXT PRIMARY KEY, kind TEXT NOT NULL, started TEXT NOT NULL, device TEXT NOT NULL, "
@@ -25,8 +24,7 @@ MIGRATIONS: tuple[Sequence[str], ...] = (
     ),
 )
 """What brings a file from each version to the next: the first makes it."""
-BUSY_SECONDS = 2.0
-"""How long another program may hold the file; what cannot be stored by then waits next to it."""
+BUSY_SECONDS = 2.0  # How long another program may hold the file; what cannot be stored by then waits next to it
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _LOST_SCHEMA = (
     "no such table",

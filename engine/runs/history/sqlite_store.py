@@ -35,8 +35,7 @@ _THIN = (
     "place FROM runs WHERE kind = 'estimate') WHERE place <= ? AND place % 2 = 0)"
 )
 _ROWS = "SELECT rowid, data FROM runs NOT INDEXED"
-_MOST_LOST = 1_000_000
-"""Rows that are read one by one between those that were read from both ends."""
+_MOST_LOST = 1_000_000  # Rows that are read one by one between those that were read from both ends
 _Result = TypeVar("_Result")
 
 

@@ -15,8 +15,7 @@ from capacity_tui.engine.files import NOWHERE, data_folder, lock_file, make_fold
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history.records import Kind, RunRecord, as_data, new_id, of_data
 
-ESTIMATES_KEPT = 10_000
-"""Of more estimates than these, every other one of the older half is dropped."""
+ESTIMATES_KEPT = 10_000  # Of more estimates than these, every other one of the older half is dropped
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,7 @@ _CASTAGNOLI = 0x82F63B78
 _MASK = 0xA282EAD8
 _ONES = 0xFFFFFFFF
 _HEAD = 12
-_WINDOW = 1 << 16
-"""Places that are looked at in one go: as many as the caches of a processor hold."""
+_WINDOW = 1 << 16  # Places that are looked at in one go: as many as the caches of a processor hold
 
 
 def heads_in(content: Bytes, least: int) -> tuple[Places, Places]:
@@ -118,8 +117,7 @@ def _first_values(exponent: int) -> Words:
 
 
 _HEADER, _FOOTER = 12, 4
-LONGEST_RECORD = 1 << 16
-"""Bytes of a record that is looked into; longer ones hold pictures and graphs."""
+LONGEST_RECORD = 1 << 16  # Bytes of a record that is looked into; longer ones hold pictures and graphs
 _SHORTEST = 9  # bytes of an event's time, which each has
 _MOST_FIELDS = 32  # of an event, a value or a tensor, none of which has a dozen; a summary has as many as it has values
 _FLOAT, _DOUBLE, _INT32, _INT64 = 1, 2, 3, 9  # numbers of types in tensors (tensorflow/core/framework/types.proto)

@@ -13,11 +13,9 @@ from capacity_tui.engine.catalog.rows import LOG_FIGURES, NUMBER, Key, RunLog, i
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.record import dataclass
 
-LONGEST_LINE = 1 << 16
-"""Characters of a line that are read."""
+LONGEST_LINE = 1 << 16  # Characters of a line that are read
 
-LONGEST_WORDS = 2048
-"""Characters in which expressions are searched: a line about a step is short."""
+LONGEST_WORDS = 2048  # Characters in which expressions are searched: a line about a step is short
 
 # Colours and movements of the cursor; titles of windows; control characters that files hold after a crash.
 _TERMINAL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")

@@ -8,11 +8,9 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-MOST_BYTES = 1 << 23
-"""Bytes taken in one go, so that a long log does not block the watcher."""
+MOST_BYTES = 1 << 23  # Bytes taken in one go, so that a long log does not block the watcher
 HEAD_BYTES = 256
-LARGEST_DOCUMENT = 1 << 26
-"""Bytes of a file that is read whole; a larger one is no log of a run."""
+LARGEST_DOCUMENT = 1 << 26  # Bytes of a file that is read whole; a larger one is no log of a run
 
 
 class FollowedFile:

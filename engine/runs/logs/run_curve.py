@@ -16,11 +16,9 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.logs.line_reader import LineReader, LogEntry
 from capacity_tui.engine.runs.logs.sources import open_log
 
-MOST_POINTS = 5_000
-"""Steps that are kept at least."""
+MOST_POINTS = 5_000  # Steps that are kept at least
 
-MOST_JUMPS = 20
-"""Times that a clock was set which are kept."""
+MOST_JUMPS = 20  # Times that a clock was set which are kept
 
 _LEAST_TIMED = 4
 
@@ -230,8 +228,7 @@ class RunCurve:
         return figures.get("epoch", 0.0) * figures.get("epoch_steps", 0.0) + figures["epoch_step"]
 
 
-# The first steps compile, allocate and fill caches.
-_WARM_UP_SHARE = 0.1
+_WARM_UP_SHARE = 0.1  # The first steps compile, allocate and fill caches
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,7 @@ STANDARD_INPUT = "-"
 
 ANSWER_SECONDS = 2.0
 
-READING_SECONDS = 0.5
-"""What reading a pipe takes at most in one go."""
+READING_SECONDS = 0.5  # What reading a pipe takes at most in one go
 
 LARGEST_PAGE = 1 << 24
 

@@ -43,8 +43,7 @@ from capacity_tui.engine.units import (
     format_temperature,
 )
 
-MOST_SAMPLES = 14_400
-"""Samples that are kept at least."""
+MOST_SAMPLES = 14_400  # Samples that are kept at least
 _NEWEST_REASONS = 600
 _GPU_READINGS = (
     "memory_used_bytes",
@@ -177,10 +176,8 @@ def _space(folder: Path) -> DiskSpace:
     return DiskSpace(folder, float(usage.free), float(usage.total))
 
 
-LOOKS_UNTIL_OVER = 30
-"""Samples without a sign of an alarm after which it is reported again."""
-LARGEST_SHARE = 0.005
-"""Share of the time that the detectors may take: after hours there is much to look at."""
+LOOKS_UNTIL_OVER = 30  # Samples without a sign of an alarm after which it is reported again
+LARGEST_SHARE = 0.005  # Share of the time that the detectors may take: after hours there is much to look at
 NEWEST_LOSSES = 2000
 _READINGS: Mapping[str, Callable[[float], str]] = {
     "power_watts": format_power,

@@ -26,8 +26,7 @@ from capacity_tui.engine.runs.profile.snapshots import Snapshots, gauges_of
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_seconds
 
-_LEAST_TIMES = 2
-"""Step times from which a curve of them begins: the first may be that of a few steps and one look."""
+_LEAST_TIMES = 2  # Step times from which a curve of them begins: the first may be that of a few steps and one look
 
 _TOTALS = {"tokens": "tokens_per_second", "prompt_tokens": "prompt_tokens_per_second", "samples": "samples_per_second"}
 """Rates of running totals that come without a step."""
@@ -235,8 +234,7 @@ LEAST = 3
 
 LOWEST, HIGHEST = 0.1, 0.9
 
-# One long halt among the newest steps says little of those to come.
-LONGEST_TIMES_USUAL = 3.0
+LONGEST_TIMES_USUAL = 3.0  # One long halt among the newest steps says little of those to come
 
 
 def seconds_left(steps_left: float, seconds: Numbers) -> Interval | None:

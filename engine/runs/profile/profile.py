@@ -45,8 +45,7 @@ class OpenStage:
         self.samples = (self.samples or 0) + samples
 
 
-Entry: TypeAlias = tuple[str, float, OpenStage]
-"""A stage that was entered: its name, when, and what is counted in it."""
+Entry: TypeAlias = tuple[str, float, OpenStage]  # A stage that was entered: its name, when, and what is counted in it
 
 
 class Stages:

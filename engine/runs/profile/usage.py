@@ -206,8 +206,7 @@ def _copied(courses: Mapping[str, Course]) -> dict[str, Course]:
     return {name: replace(course) for name, course in courses.items()}
 
 
-_MOST = 100_000
-"""Most answers kept; beyond that the older half is dropped."""
+_MOST = 100_000  # Most answers kept; beyond that the older half is dropped
 
 
 @dataclass(frozen=True, slots=True)

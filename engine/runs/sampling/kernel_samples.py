@@ -42,8 +42,7 @@ from capacity_tui.engine.runs.sampling.samples import (
 
 Run = Callable[[], object]
 EXTRA = "torch"
-# What is written between runs, over the size of the cache it has to drive out.
-FLUSH_OVER_CACHE = 2
+FLUSH_OVER_CACHE = 2  # What is written between runs, over the size of the cache it has to drive out
 # An optimizer works through the matrices of a model one by one: so many elements each, 1024 x 1024.
 MATRIX = 2**20
 BETAS, LEARNING_RATE, DECAY = (0.9, 0.95), 1e-4, 0.1
@@ -249,8 +248,7 @@ class TorchBackend:
 
 Where = Literal["gpu", "cpu"]
 
-# Seconds a case may take before its median counts as known.
-LIMIT_SECONDS, QUICK_LIMIT_SECONDS = 1.0, 0.3
+LIMIT_SECONDS, QUICK_LIMIT_SECONDS = 1.0, 0.3  # Seconds a case may take before its median counts as known
 
 
 class Backend(Protocol):

@@ -43,8 +43,7 @@ MOVED: dict[tuple[str, str], float] = {
     ("optimizer", "forward"): ADAMW_MOVED,
 }
 
-# The fused backward pass computes the scores again: five products for two.
-ATTENTION_BACKWARD = 2.5
+ATTENTION_BACKWARD = 2.5  # The fused backward pass computes the scores again: five products for two
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +127,7 @@ GPU_QUICK = Scale((256, 2048, 8192), (1024, 4096), (1024, 4096), (8192,), (4096,
 
 HEADS, HEAD_SIZES = 8, (64, 128)
 
-# Elements a case may hold in one tensor: 4 GiB of 2-byte ones.
-LARGEST = 2**31
+LARGEST = 2**31  # Elements a case may hold in one tensor: 4 GiB of 2-byte ones
 
 
 def kernel_grid(scale: Scale, dtypes: tuple[str, ...], only: frozenset[Kernel]) -> tuple[KernelCase, ...]:

@@ -31,8 +31,7 @@ from capacity_tui.engine.runs.sampling.user_runs import UserRun, read_runs, user
 from capacity_tui.engine.uncertainty import KIND
 from capacity_tui.engine.units import format_bytes
 
-# A run this many times faster or slower than estimated is another run than its plan says.
-LARGEST_FACTOR = 20.0
+LARGEST_FACTOR = 20.0  # A run this many times faster or slower than estimated is another run than its plan says
 
 HALVINGS = 40
 

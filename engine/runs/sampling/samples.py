@@ -32,8 +32,7 @@ FOLDER = "samples"
 
 Value = str | int | float
 
-# A median that varies by more than this says more about other work than about the kernel.
-STEADY_SPREAD = 0.2
+STEADY_SPREAD = 0.2  # A median that varies by more than this says more about other work than about the kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,15 +208,13 @@ def _sample(data: Mapping[str, object]) -> Sample:
     )
 
 
-# The median is known well enough when half of its range of uncertainty is below this share of it.
-STABLE = 0.01
+STABLE = 0.01  # The median is known well enough when half of its range of uncertainty is below this share of it
 
 FEWEST, MOST = 5, 200
 
 WARM_UPS = 2
 
-# A batch of runs lasts this long at the least, so that reading the clock costs nothing.
-BATCH_SECONDS = 0.002
+BATCH_SECONDS = 0.002  # A batch of runs lasts this long at the least, so that reading the clock costs nothing
 
 # Standard error of a median over (interquartile range / square root of the count), for normal errors.
 MEDIAN_ERROR = 0.93

@@ -22,8 +22,7 @@ from capacity_tui.engine.runs.sampling.samples import today
 
 STEP, REQUEST, PEAK = Figure.STEP_SECONDS, Figure.REQUEST_SECONDS, Figure.MEMORY_RESERVED_BYTES
 
-MOST_RUNS = 50
-"""A device is fitted to its newest runs: earlier behaviour says little, and each takes a while."""
+MOST_RUNS = 50  # A device is fitted to its newest runs: earlier behaviour says little, and each takes a while
 
 _DAY = 10
 

@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan import Plan
 
 MOST_RECOMMENDATIONS = 5
-MOST_OFFERS = 6
-"""Recommendations, and the ways out of a plan that does not fit."""
-MOST_PLANNED = 2
-"""Of the remedies of one kind, those that promise most are planned where that takes a search."""
+MOST_OFFERS = 6  # Recommendations, and the ways out of a plan that does not fit
+MOST_PLANNED = 2  # Of the remedies of one kind, those that promise most are planned where that takes a search
 # What costs time for memory, or throughput for latency, is tried where these are short alone.
 _EASING = frozenset({"smaller_micro_batch", "smaller_batch", "checkpointing", "offload"})
 # Where a plan does not fit, other hardware is shown as long as it is not much dearer than the cheapest.

@@ -20,14 +20,11 @@ from capacity_tui.engine.solve.changes import cost_ratio, effects, reserved_byte
 from capacity_tui.engine.solve.modes.modes import ModeName, fill
 from capacity_tui.engine.verdict import Verdict
 
-# A change is worth telling from this share of time, money or memory on.
-LEAST_EFFECT = 0.03
+LEAST_EFFECT = 0.03  # A change is worth telling from this share of time, money or memory on
 
-# What makes a plan keep its limits is advice up to so many times its cost.
-DEAR = 2.0
+DEAR = 2.0  # What makes a plan keep its limits is advice up to so many times its cost
 
-# Nobody waits so many times the share longer that is saved in cost.
-_MOST_TRADED = 10.0
+_MOST_TRADED = 10.0  # Nobody waits so many times the share longer that is saved in cost
 
 _LATENCIES = (Figure.TIME_TO_FIRST_TOKEN_SECONDS, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS)
 
@@ -103,14 +100,11 @@ def _waits_longer(before: Estimate, after: Estimate) -> bool:
     return False
 
 
-# Devices are doubled this often before nothing is found.
-_DOUBLINGS = 10
+_DOUBLINGS = 10  # Devices are doubled this often before nothing is found
 
-# After so many doublings whatever fits is good enough.
-_ENOUGH = 3
+_ENOUGH = 3  # After so many doublings whatever fits is good enough
 
-# A single change that makes work so much dearer is compared with combinations.
-MAX_COST_RATIO = 2.0
+MAX_COST_RATIO = 2.0  # A single change that makes work so much dearer is compared with combinations
 
 
 def cheapest_fitting_change(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]]) -> Candidate | None:

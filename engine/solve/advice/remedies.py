@@ -27,8 +27,7 @@ from capacity_tui.engine.solve.space.axes import divisors
 from capacity_tui.engine.units import FP16_BITS
 from capacity_tui.engine.verdict import Verdict
 
-MOST_CHUNKS = 16
-"""Pipeline chunks of a stage that are tried at the most."""
+MOST_CHUNKS = 16  # Pipeline chunks of a stage that are tried at the most
 
 
 def remedies(case: EstimatedPlan) -> tuple[Remedy, ...]:

@@ -38,10 +38,8 @@ from capacity_tui.engine.units import (
     format_seconds,
 )
 
-# How far from the tokens a parameter that learn most from the work of a training is worth a word.
-FAR = 5.0
-# An assumption matters from this share of the step on, when the assumed network is half as fast.
-MATTERS = 0.05
+FAR = 5.0  # How far from the tokens a parameter that learn most from the work of a training is worth a word
+MATTERS = 0.05  # An assumption matters from this share of the step on, when the assumed network is half as fast
 # Hardly any published training took longer than this; one that does is more often a slip in a plan.
 LONG_SECONDS = 100 * 86400.0
 

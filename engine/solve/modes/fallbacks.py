@@ -19,8 +19,7 @@ from capacity_tui.engine.solve.modes.training_settings import Search, Searched
 from capacity_tui.engine.solve.space.axes import Values
 from capacity_tui.engine.units import format_bytes
 
-# Sequences are not cut below this.
-SHORTEST = 512
+SHORTEST = 512  # Sequences are not cut below this
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,7 @@ def touched_fields(catalog: Catalog) -> frozenset[str]:
     return frozenset(path for way in every for path in way.paths)
 
 
-EIGHT_BIT = "eight_bit"
-"""Stands in a change for the variant of an optimizer with states in 8 bits."""
+EIGHT_BIT = "eight_bit"  # Stands in a change for the variant of an optimizer with states in 8 bits
 
 
 def named_change(change: Mapping[str, object], optimizer: str, catalog: Catalog) -> Mapping[str, object] | None:

@@ -43,8 +43,7 @@ TRAINED = (Key.TRAINING_MICRO_BATCH, Key.TRAINING_SEQ_LEN)
 
 LARGEST_BATCH, LONGEST_CONTEXT = Figure.INFERENCE_LARGEST_BATCH, Figure.INFERENCE_LONGEST_CONTEXT
 
-# Values that one call judges: a range of a million takes four calls.
-POINTS = 32
+POINTS = 32  # Values that one call judges: a range of a million takes four calls
 
 
 @dataclass(frozen=True, slots=True)

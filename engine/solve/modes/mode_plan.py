@@ -42,8 +42,7 @@ from capacity_tui.engine.units import (
     format_seconds,
 )
 
-# What is used beyond a share by less than this is inside.
-_SHARE_ROUNDING = 0.0005
+_SHARE_ROUNDING = 0.0005  # What is used beyond a share by less than this is inside
 
 
 def memory_budget(mode: Mode, cluster: Cluster) -> float | None:
@@ -90,8 +89,7 @@ def used_shares(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[UsedS
 
 _HOUR = 3600.0
 
-# Models called 70M have 70.4 million parameters; hours are no sharper than that.
-_ROUNDING = 1.02
+_ROUNDING = 1.02  # Models called 70M have 70.4 million parameters; hours are no sharper than that
 
 MICRO_BATCH, LENGTH, TOKENS, MODEL = Key.TRAINING_MICRO_BATCH, Key.TRAINING_SEQ_LEN, Key.TRAINING_TOKENS, Key.MODEL_NAME
 

@@ -25,17 +25,14 @@ from capacity_tui.engine.verdict import Verdict
 HOUR = 3600.0
 # A mode whose hours are open above still ends: this many times their lower bound (this program's choice).
 OPEN_HOURS = 4.0
-# A model called 70M may have 70.4 million parameters.
-ROUNDING = 1.02
-# A size that takes too long is followed by this share of it.
-SMALLER = 0.95
+ROUNDING = 1.02  # A model called 70M may have 70.4 million parameters
+SMALLER = 0.95  # A size that takes too long is followed by this share of it
 # Bytes of weights, gradients and states of one trained parameter at the least: 16-bit everything, 8-bit Adam.
 LEAST_BYTES_PER_PARAMETER = 6.0
 # Passes of a token through each weight: forwards, and backwards for inputs and weights; frozen ones need no gradients.
 PASSES, LEAST_PASSES = 3.0, 2.0
 FINETUNED = "finetune"
-# Sums of a search and of an estimate may differ in their last digits.
-MARGIN = 1.0 + 1e-6
+MARGIN = 1.0 + 1e-6  # Sums of a search and of an estimate may differ in their last digits
 
 Resolve: TypeAlias = Callable[[Plan], ResolvedPlan]
 Settle: TypeAlias = Callable[[Plan, ResolvedPlan], Settled]

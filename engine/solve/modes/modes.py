@@ -249,8 +249,7 @@ def with_auto_resolved(plan: Plan, machine: Machine | None, catalog: Catalog) ->
 
 MODEL = Key.MODEL_NAME
 
-THE_PLAN = "the plan"
-"""Stands over the one column of a plan that leaves nothing open."""
+THE_PLAN = "the plan"  # Stands over the one column of a plan that leaves nothing open
 
 # Figures by which a plan beats another: it is worse in none of them, and better in one.
 COMPARED = (
@@ -263,8 +262,7 @@ COMPARED = (
     Figure.COST_USD_PER_MILLION_TOKENS,
 )
 
-# Figures that differ by less than this share are the same.
-SAME = 0.005
+SAME = 0.005  # Figures that differ by less than this share are the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,8 +120,7 @@ def because(mode: Mode, why: str) -> str:
 
 PHASES = ("A", "B")
 
-_LEAST_LENGTH = 128
-"""Tokens of the shortest sequence that a phase is worth."""
+_LEAST_LENGTH = 128  # Tokens of the shortest sequence that a phase is worth
 
 
 @dataclass(frozen=True)

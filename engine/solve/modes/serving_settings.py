@@ -30,10 +30,8 @@ TENSOR, PIPELINE = Key.PARALLELISM_TP, Key.PARALLELISM_PP
 # Requests of one replica at once at most, where a mode sets no end; batches tried in one call between powers of two.
 MOST_REQUESTS = 1024
 POINTS = 16
-# Sequences served at once where a mode sets no end (vLLM's default for max_num_seqs).
-LARGEST_BATCH = 256
-# Where settings stand before the goal counts.
-KEEPS_INSIDE, KEEPS, INSIDE, FITS, TOO_LARGE = 0.0, 1.0, 2.0, 3.0, 4.0
+LARGEST_BATCH = 256  # Sequences served at once where a mode sets no end (vLLM's default for max_num_seqs)
+KEEPS_INSIDE, KEEPS, INSIDE, FITS, TOO_LARGE = 0.0, 1.0, 2.0, 3.0, 4.0  # Where settings stand before the goal counts
 # Share by which a limit is missed at most, so that what has no end can be ranked.
 BEYOND = 1e9
 INFER = "computation.infer."
@@ -285,8 +283,7 @@ def _along(grid: Grid, path: str) -> Number:
     return grid.numbers(path) if grid.has(path) else 1.0
 
 
-# Checkpointing that a network may use, the cheaper first.
-NETWORK_CHECKPOINTING = ("none", "full")
+NETWORK_CHECKPOINTING = ("none", "full")  # Checkpointing that a network may use, the cheaper first
 
 
 def choose_spec_parameters(

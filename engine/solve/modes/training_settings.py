@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
 RESERVED, ALLOCATED, HOST = Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_PER_DEVICE_BYTES, Figure.MEMORY_HOST_BYTES
 STEP, SPEED = Figure.STEP_SECONDS, Figure.TOKENS_PER_SECOND
-# A micro-batch of the mode's range is worth this share of speed (this program's choice).
-BATCH_WORTH = 0.05
+BATCH_WORTH = 0.05  # A micro-batch of the mode's range is worth this share of speed (this program's choice)
 # Unequal pipeline stages have to be written down by hand: they are taken where they save this share of time (likewise).
 SPLIT_WORTH = 0.10
 # Memory that differs by less than this share is the same where least memory is wanted: the faster is taken then.

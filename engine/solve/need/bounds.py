@@ -26,15 +26,13 @@ if TYPE_CHECKING:
 
 PARAMETERS, TIME = Figure.MODEL_PARAMETERS, Figure.ESTIMATED_TRAIN_TIME_SECONDS
 USD, RATE, MILLION = Figure.COST_USD, Figure.COST_USD_PER_HOUR, Figure.COST_USD_PER_MILLION_TOKENS
-PRICED = (USD, RATE, MILLION, Figure.COST_USD_SPOT)
-"""Figures that nothing without a price has."""
+PRICED = (USD, RATE, MILLION, Figure.COST_USD_SPOT)  # Figures that nothing without a price has
 # Which bounds no figure is above, and which none is below; the others are the figures themselves.
 _FROM_ABOVE, _FROM_BELOW = (REQUESTS,), (TIME, USD, MILLION, MEMORY)
 NAME = Key.MODEL_NAME
 # FLOPs of one token a multiplied parameter at the least: with gradients of weights where all are trained.
 _TRAINED, _TUNED, _FORWARD = 6.0, 4.0, 2.0
-# Bytes of a stored weight at the least, where it is not quantized.
-_STORED = 2.0
+_STORED = 2.0  # Bytes of a stored weight at the least, where it is not quantized
 
 
 @dataclass(slots=True)

@@ -200,8 +200,7 @@ def usual_goal(path: str, plan: Plan) -> Goal:
 GROWING = (TIME, USD, Figure.COST_USD_SPOT, Figure.ENERGY_KWH, Figure.ENERGY_USD)
 """Figures of a job that grow in step with its tokens."""
 
-# What is left of a limit where a last, partly filled step breaks it.
-_LESS = 0.995
+_LESS = 0.995  # What is left of a limit where a last, partly filled step breaks it
 
 
 def is_budget(path: str, plan: Plan, goal: Goal, limits: Iterable[Limit]) -> bool:

@@ -80,8 +80,7 @@ class Needed(ShownInNotebooks):
 
 NUMBERS = ("integer", "power-of-two", "number")
 
-READS = "model.max_context"
-"""What ends a context where memory does not."""
+READS = "model.max_context"  # What ends a context where memory does not
 
 _PROMPT, _OUTPUT, _SEQUENCE = Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS, Key.TRAINING_SEQ_LEN
 

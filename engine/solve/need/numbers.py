@@ -14,21 +14,17 @@ from capacity_tui.engine.schema import LARGEST_COUNT, Knob
 from capacity_tui.engine.solve.candidate import Candidate
 from capacity_tui.engine.solve.search.question import Goal
 
-_DIGITS = 3
-"""Significant digits to which amounts that are no whole numbers are looked for."""
+_DIGITS = 3  # Significant digits to which amounts that are no whole numbers are looked for
 
 _FIRST = int("1".ljust(_DIGITS, "0"))
 
 _VALUES_A_DECADE = 9 * _FIRST
 
-_FINER = 10
-"""A share between two ends is looked for in so many parts of one step of its field."""
+_FINER = 10  # A share between two ends is looked for in so many parts of one step of its field
 
-_FEW = 32
-"""So many values are all tried."""
+_FEW = 32  # So many values are all tried
 
-_WIDER = 4
-"""Ratio of a value to the next, while limits are looked for from afar."""
+_WIDER = 4  # Ratio of a value to the next, while limits are looked for from afar
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +123,11 @@ def _digits_index(value: float) -> int:
     return int(power) * _VALUES_A_DECADE + round(float(mantissa) * _FIRST) - _FIRST
 
 
-_WORSE = 2
-"""Values in a row that miss the limits by more and more, after which no further ones are tried."""
+_WORSE = 2  # Values in a row that miss the limits by more and more, after which no further ones are tried
 
-_AROUND = 4
-"""Values next to the answer that are tried, and as many further away, to see whether any of them holds too."""
+_AROUND = 4  # Values next to the answer that are tried, and as many further away, to see whether any of them holds too
 
-_ROUNDS = 4
-"""So often the answer moves on to a value further away that holds too."""
+_ROUNDS = 4  # So often the answer moves on to a value further away that holds too
 
 
 def _closing(gap: int) -> int:

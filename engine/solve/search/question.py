@@ -59,8 +59,7 @@ class Goal:
         return 1.0 if self.better == "less" else -1.0
 
 
-# What a search aims at where nobody says.
-TIME = Goal(Figure.ESTIMATED_TRAIN_TIME_SECONDS)
+TIME = Goal(Figure.ESTIMATED_TRAIN_TIME_SECONDS)  # What a search aims at where nobody says
 
 MOST_TOP = 10
 
@@ -145,8 +144,7 @@ def parse_figures(text: str, task: str = TRAINED) -> tuple[str, ...]:
     return tuple(dict.fromkeys(parse_goal(name, task).figure for name in names))
 
 
-MOST_VALUES = 100_000
-"""Values of one axis: more are a slip of the pen."""
+MOST_VALUES = 100_000  # Values of one axis: more are a slip of the pen
 
 ANY = "any"
 
@@ -244,8 +242,7 @@ def _stepping(
         yield round(value) if whole and float(value).is_integer() else float(f"{value:.12g}")
 
 
-INSTANCES = "instances"
-"""What stands for every instance with accelerators that has a price."""
+INSTANCES = "instances"  # What stands for every instance with accelerators that has a price
 
 
 def hardware_ids(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:

@@ -41,8 +41,7 @@ MEMORY = Figure.MEMORY_RESERVED_BYTES
 
 NOT_HELD = "does not fit into memory"
 
-# Settles ties between configurations that the goal does not tell apart.
-TIE = Goal(Figure.TOKENS_PER_SECOND, "more")
+TIE = Goal(Figure.TOKENS_PER_SECOND, "more")  # Settles ties between configurations that the goal does not tell apart
 
 
 def space_part(space: Prepared | Refused) -> BlockResult:
@@ -176,8 +175,7 @@ COSTS = (Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS)
 
 TIMES = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.TOKENS_PER_SECOND)
 
-# Configurations of a front that an answer holds at most, spread evenly along it.
-MOST_OF_FRONT = 100
+MOST_OF_FRONT = 100  # Configurations of a front that an answer holds at most, spread evenly along it
 
 
 class TopK:

@@ -212,8 +212,7 @@ def published_tokens(shape: TransformerShape, catalog: Catalog) -> float:
 # Sizes of a layout, by the plan field that gives them.
 LAYOUT_SIZES = {f"parallelism.{name}": name for name in ("tp", "pp", "cp", "ep", "interleave", *FOLLOWING)}
 
-# Deeper pipelines are not tried.
-MOST_STAGES = 64
+MOST_STAGES = 64  # Deeper pipelines are not tried
 
 
 def layout_axes(layout: Layout, inside: int, wanted: Container[str]) -> Iterator[Axis]:
@@ -246,8 +245,7 @@ def sizes_over(grid: Grid, plan: Plan) -> dict[str, Number]:
 
 LARGEST_MICRO_BATCH = 64
 
-# Sequences are not cut into shorter pieces than this.
-LEAST_TOKENS = 2048
+LEAST_TOKENS = 2048  # Sequences are not cut into shorter pieces than this
 
 # Chunks of a pipeline stage that are tried, and the sequences a step has for each device at the most where they are:
 # with more of them a pipeline is full most of the time without taking turns.

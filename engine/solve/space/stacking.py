@@ -126,8 +126,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-# Runs that are kept at once: a space of more settings makes some of them anew for each of its blocks.
-MOST_KNOWN = 4096
+MOST_KNOWN = 4096  # Runs that are kept at once: a space of more settings makes some of them anew for each of its blocks
 
 Kinds: TypeAlias = NDArray[np.intp]
 

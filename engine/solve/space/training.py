@@ -44,8 +44,7 @@ from capacity_tui.engine.uncertainty import Evidence
 NUMBERS = frozenset({*LAYOUT_SIZES, *broadcast_numbers()})
 SIZES = ("dp", "tp", "pp", "cp", "ep", "etp", "interleave", "shard", "sequence_parallel")
 """Sizes of a layout that a run has under the same names."""
-# Settings of a block: each combination of them is a run to be made before any array is.
-MOST_SETTINGS = 512
+MOST_SETTINGS = 512  # Settings of a block: each combination of them is a run to be made before any array is
 # Fields by how many formulas depend on them, the fewest last: a block has all values of the last ones, and so most of
 # its arrays are smaller than itself.
 BY_DEPENDENCE = (

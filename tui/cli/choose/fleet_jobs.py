@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 NO_ANSWER = 1
 
-RENTED = ("instances",)
-"""What is chosen among where nobody names hardware."""
+RENTED = ("instances",)  # What is chosen among where nobody names hardware
 
 
 @click.command()

@@ -156,8 +156,7 @@ def _result(outcome: Outcome) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=data)
 
 
-GRACE_SECONDS = 5.0
-"""Time that a command has to tell its best so far once it was asked to stop."""
+GRACE_SECONDS = 5.0  # Time that a command has to tell its best so far once it was asked to stop
 
 _PROGRAM = (sys.executable, "-P", "-m", "capacity_tui.tui")
 """Without the working directory on the path, where files may be called as modules are."""

@@ -24,8 +24,7 @@ from capacity_tui.tui.cli.machine.detect import detect
 from capacity_tui.tui.cli.plan.plan import plan
 from capacity_tui.tui.cli.plan.plan_files import validate
 
-LONGEST_WORD = 100_000
-"""Characters of an argument; systems take some more."""
+LONGEST_WORD = 100_000  # Characters of an argument; systems take some more
 _ESCAPE = re.compile(r"\\(?:x(?P<two>[0-9a-fA-F]{2})|u(?P<four>[0-9a-fA-F]{4})|U(?P<eight>[0-9a-fA-F]{8})|/)")
 _BETWEEN = re.compile(r"(?:https?|mongodb(?:\+srv)?)://\S*|[\s=,:{}\[\]\"'|>]+")
 _LONGEST_PATH = 4096
@@ -123,8 +122,7 @@ _PLAN_HELP = (
     '"llama-3.1-70b lora 8xh100 4k 50M", or the plan itself as an object with the sections of a plan file. '
     "Without it the other arguments say the plan."
 )
-_NAMED = "KEY="
-"""How the placeholder of an option begins that takes names with values: an object says as much."""
+_NAMED = "KEY="  # How the placeholder of an option begins that takes names with values: an object says as much
 
 
 class ArgumentError(CapacityError):

@@ -70,8 +70,7 @@ def pattern_question(text: str) -> PatternQuestion:
     return question
 
 
-DEFAULT_MODEL = "smollm2-135m"
-"""Small enough for any machine, so that the modes differ by what they make of it."""
+DEFAULT_MODEL = "smollm2-135m"  # Small enough for any machine, so that the modes differ by what they make of it
 
 
 @click.command()

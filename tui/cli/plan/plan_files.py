@@ -204,8 +204,7 @@ def examples(
     output.show([pairs(titles.items())])
 
 
-_OF_THE_GUIDE = "ml-capacity"
-"""The program's name in the ML Capacity Planner's guide, whose `examples` writes them."""
+_OF_THE_GUIDE = "ml-capacity"  # The program's name in the ML Capacity Planner's guide, whose `examples` writes them
 
 
 def _write_all(folder: Path, texts: Mapping[str, str], force: bool) -> None:

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 LEAST_INTERVAL = 0.2
 _STANDARD_INPUT = "-"
 _PIPE_WAIT = 0.05
-_FIRST_RATES = 0.5
-"""Seconds between the two samples of ``--once`` that rates need."""
+_FIRST_RATES = 0.5  # Seconds between the two samples of ``--once`` that rates need
 
 
 @click.command(context_settings={"allow_interspersed_args": False})

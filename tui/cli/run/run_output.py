@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.runs.logs import RunCurve
     from capacity_tui.engine.runs.monitor import Alarm, RunState
 
-_MOST_ALARMS = 6
-"""Alarms that the block shows, the newest."""
+_MOST_ALARMS = 6  # Alarms that the block shows, the newest
 
 _MARKS = {"note": "-", "warning": "!", "error": "x"}
 

@@ -33,13 +33,11 @@ _LEVELS = ("low", "medium", "high")
 
 _HOUR = 3600.0
 
-_OLD = "*"
-"""Behind a price that is old."""
+_OLD = "*"  # Behind a price that is old
 
 _NOW = "now"
 
-_NOTE = 40
-"""Cells of the first warning in the table; the panel beside it has all of them whole."""
+_NOTE = 40  # Cells of the first warning in the table; the panel beside it has all of them whole
 
 _OFFER, _COUNT, _HOURLY, _TIME, _COST, _SHORT, _SAVING = range(7)
 

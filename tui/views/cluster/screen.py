@@ -25,8 +25,7 @@ from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.scale import Clustered, DeviceState, NodeMap, NodesRow
 
-SEEN = "cluster"
-"""What threads are asked for."""
+SEEN = "cluster"  # What threads are asked for
 
 
 class ClusterScreen(PanelScreen):

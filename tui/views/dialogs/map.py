@@ -29,11 +29,9 @@ Pair: TypeAlias = tuple[str, str]
 Attempt: TypeAlias = Callable[[Pair, Sequence[Pair]], Iterator[tuple[Mapping[Pair, Tried], bool]]]
 """Tries the plan with pairs of values of two fields, by their keys; says of each answer whether it is the last word."""
 
-_AROUND = 12
-"""Cells of the frame, the labels and a margin."""
+_AROUND = 12  # Cells of the frame, the labels and a margin
 
-_BELOW = 10
-"""Lines of the frame, the heads and the words below."""
+_BELOW = 10  # Lines of the frame, the heads and the words below
 
 
 class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str, object] | None]):
@@ -189,8 +187,7 @@ CELL = 9
 
 _LABEL = 10
 
-_MANY = 10
-"""Times the memory there is, from where on nobody reads percents."""
+_MANY = 10  # Times the memory there is, from where on nobody reads percents
 
 
 class Shown(StrEnum):

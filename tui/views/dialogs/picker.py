@@ -204,8 +204,7 @@ _LEAST_DETAIL = 8
 
 _LISTED = "as listed"
 
-_AT_ONCE = 4
-"""Rows that are shown together, so that a slow line is not kept busy."""
+_AT_ONCE = 4  # Rows that are shown together, so that a slow line is not kept busy
 
 
 class TriedPicker(Picker):

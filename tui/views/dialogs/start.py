@@ -39,8 +39,7 @@ _LEAVES_OUT = "enter again plans without: {}"
 _MOST_GUESSES = 2
 _SLACK = 2
 _NO_ROW = -1
-_LINE = "line"
-"""What a line that was typed and left is kept under."""
+_LINE = "line"  # What a line that was typed and left is kept under
 
 
 @dataclass(frozen=True, slots=True)

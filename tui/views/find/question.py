@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.line import Asked
     from capacity_tui.engine.solve.search import Question
 
-_TOP = 60
-"""Rows: more than anyone reads, few enough to be estimated one by one several times a second."""
+_TOP = 60  # Rows: more than anyone reads, few enough to be estimated one by one several times a second
 
 
 @dataclass(frozen=True)
@@ -257,8 +256,7 @@ _PER_KIND = Field(
     help="How many rows for each model, device type and number of devices: 1 compares devices, all compares layouts.",
 )
 
-LIMIT_PARTS = ("time", "usd", "ttft", "tpot")
-"""Parts that are the most a figure of their name may be."""
+LIMIT_PARTS = ("time", "usd", "ttft", "tpot")  # Parts that are the most a figure of their name may be
 
 _LIMIT = re.compile(r"[\w.]+\s*[<>]=?\s*[^<>,;]+?(?=\s*[,;]|\s+[\w.]+\s*[<>]|\s*$)")
 

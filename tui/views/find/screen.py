@@ -63,8 +63,7 @@ class FindScreen(QueryScreen):
 _LEAST_POINTS = 2
 _NOTHING_WEIGHED = " no trade-off to draw"
 
-_UNITS = {"time": "s", "cost": "USD"}
-"""Of columns whose numbers are not read as they stand."""
+_UNITS = {"time": "s", "cost": "USD"}  # Of columns whose numbers are not read as they stand
 
 
 class Front(DrawnLines):

@@ -26,8 +26,7 @@ from capacity_tui.tui.views.view_screen import ViewScreen
 from capacity_tui.tui.widgets.head import gauge
 from capacity_tui.tui.widgets.lines import DrawnLines
 
-_BUSY = 0.2
-"""From this share on a processor that others use is reported before measuring."""
+_BUSY = 0.2  # From this share on a processor that others use is reported before measuring
 
 
 class MachineScreen(ScrollsText, ViewScreen):
@@ -246,11 +245,9 @@ _GAP = "  "
 
 _BAR = 30
 
-_HIGH, _FULL = 0.8, 0.95
-"""Shares from which a bar warns."""
+_HIGH, _FULL = 0.8, 0.95  # Shares from which a bar warns
 
-_NARROWEST = 8
-"""A column is not made narrower than this where any other can be."""
+_NARROWEST = 8  # A column is not made narrower than this where any other can be
 
 
 def report_lines(parts: Iterable[Part], width: int) -> list[Line]:

@@ -149,8 +149,7 @@ def _rows(spans: list[Span], width: int) -> list[list[Span]]:
     return rows
 
 
-ADVISE_AFTER_SECONDS = 0.3
-"""Advice takes a dozen estimates: it waits until the keys rest."""
+ADVISE_AFTER_SECONDS = 0.3  # Advice takes a dozen estimates: it waits until the keys rest
 
 
 class Advising:

@@ -18,8 +18,7 @@ from capacity_tui.tui.widgets.panel import Findable, Panel
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import Column, Comparison, Row
 
-_DELTA, _MARK = 6, 2
-"""Cells of a difference, and of a mark, with a blank before them."""
+_DELTA, _MARK = 6, 2  # Cells of a difference, and of a mark, with a blank before them
 _LONGEST_VALUE = 14
 _NARROWEST = 9
 _LONGEST_LABEL = 24
@@ -28,14 +27,10 @@ _GAUGE = 10
 _SHORTEST_GAUGE = 4
 _LEAST_PERCENT, _MOST_PERCENT, _TWICE = 0.5, 1000, 100
 """Differences below the first are not worth a number, from the second on nobody reads one."""
-_COUNTED = ("/s", " tok", " requests", " GPU-h", " device-h")
-"""Units that labels name too."""
-_LONG_TIME = re.compile(r"(\d{2,} (?:y|d|h|min)) \d+ (?:d|h|min|s)")
-"""A time whose smaller unit says little."""
-_LEAST_COMPARED = 2
-"""Columns that can be compared with one another."""
-_HEAD = 2
-"""Lines above the quantities: the names of the plans and their verdicts."""
+_COUNTED = ("/s", " tok", " requests", " GPU-h", " device-h")  # Units that labels name too
+_LONG_TIME = re.compile(r"(\d{2,} (?:y|d|h|min)) \d+ (?:d|h|min|s)")  # A time whose smaller unit says little
+_LEAST_COMPARED = 2  # Columns that can be compared with one another
+_HEAD = 2  # Lines above the quantities: the names of the plans and their verdicts
 
 
 class ComparisonTable(Panel):

@@ -21,8 +21,7 @@ from capacity_tui.tui.widgets.prompt import Ask, AskFollowed
 
 DETECTED = "detected"
 
-_LONGEST_CYCLE = 12
-"""With more choices than this a list is shown instead of stepping through them."""
+_LONGEST_CYCLE = 12  # With more choices than this a list is shown instead of stepping through them
 
 
 class PlanEdits(FieldEdits):

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 EXPLAIN_AFTER_SECONDS = 0.1
 
-_PATIENCE_SECONDS = 0.1
-"""A second frame could only follow the first after two ticks of the screen, some 30 ms."""
+_PATIENCE_SECONDS = 0.1  # A second frame could only follow the first after two ticks of the screen, some 30 ms
 
 
 class Estimates:

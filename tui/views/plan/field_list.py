@@ -28,11 +28,9 @@ _NARROWEST_WITH_SLIDER = _LABEL + 12 + _SLIDER
 _LOWEST_WITH_TWO_DETAILS = 14
 _LOWEST_WITH_HEADINGS = 18
 _LARGEST_IN_FULL = 1e7
-_OPEN_FROM = 1e15
-"""Upper ends from here on only keep numbers finite: nobody reads them as a limit."""
+_OPEN_FROM = 1e15  # Upper ends from here on only keep numbers finite: nobody reads them as a limit
 _MOST_DETAILS = 3
-_OTHERS = "── all other fields"
-"""Stands between the fields that matter and the others."""
+_OTHERS = "── all other fields"  # Stands between the fields that matter and the others
 
 
 class FieldList(Panel):

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import HardwareRow
     from capacity_tui.tui.shown.runs import Reading
 
-_LABELS = ("GPU", "CPU", "RAM", "Disk")
-"""What stands here while the machine is looked at."""
+_LABELS = ("GPU", "CPU", "RAM", "Disk")  # What stands here while the machine is looked at
 
 _UNSURE = {"assumed", "simulated"}
 
@@ -83,22 +82,17 @@ class Hardware(Panel):
 
 _HIGHEST_GRAPH = 6
 
-_STRIP = 2
-"""Lines up to which the panel is a strip without a frame."""
+_STRIP = 2  # Lines up to which the panel is a strip without a frame
 
-_NARROWEST_CELL = 19
-"""Cells of a reading in a strip: its name, its value and a graph of a few."""
+_NARROWEST_CELL = 19  # Cells of a reading in a strip: its name, its value and a graph of a few
 
-HISTORY = 512
-"""Samples kept of each reading: more than two to a cell of the widest graph."""
+HISTORY = 512  # Samples kept of each reading: more than two to a cell of the widest graph
 
 _LABEL = 10
 
-_AROUND = 3
-"""Blanks in a cell of a strip: before and behind the value, and behind the graph."""
+_AROUND = 3  # Blanks in a cell of a strip: before and behind the value, and behind the graph
 
-_HEADING = 12
-"""Cells of the heading of a folded panel."""
+_HEADING = 12  # Cells of the heading of a folded panel
 
 _WAITING = "reading the sensors…"
 
@@ -201,11 +195,9 @@ class Live(Panel):
         return [line(label, value, Span(first, role)), *(line(blank, Span(row, role)) for row in rest)]
 
 
-RETRY_SECONDS = 5.0
-"""How long sensors that failed are left alone."""
+RETRY_SECONDS = 5.0  # How long sensors that failed are left alone
 
-_UNFOCUSED_SLOWDOWN = 5.0
-"""How much less often the sensors are read while nobody looks."""
+_UNFOCUSED_SLOWDOWN = 5.0  # How much less often the sensors are read while nobody looks
 
 
 class Sensors:

@@ -27,8 +27,7 @@ _PEAKS = ("bf16", "fp16", "fp32")
 
 _LOADS = {"GPU", "VRAM", "CPU", "RAM"}
 
-_SMALLEST_RATE = 1e6
-"""A graph of bytes a second is full at this much at least, so that noise stays low."""
+_SMALLEST_RATE = 1e6  # A graph of bytes a second is full at this much at least, so that noise stays low
 
 
 def machine_rows(machine: Machine) -> tuple[HardwareRow, ...]:

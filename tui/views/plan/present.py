@@ -44,11 +44,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.estimate import Answer
     from capacity_tui.engine.machine import Machine
 
-# Before the figure of which a mode allows a share.
-_SHARE = "mode."
+_SHARE = "mode."  # Before the figure of which a mode allows a share
 
-# How much more would fit.
-ROOM = (Figure.INFERENCE_LARGEST_BATCH, Figure.INFERENCE_LONGEST_CONTEXT)
+ROOM = (Figure.INFERENCE_LARGEST_BATCH, Figure.INFERENCE_LONGEST_CONTEXT)  # How much more would fit
 
 _ROLES = {Holds.YES: "", Holds.LIKELY: "warn", Holds.NO: "bad"}
 
@@ -64,8 +62,7 @@ _BRIEF = {
 # What decides first whether a run fits; limits of other figures come next.
 _MEMORY = (Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_UTILIZATION_PERCENT)
 
-# Rows that belong to the one above.
-_INDENTED = {Figure.MEMORY_UTILIZATION_PERCENT, Figure.MFU}
+_INDENTED = {Figure.MEMORY_UTILIZATION_PERCENT, Figure.MFU}  # Rows that belong to the one above
 
 _SHARE_LABELS = {"memory": "memory budget", "power": "power of TDP"}
 

@@ -21,8 +21,7 @@ from capacity_tui.tui.widgets.panel import HeadedPanel
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.results import Results
 
-_MARKS = 6
-"""Cells in front of the first column: cursor, mark, verdict, front."""
+_MARKS = 6  # Cells in front of the first column: cursor, mark, verdict, front
 
 _NARROWEST, _NAME = 8, 24
 
@@ -210,8 +209,7 @@ class ResultTable(HeadedPanel):
             self.post_message(self.CursorMoved(self))
 
 
-_FRONT = "front"
-"""A word that every row of the Pareto front has."""
+_FRONT = "front"  # A word that every row of the Pareto front has
 
 _LAST = float("inf")
 

@@ -20,11 +20,9 @@ from capacity_tui.tui.widgets.plots import Tick, axis_line, band_plot, side_by_s
 
 _GAP = 3
 
-_TWO_COLUMNS = 70
-"""Cells from which two curves stand side by side."""
+_TWO_COLUMNS = 70  # Cells from which two curves stand side by side
 
-_LEAST_HEIGHT = 5
-"""Lines of a curve with its title and its axis."""
+_LEAST_HEIGHT = 5  # Lines of a curve with its title and its axis
 
 _SCALE = 10
 
@@ -182,8 +180,7 @@ _MARKS = {
     Standing.EXAMPLE: Span("e", "accent"),
 }
 
-_FRONT = 4
-"""Cells in front of the first column: cursor, standing."""
+_FRONT = 4  # Cells in front of the first column: cursor, standing
 
 _LEAST_WIDTH = 6
 
@@ -273,8 +270,7 @@ _NAME = 6
 
 _BAR = 10
 
-_WIDE = 56
-"""Cells from which a device has a bar."""
+_WIDE = 56  # Cells from which a device has a bar
 
 _LEVELS = {"note": ("·", "label"), "warning": ("!", "warn"), "error": ("✗", "bad")}
 

@@ -33,16 +33,13 @@ FIGURES = (
 )
 """Name in the course, title, unit, and the key of the prediction."""
 
-_DRAWN = 200
-"""Buckets of points: two of each are drawn."""
+_DRAWN = 200  # Buckets of points: two of each are drawn
 
-_GROWTH = 1.25
-"""The room for what is to come grows by this, so that a curve does not move with each look."""
+_GROWTH = 1.25  # The room for what is to come grows by this, so that a curve does not move with each look
 
 _MARGIN = 0.05
 
-_FARTHEST = 3.0
-"""A prediction this many times off is not drawn: the curve would be a line at the edge."""
+_FARTHEST = 3.0  # A prediction this many times off is not drawn: the curve would be a line at the edge
 
 
 def graphs_of(course: RunCourse, predicted: Mapping[str, Mapping[str, float]], window: float) -> Iterator[RunGraph]:

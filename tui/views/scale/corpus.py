@@ -178,11 +178,9 @@ class CorpusSweep:
         self._session.ask(self._screen, self.SUBJECT, work, self._fields.show_tried)
 
 
-_MARKS = 4
-"""Cells in front of the first column: cursor, verdict."""
+_MARKS = 4  # Cells in front of the first column: cursor, verdict
 _BAR = 8
-_ENDS = 2
-"""Rows that are left of those that do not fit, one after another."""
+_ENDS = 2  # Rows that are left of those that do not fit, one after another
 
 
 class Devices(HeadedPanel):

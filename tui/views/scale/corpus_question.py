@@ -28,8 +28,7 @@ from capacity_tui.tui.views.scale.present import stored_patterns
 _USUAL = PatternQuestion(samples=100e6, tokens=500)
 """A corpus that a plan says nothing of: as many texts as patterns are planned for, each of a page."""
 _NOT_OF_PLAN = "the plan does not say"
-_IN_FULL = 1e6
-"""Numbers from here on are written with their thousands as a letter."""
+_IN_FULL = 1e6  # Numbers from here on are written with their thousands as a letter
 _SHARE = "share"
 _FIELDS = (
     Field(

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 _BAR = 12
 
-_MARK = 1
-"""Cells in front of the first column."""
+_MARK = 1  # Cells in front of the first column
 
 
 class Levels(Panel):
@@ -110,16 +109,14 @@ class Levels(Panel):
 
 _GAP = 3
 
-_NARROWEST = 33
-"""Cells below which one picture stands alone."""
+_NARROWEST = 33  # Cells below which one picture stands alone
 
 _LEAST_HEIGHT = 4
 
 _KILO = 1024
 
 
-_PACE, _COST = 1, 5
-"""Columns of the table that are drawn."""
+_PACE, _COST = 1, 5  # Columns of the table that are drawn
 
 _UPRIGHT, _CURVE = "┊", "•"
 
@@ -332,8 +329,7 @@ class Remarks(DrawnLines):
         return [line(Span(f" {row}", "label")) for row in wrap(text, width - 2)]
 
 
-_NARROWEST_CHART, _LOWEST = 34, 8
-"""Cells and lines below which one picture does without its neighbour."""
+_NARROWEST_CHART, _LOWEST = 34, 8  # Cells and lines below which one picture does without its neighbour
 
 
 class PatternCharts(DrawnLines):

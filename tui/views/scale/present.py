@@ -293,8 +293,7 @@ _PATTERN_COLUMNS = (
     TableColumn("range", rank=5),
 )
 _DISK = "The disk"
-_RANKS = 40
-"""Points of a curve of frequencies."""
+_RANKS = 40  # Points of a curve of frequencies
 
 
 def stored_patterns(question: PatternQuestion, machine: Machine | None, catalog: Catalog) -> StoredPatterns:

@@ -23,15 +23,13 @@ from capacity_tui.tui.views.view_screen import PanelScreen, RowActions
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Accept, Prompt
 
-SCALED, STORED, CORPUS = "scale", "stored", "corpus"
-"""What threads are asked for."""
+SCALED, STORED, CORPUS = "scale", "stored", "corpus"  # What threads are asked for
 PATTERNS, STORAGE, PICTURES = "-patterns", "-storage", "-pictures"
 """Classes of the screen while patterns are shown in place of devices, while storage is current, and while pictures
 stand in place of rows."""
 
 
-_PATIENCE_SECONDS = 0.5
-"""Old levels are dimmed when new ones have not come for this long."""
+_PATIENCE_SECONDS = 0.5  # Old levels are dimmed when new ones have not come for this long
 
 
 class ScaleScreen(PanelScreen):

@@ -45,10 +45,8 @@ from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES
 
-BUCKETS = 2.0
-"""Buckets of a kind that communicate at a time: one is filled while the other is sent."""
-INPUT_AND_GRADIENT = 2.0
-"""Copies of a layer's input that its value and its gradient are."""
+BUCKETS = 2.0  # Buckets of a kind that communicate at a time: one is filled while the other is sent
+INPUT_AND_GRADIENT = 2.0  # Copies of a layer's input that its value and its gradient are
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,8 +154,7 @@ COLUMNS = (
     "clocks_throttle_reasons.active",
 )
 
-# Drivers before 510 refuse a query that names one of these.
-NEWER_COLUMNS = ("compute_cap", "mig.mode.current")
+NEWER_COLUMNS = ("compute_cap", "mig.mode.current")  # Drivers before 510 refuse a query that names one of these
 
 TOOL = SOURCE = "nvidia-smi"
 
