@@ -15,13 +15,13 @@ from capacity_tui.engine.explain import Explanation, Sum, Term
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present.parts import Part, Section, SectionsPart, TextPart
-from capacity_tui.engine.present.pictures.charts import Picture
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import Explained, Lever, change_text, explain
 from capacity_tui.engine.units import format_percent, format_quantity
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.present.pictures.charts import Picture
 
 BETWEEN = "/"  # What stands between a result key and the names of inputs to follow
 _MOST_TERMS = 12

@@ -19,10 +19,11 @@ from capacity_tui.engine.fleet.migration.question import MigrationQuestion, ques
 from capacity_tui.engine.fleet.migration.throughput import NEARLY, Fewest, Job, Throughput
 from capacity_tui.engine.fleet.migration.transfer import complexity, move_parts
 from capacity_tui.engine.fleet.migration.verdict import judged, risk
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
-from capacity_tui.engine.solve.modes import WEIGHTS, fallbacks, fill
+from capacity_tui.engine.solve.modes import fallbacks, fill
 from capacity_tui.engine.solve.search import hardware_ids
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Remedies:
             row = formats.find(name)
             is_read = not why_not_read(row, inference.engine, device, self._catalog)
             if is_read and (row.bits_per_weight or own) < own:
-                yield f"weights in {name}", {WEIGHTS: name}
+                yield f"weights in {name}", {Key.INFERENCE_WEIGHTS: name}
 
     def _trained(self) -> Iterator[tuple[str, Mapping[str, object]]]:
         # Sequences stay as long as they are: what is learned from shorter ones is another thing.

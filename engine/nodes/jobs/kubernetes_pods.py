@@ -17,7 +17,6 @@ from capacity_tui.engine.nodes.jobs.partitions import PartitionCost, Prices, cos
 from capacity_tui.engine.nodes.jobs.proposal import JobProposal, JobSettings, Offer, remarks_of
 from capacity_tui.engine.nodes.jobs.queues import QueuedJob
 from capacity_tui.engine.nodes.kubernetes import Kubectl, KubectlError, Kubernetes, LineStream
-from capacity_tui.engine.present.frameworks import Wishes, export_files, object_name
 
 _NO_REHEARSAL = ("dry run", "dryrun", "dry-run")
 _JOB_FILE = "job.yaml"
@@ -40,6 +39,9 @@ def kubernetes_proposal(
     Raises:
         CapacityError: kubectl or the server does not answer, the plan trains nothing, or there is no such queue.
     """
+    # Jobs that are listed are not written.
+    from capacity_tui.engine.present.frameworks import Wishes, export_files, object_name  # noqa: PLC0415
+
     if answer.plan.task == "infer":
         raise PlanError("a plan that serves is no job", hint="`capacity-tui export kubernetes` writes its deployment")
     folder = settings.checkpoints

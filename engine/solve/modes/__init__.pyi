@@ -14,4 +14,3 @@ from .modes import with_auto_resolved as with_auto_resolved
 from .run_sections import content_of as content_of
 from .run_sections import taken_per_second as taken_per_second
 from .serving_settings import MOST_REQUESTS as MOST_REQUESTS
-from .serving_settings import WEIGHTS as WEIGHTS
