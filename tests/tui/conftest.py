@@ -17,8 +17,8 @@ from capacity_tui.tui.settings import Settings
 @pytest.fixture(autouse=True)
 def look_often_whether_the_screen_has_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     # Two such waits follow each key that a test presses.
-    monkeypatch.setattr(_wait, "SLEEP_GRANULARITY", 1 / 1000)
-    monkeypatch.setattr(_wait, "SLEEP_IDLE", 1 / 1000 / 2)
+    monkeypatch.setattr(_wait, "SLEEP_GRANULARITY", 1 / 200)
+    monkeypatch.setattr(_wait, "SLEEP_IDLE", 1 / 200 / 20)
 
 
 @pytest.fixture(autouse=True, scope="session")
