@@ -9,6 +9,7 @@ plan's, and refused where a message says why. A value that differs, or a model t
 from __future__ import annotations
 
 import csv
+import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -201,7 +202,8 @@ def judged(folder: Path) -> Iterator[tuple[str, str, str]]:
         hardware = {"hardware.name": "h100-sxm-80gb", "hardware.devices": DEVICES if reader else MANY_DEVICES}
         try:
             plan = import_plan([str(path)], hardware, allow_fragment=True).plan
-            data = yaml.safe_load(path.read_text(encoding="utf-8")) if reader else {}
+            load = json.loads if path.suffix == ".json" else yaml.safe_load  # JSON has tabs, which YAML has not
+            data = load(path.read_text(encoding="utf-8")) if reader else {}
         except (CapacityError, yaml.YAMLError) as error:
             yield row["family"], "refused", f"{row['path']}: {error}"
             continue

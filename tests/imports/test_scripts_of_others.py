@@ -280,6 +280,16 @@ FOUND = {
     "llmc.sh": (LLMC, {"model.name": "gpt2-small", "training.global_batch": 512, "parallelism.zero": 1}),
     "maxtext.sh": (MAXTEXT, {"model.name": "llama-2-7b", "training.seq_len": 4096, "training.steps": 100}),
     "llava.sh": (LLAVA, {"model.name": "llama-2-13b", "training.seq_len": 2048, "parallelism.zero": 3}),
+    "use_lora.sh": (
+        "torchrun finetune.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 2 --output_dir out "
+        "--model_max_length 512 --bf16 True --num_train_epochs 5 --use_lora\n",
+        {"model.name": "qwen2.5-7b", "training.method": "lora", "training.seq_len": 512},
+    ),
+    "train_lora.sh": (
+        "deepspeed fastchat/train/train_lora.py --model_name_or_path lmsys/vicuna-7b-v1.5 --lora_r 8 --bf16 True "
+        "--per_device_train_batch_size 2 --output_dir out --num_train_epochs 3\n",
+        {"model.name": "llama-2-7b", "training.method": "lora", "training.adapter.rank": 8},
+    ),
     "litgpt.sh": (
         "litgpt finetune_lora meta-llama/Llama-3.1-8B --train.micro_batch_size 2 --lora_r 16\n",
         {"model.name": "llama-3.1-8b", "training.method": "lora", "training.micro_batch": 2},
