@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 OPENED = "a plan was opened"
 TAKEN = "a pinned plan was loaded"  # Stand in the history for the field where all of the plan was replaced
-
 _ANSWERED = 2  # So many plans of a history keep what they were estimated to come to: a third of a megabyte each
 
 

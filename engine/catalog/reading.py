@@ -26,7 +26,6 @@ Plain: TypeAlias = "str | int | float | bool | date | list[Plain] | dict[str, Pl
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 LARGEST_FILE = 4 * 2**20  # Bytes a document may have: the whole shipped catalogue is a tenth of it
-
 MOST_VALUES = 200_000  # Values a document may have after its aliases are written out
 
 DEEPEST_NESTING = 40

@@ -49,7 +49,6 @@ SMALLEST_FIGURE, LARGEST_FIGURE = 1e-6, 1e12
 
 
 PAIR = 2  # Devices that a bridge joins
-
 OWN_DEVICE = "own device"  # What a device is called that is given by its figures
 
 

@@ -17,7 +17,6 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_number
 
 _ALIKE = 0.25  # How far the exponent may be from 1 with which what gets done grows over a setting that is a size
-
 _MOST_START = 0.9  # Share of the shortest run that its start can be: what is left of a shorter one would be noise
 
 

@@ -23,7 +23,6 @@ from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
 
 TOOLS = ("/usr/sbin", "/sbin")  # folders of sysctl and the like, often outside PATH
-
 MOST_BYTES = 1 << 20  # the longest reports of tools have some 20 KiB for a device
 
 PIECE_BYTES = 1 << 16

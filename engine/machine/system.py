@@ -242,7 +242,6 @@ INTERFACES = "/sys/class/net"
 INFINIBAND = "/sys/class/infiniband"
 
 ARPHRD_LOOPBACK = "772"  # linux/if_arp.h
-
 ARPHRD_INFINIBAND = "32"  # linux/if_arp.h
 
 

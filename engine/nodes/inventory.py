@@ -230,7 +230,6 @@ def _listed(troubles: Sequence[str]) -> str:
 
 
 FEW = 8  # Nodes that are alike but fewer than this part of their family are odd ones, not a kind of their own
-
 _SAME_MEMORY = 1.03  # Equal nodes report sizes of memory that differ by what their firmware keeps
 
 

@@ -107,7 +107,6 @@ def _answer(node: str, task: object) -> NodeAnswer:
 LOCAL = "local"
 
 NAMESPACE = "capacity-tui"  # Where the workers that searches leave for each other have their names
-
 ANSWER_SECONDS = 5.0  # How long a cluster has to take a connection
 
 _EXAMPLE = "give HOST:PORT, auto for the cluster of this node, or local:4 for four workers here"

@@ -42,7 +42,6 @@ WARM_SECONDS = 300.0
 """How long a worker of a cluster waits for another search: it holds memory meanwhile, but no processor."""
 
 MOST_LOSSES = 5  # How often a chunk may lose its worker before the chunk is taken for what kills it
-
 MOST_STARTS = 3  # How often a worker may fail to start, one after the other, before it is not started again
 
 FIRST_PAUSE_SECONDS = 1.0

@@ -298,7 +298,6 @@ class RecoverySection(Section):
 
 
 MOST_SCENARIOS = 8  # Compared plans: more than fit a screen
-
 _NAME = re.compile(r"[^\s.](?:[^.\n]{0,38}[^\s.])?")  # A dot would end the name in the path of a field
 
 

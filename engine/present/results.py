@@ -234,7 +234,6 @@ def column_text(key: str, value: float) -> str:
 
 
 SWITCH = ("off", "on")  # What a switch says, off first
-
 _SHORT_FROM = 10**6  # Whole numbers from here on are shortened where nothing is lost by it: 2M, but 2,000,001
 
 

@@ -95,9 +95,7 @@ def _start_by_ps(pid: int) -> str | None:
 ABOUT, EVENTS = "run.json", "events.jsonl"
 
 LOOKS = ("state", "sample")  # Events that come again and again, with all there is to see
-
 MOST_ENDED = 30  # Runs that are kept after their end; the history keeps their results
-
 QUIET_SECONDS = 120.0  # A run elsewhere of which nothing was written for so long has ended, or is unwatched
 
 

@@ -109,7 +109,6 @@ Curve: TypeAlias = list[tuple[float, float]]
 MOST_POINTS = 500
 
 MOST_EVENTS = 200  # Events besides samples that are kept, the newest
-
 COURSE = "course"  # The event with what a log held before the first sample: steps, and figures by name, as lists
 
 LOSS, STEP_SECONDS, TOKENS, SAMPLES = "loss", "step_seconds", "tokens_per_second", "samples_per_second"

@@ -129,7 +129,6 @@ def _steps(field: PlanField) -> Iterator[object]:
 
 
 OTHER_RUNS = frozenset({Key.TASK})  # A step of these is another question: what kind of run it is
-
 NO_KNOBS = frozenset({"derived", "output"})  # Sizes that follow from others, and what changes reports alone
 
 
@@ -154,9 +153,7 @@ def _is_knob(field: PlanField) -> bool:
 MEASURES = frozenset({Figure.MFU, Figure.BOTTLENECK_ARITHMETIC_INTENSITY, Figure.BOTTLENECK_RIDGE_POINT})
 
 LEVERS = ("setting", "memory")  # Fields that say how a plan is run; those for memory are levers where it is short
-
 LEAST_CHANGE = 0.005  # A smaller change is no lever
-
 MOST_PLANNED = 3  # So many of those that promise most are planned
 
 

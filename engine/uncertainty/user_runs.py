@@ -44,9 +44,7 @@ ALIKE_WORDS = ("precision", "family", "software", "method", "optimizer", "layout
 ALIKE_NUMBERS = ("length", "parameters", "batch", "devices")
 
 SAME = 1.0 - 1e-9  # Similarity of runs of one plan
-
 SMALLEST = 1e-9  # Below any variance: what keeps runs of one plan from being one run, and to divide by
-
 LEAST_CONTEXT = 0.1  # Share of the usual memory outside the allocator that there is at least, whatever peaks say
 
 

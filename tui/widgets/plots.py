@@ -272,7 +272,6 @@ def _places(values: Sequence[float], count: int) -> list[int]:
 _LEAST_WIDTH, _LEAST_HEIGHT = 16, 4
 
 _NEARLY = 0.05  # A power of ten ends an axis also where what is shown goes beyond it by this share of a decade
-
 _AROUND = 2  # Lines besides those of the plane: title and axis
 
 _ROWS_A_TICK, _CELLS_A_TICK = 2, 8

@@ -23,7 +23,6 @@ Follow = Callable[[str | None], str]
 """Is told what is typed so far, and None when the question is withdrawn; returns what to say of it."""
 
 Ask = Callable[[str, str, Accept], None]  # Asks a question, with the text to start from and what takes the answer
-
 AskFollowed = Callable[[str, str, Accept, Follow], None]  # The same, with what follows the typing
 
 

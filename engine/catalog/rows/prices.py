@@ -150,7 +150,6 @@ class ClusterRow(Row):
 
 
 HOURS_OF_A_MONTH = 720  # Hours of a month of 30 days, in which instances are compared
-
 PERFORMANCE_TAG = "performance_upgrade"  # The tag of workloads that are to run faster; others are to cost less
 
 

@@ -209,7 +209,6 @@ class Job:
 
 
 NEARLY = 1e-9  # Machines that do the same work as nearly as numbers can tell are enough
-
 _SPARE = 4.0  # Limits that so many times the machines do not keep are kept by no number of them
 
 _MOST = 4096

@@ -21,13 +21,9 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.space import Floats
 
 SHORTEST = 1e-12  # Stands for no time where something is divided by it
-
 LOOK_AGAIN = 64  # Passes after which replicas that have done all that counts are left out
-
 AHEAD = np.arange(1, 33)  # Passes that are worked at once where nobody comes and nobody ends, at most
-
 FIRST_ROOM = 4096  # Passes that are made room for at first
-
 LARGEST_BUDGET = 2**62  # Tokens that a pass of an engine without an end to them reads at most
 
 
@@ -184,9 +180,7 @@ def percentile_by(values: Floats, groups: Whole, count: int, percent: float) -> 
 
 
 SEQUENCES, CONTEXTS, CHUNKS = 24, 7, 13  # Places of the table: between two of them times are as good as straight lines
-
 CONTEXT_CELLS, CHUNK_CELLS = 24, 48  # Cells in which the simulation looks contexts and chunks of prompts up
-
 NEARLY_NONE = 1e-3  # Stands for no sequence where rates are divided by what is at work
 
 

@@ -24,9 +24,7 @@ BUSY_PERCENT = 80.0  # a GPU below this is not under load
 FEWEST_LOAD_SAMPLES = 10
 
 OFTEN = 0.05  # share of samples under load with heat throttling above which cooling does not carry the load
-
 CLOSE_CELSIUS = 5.0  # to the limit
-
 HELD_WELL, HELD_BADLY = 0.97, 0.9  # of a processor's first rate, under load: noise above, less heat carried off below
 
 # Where the driver's limit is unknown: NVIDIA's and AMD's desktop cards begin to lower the clock at 83-95 °C.

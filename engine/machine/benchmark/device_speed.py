@@ -27,7 +27,6 @@ from capacity_tui.engine.machine.benchmark.benchmark_report import (
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 
 SIZE = 2048  # beyond this the rate of common libraries grows by a few per cent at most
-
 SMALLER = 1024  # for machines where one product of the size above takes long
 
 SLOW_CORES = 4
@@ -119,7 +118,6 @@ BACKENDS = tuple(dict.fromkeys(vendor.torch_backend for vendor in VENDORS if ven
 TYPES = ("float32", "float16", "bfloat16", "float8_e4m3fn")
 
 ACCELERATOR_SIZE = 8192  # fills today's largest GPUs for milliseconds
-
 ACCELERATOR_SMALLER = 2048  # for GPUs that share main memory
 
 COPY_BYTES = 1 << 30

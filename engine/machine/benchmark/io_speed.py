@@ -143,7 +143,6 @@ DOWNLOAD_SECONDS = 5.0
 PIECE_BYTES = 1 << 20
 
 REMOTE_SECONDS = 30.0  # for all of it: ten connections and the download take ten at most where the server answers
-
 KEPT = "/%:=&?~#+!$,;'@()*[]-._"  # characters of a path and a query that stand for themselves
 
 

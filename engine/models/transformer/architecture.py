@@ -229,7 +229,6 @@ def _type(knob: Knob) -> Any:
 DECODER = "transformer_decoder"
 
 NARROW = 4  # Widths of the model that the feed-forward of a decoder without a gate has
-
 VECTORS = {"LayerNorm": 2, "RMSNorm": 1}  # Learned vectors of a norm: scale and shift, or scale alone
 
 ASSUMED = {

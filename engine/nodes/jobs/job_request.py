@@ -33,7 +33,6 @@ GRACE_SECONDS = 300
 """Seconds before the end of a job's time at which it is signalled to save and end; Slurm's limit is 65 535."""
 
 SHORTEST_TURN_SECONDS = START_SECONDS + GRACE_SECONDS  # A turn that is no longer than this gets nothing done for sure
-
 _PROCESSES_OF_A_RANK = 2  # the loop itself and the thread that feeds the device
 
 _STRANGE = re.compile(r"[^A-Za-z0-9._-]+")

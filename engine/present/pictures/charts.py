@@ -53,9 +53,7 @@ from capacity_tui.engine.solve import Curve
 from capacity_tui.engine.units import devices_in_words, format_count, format_flops, format_number, format_quantity
 
 _SMALLEST_LABEL = 7.0  # Pixels a character takes, to tell whether a label fits
-
 _ROW, _NAMES = 36, 150  # Pixels from one bar to the next, and for their names
-
 _WIDE = 50.0  # Span of an axis from which on powers of ten are marks enough
 
 

@@ -96,7 +96,6 @@ def as_png(chart: str) -> bytes:
 
 
 _LEFT, _TOP, _ACROSS, _UP, _BELOW = 100.0, 24.0, WIDTH - 124.0, 320.0, 56.0  # Pixels around and inside the plane
-
 _WIDE_RANGE = 5.0  # From this ratio of its ends on an axis is logarithmic
 
 

@@ -42,7 +42,6 @@ _SPEEDS = (
 _BYTES = "_bytes"
 
 _FITS = "fits"  # Whether a run fits: all that is known of one that ran out of memory
-
 _CLAIMED = "claimed_bytes"  # What an engine sets aside before any request comes
 
 _SAMPLES = "samples_per_second"

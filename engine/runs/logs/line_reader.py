@@ -14,7 +14,6 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.record import dataclass
 
 LONGEST_LINE = 1 << 16  # Characters of a line that are read
-
 LONGEST_WORDS = 2048  # Characters in which expressions are searched: a line about a step is short
 
 # Colours and movements of the cursor; titles of windows; control characters that files hold after a crash.

@@ -17,7 +17,6 @@ from capacity_tui.engine.runs.logs.line_reader import LineReader, LogEntry
 from capacity_tui.engine.runs.logs.sources import open_log
 
 MOST_POINTS = 5_000  # Steps that are kept at least
-
 MOST_JUMPS = 20  # Times that a clock was set which are kept
 
 _LEAST_TIMED = 4

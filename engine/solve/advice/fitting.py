@@ -21,9 +21,7 @@ from capacity_tui.engine.solve.modes.modes import ModeName, fill
 from capacity_tui.engine.verdict import Verdict
 
 LEAST_EFFECT = 0.03  # A change is worth telling from this share of time, money or memory on
-
 DEAR = 2.0  # What makes a plan keep its limits is advice up to so many times its cost
-
 _MOST_TRADED = 10.0  # Nobody waits so many times the share longer that is saved in cost
 
 _LATENCIES = (Figure.TIME_TO_FIRST_TOKEN_SECONDS, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS)
@@ -101,9 +99,7 @@ def _waits_longer(before: Estimate, after: Estimate) -> bool:
 
 
 _DOUBLINGS = 10  # Devices are doubled this often before nothing is found
-
 _ENOUGH = 3  # After so many doublings whatever fits is good enough
-
 MAX_COST_RATIO = 2.0  # A single change that makes work so much dearer is compared with combinations
 
 

@@ -210,11 +210,8 @@ def _mixed_precision(machine: Machine, answer: Answer, catalog: Catalog) -> Iter
 CHECKPOINT_BYTES = 14.0
 
 KEPT_CHECKPOINTS = 3  # the one being written, the last one, and one to fall back to
-
 TOKEN_BYTES = 4.0  # token ids as data loaders keep them
-
 SUPPLY_LOAD = 0.8  # supplies are meant to run below this share of their rating for long
-
 BOARD_WATTS = 100.0  # mainboard, memory, disks and fans of a workstation
 
 

@@ -21,9 +21,7 @@ _FIRST = int("1".ljust(_DIGITS, "0"))
 _VALUES_A_DECADE = 9 * _FIRST
 
 _FINER = 10  # A share between two ends is looked for in so many parts of one step of its field
-
 _FEW = 32  # So many values are all tried
-
 _WIDER = 4  # Ratio of a value to the next, while limits are looked for from afar
 
 
@@ -124,9 +122,7 @@ def _digits_index(value: float) -> int:
 
 
 _WORSE = 2  # Values in a row that miss the limits by more and more, after which no further ones are tried
-
 _AROUND = 4  # Values next to the answer that are tried, and as many further away, to see whether any of them holds too
-
 _ROUNDS = 4  # So often the answer moves on to a value further away that holds too
 
 

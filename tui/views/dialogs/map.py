@@ -30,7 +30,6 @@ Attempt: TypeAlias = Callable[[Pair, Sequence[Pair]], Iterator[tuple[Mapping[Pai
 """Tries the plan with pairs of values of two fields, by their keys; says of each answer whether it is the last word."""
 
 _AROUND = 12  # Cells of the frame, the labels and a margin
-
 _BELOW = 10  # Lines of the frame, the heads and the words below
 
 

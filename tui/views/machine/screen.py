@@ -246,7 +246,6 @@ _GAP = "  "
 _BAR = 30
 
 _HIGH, _FULL = 0.8, 0.95  # Shares from which a bar warns
-
 _NARROWEST = 8  # A column is not made narrower than this where any other can be
 
 

@@ -83,15 +83,12 @@ class Hardware(Panel):
 _HIGHEST_GRAPH = 6
 
 _STRIP = 2  # Lines up to which the panel is a strip without a frame
-
 _NARROWEST_CELL = 19  # Cells of a reading in a strip: its name, its value and a graph of a few
-
 HISTORY = 512  # Samples kept of each reading: more than two to a cell of the widest graph
 
 _LABEL = 10
 
 _AROUND = 3  # Blanks in a cell of a strip: before and behind the value, and behind the graph
-
 _HEADING = 12  # Cells of the heading of a folded panel
 
 _WAITING = "reading the sensors…"
@@ -196,7 +193,6 @@ class Live(Panel):
 
 
 RETRY_SECONDS = 5.0  # How long sensors that failed are left alone
-
 _UNFOCUSED_SLOWDOWN = 5.0  # How much less often the sensors are read while nobody looks
 
 

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 _SHARE = "mode."  # Before the figure of which a mode allows a share
-
 ROOM = (Figure.INFERENCE_LARGEST_BATCH, Figure.INFERENCE_LONGEST_CONTEXT)  # How much more would fit
 
 _ROLES = {Holds.YES: "", Holds.LIKELY: "warn", Holds.NO: "bad"}

@@ -21,7 +21,6 @@ from capacity_tui.tui.widgets.plots import Tick, axis_line, band_plot, side_by_s
 _GAP = 3
 
 _TWO_COLUMNS = 70  # Cells from which two curves stand side by side
-
 _LEAST_HEIGHT = 5  # Lines of a curve with its title and its axis
 
 _SCALE = 10

@@ -34,7 +34,6 @@ FIGURES = (
 """Name in the course, title, unit, and the key of the prediction."""
 
 _DRAWN = 200  # Buckets of points: two of each are drawn
-
 _GROWTH = 1.25  # The room for what is to come grows by this, so that a curve does not move with each look
 
 _MARGIN = 0.05

@@ -27,9 +27,7 @@ REASONS = {
 }  # nvml.h, nvmlReturn_t
 
 CORE_TEMPERATURE, SLOWDOWN_THRESHOLD, SM_CLOCK = 0, 1, 1  # nvml.h
-
 TOPOLOGY_LEVELS = {0: "PIX", 10: "PIX", 20: "PXB", 30: "PHB", 40: "NODE", 50: "SYS"}  # nvml.h, nvmlGpuTopologyLevel_t
-
 LINK_TO_SWITCH = 2  # nvml.h, NVML_NVLINK_DEVICE_TYPE_SWITCH
 
 
