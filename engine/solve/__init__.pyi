@@ -7,8 +7,6 @@ from .answers import step_seconds as step_seconds
 from .audit import Audit as Audit
 from .audit import Finding as Finding
 from .audit import audit as audit
-from .audit import faults as faults
-from .audit import remarks as remarks
 from .candidate import Candidate as Candidate
 from .candidate import CheckedConstraint as CheckedConstraint
 from .candidate import EstimatedPlan as EstimatedPlan
@@ -42,3 +40,5 @@ from .sensitivity import sensitivity as sensitivity
 from .sensitivity import with_evidence as with_evidence
 from .steps import Lever as Lever
 from .steps import Swing as Swing
+from .validation import faults as faults
+from .validation import remarks as remarks
