@@ -11,6 +11,7 @@ from textual import _wait
 from textual.css.stylesheet import Stylesheet
 
 from capacity_tui.tui.app import CapacityApp
+from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.settings import Settings
 
 
@@ -54,6 +55,14 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def engine() -> FakeEngine:
     return FakeEngine()
+
+
+@pytest.fixture(scope="session")
+def real_engine() -> CapacityEngine:
+    """The real engine, which knows this machine."""
+    engine = CapacityEngine()
+    engine.detect()
+    return engine
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from flow import press, row, settle, shown
 from textual.pilot import Pilot
 
@@ -16,13 +15,6 @@ from capacity_tui.tui.widgets.lines import Lines
 
 SIZE = (80, 24)
 NAMES = {" ": "space", ".": "full_stop", "-": "minus"}
-
-
-@pytest.fixture(scope="module")
-def real_engine() -> CapacityEngine:
-    engine = CapacityEngine()
-    engine.detect()
-    return engine
 
 
 def planned(app: CapacityApp) -> PlanDocument:

@@ -22,13 +22,6 @@ from capacity_tui.tui.widgets.lines import Lines
 NAMES = {" ": "space", ".": "full_stop", "-": "minus", "/": "slash"}
 
 
-@pytest.fixture(scope="module")
-def real_engine() -> CapacityEngine:
-    engine = CapacityEngine()
-    engine.detect()
-    return engine
-
-
 def told(pilot: Pilot[None]) -> str:
     """Return the lines of the prompt that are in sight."""
     lines = pilot.app.screen.query_one("#start Lines", Lines)

@@ -18,13 +18,6 @@ SIZE = (120, 40)
 PLAN = "model: {{name: {}}}\nhardware: {{name: h100-sxm-80gb}}\ntraining: {{tokens: 1e9}}"
 
 
-@pytest.fixture(scope="module")
-def real_engine() -> CapacityEngine:
-    engine = CapacityEngine()
-    engine.detect()
-    return engine
-
-
 @pytest.mark.parametrize("name", ["auto", "nosuchmodel", "alexnet"])
 def test_fields_of_a_model_that_is_open_or_unknown_can_still_be_edited(real_engine: CapacityEngine, name: str) -> None:
     document = real_engine.open(PLAN.format(name))
