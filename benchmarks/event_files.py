@@ -1,7 +1,7 @@
 """Megabytes a second at which event files of TensorBoard are read: sound ones, damaged ones, and ones made to be slow.
 
 ``python -m benchmarks.event_files``; in seconds of the processor, the best of three. Sound records cost by the numbers
-in them; of the others, the slowest is to take 100 MB/s.
+in them, and those with right checksums by what looks like values; of the others, the slowest is to take 100 MB/s.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from event_files import event, head
+from event_files import event, field, head, record, summary
 
 from capacity_tui.engine.runs.logs.event_file import EventReader
 from capacity_tui.engine.runs.logs.log_files import MOST_BYTES
@@ -30,6 +30,10 @@ def files() -> Iterator[tuple[str, bytes]]:
     yield "zeros", bytes(1024)
     for zeros in range(4, 12):
         yield f"a byte and {zeros} zeros, where a record might begin", b"\1" + bytes(zeros)
+    yield "right checksums, nothing in a summary's values", record(summary(b"\x0a\x00" * 30_000))
+    yield "right checksums, other fields in a summary", record(summary(b"\x10\1" * 30_000))
+    yield "right checksums, many fields in an event", record(b"\x18\1" * 30_000)
+    yield "right checksums, many fields in values", record(summary(field(1, b"\x18\1" * 30) * 900))
     yield "heads alone", head(9)
     yield "heads alone, apart", head(9) + b"none"
     for length in (9, 17, 30, 100, 1 << 16):

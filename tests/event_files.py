@@ -23,6 +23,12 @@ def field(number: int, content: bytes) -> bytes:
     return bytes([number << 3 | 2, len(content)]) + content
 
 
+def summary(content: bytes) -> bytes:
+    """Return an event with a summary of any length, to 2 MiB."""
+    size = len(content)
+    return b"\x2a" + bytes([size & 127 | 128, size >> 7 & 127 | 128, size >> 14]) + content
+
+
 def event(step: int, tag: str, value: float, *, tensor: bool = False) -> bytes:
     """Return the record of a scalar."""
     number = b"\x15" + struct.pack("<f", value)

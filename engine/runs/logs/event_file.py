@@ -119,7 +119,8 @@ def _first_values(exponent: int) -> Words:
 _HEADER, _FOOTER = 12, 4
 LONGEST_RECORD = 1 << 16  # Bytes of a record that is looked into; longer ones hold pictures and graphs
 _SHORTEST = 9  # bytes of an event's time, which each has
-_MOST_FIELDS = 32  # of an event, a value or a tensor, none of which has a dozen; a summary has as many as it has values
+_SHORTEST_VALUE = 5  # bytes of a number alone: a value of a summary has a tag beside it
+_MOST_FIELDS = 12  # of an event, a value or a tensor, none of which has as many; a summary has as many as it has values
 _FLOAT, _DOUBLE, _INT32, _INT64 = 1, 2, 3, 9  # numbers of types in tensors (tensorflow/core/framework/types.proto)
 _PACKED = {_FLOAT: "f", _DOUBLE: "d", _INT32: "i", _INT64: "q"}
 
@@ -202,12 +203,23 @@ def _scalars(content: bytes) -> Iterator[Scalar]:
                 step = value
             elif field == 5 and isinstance(value, bytes):
                 summaries.append(value)
-        values = [field_value for summary in summaries for number, field_value in _fields(summary) if number == 1]
-        for value in values:
-            if isinstance(value, bytes) and (tagged := _tagged(value)) is not None:
+        for value in [value for summary in summaries for value in _values(summary)]:
+            if (tagged := _tagged(value)) is not None:
                 yield Scalar(tagged[0], tagged[1], step, at_seconds)
     except (ValueError, IndexError, struct.error):
         return
+
+
+def _values(summary: bytes) -> Iterator[bytes]:
+    """Yield the values of a Summary, which has no other field.
+
+    Raises:
+        ValueError: it has one, or a value that holds nothing, so that it is none.
+    """
+    for number, value in _fields(summary):
+        if number != 1 or not isinstance(value, bytes) or len(value) < _SHORTEST_VALUE:
+            raise ValueError("no summary")
+        yield value
 
 
 def _tagged(content: bytes) -> tuple[str, float] | None:
