@@ -75,7 +75,9 @@ class Numerics:
         return replace(self, optimizer=replace(states, state_bytes=mean))
 
 
-def training_numerics(training: TrainingSection, row: Framework, catalog: Catalog) -> Numerics:
+def training_numerics(
+    training: TrainingSection, row: Framework, catalog: Catalog, *, on_processor: bool = False
+) -> Numerics:
     """Return the bytes of a training section whose fields are settled.
 
     Raises:
@@ -97,7 +99,7 @@ def training_numerics(training: TrainingSection, row: Framework, catalog: Catalo
     values = 2.0 * (master_bytes or weight_bytes) + (element_bytes if master_bytes else 0.0)
     narrowed = matrix / optimizer.state_bytes if optimizer.state_bytes else 1.0
     traffic = narrowed * optimizer.state_traffic_bytes + values + optimizer.gradient_passes * gradient_bytes
-    in_one = optimizer.fused or row.fused_optimizer > 0
+    in_one = optimizer.fused or row.fused_optimizer > 0 or (on_processor and row.fused_on_processor > 0)
     passes = 1.0 if in_one else SEPARATE_PASSES
     return Numerics(
         element_bytes=element_bytes,

@@ -189,6 +189,7 @@ class Framework(Released):
     )
     launch_us: PositiveFloat = Field(description="host time of one launch, microseconds")
     fused_optimizer: int = Field(0, ge=0, le=1, description="1: the optimizer updates a parameter in one kernel")
+    fused_on_processor: int = Field(0, ge=0, le=1, description="1: it does so on a processor")
     host_seconds_per_step: NonNegativeFloat = Field(description="fixed time of a step, seconds")
     caching_allocator: int = Field(
         1, ge=0, le=1, description="0: memory is planned or allocated once; 1: freed blocks wait for their next use"

@@ -145,7 +145,9 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
         place = Place(field=Key.TRAINING_CHECKPOINTING)
         raise PlanError("not for this kind of model", training.checkpointing, "allowed: none, full", place)
     row = framework_row(plan, catalog)
-    numerics, precision = training_numerics(training, row, catalog), str(training.precision)
+    on_processor = cluster.device.kind == "cpu"
+    numerics = training_numerics(training, row, catalog, on_processor=on_processor)
+    precision = str(training.precision)
     if not trains:
         stored = catalog.quantizations.find(plan.inference.weights_format)
         precision = stored.compute

@@ -33,7 +33,7 @@ from capacity_tui.engine.estimate.transformer.optimizer import optimizer_operato
 from capacity_tui.engine.estimate.transformer.run import TransformerRun, expert_load, recomputed_share
 from capacity_tui.engine.estimate.work import Direction, Operator, PipelinePosition
 from capacity_tui.engine.numeric import Number, any_true, where
-from capacity_tui.engine.units import FP32_BYTES
+from capacity_tui.engine.units import FP32_BYTES, NANO
 
 LOSS_LAUNCHES, EMBEDDING_LAUNCHES = counted("loss-kernels"), counted("embedding-kernels")
 RECOMPUTED_ELEMENTWISE = counted("recomputed-elementwise")
@@ -211,14 +211,16 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
     launches = forward_launches(run)
 
+    # Processors widen what is narrower than fp32 in registers: an element takes as long.
+    width = np.maximum(numerics.element_bytes, FP32_BYTES) if device.kind == "cpu" else numerics.element_bytes
     # Norms put out fp32 under automatic mixed precision, and so the residual stream is as wide.
-    stream = _hidden_share(run) * where(run.autocast > 0, FP32_BYTES / numerics.element_bytes, 1.0)
+    stream = _hidden_share(run) * where(run.autocast > 0, FP32_BYTES / width, 1.0)
 
     def moved(around: Number, *, backward: bool) -> Number:
         activation = activation_passes(shape.gated, backward=backward)
         elements = layer_elements(around, sublayers, stream, rotary, software.feed_forward_traffic,
                                   activation, blocks * _active_ffn(run), software.moe_passes, routed)  # fmt: skip
-        return elementwise_bytes(passes, run.tokens, numerics.element_bytes, elements)
+        return elementwise_bytes(passes, run.tokens, width, elements)
 
     dropped = run.dropout_passes
     drops = any_true(dropped > 0)  # without dropout a pass keeps the very number, so that its source is found
@@ -234,6 +236,11 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
                    bandwidth, layers, 2.0 * launches)  # fmt: skip
     yield Operator("norms, residuals and activations, recomputed", "compute", "recompute", "layer", 0.0, forward, 1.0,
                    bandwidth, layers * recompute_fraction, launches)  # fmt: skip
+    numbers = run.random_numbers
+    if device.kind == "cpu" and any_true(numbers > 0):
+        drawn = device.units / (software.random_number_ns * NANO)
+        yield Operator("random numbers of dropout", "compute", "forward", "layer", run.tokens * numbers, 0.0, drawn,
+                       bandwidth, layers * (1.0 + run.recompute.full_layers), 0.0)  # fmt: skip
     weights = run.stacked_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
     trained = run.trained_share
     yield Operator("gradient accumulation", "compute", "backward", "layer", 0.0,

@@ -94,7 +94,8 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         PlanError: a combination that does not make sense.
     """
     training, row = plan.training, framework_row(plan, catalog)
-    numerics, counts = training_numerics(training, row, catalog), count_parameters(shape)
+    on_processor = cluster.device.kind == "cpu"
+    numerics, counts = training_numerics(training, row, catalog, on_processor=on_processor), count_parameters(shape)
     return TransformerRun(
         shape=shape,
         counts=counts,

@@ -78,6 +78,14 @@ class TransformerRun:
         return RESIDUAL_MASKS * present(given)
 
     @property
+    def random_numbers(self) -> Number:
+        """Random numbers that dropout takes for a token in a layer: of residuals, and of scores that are stored."""
+        given = self.data.dropout
+        drops = present(given) if given is not None else present(self.shape.positions) * (self.shape.vision is None)
+        scores = (1.0 - self.fused_attention) * self.shape.heads * self.data.seq_len / self.layout.tp
+        return drops * (RESIDUAL_MASKS * self.shape.hidden + scores)
+
+    @property
     def logit_tokens(self) -> Number:
         """Tokens of a micro-batch on the device whose logits over the vocabulary the loss reads."""
         return self.tokens * np.minimum(1.0, self.data.predicted / self.data.seq_len)

@@ -34,18 +34,21 @@ COEFFICIENTS = (
     "captured_launches",
     "idle_logit_blocks",
     "varied_length_blocks",
+    "random_number_ns",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Software:
-    """What the training framework does; see profiles/frameworks.yaml and coefficients.yaml. Times in seconds.
+    """What the training framework does; see profiles/frameworks.yaml and coefficients.yaml. Times are in seconds.
 
-    ``compiled`` is 1 with a graph compiler, ``captured`` 1 where the kernels of a step are captured once and replayed.
+    ``compiled`` is 1 with a graph compiler, ``captured`` 1 where the kernels of a step are captured once and replayed;
+    ``random_number_ns`` has nanoseconds of one core.
     """
 
     compiled: Number
     captured: Number
+    random_number_ns: Number
     fp32_parameters: Number
     elementwise_passes: Number
     compiled_passes: Number
