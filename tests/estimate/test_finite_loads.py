@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -195,3 +196,29 @@ def test_a_load_whose_requests_follow_answers_may_end_sooner_as_well_as_later() 
     assert float(rate.low) < float(rate.value) < float(rate.high)
     arriving = estimate_of(request_rate=0.5, requests=1000).computation.infer
     assert float(arriving.requests_per_second.high) == pytest.approx(float(arriving.requests_per_second.value))
+
+
+@pytest.mark.parametrize("slots", [1, 4])
+@pytest.mark.parametrize("share", [0.8, 1.0, 1.3])
+@pytest.mark.parametrize("count", [16, 100])
+def test_few_places_are_waited_for_as_long_as_in_the_scheduler(slots: int, share: float, count: int) -> None:
+    lengths = {"prompt_tokens": 1024, "output_tokens_stddev": 0, "concurrency": slots, "engine": "vllm"}
+    most = estimate_of(request_rate=1e3, **lengths).computation.infer
+    assert most is not None and most.largest_requests_per_second is not None
+    load = {**lengths, "request_rate": share * float(most.largest_requests_per_second.value), "requests": count}
+    resolved = resolve_plan(plan_of(**load), load_catalog())
+    assert resolved.shape is not None
+    run = serving_run(resolved.plan, resolved.shape, resolved.cluster, load_catalog())
+    seen = [simulated(run, slots, count, seed, share_left_out=0.0) for seed in range(30)]
+    told = seconds_of(**load)
+    assert told["request"] == pytest.approx(np.mean([each.whole.mean() for each in seen]), rel=0.15)
+    assert told["time_to_first_token"] == pytest.approx(np.mean([each.first.mean() for each in seen]), rel=0.3)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 5])
+def test_longer_prompts_of_a_load_that_ends_take_no_less(slots: int) -> None:
+    loads = (
+        {"concurrency": slots, "request_rate": 9.0, "requests": 36, "prompt_tokens": 100 * n} for n in range(8, 40)
+    )
+    requests = [seconds_of(output_tokens_stddev=0, **load)["request"] for load in loads]
+    assert all(longer >= 0.97 * shorter for shorter, longer in pairwise(requests))  # requests end in whole passes

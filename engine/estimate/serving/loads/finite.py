@@ -26,6 +26,7 @@ from capacity_tui.engine.estimate.serving.loads.pass_times import (
     weighted_mean,
     weighted_percentile,
 )
+from capacity_tui.engine.estimate.serving.loads.transient import transient_wait
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.numeric import Flags, Number, where
 from capacity_tui.engine.record import dataclass
@@ -47,6 +48,7 @@ class Steady:
         stay: of a request that runs.
         alongside: requests that run beside one whose prompt is read.
         first: to the first token, without the host's time; infinite where more come than are answered.
+        room: of these until the engine takes a request up.
         token: of each token after it.
         first_scatter, token_scatter: standard deviations of both.
         locked: whether requests of users start and end together.
@@ -56,6 +58,7 @@ class Steady:
     stay: Number
     alongside: Number
     first: Number
+    room: Number
     token: Number
     first_scatter: Number = 0.0
     token_scatter: Number = 0.0
@@ -106,10 +109,11 @@ class _Step:
         begin: requests whose prompts are read in it.
         start: passes that went by until these begin to answer.
         middle: when they do, in seconds.
-        first: seconds to their first token.
+        first: seconds to their first token, did arrivals not scatter.
         late: seconds by which it comes after the middle, where full passes of prompts give it to all at their end.
         scatter: standard deviation of these.
         prompt_seconds: seconds in which one of their prompts is read.
+        passes: passes that give those that run a token.
         time, done, joined: seconds, passes and requests until its end.
         running, waiting: requests that run, and that wait.
     """
@@ -121,6 +125,7 @@ class _Step:
     late: Floats
     scatter: Floats
     prompt_seconds: Floats
+    passes: Floats
     time: Floats
     done: Floats
     joined: Floats
@@ -178,7 +183,9 @@ class _Stepped:
         longer = np.where(prompts * 2.0 <= most, (passes.read(prompts * 2.0) - reading) / prompts, prompt_seconds)
         begin = np.maximum(come - joined, 0.0)
         if not is_last:
-            room = np.minimum(self.slots - running, (self.cache - tokens) / self.asked)
+            # Those that end in the step make room in it; as many passes may go by as in the one before.
+            left, their_tokens = self._running(done if last is None else done + last.passes)
+            room = np.minimum(self.slots - left, (self.cache - their_tokens) / self.asked)
             begin = np.minimum(begin, np.minimum(np.maximum(room, 0.0), size * prompts / (mixed + reading)))
         going = np.maximum(size - begin * prompt_seconds, 0.0) / answering * fits
         share, busy = np.clip(begin * prompt_seconds / size, 0.0, 1.0), -np.expm1(-running)
@@ -207,6 +214,7 @@ class _Stepped:
                 + longer**2 * (run.prompt_spread**2 + (1.0 + run.prompt_spread**2) * alongside)
             ),
             prompt_seconds=prompt_seconds,
+            passes=going,
             time=time + size,
             done=done + going,
             joined=joined + begin,
@@ -219,10 +227,16 @@ class _Stepped:
         if not self.steps:
             return np.zeros_like(done), np.zeros_like(done)
         run, begun = self.run, self.over("begin")
-        ages = done - self.over("start")
-        alive = ((ages[:, np.newaxis] < self.lengths[np.newaxis]) * along(WEIGHTS, done)).sum(axis=1) * begun
+        ages, apart = done - self.over("start"), np.maximum(self.over("passes"), LEAST)
+        # Those that began during a step end as far apart.
+        left = (self.lengths[np.newaxis] - ages[:, np.newaxis]) / apart[:, np.newaxis] + 0.5
+        alive = (np.clip(left, 0.0, 1.0) * along(WEIGHTS, done)).sum(axis=1) * begun
         tokens = where(self.grows, run.prompt + np.maximum(ages, 0.0) * run.accepted, run.length)
         return np.asarray(alive.sum(axis=0)), np.asarray((alive * tokens).sum(axis=0))
+
+    def _wait(self, before: Floats) -> tuple[Floats, Floats]:
+        spread = self.run.output_spread
+        return transient_wait(before, self.rate, self.largest, np.maximum(self.slots, 1.0), spread, self.steady.room)
 
     def over(self, name: str) -> Floats:
         """Return one attribute of all steps."""
@@ -263,13 +277,20 @@ class _Stepped:
         resting = np.argmin(np.abs(order - RESTING * self.requests), axis=0)
         number = along(np.arange(STEPS), others)
         behind = others * np.maximum(1.0 / self.largest - 1.0 / self.rate, 0.0)
-        first = first + (number > resting) * behind
         at_rest = np.take_along_axis(first, resting[np.newaxis], 0)[0]
-        late = where(self.steady.first < np.inf, self.steady.first, at_rest)
-        parts = late + along((np.arange(len(SCATTER)) + 0.5) / len(SCATTER), others) * behind
+        rests = np.isfinite(self.steady.first)
+        late = where(rests, where(rests, self.steady.first, 0.0) - where(rests, self.steady.room, 0.0), at_rest)
+        part = along((np.arange(len(SCATTER)) + 0.5) / len(SCATTER), others)
+        # Arrivals that scatter make them wait longer, the more of them there were.
+        after = number > resting
+        waits, apart = self._wait(order + after * others)
+        first = first + after * behind + waits
+        their_waits, theirs = self._wait(np.take_along_axis(order, resting[np.newaxis], 0) + part * others)
+        parts = late + part * behind + their_waits
         of_step = self.over("scatter")
-        rest = np.take_along_axis(of_step, resting[np.newaxis], 0), others[np.newaxis] / len(SCATTER)
-        by_step = scattered(first, of_step, begin), scattered(parts, *(part + 0.0 * parts for part in rest))
+        of_rest = np.hypot(np.take_along_axis(of_step, resting[np.newaxis], 0), theirs)
+        shares = others[np.newaxis] / len(SCATTER) + 0.0 * parts
+        by_step = scattered(first, np.hypot(of_step, apart), begin), scattered(parts, of_rest, shares)
         values, shares = (np.concatenate(both) for both in zip(*by_step, strict=True))
         of_lengths = (begin + (number == resting) * others)[:, np.newaxis] * along(WEIGHTS, others)
         # The more of them there are, the more of the load is at rest.
@@ -285,7 +306,7 @@ class _Stepped:
             weighted_mean(values, shares, others.ndim),
             weighted_mean(answer, of_lengths, others.ndim),
         )
-        waiting = (self.over("waiting") * self.steps[0].time).sum(axis=0)
+        waiting = (self.over("waiting") * self.steps[0].time + begin * waits).sum(axis=0)
         return Finite(
             first=mean_first,
             first_percentile=weighted_percentile(values, shares, percentile),

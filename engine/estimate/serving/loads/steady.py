@@ -150,7 +150,9 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
     if any_true(np.isfinite(run.requests)):
         started = waiting.room + waiting.turn + waiting.started
         locked = False if traffic.arrives else _in_lockstep(run, met.running)
-        steady = Steady(largest, met.seconds, met.running, started, token, first_scatter, token_scatter, locked)
+        steady = Steady(
+            largest, met.seconds, met.running, started, waiting.room, token, first_scatter, token_scatter, locked
+        )
         return _ending(run, seen, held, steady)
     return replace(run, batch=now.running), (*now.phases, *_idle(rate, now)), seen
 
