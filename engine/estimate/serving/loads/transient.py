@@ -46,7 +46,7 @@ def transient_wait(
     until = _summed(drift * np.sqrt(np.maximum(before / slots, FIRST)))
     whole = 2.0 * deviation / drift
     ends = np.isfinite(lasting)
-    share = np.where(ends, (until - first) / (last - first), 0.0)
+    share = np.where(ends, (until - first) / np.maximum(last - first, LEAST), 0.0)
     mean = np.where(ends, share * np.where(ends, lasting, 0.0), whole * (until - first))
     return mean, mean * (HALF_NORMAL + (1.0 - HALF_NORMAL) * share)
 
