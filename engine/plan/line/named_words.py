@@ -296,13 +296,14 @@ class NamedWords(CountedWords):
         if hardware.MEMORY in figure and is_data:
             hint = "say how many tokens, samples or rows there are"
             return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
-        is_ram = after in vocabulary().ram and hardware.MEMORY in figure
+        is_ram = of in vocabulary().ram and hardware.MEMORY in figure
         is_ram |= self._is_of_host(index) and hardware.MEMORY in figure
         name = str(self._values.get(hardware.NAME, ""))
         meaning = hardware.given_figure(self._tokens[index].text, figure, is_ram, name, self._catalog)
         if hardware.NAME in meaning.values:
             self._values.pop(hardware.NAME)  # the same device with another memory
-        return (2 if after in vocabulary().ram and is_ram else 1), meaning
+        is_behind = is_ram and of in vocabulary().ram
+        return 1 + int(is_behind) + int(is_behind and after != of), meaning
 
     def _is_of_host(self, index: int) -> bool:
         """Whether a figure stands behind a processor, as in ``5950x with 64GB``: it is of the host then."""

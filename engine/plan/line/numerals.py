@@ -80,6 +80,10 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
             made.append(Token(f"{count}{span}", token.start, tokens[index + 1].end, tokens[index + 1].ends))
             skipped = index + 1
             continue
+        if hardware.MEMORY in (hardware.figures_of(after) or {}):  # two 24gb cards
+            made.append(Token(f"{count}x{after}", token.start, tokens[index + 1].end, tokens[index + 1].ends))
+            skipped = index + 1
+            continue
         if not is_hardware and (amount is None or not amount.is_behind or thousands):
             made.append(token)
             continue

@@ -72,6 +72,7 @@ _QUANTIZED = ("quantization", "quantisation", "quantized", "quantised", "quant")
 
 _UNITS = ((_BITS, "bit"), (_MEMORY_UNITS, "gb"), (("bpw",), "bpw"))
 
+_MACHINES = frozenset({"nodes", "devices"})
 _PER = ("per", "a", "an", "/", "each")
 
 _SPANS, _ONE = ("minute", "hour", "day", "week", "month"), ("a", "an", "one", "the", "this")
@@ -281,7 +282,9 @@ def image_of(word: str) -> int | None:
 def _is_rated(tokens: list[Token]) -> bool:
     """Whether the last word says what a number counts, or is a sum: what may be so much of in a second or an hour."""
     words, key = vocabulary(), key_of(tokens[-1].text) if tokens else ""
-    return key in words.amounts or key in words.sent or bool(tokens and sum_of(tokens[-1].text) is not None)
+    amount = words.amounts.get(key)
+    is_amount = amount is not None and amount.name not in _MACHINES  # a node per hour costs
+    return is_amount or key in words.sent or bool(tokens and sum_of(tokens[-1].text) is not None)
 
 
 def _is_time(tokens: list[Token]) -> bool:
