@@ -80,6 +80,7 @@ class KernelRates:
     vector_peak: Number  # fp32 peak outside the matrix units, FLOP/s
     attention: AttentionRates  # what the kernel of attention reaches
     casts: Number = 0.0  # 1 where operands are cast to a narrower type before each product
+    absorbed_reach: Number = 0.0  # share of the attention's peak over compressed keys of prompts; 0: they are expanded
 
 
 def run_layout(section: ParallelismSection, device: Device, *, offloads_activations: bool = False) -> RunLayout:

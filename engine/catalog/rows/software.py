@@ -264,6 +264,7 @@ class InferenceEngine(Released):
     repeats_heads: bool = Field(False, description="keys and values are written out for every head of queries first")
     block_per_head: bool = Field(False, description="one multiprocessor attends for a head, however long the context")
     attention_prefill: Ratio = Field(description="share of the reachable rate of fused attention")
+    absorbed_reach: dict[str, Share] = Field({}, description="share of dense peak where prompts use compressed keys")
     score_passes: NonNegativeFloat = Field(0.0, description="memory passes over stored attention scores, 0 where fused")
     elementwise_passes: PositiveFloat = Field(description="memory passes relative to one kernel an operation")
     chunk_tokens: PositiveInt | None = Field(None, description="most tokens of one forward pass in prefill")

@@ -164,6 +164,9 @@ def prefill_pass(run: ServingRun, rows: Number) -> Pass:
     peak, reach = kernels.attention_peak * device.clock, kernel.reach * run.runtime.attention_prefill
     # Tiles are of the tokens that attend: few behind a cached prefix fill them no better than a short prompt does.
     rate = attention_rate(run.fresh, shape.head_dim, peak, reach, half, kernel.width)
+    wider = shape.attention_kind.absorbed_width / shape.attention_kind.score_width
+    absorbs = (kernels.absorbed_reach > 0) & (wider > 1)
+    flops, rate = flops * where(absorbs, wider, 1.0), where(absorbs, peak * kernels.absorbed_reach, rate)
     moved = (
         prompts * (2.0 * cache_elements(shape, run.prompt) - cache_elements(shape, cached)) * run.numerics.cache_bytes
     )

@@ -11,7 +11,7 @@ from statistics import NormalDist
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, Quantization, counted, format_in_name, named_release
-from capacity_tui.engine.catalog.rows import InferenceEngine, WeightKernel
+from capacity_tui.engine.catalog.rows import OTHER, InferenceEngine, WeightKernel
 from capacity_tui.engine.cluster import CLOCK_OF_POWER, Cluster, Device, boosted, processor_device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.run import KernelRates, run_layout
@@ -123,6 +123,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
             attention_reach=device.gemm_reach(attention),
             vector_peak=device.peaks.get("fp32", min(device.peaks.values())),
             attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
+            absorbed_reach=engine.absorbed_reach.get(device.efficiency.row, engine.absorbed_reach.get(OTHER, 0.0)),
         ),
         runtime=on_host(
             replace(

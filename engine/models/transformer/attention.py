@@ -290,6 +290,11 @@ class GroupedQuery:
         """Widths of a query head and of a value head, in a windowed layer."""
         return self.sizes.head_dim + self.sizes.v_head_dim
 
+    @property
+    def absorbed_width(self) -> Number:
+        """The same where heads attend to what the cache holds, as it is."""
+        return self.score_width
+
     def flops(self, attended: AttendedTokens) -> Number:
         """Operations of scores and weighted values in all layers, for one token.
 

@@ -111,6 +111,11 @@ class Latent(_LowRank):
         """Widths of a query head and of a value head."""
         return self.sizes.qk_nope_head_dim + self.sizes.qk_rope_head_dim + self.sizes.v_head_dim
 
+    @property
+    def absorbed_width(self) -> Number:
+        """The compressed vector, as keys and as values, and the rotary key."""
+        return 2.0 * self.sizes.kv_lora_rank + self.sizes.qk_rope_head_dim
+
     def layer_weights(self) -> Number:
         """Queries, keys and values through ranks, output, and an indexer's queries, key head and head weights."""
         sizes, index = self.sizes, self.sizes.indexer
@@ -153,10 +158,9 @@ class Latent(_LowRank):
     def decode_flops(self, attended: AttendedTokens) -> Number:
         """Absorbed projections: every head works on compressed keys and values, on all or on those an indexer chose."""
         sizes, index = self.sizes, self.sizes.indexer
-        width = 2.0 * sizes.kv_lora_rank + sizes.qk_rope_head_dim
         if index is None:
-            return sizes.layers * 2.0 * sizes.heads * attended(0, 1) * width
-        chosen = 2.0 * sizes.heads * attended(index.top_k, 1) * width
+            return sizes.layers * 2.0 * sizes.heads * attended(0, 1) * self.absorbed_width
+        chosen = 2.0 * sizes.heads * attended(index.top_k, 1) * self.absorbed_width
         return sizes.layers * (chosen + index.flops(attended(0, 1)))
 
     def layer_cached(self) -> Number:
