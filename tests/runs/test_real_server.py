@@ -141,6 +141,18 @@ def test_a_server_is_followed_compared_and_learnt_from(served, tmp_path, monkeyp
     assert abs(math.log(run.actual[REQUEST] / learnt)) < abs(math.log(run.ratio[REQUEST]))
 
 
+def test_a_cache_in_another_format_than_the_plan_says_is_told(served):
+    client, words = served
+    Path("plan.yaml").write_text(PLAN)
+    asking = client.asks(client.wait, client.answers, client.signals(signal.SIGTERM))
+    kept = ["-lv", "4", "-fa", "on", "-ctk", "q5_1", "-ctv", "q5_1"]
+    looks = ["--interval", "0.2", "--plan", "plan.yaml", "--jsonl", "looks.jsonl", "--no-history"]
+    assert main(["monitor", *looks, "--", *words, *kept]) == 0
+    asking.join()
+    reasons = [reason for line in Path("looks.jsonl").read_text().splitlines() for reason in json.loads(line)["why"]]
+    assert "keys and values in q5_1" in json.dumps(reasons)
+
+
 def test_the_metrics_of_a_server_are_read(served, capfd):
     client, words = served
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:

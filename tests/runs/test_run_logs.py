@@ -72,6 +72,20 @@ def test_the_precision_that_a_log_says_is_kept(reader: LineReader) -> None:
     assert reader.read("Using bfloat16 Automatic Mixed Precision (AMP)").precision == "bf16"
 
 
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("llama_kv_cache: size = 2.13 MiB ( 512 cells), K (q8_0): 1.06 MiB, V (q8_0): 1.06 MiB", "q8_0"),
+        ("0.00.040.429 I llama_kv_cache: size =    1.12 MiB (   512 cells), K (iq4_nl):    0.56 MiB", "iq4_nl"),
+        ("0.00.089.405 I llama_kv_cache: size =    4.00 MiB (   512 cells), K (f16):    2.00 MiB", "fp16"),
+        ("INFO Initializing a V1 LLM engine with config: dtype=torch.bfloat16, kv_cache_dtype=fp8_e4m3, seed=0", "fp8"),
+        ("[2026-05-19 10:13:11] KV Cache is allocated. dtype: torch.float8_e5m2, #tokens: 1024, K size: 1 GB", "fp8"),
+    ],
+)  # fmt: skip
+def test_the_format_of_keys_and_values_that_an_engine_says_is_kept(reader: LineReader, line: str, kept: str) -> None:
+    assert reader.read(line).precision == kept
+
+
 def test_own_expressions_count_first() -> None:
     own = (
         parse_user_expression(r"it=(?P<step>\d+) L=(?P<loss>\S+)"),

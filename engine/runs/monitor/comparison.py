@@ -219,8 +219,11 @@ def _setting_reasons(curve: RunCurve, answer: Answer, limits: Mapping[str, float
         if logged and isinstance(planned, int) and abs(logged / planned - 1.0) > limits["batch"]:
             code = "smaller_batch" if logged < planned else "larger_batch"
             yield Reason(code, f"the log says {format_number(logged)} {words}, the plan {format_number(planned)}")
-    if curve.precision and curve.precision != training.precision:
-        yield Reason("precision", f"the log says {curve.precision}, the plan {training.precision}")
+    is_served = answer.estimate.computation.infer is not None
+    precision = answer.plan.inference.kv_cache if is_served else training.precision
+    if curve.precision and curve.precision != precision:
+        what = "keys and values in " if is_served else ""
+        yield Reason("precision", f"the log says {what}{curve.precision}, the plan {precision}")
     devices = curve.latest.get("devices")
     planned_devices = mean(answer.estimate.computation.devices)
     if devices and devices != planned_devices:
