@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 
-from capacity_tui.engine.present.pictures import is_logarithmic
 from capacity_tui.engine.units import format_bytes, format_count
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, line, right
 
@@ -261,6 +260,8 @@ def scatter(
 
 def _places(values: Sequence[float], count: int) -> list[int]:
     """Return where values stand among so many places."""
+    from capacity_tui.engine.present.pictures import is_logarithmic
+
     if not values:
         return []
     scaled = [log(value) for value in values] if is_logarithmic(values) else list(values)
