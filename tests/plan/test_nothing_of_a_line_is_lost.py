@@ -90,3 +90,9 @@ def test_what_is_left_out_is_what_no_plan_has() -> None:
 def test_deadlines_are_limits(words: str, limit: str) -> None:
     line = read_line(f"llama-3.1-8b lora 2xh100 10M {words}")
     assert (line.faults, line.limits, line.values["training.tokens"]) == ((), (limit,), 10_000_000)
+
+
+def test_limits_of_other_figures_name_the_command_that_has_them() -> None:
+    line = read_line("serve llama-3.1-8b h100 memory<=80% energy<=5kWh")
+    assert [fault.title for fault in line.faults] == ["no such limit"] * 2
+    assert "need --limit 'memory<=80%'" in line.faults[0].hint

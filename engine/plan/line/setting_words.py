@@ -314,7 +314,7 @@ def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
         released = named_value(text, task, "", load_catalog())
         return released or _fault("no such software", repr(text), "write an engine or a framework, ==, its release")
     key, _, value = text.partition("=")
-    key, value = key.strip().removesuffix("<"), value.strip()
+    is_limit, key, value = key.endswith("<"), key.strip().removesuffix("<"), value.strip()
     if not value:
         return _fault("a key without a value", text, "write key=value, such as training.micro_batch=4")
     if key in all_fields() or key.startswith(_FREE):
@@ -327,7 +327,8 @@ def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
         return field_value(named[0], value, task, knob=named[1])
     near = nearest(key, (*all_fields(), *vocabulary().fields), 2)
     hint = f"did you mean {' or '.join(near)}?" if near else "the fields are in the list of the screen"
-    return _fault("no such field", repr(key), hint)
+    of_any = f"a line limits time, dollars, ttft and tpot; `capacity-tui need --limit '{text[:40]}'` any figure"
+    return _fault("no such limit", repr(text), of_any) if is_limit else _fault("no such field", repr(key), hint)
 
 
 def value_names(task: str, catalog: Catalog) -> list[str]:
