@@ -152,6 +152,8 @@ class _Stepped:
         self.mixes = mixes_prompts(run) + 0.0 * requests
         self.lengths = answer_passes(run, requests)
         self.steps: list[_Step] = []
+        # Of each step those that begin, when they do in passes, and the passes of the step.
+        self.begun = np.zeros((3, STEPS, *requests.shape))
         # All come, all are read, and those that have no place wait for one.
         slots = np.minimum(self.slots, np.maximum(held, 1.0))
         room = self.passes.room(slots)
@@ -159,7 +161,9 @@ class _Stepped:
         seconds = self.requests * np.maximum(1.0 / self.rate, full / room)
         size = (seconds + np.maximum(self.requests - slots, 0.0) / self.largest) * MARGIN / STEPS
         for number in range(STEPS):
-            self.steps.append(self._next(size, is_last=number == STEPS - 1))
+            step = self._next(size, is_last=number == STEPS - 1)
+            self.begun[:, number] = step.begin, step.start, step.passes
+            self.steps.append(step)
 
     def _next(self, size: Floats, *, is_last: bool) -> _Step:
         """Return the step after those that there are; in the last all begin that are left."""
@@ -226,8 +230,8 @@ class _Stepped:
         """Return how many run when so many passes have gone by, and the tokens that they hold in the cache."""
         if not self.steps:
             return np.zeros_like(done), np.zeros_like(done)
-        run, begun = self.run, self.over("begin")
-        ages, apart = done - self.over("start"), np.maximum(self.over("passes"), LEAST)
+        run, (begun, start, passes) = self.run, self.begun[:, : len(self.steps)]
+        ages, apart = done - start, np.maximum(passes, LEAST)
         # Those that began during a step end as far apart.
         left = (self.lengths[np.newaxis] - ages[:, np.newaxis]) / apart[:, np.newaxis] + 0.5
         alive = (np.clip(left, 0.0, 1.0) * along(WEIGHTS, done)).sum(axis=1) * begun
