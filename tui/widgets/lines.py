@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import ClassVar, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.await_complete import AwaitComplete
+from textual.dom import DOMNode
 from textual.geometry import Region
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -67,15 +68,41 @@ class ClosesOnce(Guarded, Screen[ScreenResultType]):
         self.call_after_refresh(self.show_lines)
 
 
+class _RoleStyles:
+    """What roles add to the style of their widget, by the style sheet as it was read last.
+
+    They are the same in all widgets: as component classes each of twenty would be styled anew in every widget whenever
+    a screen comes up or the focus moves.
+    """
+
+    def __init__(self) -> None:
+        self._rules: object = None
+        self._styles: dict[str, Style] = {}
+
+    def of(self, role: str, widget: Widget) -> Style:
+        """Return what a role adds.
+
+        Raises:
+            KeyError: the style sheet has no such role.
+        """
+        sheet = widget.app.stylesheet
+        if self._rules is not sheet.rules:
+            self._rules, self._styles = sheet.rules, {}
+        if role not in self._styles:
+            node = DOMNode(classes=f"lines--{role}")
+            node._attach(widget)
+            sheet.apply(node, animate=False)
+            if not node.styles.get_rules():
+                raise KeyError(f"the style sheet has no role {role!r}")
+            self._styles[role] = node.styles.partial_rich_style
+        return self._styles[role]
+
+
+_ROLE_STYLES = _RoleStyles()
+
+
 class Lines(Guarded, Widget):
     """A list of lines that scrolls by whole lines."""
-
-    ROLES: ClassVar[tuple[str, ...]] = (
-        *("dim", "label", "value", "best", "good", "warn", "bad", "accent", "badge", "key", "heading"),
-        *("good-verdict", "warn-verdict", "bad-verdict", "dim-verdict"),
-        *("graph-1", "graph-2", "graph-3", "graph-4"),
-    )
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"lines--{role}" for role in (*ROLES, "cursor")}
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
@@ -83,6 +110,7 @@ class Lines(Guarded, Widget):
         self._top = 0
         self._pinned = 0
         self._styles_by_role: dict[tuple[str, bool], Style] = {}
+        self._rules: object = None  # the style sheet that it was painted by
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -138,6 +166,9 @@ class Lines(Guarded, Widget):
         """Forget styles that a theme or a state has changed."""
         super().notify_style_update()
         self._styles_by_role.clear()
+        if self._rules is not self.app.stylesheet.rules:
+            self._rules = self.app.stylesheet.rules
+            self.refresh()
 
     def index_at(self, y: int) -> int:
         """Return the index of the line in a row of the widget."""
@@ -179,9 +210,9 @@ class Lines(Guarded, Widget):
         if style is None:
             style = self.rich_style
             if role:
-                style += self.get_component_rich_style(f"lines--{role}", partial=True)
+                style += _ROLE_STYLES.of(role, self)
             if selected:
-                style += self.get_component_rich_style("lines--cursor", partial=True)
+                style += _ROLE_STYLES.of("cursor", self)
             self._styles_by_role[role, selected] = style
         return style
 
