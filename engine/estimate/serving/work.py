@@ -83,6 +83,7 @@ def serving_work(run: ServingRun) -> Work:
         steps=None,
         model_flops_per_step=layout.dp * batch * (prompt + output),
         peak_flops=run.kernels.peak,
+        share_on_host=run.host.share,
         method=METHOD,
         calibration=run.calibration,
         assumed=run.assumed,

@@ -43,7 +43,9 @@ def transient_wait(
     deviation = np.sqrt(slots * (1.0 / rate**2 + (spread / largest) ** 2))
     drift = np.maximum(slots * np.abs(1.0 / largest - 1.0 / rate) / deviation, LEAST)
     first, last = _summed(drift * np.sqrt(FIRST)), _summed(np.full_like(drift, np.inf))
-    until = _summed(drift * np.sqrt(np.maximum(before / slots, FIRST)))
+    # The first group waits for nobody; on the whole a request has as many groups before it as whole ones and half.
+    groups = np.maximum(before / slots - 1.0, 0.0)
+    until = _summed(drift * np.sqrt(FIRST + groups + np.minimum(groups, FIRST)))
     whole = 2.0 * deviation / drift
     ends = np.isfinite(lasting)
     share = np.where(ends, (until - first) / np.maximum(last - first, LEAST), 0.0)
