@@ -132,7 +132,10 @@ class Assembled:
             devices=self._cluster.devices,
             model_flops_per_step=work.model_flops_per_step,
             mfu=model_flops_utilization(
-                work.model_flops_per_step * (1.0 - work.share_on_host), time.seconds, work.peak_flops, self._cluster.devices
+                work.model_flops_per_step * (1.0 - work.share_on_host),
+                time.seconds,
+                work.peak_flops,
+                self._cluster.devices,
             ),
             phases=time.phases,
             infer=_speed(work, time, self.ranges),
