@@ -15,8 +15,7 @@ from capacity_tui.engine.plan.line.lexicon.words import OneLine
 from capacity_tui.engine.plan.line.reading import read_line
 from capacity_tui.engine.record import dataclass
 
-_MOST_WORDS = 5
-"""Words that one of the compared names may have, as in ``rtx 6000 ada``."""
+_MOST_WORDS = 5  # Words that one of the compared names may have, as in ``rtx 6000 ada``
 _COMPARE = "compar"
 _THAN = re.compile(
     r"\b(?:(?:be|is|are|any|much) )*(?:faster|slower|cheaper|better|worse|quicker) than\b", re.IGNORECASE
@@ -28,18 +27,12 @@ _NUMBERS = frozenset({Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE, Key.INFERENCE
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """One of the lines that a line compares.
+    """One of the lines that a line compares."""
 
-    Attributes:
-        name: the words that tell it from the others.
-        text: the line.
-        before, behind: words of the line that stand before and behind them.
-    """
-
-    name: str
-    text: str
-    before: int = 0
-    behind: int = 0
+    name: str  # the words that tell it from the others
+    text: str  # the line
+    before: int = 0  # words of the line that stand before them
+    behind: int = 0  # words of the line that stand behind them
 
     def cuts(self, line: OneLine, *, is_last: bool) -> bool:
         """Whether a model or hardware of the line begins before its name, or of the last line ends behind it."""

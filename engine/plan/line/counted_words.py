@@ -22,34 +22,23 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_count
 
-_BETWEEN = frozenset({"of", "is", "to", "="})
-"""Words between a name and its number, as in ``sequence length of 4096``."""
-_MOST_WORDS = 4
-"""Words that one name of what is counted may have."""
-_LONGEST_OTHER = 4
-"""Letters of words that are seldom what is counted, as ``plus`` and ``only``."""
+_BETWEEN = frozenset({"of", "is", "to", "="})  # Words between a name and its number, as in ``sequence length of 4096``
+_MOST_WORDS = 4  # Words that one name of what is counted may have
+_LONGEST_OTHER = 4  # Letters of words that are seldom what is counted, as ``plus`` and ``only``
 EVERY_NODE, OF_A_NODE = frozenset({"each", "apiece"}), frozenset({"of", "with", "w/", "x", "×"})
 _BATCH, _BATCH_OF_TOKENS = "batch", "tokens of a batch"
-_LARGEST_BATCH = 100_000
-"""Sequences of a batch; a larger number counts its tokens."""
-_FEWEST_TOKENS = 4096
-"""Of a batch that is said in tokens."""
+_LARGEST_BATCH = 100_000  # Sequences of a batch; a larger number counts its tokens
+_FEWEST_TOKENS = 4096  # Of a batch that is said in tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A number with the words that say what it counts.
+    """A number with the words that say what it counts."""
 
-    Attributes:
-        start, end: where they stand, the number among them, and a unit.
-        name: the words, without the unit.
-        amount: what they say.
-    """
-
-    start: int
+    start: int  # where they begin, the number among them, and a unit
     end: int
-    name: str
-    amount: Amount
+    name: str  # the words, without the unit
+    amount: Amount  # what they say
 
 
 class CountedWords:
@@ -69,8 +58,7 @@ class CountedWords:
         self._batch_tokens = 0
         self._device_price = 0.0
         self._is_price_of_one = False
-        self._task = ""
-        """What is done; empty as long as words are only looked at for names."""
+        self._task = ""  # What is done; empty as long as words are only looked at for names
         self._model: KnownModel | None = None
 
     def _pass(self, recognize: Callable[[int], tuple[int, Meaning] | None]) -> None:

@@ -15,8 +15,7 @@ from capacity_tui.engine.plan.line.tokens import image_of
 
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
 _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)/(\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
-_FEWEST_SAMPLES = 1000
-"""Of something that no word counts; fewer may be anything."""
+_FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
 

@@ -22,14 +22,12 @@ from capacity_tui.engine.units import format_count
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
 _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
-_CONTEXT = re.compile(r"-(\d+k)$")
-"""A context that names of releases end in, as ``phi-3-medium-4k``."""
+_CONTEXT = re.compile(r"-(\d+k)$")  # A context that names of releases end in, as ``phi-3-medium-4k``
 _OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "computeoptimally", "optimaltokens"})
 
 _EDGE = "image_size"
 _PACKED, _DIGIT, _CACHE = "qlora", re.compile(r"\d+"), frozenset({"kv", "cache", "kvcache"})
-_SAME_BATCH = 0.05
-"""Share by which a batch of tokens may differ from a power of two and is meant to be that."""
+_SAME_BATCH = 0.05  # Share by which a batch of tokens may differ from a power of two and is meant to be that
 
 
 class DerivedValues(DataWords):

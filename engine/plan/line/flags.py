@@ -70,28 +70,19 @@ def _task(name: str) -> Meaning:
     )
 
 
-MOST = 8
-"""Completions that are offered at once."""
+MOST = 8  # Completions that are offered at once
 
-FEWEST_OF_A_PART = 3
-"""Characters from which on the middle of a name is completed."""
+FEWEST_OF_A_PART = 3  # Characters from which on the middle of a name is completed
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a word may become.
+    """What a word may become."""
 
-    Attributes:
-        text: the whole word.
-        kind: what it is: task, method, model, hardware, amount, value or field.
-        line: the line with the word completed, and a space behind it.
-        cursor: where the cursor stands then.
-    """
-
-    text: str
-    kind: str
-    line: str
-    cursor: int
+    text: str  # the whole word
+    kind: str  # what it is: task, method, model, hardware, amount, value or field
+    line: str  # the line with the word completed, and a space behind it
+    cursor: int  # where the cursor stands then
 
 
 def completions(text: str, cursor: int | None = None, catalog: Catalog | None = None) -> tuple[Completion, ...]:

@@ -19,16 +19,12 @@ from capacity_tui.engine.plan.line.task_words import task_named
 from capacity_tui.engine.plan.line.tokens import Token
 from capacity_tui.engine.units import parse_quantity
 
-_MOST_WORDS = 6
-"""Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``."""
-_MOST_PIECES = 4
-"""Words that a part of a model's name may have, as ``nemotron 3 super 120b``."""
-_SAME_PARAMETERS = 0.15
-"""Share by which a size in a model's name, as ``671b``, may differ from its parameters."""
+_MOST_WORDS = 6  # Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``
+_MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 3 super 120b``
+_SAME_PARAMETERS = 0.15  # Share by which a size in a model's name, as ``671b``, may differ from its parameters
 _HOURS = frozenset({"hours", "hrs"})
 _NODES = frozenset({"node", "nodes"})
-_PARAMETERS = "param"
-"""What words begin with that say of a number that it is the parameters of a model."""
+_PARAMETERS = "param"  # What words begin with that say of a number that it is the parameters of a model
 
 
 class NamedWords(CountedWords):

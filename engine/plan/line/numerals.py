@@ -12,8 +12,7 @@ from capacity_tui.engine.plan.line.tokens import PLAIN_COUNT, Token, image_of, s
 _TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
 _HUNDRED = 100
-_OF = frozenset({"of", "x", "×"})
-"""Words between a number in words and what it counts, as in ``a pair of 3090s``."""
+_OF = frozenset({"of", "x", "×"})  # Words between a number in words and what it counts, as in ``a pair of 3090s``
 
 
 def counted_tokens(text: str, catalog: Catalog) -> list[Token]:

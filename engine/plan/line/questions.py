@@ -18,15 +18,13 @@ _OF_SERVING = {_SEQUENCE: Key.INFERENCE_PROMPT_TOKENS, _BATCH: Key.INFERENCE_BAT
 _OF_TRAINING = {_SEQUENCE: Key.TRAINING_SEQ_LEN, _BATCH: Key.TRAINING_MICRO_BATCH, _LENGTH: Key.TRAINING_TOKENS}
 _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS)
 _NUMBERED = frozenset({_SEQUENCE, _BATCH, Key.TRAINING_ADAPTER_RANK})
-_FARTHEST = 4
-"""Words between one that asks and what it asks for, as in ``how many A100 80GB cards``."""
+_FARTHEST = 4  # Words between one that asks and what it asks for, as in ``how many A100 80GB cards``
 _MOST_WORDS = 4
 _ENDS = frozenset({"on", "with", "using", "for", "in", "from", "at", "by"})
 """Words behind which nothing is asked for any more."""
 _NEVER_ASKED = frozenset({"tokens", "tokens a second", "epochs", "steps", "samples", "TTFT limit", "TPOT limit"})
 _NODES = frozenset({"nodes", "servers", "machines", "hosts"})
-_ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})
-"""Words that say of a device behind them that it is one."""
+_ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})  # Words that say of a device behind them that it is one
 _IN_LETTERS = re.compile(r"[\d.]+[dw]", re.IGNORECASE)
 CHEAPEST = "cheapest"
 _COST = "cost"

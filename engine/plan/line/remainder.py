@@ -14,8 +14,7 @@ from capacity_tui.engine.plan.line.tokens import Token
 _NOTHING = Meaning()
 _ONE, _NOT = 1, "not"
 _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE)
-_FARTHEST = 3
-"""Words between one that asks and what it asks for, as in ``how many busy users``."""
+_FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how many busy users``
 
 
 def remainder(

@@ -28,8 +28,7 @@ _METHOD_WORDS = {"full": "full fine-tuning", "lora": "LoRA", "qlora": "QLoRA", "
 _OF_TRAINING = frozenset({Key.PARALLELISM_ZERO, Key.PARALLELISM_INTERLEAVE})
 """Fields beside those of training that only a training uses."""
 
-_TRAINED_ON = "nf4"
-"""Format of hub names that adapters are trained on as often as models are served in it."""
+_TRAINED_ON = "nf4"  # Format of hub names that adapters are trained on as often as models are served in it
 
 
 def task_named(phrase: str) -> Meaning | None:

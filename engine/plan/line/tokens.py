@@ -11,8 +11,7 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER
 from capacity_tui.engine.record import dataclass
 
-LONGEST_LINE = 400
-"""Characters of a line that are read; a plan of more belongs into a file."""
+LONGEST_LINE = 400  # Characters of a line that are read; a plan of more belongs into a file
 
 _PER_ONE, _ONE_DEVICE, _ONE_HOUR = r"\s*(?:/|-|\bper\b|\ban?\b)\s*", r"(?:gpu|device|card|chip)", r"(?:h|hr|hour)"
 _PRICE = re.compile(
@@ -57,8 +56,7 @@ PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
 _IDEOGRAPHS = re.compile("[\u3400-\u9fff]+|[^\u3400-\u9fff]+")
 """Words of a text without spaces, and what stands between them."""
 
-_MARKS = "~≈#¿¡\"'>≥[]"
-"""What may stand before a word and says nothing: ``~5k samples``."""
+_MARKS = "~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
 
 _MONEY_WORDS = ("usd", "dollar", "dollars", "bucks")
 _OTHER_MONEY = ("€", "eur", "euro", "euros", "£", "gbp", "pounds")
@@ -85,8 +83,7 @@ _OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|mo|month)", re.IGNORECASE)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?k?)(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE)
 _HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
 _SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)
-_FARTHEST_TIME = 6
-"""Words between a latency and its time."""
+_FARTHEST_TIME = 6  # Words between a latency and its time
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
 
@@ -113,16 +110,12 @@ _DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of the line: as it is read, and where it stands.
-
-    Attributes:
-        ends: whether a comma or the like stands behind it, over which no name reaches.
-    """
+    """A word of the line: as it is read, and where it stands."""
 
     text: str
     start: int
     end: int
-    ends: bool = False
+    ends: bool = False  # whether a comma or the like stands behind it, over which no name reaches
 
 
 def split(text: str) -> list[Token]:

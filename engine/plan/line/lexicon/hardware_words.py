@@ -18,8 +18,7 @@ NAME = Key.HARDWARE_NAME
 
 DEVICES, PER_NODE = Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE
 
-MEMORY = "memory_mib"
-"""Key of a device's memory in a spec; of a processor it is the main memory."""
+MEMORY = "memory_mib"  # Key of a device's memory in a spec; of a processor it is the main memory
 
 SPEC = Key.HARDWARE_SPEC
 
@@ -52,22 +51,19 @@ _POWER = {"w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3}
 _SIZES = {"mib": 1, "mb": 1, "gib": 1024, "gb": 1024, "tib": 1024**2, "tb": 1024**2}
 """MiB of a unit. Memory of devices is sold in binary units, whatever letter is missing: a card of 24 GB has 24 GiB."""
 
-_SAME_SIZE = 0.08
-"""Share by which the memory that a driver reports may differ from what a device is sold with."""
+_SAME_SIZE = 0.08  # Share by which the memory that a driver reports may differ from what a device is sold with
 
 _MORE_THAN_ANY = 2.2
 """Times the memory of a card's row that no card of its name has: they are sold with twice as much, or half."""
 
-_SIZE_BEHIND = re.compile(r"(?<=[a-z\d])-(\d{2,3})g?$", re.IGNORECASE)
-"""A memory that a name ends in, as ``a100-40``."""
+_SIZE_BEHIND = re.compile(r"(?<=[a-z\d])-(\d{2,3})g?$", re.IGNORECASE)  # A memory that a name ends in, as ``a100-40``
 
 _BARE_NAME = re.compile(r"\d{3,4}\s*[a-z][a-z0-9 ]*", re.IGNORECASE)
 """A model number without its line, as ``1660 super``."""
 
 LAPTOP = "laptop"
 
-_MODEL_NUMBER = re.compile(r"[a-z]?\d{3,}[a-z]{0,2}")
-"""Of a processor, as ``13900k`` or ``7995wx``."""
+_MODEL_NUMBER = re.compile(r"[a-z]?\d{3,}[a-z]{0,2}")  # Of a processor, as ``13900k`` or ``7995wx``
 
 _SIZE_IN_ID = re.compile(r"\d+gb")
 

@@ -17,8 +17,7 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import format_count
 
 MODEL = Key.MODEL_NAME
-FEWEST_CHARACTERS = 3
-"""Letters and digits of a part of a name that stands for it."""
+FEWEST_CHARACTERS = 3  # Letters and digits of a part of a name that stands for it
 _FEWEST_OF_A_SLIP, _SLIP = 4, 0.8
 """Letters of a word that may be a slip of a family's name, and how similar it is to be."""
 _HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:models/)?", re.IGNORECASE)

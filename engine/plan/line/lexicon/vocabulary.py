@@ -21,47 +21,28 @@ UNSAID = frozenset({"running", "output"})
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """What a number may count.
+    """What a number may count."""
 
-    Attributes:
-        name: for people, as ``sequence``.
-        fields: the field it goes to, by what is done with the model.
-        behind: whether its words may stand behind the number: ``only`` there, ``always`` where they do wherever a
-            number is before them, ``either`` where they may begin what follows as well, empty where they only stand
-            before it.
-        reciprocal: whether the field is one over the number, as a time is of a rate.
-        per: what the number is divided by, as requests a day are for those a second.
-        most: the most that it may count; more are of something else.
-        beyond: what to write instead of more.
-        many: the field that more of them go to where they are served, a part at once.
-        tells: whether its words tell what is done with the model.
-        hint: what to write instead, of what is told apart by another word.
-        unit: the amount whose words may stand between the number and these, or behind the number.
-        billions: whether so many may be counted; elsewhere a number of billions is the size of a model.
-        thousands: the amount that a number with k counts beside these words, as in ``4k sequences``.
-        described: which words may stand between the number and these: ``plain`` ones, or ``any`` that means nothing.
-        fewer: the amount that a number counts in a training which is too small to be this one.
-        leading: the amount that a number behind these words counts, where that is another.
-        assumes: what makes a number of something else of it, for people.
-    """
-
-    name: str
-    fields: Mapping[str, str]
+    name: str  # for people, as ``sequence``
+    fields: Mapping[str, str]  # the field it goes to, by what is done with the model
+    # whether its words may stand behind the number: ``only`` there, ``always`` where they do wherever a number is
+    # before them, ``either`` where they may begin what follows as well, empty where they only stand before it
     behind: str = ""
-    reciprocal: bool = False
-    per: float = 1.0
-    most: float = math.inf
-    beyond: str = ""
-    many: str = ""
-    tells: bool = True
-    hint: str = ""
-    unit: str = ""
-    billions: bool = False
-    fewer: str = ""
+    reciprocal: bool = False  # whether the field is one over the number, as a time is of a rate
+    per: float = 1.0  # what the number is divided by, as requests a day are for those a second
+    most: float = math.inf  # the most that it may count; more are of something else
+    beyond: str = ""  # what to write instead of more
+    many: str = ""  # the field that more of them go to where they are served, a part at once
+    tells: bool = True  # whether its words tell what is done with the model
+    hint: str = ""  # what to write instead, of what is told apart by another word
+    unit: str = ""  # the amount whose words may stand between the number and these, or behind the number
+    billions: bool = False  # whether so many may be counted; elsewhere a number of billions is the size of a model
+    fewer: str = ""  # the amount that a number counts in a training which is too small to be this one
+    # which words may stand between the number and these: ``plain`` ones, or ``any`` that means nothing
     described: str = ""
-    thousands: str = ""
-    leading: str = ""
-    assumes: str = ""
+    thousands: str = ""  # the amount that a number with k counts beside these words, as in ``4k sequences``
+    leading: str = ""  # the amount that a number behind these words counts, where that is another
+    assumes: str = ""  # what makes a number of something else of it, for people
 
     @property
     def is_behind(self) -> bool:
@@ -75,132 +56,77 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What words mean; every word is a key, without case and hyphens.
+    """What words mean; every word is a key, without case and hyphens."""
 
-    Attributes:
-        fillers: words that say nothing.
-        prose, circumstances: those of plain language; those that could bear on a plan and that none follows.
-        tasks: what is done, by word.
-        suggests: what is done where no other word says it, by word.
-        suggests_little: words that suggest serving where nothing speaks against it.
-        of_serving: words that are of serving wherever nothing is trained.
-        remarks: words that the plan cannot follow, and what to do about them.
-        comparing, both: words between names that a line compares, the latter where it says that it compares.
-        refused: words that no plan can follow, and what to say instead.
-        counts, phrases: numbers in words; values that words set, by what is done.
-        joints: words of plain language that say nothing of what stands behind them.
-        of_something: words between a number and what it counts.
-        stored: words behind a size in bytes that is the size of data.
-        sound, hearing: words behind a time that is how long something sounds, and before it beside a model of sound.
-        datasets: field and size of data sets, by name.
-        image_edges: pixels of an edge of small images, by data set.
-        slices, core_slices: rows of hardware rented in slices of so many chips, or cores, by the name of a slice.
-        per_device: words behind a batch that is one of each device.
-        plurals: names that stand for several of another device where they end in a small s.
-        product_lines: what a bare model number of a device may belong to.
-        machines: makers of devices, by their machines.
-        portable: words that say that a card is the one of a laptop.
-        prefixes, ram: beginnings of machines' names by what clouds write; words behind a size of host memory.
-        scales, time_units, durations: suffixes of numbers and units of times and of longer times, by word.
-        negations, ruled_out: words that rule out what stands behind them; what that sets, by what is done.
-        queries: words that ask for what no plan says, by what they ask for.
-        asked: fields, by the words that ask and by what they ask for.
-        priced: words before dollars an hour that a device costs; before others they are a limit.
-        within, deadlines: words before a time that is not to be passed, and words that are one.
-        nodes: machines of so many devices, by the word before the name of these.
-        racks: nodes of so many devices, by the word behind the name of these.
-        methods: which weights are trained, by word.
-        objectives: of fine-tuning, by word.
-        here: names of this machine.
-        amounts, units: what numbers count, by word; those that are units of others.
-        sent: what is a request, where so many of it come in a span of time.
-        spans: the span of time that a rate is of, by word.
-        adverbs: seconds of the span that a word such as ``daily`` says.
-        writing: words before tokens that are written rather than read.
-        twice: what to do where a field is given twice, by field.
-        fields, values: fields of a plan by label and key; fields that take a name, by what is done.
-        formats: number formats by their bits.
-        bits, served: formats of weights by engine and bits; what is served in place of those that are trained on.
-        fewest_tokens: of a job; shorter is a sequence.
-        weights_of: formats of weights that are served where no other is named, by what serves them.
-        needs: field that a word is about, and what to write where no number says it.
-        adjectives: words between a number and hardware.
-        like: models by other names that nothing of the catalogue has.
-        model_words: words behind a number that is the parameters of a model.
-        models, hardware: ids that are meant by a part of a name, the first ones before the others.
-        makers, usual: of hardware, in the order of lists; values where a line says nothing, by what is done.
-        engines: what serves language models where a line names none, by family of weights and by maker of devices.
-        examples: lines to begin with, and what they show.
-    """
-
-    fillers: frozenset[str]
-    prose: frozenset[str]
-    circumstances: frozenset[str]
-    tasks: Mapping[str, str]
-    suggests: Mapping[str, str]
-    suggests_little: frozenset[str]
-    of_serving: frozenset[str]
-    remarks: Mapping[str, str]
-    comparing: frozenset[str]
-    both: frozenset[str]
-    refused: Mapping[str, str]
-    counts: Mapping[str, int]
-    phrases: Mapping[str, Mapping[str, Mapping[str, object]]]
-    joints: frozenset[str]
-    of_something: frozenset[str]
-    stored: frozenset[str]
-    sound: frozenset[str]
-    hearing: frozenset[str]
-    datasets: Mapping[str, tuple[str, int]]
-    image_edges: Mapping[str, int]
-    slices: Mapping[str, str]
-    core_slices: Mapping[str, str]
-    per_device: frozenset[str]
-    plurals: frozenset[str]
-    product_lines: tuple[str, ...]
-    machines: Mapping[str, str]
-    portable: frozenset[str]
-    prefixes: Mapping[str, str]
-    ram: frozenset[str]
-    scales: Mapping[str, str]
-    time_units: Mapping[str, str]
-    durations: Mapping[str, str]
-    negations: frozenset[str]
-    ruled_out: Mapping[str, Mapping[str, Mapping[str, object]]]
-    queries: Mapping[str, str]
-    asked: Mapping[str, Mapping[str, str]]
-    priced: frozenset[str]
-    within: frozenset[str]
-    deadlines: Mapping[str, str]
-    nodes: Mapping[str, int]
-    racks: Mapping[str, int]
-    methods: Mapping[str, str]
-    objectives: Mapping[str, str]
-    here: frozenset[str]
-    amounts: Mapping[str, Amount]
-    units: frozenset[str]
-    sent: frozenset[str]
-    spans: Mapping[str, str]
-    adverbs: Mapping[str, int]
-    writing: frozenset[str]
-    twice: Mapping[str, str]
-    fields: Mapping[str, tuple[str, ...]]
-    values: Mapping[str, tuple[str, ...]]
-    formats: Mapping[str, str]
-    bits: Mapping[str, Mapping[str, str]]
-    served: Mapping[str, str]
-    weights_of: Mapping[str, str]
-    fewest_tokens: float
-    needs: Mapping[str, tuple[str, str]]
-    adjectives: frozenset[str]
-    like: Mapping[str, str]
-    model_words: frozenset[str]
-    models: tuple[str, ...]
-    hardware: tuple[str, ...]
-    makers: tuple[str, ...]
-    usual: Mapping[str, Mapping[str, float]]
+    fillers: frozenset[str]  # words that say nothing
+    prose: frozenset[str]  # those of plain language
+    circumstances: frozenset[str]  # those that could bear on a plan and that none follows
+    tasks: Mapping[str, str]  # what is done, by word
+    suggests: Mapping[str, str]  # what is done where no other word says it, by word
+    suggests_little: frozenset[str]  # words that suggest serving where nothing speaks against it
+    of_serving: frozenset[str]  # words that are of serving wherever nothing is trained
+    remarks: Mapping[str, str]  # words that the plan cannot follow, and what to do about them
+    comparing: frozenset[str]  # words between names that a line compares
+    both: frozenset[str]  # words between them where the line says that it compares
+    refused: Mapping[str, str]  # words that no plan can follow, and what to say instead
+    counts: Mapping[str, int]  # numbers in words
+    phrases: Mapping[str, Mapping[str, Mapping[str, object]]]  # values that words set, by what is done
+    joints: frozenset[str]  # words of plain language that say nothing of what stands behind them
+    of_something: frozenset[str]  # words between a number and what it counts
+    stored: frozenset[str]  # words behind a size in bytes that is the size of data
+    sound: frozenset[str]  # words behind a time that is how long something sounds
+    hearing: frozenset[str]  # words before such a time, beside a model of sound
+    datasets: Mapping[str, tuple[str, int]]  # field and size of data sets, by name
+    image_edges: Mapping[str, int]  # pixels of an edge of small images, by data set
+    slices: Mapping[str, str]  # rows of hardware rented in slices of so many chips, by the name of a slice
+    core_slices: Mapping[str, str]  # those rented in slices of so many cores
+    per_device: frozenset[str]  # words behind a batch that is one of each device
+    plurals: frozenset[str]  # names that stand for several of another device where they end in a small s
+    product_lines: tuple[str, ...]  # what a bare model number of a device may belong to
+    machines: Mapping[str, str]  # makers of devices, by their machines
+    portable: frozenset[str]  # words that say that a card is the one of a laptop
+    prefixes: Mapping[str, str]  # beginnings of machines' names by what clouds write
+    ram: frozenset[str]  # words behind a size of host memory
+    scales: Mapping[str, str]  # suffixes of numbers, by word
+    time_units: Mapping[str, str]  # units of times, by word
+    durations: Mapping[str, str]  # units of longer times, by word
+    negations: frozenset[str]  # words that rule out what stands behind them
+    ruled_out: Mapping[str, Mapping[str, Mapping[str, object]]]  # what that sets, by what is done
+    queries: Mapping[str, str]  # words that ask for what no plan says, by what they ask for
+    asked: Mapping[str, Mapping[str, str]]  # fields, by the words that ask and by what they ask for
+    priced: frozenset[str]  # words before dollars an hour that a device costs; before others they are a limit
+    within: frozenset[str]  # words before a time that is not to be passed
+    deadlines: Mapping[str, str]  # words that are such a time
+    nodes: Mapping[str, int]  # machines of so many devices, by the word before the name of these
+    racks: Mapping[str, int]  # nodes of so many devices, by the word behind the name of these
+    methods: Mapping[str, str]  # which weights are trained, by word
+    objectives: Mapping[str, str]  # of fine-tuning, by word
+    here: frozenset[str]  # names of this machine
+    amounts: Mapping[str, Amount]  # what numbers count, by word
+    units: frozenset[str]  # those that are units of others
+    sent: frozenset[str]  # what is a request, where so many of it come in a span of time
+    spans: Mapping[str, str]  # the span of time that a rate is of, by word
+    adverbs: Mapping[str, int]  # seconds of the span that a word such as ``daily`` says
+    writing: frozenset[str]  # words before tokens that are written rather than read
+    twice: Mapping[str, str]  # what to do where a field is given twice, by field
+    fields: Mapping[str, tuple[str, ...]]  # fields of a plan by label and key
+    values: Mapping[str, tuple[str, ...]]  # fields that take a name, by what is done
+    formats: Mapping[str, str]  # number formats by their bits
+    bits: Mapping[str, Mapping[str, str]]  # formats of weights by engine and bits
+    served: Mapping[str, str]  # what is served in place of those that are trained on
+    weights_of: Mapping[str, str]  # formats of weights that are served where no other is named, by what serves them
+    fewest_tokens: float  # of a job; shorter is a sequence
+    needs: Mapping[str, tuple[str, str]]  # field that a word is about, and what to write where no number says it
+    adjectives: frozenset[str]  # words between a number and hardware
+    like: Mapping[str, str]  # models by other names that nothing of the catalogue has
+    model_words: frozenset[str]  # words behind a number that is the parameters of a model
+    models: tuple[str, ...]  # ids that are meant by a part of a name, the first ones before the others
+    hardware: tuple[str, ...]  # the same of hardware
+    makers: tuple[str, ...]  # of hardware, in the order of lists
+    usual: Mapping[str, Mapping[str, float]]  # values where a line says nothing, by what is done
+    # what serves language models where a line names none, by family of weights and by maker of devices
     engines: Mapping[str, str]
-    examples: Mapping[str, str]
+    examples: Mapping[str, str]  # lines to begin with, and what they show
 
     def field_of(self, word: str, task: str) -> str | None:
         """Return the field that a word names in a task."""

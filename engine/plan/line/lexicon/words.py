@@ -12,19 +12,12 @@ from capacity_tui.engine.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A value that nobody gave.
+    """A value that nobody gave."""
 
-    Attributes:
-        key: field of the plan.
-        value: what was taken; None where nothing can be.
-        why: why this, and how to say another where that is not plain.
-        moves: result keys of the figures that it moves most.
-    """
-
-    key: str
-    value: object
-    why: str
-    moves: tuple[str, ...] = ()
+    key: str  # field of the plan
+    value: object  # what was taken; None where nothing can be
+    why: str  # why this, and how to say another where that is not plain
+    moves: tuple[str, ...] = ()  # result keys of the figures that it moves most
 
 
 _MODEL, _HARDWARE, _OF_HARDWARE = Key.MODEL_NAME, Key.HARDWARE_NAME, "hardware."
@@ -32,19 +25,12 @@ _MODEL, _HARDWARE, _OF_HARDWARE = Key.MODEL_NAME, Key.HARDWARE_NAME, "hardware."
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a word or some words stand for.
+    """What a word or some words stand for."""
 
-    Attributes:
-        words: the same for people, as ``sequence 4 096``; empty for words that say nothing.
-        values: values of a plan by path.
-        why: why it was guessed; empty where it is what was written.
-        fault: why it stands for nothing.
-    """
-
-    words: str = ""
-    values: Mapping[str, object] = field(default_factory=dict, hash=False)
-    why: str = ""
-    fault: PlanError | None = None
+    words: str = ""  # the same for people, as ``sequence 4 096``; empty for words that say nothing
+    values: Mapping[str, object] = field(default_factory=dict, hash=False)  # values of a plan by path
+    why: str = ""  # why it was guessed; empty where it is what was written
+    fault: PlanError | None = None  # why it stands for nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,46 +50,27 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a line asks that no plan says, answered by solving its plan for a field.
+    """What a line asks that no plan says, answered by solving its plan for a field."""
 
-    Attributes:
-        solve: the field, as ``hardware.devices``.
-        limits: what must hold, as ``time<=30d``.
-        goal: what the best has least or most of; empty for what is usual of the field.
-        why: the same for people.
-    """
-
-    solve: str
-    limits: tuple[str, ...] = ()
-    goal: str = ""
-    why: str = ""
+    solve: str  # the field, as ``hardware.devices``
+    limits: tuple[str, ...] = ()  # what must hold, as ``time<=30d``
+    goal: str = ""  # what the best has least or most of; empty for what is usual of the field
+    why: str = ""  # the same for people
 
 
 @dataclass(frozen=True, slots=True)
 class OneLine:
-    """A line that was read.
+    """A line that was read."""
 
-    Attributes:
-        text: the line.
-        task: what is done: train, finetune, infer or fit.
-        words: its words in order.
-        assumed: what nobody said, with the reason.
-        values: values of a plan by path.
-        faults: what could not be understood, or contradicts itself.
-        unknown: words that mean nothing here, which the last of the faults names.
-        asked: what no plan says; None where the line is a plan.
-        limits: what must hold that nothing is asked with, as ``time<=30d``.
-    """
-
-    text: str
-    task: str
-    words: tuple[Word, ...]
-    assumed: tuple[Assumption, ...]
-    values: Mapping[str, object] = field(hash=False)
-    faults: tuple[PlanError, ...] = ()
-    unknown: tuple[str, ...] = ()
-    asked: Asked | None = None
-    limits: tuple[str, ...] = ()
+    text: str  # the line
+    task: str  # what is done: train, finetune, infer or fit
+    words: tuple[Word, ...]  # its words in order
+    assumed: tuple[Assumption, ...]  # what nobody said, with the reason
+    values: Mapping[str, object] = field(hash=False)  # values of a plan by path
+    faults: tuple[PlanError, ...] = ()  # what could not be understood, or contradicts itself
+    unknown: tuple[str, ...] = ()  # words that mean nothing here, which the last of the faults names
+    asked: Asked | None = None  # what no plan says; None where the line is a plan
+    limits: tuple[str, ...] = ()  # what must hold that nothing is asked with, as ``time<=30d``
 
     @property
     def understood(self) -> str:
@@ -186,25 +153,15 @@ TRAIN, FINETUNE, INFER, FIT = "train", "finetune", "infer", "fit"
 
 @dataclass(frozen=True, slots=True)
 class PlanFlags:
-    """Flags as somebody gave them; None where they were not given.
+    """Flags as somebody gave them; None where they were not given."""
 
-    Attributes:
-        model: a model's name, or its size.
-        task: train, full, lora, qlora, dora, infer or fit.
-        gpu: hardware with its number, as ``8xH100-SXM``.
-        seq: tokens of one sequence.
-        tokens: of the whole job.
-        imports: configurations of other tools, by file or folder.
-        stand_in: whether a usual model of the same size stands in for one that is not known.
-    """
-
-    model: str | None = None
-    task: str | None = None
-    gpu: str | None = None
-    seq: str | None = None
-    tokens: str | None = None
-    imports: tuple[str, ...] = ()
-    stand_in: bool = False
+    model: str | None = None  # a model's name, or its size
+    task: str | None = None  # train, full, lora, qlora, dora, infer or fit
+    gpu: str | None = None  # hardware with its number, as ``8xH100-SXM``
+    seq: str | None = None  # tokens of one sequence
+    tokens: str | None = None  # of the whole job
+    imports: tuple[str, ...] = ()  # configurations of other tools, by file or folder
+    stand_in: bool = False  # whether a usual model of the same size stands in for one that is not known
 
     @property
     def is_given(self) -> bool:
