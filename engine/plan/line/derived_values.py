@@ -141,6 +141,11 @@ class DerivedValues(DataWords):
         """Send requests whose number is known as many at once as engines take up, as ``10M documents`` are embedded."""
         if Key.INFERENCE_REQUESTS not in self._values or any(load in self._values for load in _LOADS):
             return
+        amounts = (vocabulary().amounts.get(key_of(token.text)) for token in self._tokens)
+        if any(amount is not None and amount.name == "requests" for amount in amounts):
+            hint = "write 5 requests/s, 400 requests a day or 64 requests at once"
+            self._faults.append(PlanError("requests of which kind?", str(self._values[Key.INFERENCE_REQUESTS]), hint))
+            return
         at_once = int(vocabulary().usual[INFER]["sounds_at_once" if self._is_of_sound() else "requests_at_once"])
         self._values[Key.INFERENCE_CONCURRENCY] = at_once
         self._assumed.append(Assumption(Key.INFERENCE_CONCURRENCY, at_once, f"{at_once} requests at once"))
