@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from xml.sax.saxutils import escape
 
-Style: TypeAlias = tuple[str, str, bool]
-"""Ink, paper, and whether it is bold."""
+Style: TypeAlias = tuple[str, str, bool]  # Ink, paper, and whether it is bold
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,7 @@ NAMED = {
 WIDTH, HEIGHT, MARGIN, FRAME = 8.4, 17, 12, 26
 BASELINE = 13
 FONTS = "Menlo,Consolas,'DejaVu Sans Mono',monospace"
-NO_BREAK = "\u00a0"
-"""A space that no reader of pictures takes out."""
+NO_BREAK = "\u00a0"  # A space that no reader of pictures takes out
 
 
 def animated(frames: Sequence[tuple[float, Frame]], columns: int, lines: int, title: str) -> str:

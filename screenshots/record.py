@@ -25,23 +25,16 @@ MOST_BYTES = 400_000
 # What the emulator takes for text: questions to terminals newer than it.
 UNKNOWN = re.compile(rb"\x1b\[[<>=][\d;]*[a-zA-Z]|\x1b\[\?[\d;]*\$p")
 ENTER, TAB, ESCAPE, DOWN = "\r", "\t", "\x1b", "\x1b[B"
-LETTER = 0.05
-"""Seconds for which each letter of a typed text is shown."""
+LETTER = 0.05  # Seconds for which each letter of a typed text is shown
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Keys, and what one sees of them.
+    """Keys, and what one sees of them."""
 
-    Attributes:
-        keys: what is typed, a text letter by letter.
-        hold: seconds for which the screen is shown then, however long it took to get there.
-        until: what stands on it then; empty to wait until nothing changes any more.
-    """
-
-    keys: str
-    hold: float
-    until: str = ""
+    keys: str  # what is typed, a text letter by letter
+    hold: float  # seconds for which the screen is shown then, however long it took to get there
+    until: str = ""  # what stands on it then; empty to wait until nothing changes any more
 
 
 STEPS = (
@@ -63,8 +56,7 @@ STEPS = (
     Step("E", 2.2, "Axolotl"),
     Step(ESCAPE, 1.2),
 )
-QUIET, PATIENCE = 1.0, 30.0
-"""Seconds without a change after which the screen stands, and how long that may take."""
+QUIET, PATIENCE = 1.0, 30.0  # Seconds without a change after which the screen stands, and how long that may take
 
 
 class Recording:

@@ -5,11 +5,14 @@ Each allowance is what was there when the rule began. It only ever shrinks: whoe
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 
 import pytest
-from sources import identifiers_of, name_of, source_files, text_of
+from sources import ROOT, identifiers_of, name_of, nodes_of, source_files, text_of
+
+from capacity_tui.engine.door import public_names
 
 LONGEST_MODULE = 400
 MOST_FILES = 15
@@ -59,3 +62,16 @@ def test_names_say_what_they_name(folder: str) -> None:
                 vague.setdefault(room_of(name), []).append(f"{name}:{line} {identifier}")
     over = {room: names for room, names in vague.items() if len(names) > VAGUE_NAMES.get(room, 0)}
     assert over == {}, f"a name of a thing of its field instead: {VAGUE}"
+
+
+@pytest.mark.parametrize("folder", ["engine", "tui", "tools", "benchmarks", "screenshots"])
+def test_fields_are_explained_beside_them_and_in_docstrings_only_where_help_shows_them(folder: str) -> None:
+    shown = {name for _, name in public_names(ROOT / "engine" / "__init__.pyi").values()}
+    listing = [
+        f"{name_of(file)}:{node.lineno} {node.name}"
+        for file in source_files(folder)
+        for node in nodes_of(file)
+        if isinstance(node, ast.ClassDef) and node.name not in shown
+        if "Attributes:" in (ast.get_docstring(node) or "")
+    ]
+    assert listing == [], "a comment behind each field instead"

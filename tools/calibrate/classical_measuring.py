@@ -44,21 +44,13 @@ class Case:
 
 @dataclass(frozen=True)
 class Measured:
-    """One fit as it was measured.
+    """One fit as it was measured."""
 
-    Attributes:
-        algorithm: its name in plans.
-        spec: its parameters, with what the data alone decide: iterations, support vectors.
-        seconds: processor time.
-        bytes: peak of memory.
-        rates: what one core reached: matrix products by type, FLOP/s, and copies (``stream``), B/s.
-    """
-
-    algorithm: str
-    spec: Spec
-    seconds: float
-    bytes: float
-    rates: Mapping[str, float]
+    algorithm: str  # its name in plans
+    spec: Spec  # its parameters, with what the data alone decide: iterations, support vectors
+    seconds: float  # processor time
+    bytes: float  # peak of memory
+    rates: Mapping[str, float]  # what one core reached: matrix products by type, FLOP/s, and copies (``stream``), B/s
 
 
 class Estimator(Protocol):

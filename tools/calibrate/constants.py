@@ -143,14 +143,10 @@ def _first_with(row: Row, field: str, catalog: Catalog, table: TableName) -> str
 
 @dataclass(frozen=True, slots=True)
 class SpreadPriors:
-    """Spreads of one kind of figure before any run is seen.
+    """Spreads of one kind of figure before any run is seen."""
 
-    Attributes:
-        spreads, distances: as a row of reliability.yaml has them.
-    """
-
-    spreads: Mapping[str, float]
-    distances: Mapping[str, float]
+    spreads: Mapping[str, float]  # as a row of reliability.yaml has them
+    distances: Mapping[str, float]  # as a row of reliability.yaml has them
 
 
 @cache

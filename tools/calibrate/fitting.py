@@ -34,15 +34,10 @@ REWEIGHED, NEAR = 100, 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Residuals of runs and what they change by, at one set of constants.
+    """Residuals of runs and what they change by, at one set of constants."""
 
-    Attributes:
-        residuals: ln(estimated / measured), by run.
-        slopes: their change for each constant's distance from its prior, runs by constants.
-    """
-
-    residuals: Floats
-    slopes: Floats
+    residuals: Floats  # ln(estimated / measured), by run
+    slopes: Floats  # their change for each constant's distance from its prior, runs by constants
 
     def moved(self, by: Floats) -> Floats:
         """Return the residuals with constants moved, by the slopes alone."""
@@ -94,14 +89,9 @@ class Batch(Protocol):
 
 @dataclass(frozen=True)
 class Alone(Generic[RunT]):
-    """A run that has a call of its own.
+    """A run that has a call of its own."""
 
-    Attributes:
-        place: where it stands among all runs.
-        run: the run.
-    """
-
-    place: int
+    place: int  # where it stands among all runs
     run: RunT
 
     @property
@@ -125,18 +115,12 @@ class Alone(Generic[RunT]):
 
 @dataclass(frozen=True)
 class Problem(Generic[RunT]):
-    """What is fitted to what.
+    """What is fitted to what."""
 
-    Attributes:
-        runs: with what was measured.
-        constants: what may move.
-        catalog: everything that does not.
-        batched: makes batches of the runs; each has a call of its own where nothing does.
-    """
-
-    runs: Sequence[RunT]
-    constants: Sequence[Constant]
-    catalog: Catalog
+    runs: Sequence[RunT]  # with what was measured
+    constants: Sequence[Constant]  # what may move
+    catalog: Catalog  # everything that does not
+    # makes batches of the runs; each has a call of its own where nothing does
     batched: Callable[[Sequence[RunT], Catalog], Sequence[Batch]] | None = None
 
     @cached_property
@@ -218,19 +202,12 @@ class Problem(Generic[RunT]):
 
 @dataclass(frozen=True)
 class Fit(Generic[RunT]):
-    """A fitted problem.
+    """A fitted problem."""
 
-    Attributes:
-        problem: what was fitted.
-        distances: of the constants from their priors.
-        errors: of the runs, at the fit.
-        unseen: residuals of every run with its publisher left out of the fit.
-    """
-
-    problem: Problem[RunT]
-    distances: Floats
-    errors: Errors
-    unseen: Floats
+    problem: Problem[RunT]  # what was fitted
+    distances: Floats  # of the constants from their priors
+    errors: Errors  # of the runs, at the fit
+    unseen: Floats  # residuals of every run with its publisher left out of the fit
 
     @property
     def values(self) -> dict[Constant, float]:
@@ -325,15 +302,10 @@ def _touched(slopes: Floats, own: NDArray[np.intp]) -> tuple[NDArray[np.intp], N
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """What a set of constants weighs: weights · ln(1 + (residual / scale)²), and (distance / spread)².
+    """What a set of constants weighs: weights · ln(1 + (residual / scale)²), and (distance / spread)²."""
 
-    Attributes:
-        weights: of the runs.
-        spreads: of the constants around their priors.
-    """
-
-    weights: Floats
-    spreads: Floats
+    weights: Floats  # of the runs
+    spreads: Floats  # of the constants around their priors
 
     def loss(self, residuals: Floats, distances: Floats) -> float:
         """Return what residuals and distances from the priors weigh together."""

@@ -20,23 +20,15 @@ from tools.calibrate.spreads import Errors, Fitted, Sample
 
 @dataclass(frozen=True, slots=True)
 class UnseenRun:
-    """A run as constants and ranges from all other publishers predict it, in the unit of its measurement.
-
-    Attributes:
-        run: the run.
-        estimated: by constants fitted to it as well.
-        value: by the others' constants.
-        low, high: ends of its range by the others' errors.
-        withheld: whether the estimate was not told the software.
-        apart: by constants without the runs of its software's family and of its hardware's generation.
-    """
+    """A run as constants and ranges from all other publishers predict it, in the unit of its measurement."""
 
     run: Run
-    estimated: float
-    value: float
-    low: float
-    high: float
-    withheld: bool = False
+    estimated: float  # by constants fitted to it as well
+    value: float  # by the others' constants
+    low: float  # end of its range by the others' errors
+    high: float  # the other end
+    withheld: bool = False  # whether the estimate was not told the software
+    # by constants without the runs of its software's family and of its hardware's generation
     apart: tuple[float, float] | None = None
 
     @property
@@ -47,17 +39,12 @@ class UnseenRun:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Residuals of runs with their publishers left out, and with further groups left out.
+    """Residuals of runs with their publishers left out, and with further groups left out."""
 
-    Attributes:
-        fit: with publishers left out.
-        apart: residuals without the family of their software, and without the generation of their hardware.
-        withheld: whether the software's name was.
-    """
-
-    fit: Fit[Run]
+    fit: Fit[Run]  # with publishers left out
+    # residuals without the family of their software, and without the generation of their hardware
     apart: tuple[Floats, Floats] | None = None
-    withheld: bool = False
+    withheld: bool = False  # whether the software's name was
 
 
 def samples_of(judged: Sequence[Judged]) -> Mapping[str, list[tuple[Judged, int, Sample]]]:
@@ -93,19 +80,12 @@ def sample_of(measurement: Measurement, unseen: float, catalog: Catalog, *, with
 
 @dataclass(frozen=True)
 class RangesOfFigure:
-    """The errors of one kind of figure, and the runs they are of.
+    """The errors of one kind of figure, and the runs they are of."""
 
-    Attributes:
-        row: its row of reliability.yaml.
-        places: the runs.
-        errors: their errors, in the same order.
-        fitted: spreads made from all of them.
-    """
-
-    row: str
-    places: Sequence[tuple[Judged, int]]
-    errors: Errors
-    fitted: Fitted
+    row: str  # its row of reliability.yaml
+    places: Sequence[tuple[Judged, int]]  # the runs
+    errors: Errors  # their errors, in the same order
+    fitted: Fitted  # spreads made from all of them
 
     @property
     def cells(self) -> tuple[Bin, ...]:
@@ -156,20 +136,13 @@ def ranges_of(judged: Sequence[Judged]) -> Iterator[RangesOfFigure]:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """How well ranges hold: shares of runs inside, and how wide they are.
+    """How well ranges hold: shares of runs inside, and how wide they are."""
 
-    Attributes:
-        runs, publishers: how many.
-        of_runs: share of the runs inside.
-        of_publishers: the mean over publishers of each one's share.
-        width: median of high over low.
-    """
-
-    runs: int
-    publishers: int
-    of_runs: float
-    of_publishers: float
-    width: float
+    runs: int  # how many
+    publishers: int  # how many
+    of_runs: float  # share of the runs inside
+    of_publishers: float  # the mean over publishers of each one's share
+    width: float  # median of high over low
 
 
 def coverage(runs: Sequence[UnseenRun]) -> Held:

@@ -22,17 +22,11 @@ from tools.calibrate.constants import Constant, software_families
 
 @dataclass(frozen=True)
 class Run:
-    """A measured run and the catalogue rows its estimate reads.
+    """A measured run and the catalogue rows its estimate reads."""
 
-    Attributes:
-        measurement: what was measured.
-        rows: row by table; of coefficients, which all training reads, none is named.
-        resolved: its plan with every default filled in.
-    """
-
-    measurement: Measurement
-    rows: Mapping[str, str]
-    resolved: ResolvedPlan
+    measurement: Measurement  # what was measured
+    rows: Mapping[str, str]  # row by table; of coefficients, which all training reads, none is named
+    resolved: ResolvedPlan  # its plan with every default filled in
 
     takes_arrays = True
 

@@ -28,19 +28,12 @@ SET_BY_PLAN = ("claim", "chunk_tokens", "mixes_prefill")
 
 @dataclass(frozen=True)
 class ServedTogether:
-    """Runs of one engine and one format of weights, as arrays.
+    """Runs of one engine and one format of weights, as arrays."""
 
-    Attributes:
-        places: where they stand among all runs.
-        like: one of them, whose figure is that of all.
-        run: all of them.
-        quantization: the format of their weights.
-    """
-
-    places: tuple[int, ...]
-    like: Run
-    run: ServingRun
-    quantization: Quantization
+    places: tuple[int, ...]  # where they stand among all runs
+    like: Run  # one of them, whose figure is that of all
+    run: ServingRun  # all of them
+    quantization: Quantization  # the format of their weights
 
     takes_arrays = True
 

@@ -46,25 +46,15 @@ FURTHEST = 0.985
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One error.
+    """One error."""
 
-    Attributes:
-        publisher: who measured it.
-        error: ln(measured / estimated) of a time or of bytes.
-        amounts: what makes the figure unsure, by name of its spread.
-        features: what the run is like.
-        withheld: whether the estimate was not told the framework.
-        group: what is left out with it: the publisher's runs, where nothing is said.
-        kind: of the run, by which ends of ranges differ.
-    """
-
-    publisher: str
-    error: float
-    amounts: Mapping[str, float]
-    features: RunFeatures
-    withheld: bool = False
-    group: str = ""
-    kind: str = ANY
+    publisher: str  # who measured it
+    error: float  # ln(measured / estimated) of a time or of bytes
+    amounts: Mapping[str, float]  # what makes the figure unsure, by name of its spread
+    features: RunFeatures  # what the run is like
+    withheld: bool = False  # whether the estimate was not told the framework
+    group: str = ""  # what is left out with it: the publisher's runs, where nothing is said
+    kind: str = ANY  # of the run, by which ends of ranges differ
 
 
 Ends: TypeAlias = Mapping[str, tuple[float, float]]
@@ -73,16 +63,11 @@ Ends: TypeAlias = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Spreads of one kind of figure.
+    """Spreads of one kind of figure."""
 
-    Attributes:
-        spreads, distances: as a row of reliability.yaml has them.
-        ends: spreads to both ends of a range, of all runs and of each kind.
-    """
-
-    spreads: Mapping[str, float]
-    distances: Mapping[str, float]
-    ends: Ends
+    spreads: Mapping[str, float]  # as a row of reliability.yaml has them
+    distances: Mapping[str, float]  # as a row of reliability.yaml has them
+    ends: Ends  # spreads to both ends of a range, of all runs and of each kind
 
 
 class Errors:

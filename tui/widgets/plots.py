@@ -62,16 +62,13 @@ class Dots:
         width: cells from left to right.
         height: cells from top to bottom.
         glyphs: what to draw with.
-
-    Attributes:
-        across: dots from left to right.
-        down: dots from top to bottom.
     """
 
     def __init__(self, width: int, height: int, glyphs: Glyphs) -> None:
         self._is_fine = glyphs is Glyphs.BRAILLE
         self._per_x, self._per_y = (len(_DOTS), len(_DOTS[0])) if self._is_fine else (1, 1)
-        self.across, self.down = width * self._per_x, height * self._per_y
+        self.across = width * self._per_x  # dots from left to right
+        self.down = height * self._per_y  # dots from top to bottom
         self._cells: dict[tuple[int, int], int] = {}
 
     def cell(self, x: int, y: int) -> tuple[int, int]:

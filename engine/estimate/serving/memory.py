@@ -21,15 +21,10 @@ LOGIT_BYTES = FP32_BYTES
 
 @dataclass(frozen=True, slots=True)
 class ServingMemory:
-    """Bytes on the fullest device at its peak.
+    """Bytes on the fullest device at its peak."""
 
-    Attributes:
-        parts: bytes inside the engine's allocator, by part.
-        host: bytes in host memory.
-    """
-
-    parts: Mapping[str, Number]
-    host: Number
+    parts: Mapping[str, Number]  # bytes inside the engine's allocator, by part
+    host: Number  # bytes in host memory
 
 
 @equation(

@@ -46,48 +46,28 @@ TINY = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One forward pass.
+    """One forward pass."""
 
-    Attributes:
-        rows: tokens that go through the linear layers.
-        attention_flops: FLOPs of scores and weighted values, in all layers.
-        attention_rate: FLOP/s they reach.
-        cache_read: bytes of keys and values read, in all layers.
-        scores: bytes of attention scores, in all layers, were they stored.
-        logit_rows: tokens that reach the output head.
-        encodes: whether an encoder-decoder runs its encoder, rather than its decoder.
-        decodes: whether each row is the next token of a sequence.
-    """
-
-    rows: Number
-    attention_flops: Number
-    attention_rate: Number
-    cache_read: Number
-    scores: Number
-    logit_rows: Number
-    encodes: bool
-    decodes: bool = False
+    rows: Number  # tokens that go through the linear layers
+    attention_flops: Number  # FLOPs of scores and weighted values, in all layers
+    attention_rate: Number  # FLOP/s they reach
+    cache_read: Number  # bytes of keys and values read, in all layers
+    scores: Number  # bytes of attention scores, in all layers, were they stored
+    logit_rows: Number  # tokens that reach the output head
+    encodes: bool  # whether an encoder-decoder runs its encoder, rather than its decoder
+    decodes: bool = False  # whether each row is the next token of a sequence
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A matrix product with weights.
+    """A matrix product with weights."""
 
-    Attributes:
-        name: what it is.
-        rows: tokens, of one group.
-        weights: weights of one group on the device.
-        runs: how often a pass runs it.
-        groups: products side by side (experts).
-        inner: inner length; that of the residual stream where 0.
-    """
-
-    name: str
-    rows: Number
-    weights: Number
-    runs: Number
-    groups: Number = 1.0
-    inner: Number = 0.0
+    name: str  # what it is
+    rows: Number  # tokens, of one group
+    weights: Number  # weights of one group on the device
+    runs: Number  # how often a pass runs it
+    groups: Number = 1.0  # products side by side (experts)
+    inner: Number = 0.0  # inner length; that of the residual stream where 0
 
 
 @equation(

@@ -16,48 +16,29 @@ from capacity_tui.engine.record import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """How the requests of all replicas come, and how they differ; what one replica sees is in the run.
+    """How the requests of all replicas come, and how they differ; what one replica sees is in the run."""
 
-    Attributes:
-        comes_singly: whether requests come one by one, in place of one batch that starts together.
-        arrives: whether they come of themselves, rather than the next one when one is answered.
-        rate: requests that arrive in a second, where they do.
-        concurrency: most requests at work at once, waiting ones included; infinite where any number may wait.
-        requests: of the load in all, after which it ends; infinite where it goes on.
-        prompt_deviation: standard deviation of a prompt's tokens.
-        output_deviation: the same of an answer's.
-        longest_output: most tokens of an answer.
-        cached: share of a prompt whose keys and values are in the cache already.
-        beyond: share of the requests that take longer than the percentile given.
-        deviations: standard deviations that a normal distribution has its percentile above the mean.
-    """
-
-    comes_singly: bool = False
-    arrives: bool = False
-    rate: Number = 0.0
+    comes_singly: bool = False  # whether requests come one by one, in place of one batch that starts together
+    arrives: bool = False  # whether they come of themselves, rather than the next one when one is answered
+    rate: Number = 0.0  # requests that arrive in a second, where they do
+    # most requests at work at once, waiting ones included; infinite where any number may wait
     concurrency: Number = np.inf
-    requests: Number = np.inf
-    prompt_deviation: Number = 0.0
-    output_deviation: Number = 0.0
-    longest_output: Number = np.inf
-    cached: Number = 0.0
-    beyond: Number = 0.5
-    deviations: Number = 0.0
+    requests: Number = np.inf  # of the load in all, after which it ends; infinite where it goes on
+    prompt_deviation: Number = 0.0  # standard deviation of a prompt's tokens
+    output_deviation: Number = 0.0  # the same of an answer's
+    longest_output: Number = np.inf  # most tokens of an answer
+    cached: Number = 0.0  # share of a prompt whose keys and values are in the cache already
+    beyond: Number = 0.5  # share of the requests that take longer than the percentile given
+    deviations: Number = 0.0  # standard deviations that a normal distribution has its percentile above the mean
 
 
 @dataclass(frozen=True, slots=True)
 class Guessing:
-    """Speculative decoding: a draft guesses tokens that one pass of the model checks.
+    """Speculative decoding: a draft guesses tokens that one pass of the model checks."""
 
-    Attributes:
-        tokens: guessed ahead of a pass; 0 where nothing is guessed.
-        acceptance: share of them that the model accepts, each for itself.
-        draft_cost: time of one guess over that of a pass of the model.
-    """
-
-    tokens: Number = 0.0
-    acceptance: Number = 0.0
-    draft_cost: Number = 0.0
+    tokens: Number = 0.0  # guessed ahead of a pass; 0 where nothing is guessed
+    acceptance: Number = 0.0  # share of them that the model accepts, each for itself
+    draft_cost: Number = 0.0  # time of one guess over that of a pass of the model
 
     @property
     def drafts(self) -> Number:
@@ -186,78 +167,46 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """The processor beside an accelerator that runs the layers it does not hold.
+    """The processor beside an accelerator that runs the layers it does not hold."""
 
-    Attributes:
-        share: of the layers, 0 to 1.
-        rate: FLOP/s its matrix products reach.
-        bandwidth: B/s it reaches in its memory.
-    """
-
-    share: Number
-    rate: Number
-    bandwidth: Number
+    share: Number  # of the layers, 0 to 1
+    rate: Number  # FLOP/s its matrix products reach
+    bandwidth: Number  # B/s it reaches in its memory
 
 
 @dataclass(frozen=True, slots=True)
 class ServingNumerics:
-    """Bytes of numbers in serving.
+    """Bytes of numbers in serving."""
 
-    Attributes:
-        element_bytes: an activation.
-        body_bytes: a weight in the layers' matrices.
-        embedding_bytes: a weight of the token embedding.
-        head_bytes: a weight of the output head, or of an embedding that is also the head.
-        cache_bytes: an element of the key-value cache.
-    """
-
-    element_bytes: Number
-    body_bytes: Number
-    embedding_bytes: Number
-    head_bytes: Number
-    cache_bytes: Number
+    element_bytes: Number  # an activation
+    body_bytes: Number  # a weight in the layers' matrices
+    embedding_bytes: Number  # a weight of the token embedding
+    head_bytes: Number  # a weight of the output head, or of an embedding that is also the head
+    cache_bytes: Number  # an element of the key-value cache
 
 
 @dataclass(frozen=True, slots=True)
 class ServingRun:
-    """One batch of requests on one replica. Every number, nested ones too, may be an array; all broadcast together.
+    """One batch of requests on one replica. Every number, nested ones too, may be an array; all broadcast together."""
 
-    Attributes:
-        shape: sizes of the model.
-        counts: its parameters by part.
-        cluster: what it runs on.
-        numerics: bytes of its numbers.
-        layout: how the replicas are spread over the devices.
-        runtime: what the engine does.
-        kernels: what the device's kernels reach; ``attention`` over prompts, ``attention_reach`` on single rows.
-        body, head: what its kernels do with the weights of layers, and of the output head.
-        host: the processor that runs the rest of a partly offloaded model.
-        prompt: tokens of a prompt.
-        output: tokens to generate, 0 for models that generate none.
-        batch: sequences served side by side by one replica; under a load those at work at once, the mean.
-        calibration: which measured constants went in.
-        assumed: what was not given.
-        traffic: how requests come, and how they differ.
-        guessing: tokens guessed ahead of passes.
-    """
-
-    shape: TransformerShape
-    counts: ParameterCounts
-    cluster: Cluster
-    numerics: ServingNumerics
-    layout: RunLayout
-    runtime: Runtime
+    shape: TransformerShape  # sizes of the model
+    counts: ParameterCounts  # its parameters by part
+    cluster: Cluster  # what it runs on
+    numerics: ServingNumerics  # bytes of its numbers
+    layout: RunLayout  # how the replicas are spread over the devices
+    runtime: Runtime  # what the engine does
+    # what the device's kernels reach; ``attention`` over prompts, ``attention_reach`` on single rows
     kernels: KernelRates
-    body: Reading
-    head: Reading
-    host: Host
-    prompt: Number
-    output: Number
-    batch: Number
-    calibration: str
-    assumed: tuple[str, ...]
-    traffic: Traffic = field(default_factory=Traffic)
-    guessing: Guessing = field(default_factory=Guessing)
+    body: Reading  # what its kernels do with the weights of layers
+    head: Reading  # what its kernels do with the weights of the output head
+    host: Host  # the processor that runs the rest of a partly offloaded model
+    prompt: Number  # tokens of a prompt
+    output: Number  # tokens to generate, 0 for models that generate none
+    batch: Number  # sequences served side by side by one replica; under a load those at work at once, the mean
+    calibration: str  # which measured constants went in
+    assumed: tuple[str, ...]  # what was not given
+    traffic: Traffic = field(default_factory=Traffic)  # how requests come, and how they differ
+    guessing: Guessing = field(default_factory=Guessing)  # tokens guessed ahead of passes
 
     @property
     def rate(self) -> Number:

@@ -37,20 +37,13 @@ _MAKER = re.compile(r"^(NVIDIA|AMD)\s*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A plan imported from files of other tools.
-
-    Attributes:
-        readings: what was read from each file.
-        settings: origin of each value of the plan, by field.
-        clashes: settings that contradict each other.
-        guesses: assumptions, in words.
-    """
+    """A plan imported from files of other tools."""
 
     plan: Plan
-    readings: tuple[Reading, ...]
-    settings: Mapping[str, ImportedSetting]
-    clashes: tuple[Clash, ...]
-    guesses: tuple[str, ...]
+    readings: tuple[Reading, ...]  # what was read from each file
+    settings: Mapping[str, ImportedSetting]  # origin of each value of the plan, by field
+    clashes: tuple[Clash, ...]  # settings that contradict each other
+    guesses: tuple[str, ...]  # assumptions, in words
 
     @property
     def places(self) -> Mapping[str, Place]:

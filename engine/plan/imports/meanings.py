@@ -23,8 +23,7 @@ _TARGETS: Mapping[frozenset[str], str] = {
 """Words of plans for matrices, as checkpoints of Llama name them."""
 _EVERY = {"all", "all-linear", "all_linear"}
 _EMBEDDINGS = {"embed_tokens", "lm_head"}
-_ALL_LAYERS = 99
-"""What people write for all layers, whatever the model has."""
+_ALL_LAYERS = 99  # What people write for all layers, whatever the model has
 _TAIL = re.compile(r"[-_.]gguf$", re.IGNORECASE)
 _PATTERN = re.compile(r"\[([01](?:,[01]){,999})\](?:\*(\d{1,4}))?")
 """A piece of a list of layers as Megatron-LM takes it, a Python expression: ``([0]*3+[1]*58)``."""
@@ -47,8 +46,7 @@ _LENGTHS = {
     "sp": Key.TRAINING_SAMPLES,
     "T": Key.TRAINING_TOKENS,
 }
-_GPT2_VOCABULARY = 50257
-"""Radford et al. 2019: 50 000 merges, 256 bytes and an end of text."""
+_GPT2_VOCABULARY = 50257  # Radford et al. 2019: 50 000 merges, 256 bytes and an end of text
 _JMP = {
     **dict.fromkeys(("f32", "float32", "full"), "fp32"),
     **dict.fromkeys(("bf16", "bfloat16"), "bf16"),

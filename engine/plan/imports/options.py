@@ -17,8 +17,7 @@ _OPEN = frozenset({"auto", "null", "none", ""})
 _LONGEST = 60
 _ANY = "any"
 # A variable, or what a command prints, that a script does not say itself.
-_OF_THE_SHELL = re.compile(r"\$\{?\w|\$\(|`")
-"""Stands among the words of an option for whatever is given."""
+_OF_THE_SHELL = re.compile(r"\$\{?\w|\$\(|`")  # Stands among the words of an option for whatever is given
 _SERVED, _NOT_TRAINED = "infer", "nothing in it trains"
 
 

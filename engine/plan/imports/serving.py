@@ -16,8 +16,7 @@ _LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_B
 
 _USUAL_OUTPUT = 512
 
-_LEAST_SHARE = 5
-"""Of a short context, the part that is left to the answer."""
+_LEAST_SHARE = 5  # Of a short context, the part that is left to the answer
 
 
 def split_devices(settings: Settings) -> None:

@@ -21,24 +21,15 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 @dataclass(frozen=True, slots=True)
 class ImportedSetting:
-    """A value for a field of a plan, or for a quantity that fields are derived from.
+    """A value for a field of a plan, or for a quantity that fields are derived from."""
 
-    Attributes:
-        field: plan field, or quantity.
-        place: file, line and the option's name.
-        text: as written in the file, or what it is derived from.
-        tool: the tool's id; empty where no tool sets it.
-        level: origin.
-        besides: further values that the same word stands for.
-    """
-
-    field: str
+    field: str  # plan field, or quantity
     value: object
-    place: Place
-    text: str = ""
-    tool: str = ""
-    level: Level = "said"
-    besides: tuple[object, ...] = ()
+    place: Place  # file, line and the option's name
+    text: str = ""  # as written in the file, or what it is derived from
+    tool: str = ""  # the tool's id; empty where no tool sets it
+    level: Level = "said"  # origin
+    besides: tuple[object, ...] = ()  # further values that the same word stands for
 
     @property
     def words(self) -> str:
@@ -56,37 +47,23 @@ class ImportedSetting:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """An option that sets nothing in the plan.
+    """An option that sets nothing in the plan."""
 
-    Attributes:
-        place: file, line and the option's name.
-        why: what is not counted, or the options that may be meant.
-    """
-
-    place: Place
-    why: str = ""
+    place: Place  # file, line and the option's name
+    why: str = ""  # what is not counted, or the options that may be meant
 
 
 @dataclass(slots=True)
 class Reading:
-    """What was read from one file.
+    """What was read from one file."""
 
-    Attributes:
-        file: its name as the user gave it.
-        settings: in the order of the file; defaults last.
-        ignored: options that no estimate depends on.
-        unmodelled: options that change a run and that plans have no word for.
-        unknown: options that the tool does not have.
-        named: files of other tools that it refers to.
-    """
-
-    file: str
+    file: str  # its name as the user gave it
     tool: Tool
-    settings: list[ImportedSetting] = field(default_factory=list)
-    ignored: list[Place] = field(default_factory=list)
-    unmodelled: list[Remark] = field(default_factory=list)
-    unknown: list[Remark] = field(default_factory=list)
-    named: list[tuple[Path, Place]] = field(default_factory=list)
+    settings: list[ImportedSetting] = field(default_factory=list)  # in the order of the file; defaults last
+    ignored: list[Place] = field(default_factory=list)  # options that no estimate depends on
+    unmodelled: list[Remark] = field(default_factory=list)  # options that change a run and that plans have no word for
+    unknown: list[Remark] = field(default_factory=list)  # options that the tool does not have
+    named: list[tuple[Path, Place]] = field(default_factory=list)  # files of other tools that it refers to
 
     def words_of_unknown(self, remark: Remark) -> str:
         """Return what to say of an option that the list of the tool's options lacks."""
@@ -103,42 +80,27 @@ def settings_from(values: Mapping[str, object], source: ImportedSetting) -> Iter
 
 FRAMEWORK = Key.TRAINING_FRAMEWORK
 
-_RANKED = {FRAMEWORK}
-"""Fields of which several values are no contradiction: rules of derived.py choose."""
+_RANKED = {FRAMEWORK}  # Fields of which several values are no contradiction: rules of derived.py choose
 
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """Settings that contradict each other.
+    """Settings that contradict each other."""
 
-    Attributes:
-        rule: stable name of what is contradicted.
-        title: what is wrong, in words.
-        detail: the settings, each with its place.
-        places: where they stand.
-    """
-
-    rule: str
-    title: str
-    detail: str
-    places: tuple[Place, ...] = ()
+    rule: str  # stable name of what is contradicted
+    title: str  # what is wrong, in words
+    detail: str  # the settings, each with its place
+    places: tuple[Place, ...] = ()  # where they stand
 
 
 @dataclass(slots=True)
 class Settings:
-    """The settings of all files and the command line, by field and by quantity.
+    """The settings of all files and the command line, by field and by quantity."""
 
-    Attributes:
-        all: every setting, the strongest first.
-        keeps: whether a comment keeps the plan that the files were written for.
-        chosen: the setting that counts.
-        clashes: settings that contradict each other.
-    """
-
-    all: Mapping[str, Sequence[ImportedSetting]]
-    keeps: bool = False
-    chosen: dict[str, ImportedSetting] = field(default_factory=dict)
-    clashes: list[Clash] = field(default_factory=list)
+    all: Mapping[str, Sequence[ImportedSetting]]  # every setting, the strongest first
+    keeps: bool = False  # whether a comment keeps the plan that the files were written for
+    chosen: dict[str, ImportedSetting] = field(default_factory=dict)  # the setting that counts
+    clashes: list[Clash] = field(default_factory=list)  # settings that contradict each other
 
     def value(self, name: str, otherwise: object = None) -> object:
         """Return the value of a field or quantity."""
@@ -232,19 +194,12 @@ _CHECKPOINTING, _TOKENS = Key.TRAINING_CHECKPOINTING, Key.INFERENCE_MAX_NUM_BATC
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Options that cannot go together.
+    """Options that cannot go together."""
 
-    Attributes:
-        rule: stable name.
-        words: what is wrong.
-        names: fields and quantities that show it.
-        holds: whether settings are so.
-    """
-
-    rule: str
-    words: str
-    names: tuple[str, ...]
-    holds: Callable[[Settings], bool]
+    rule: str  # stable name
+    words: str  # what is wrong
+    names: tuple[str, ...]  # fields and quantities that show it
+    holds: Callable[[Settings], bool]  # whether settings are so
 
 
 def _above(settings: Settings, name: str, than: str) -> bool:

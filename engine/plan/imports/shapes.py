@@ -15,8 +15,7 @@ SHAPE = "shape."
 _SPEC = "model.spec."
 _DECODER = "transformer_decoder"
 _INTERLEAVE, _PP = Key.PARALLELISM_INTERLEAVE, Key.PARALLELISM_PP
-_USUAL_STAGES = 2
-"""Stages that each rank of torchtitan's looped schedules has by default."""
+_USUAL_STAGES = 2  # Stages that each rank of torchtitan's looped schedules has by default
 _FEED_FORWARD = 4
 _MULTIPLE = 64
 

@@ -39,22 +39,17 @@ from capacity_tui.engine.record import dataclass
 
 _OLDER = frozenset(".".join(path) for path in OLDER_KEYS)
 
-_MOST_FILES = 64
-"""Files of a folder that are looked at."""
+_MOST_FILES = 64  # Files of a folder that are looked at
 
-_FARTHEST_FOLDER = 3
-"""Folders above a file in which what it names is looked for."""
+_FARTHEST_FOLDER = 3  # Folders above a file in which what it names is looked for
 
-_LEAST_KNOWN = 2
-"""A file is a tool's of which it knows one option in so many."""
+_LEAST_KNOWN = 2  # A file is a tool's of which it knows one option in so many
 
-_FEWEST_TELLING = 2
-"""Options by which a program that is none of a tool's is known for one."""
+_FEWEST_TELLING = 2  # Options by which a program that is none of a tool's is known for one
 
 _SHELL_SCRIPTS = frozenset({".sh", ".bash", ".slurm", ".sbatch"})
 
-_DEEPSPEED = "deepspeed"
-"""The tool whose files are known by names that others gave them."""
+_DEEPSPEED = "deepspeed"  # The tool whose files are known by names that others gave them
 
 _PICKLED = ("training_args.bin",)
 
@@ -219,16 +214,11 @@ def _is_telling(command: Command) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A command of a tool, and the launchers before it.
-
-    Attributes:
-        program: the words before its options.
-        serves: whether that generates or evaluates.
-    """
+    """A command of a tool, and the launchers before it."""
 
     reading: Reading
-    program: str
-    serves: bool
+    program: str  # the words before its options
+    serves: bool  # whether that generates or evaluates
     launchers: tuple[Reading, ...]
 
     def is_joined_to(self, other: _Run) -> bool:

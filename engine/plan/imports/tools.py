@@ -13,84 +13,58 @@ from capacity_tui.engine.catalog import KeyPath, Plain, parse_shipped
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.record import dataclass
 
-RECIPE = "recipe"
-"""The option of tools whose configurations functions make, that is named as these are."""
+RECIPE = "recipe"  # The option of tools whose configurations functions make, that is named as these are
 
-NOTHING: Final = object()
-"""The default of an option that has none."""
+NOTHING: Final = object()  # The default of an option that has none
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option of a tool that a plan has a word for.
+    """An option of a tool that a plan has a word for."""
 
-    Attributes:
-        name: as the tool calls it; dots lead into its sections.
-        path: plan field that it sets, or a quantity that fields follow from (``derived.py``); empty where its values
-            name fields themselves.
-        values: what its words stand for: a value of the field, of several the first (the others are written as this
-            word too), several values by field, or None for nothing.
-        unmodelled: words that change a run and that no plan has a word for, and why.
-        meaning: the function of ``meanings.py`` that reads its value; empty for a number, or a word of ``values``.
-        default: the tool's own value where the option is left out.
-        tool: whose options stand below this one, or in the file that it names.
-        sets: what it says by being there.
-    """
-
-    name: str
+    name: str  # as the tool calls it; dots lead into its sections
+    # plan field that it sets, or a quantity that fields follow from (``derived.py``); empty where its values name
+    # fields themselves
     path: str = ""
+    # what its words stand for: a value of the field, of several the first (the others are written as this word too),
+    # several values by field, or None for nothing
     values: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    # words that change a run and that no plan has a word for, and why
     unmodelled: Mapping[str, str] = field(default_factory=dict, hash=False)
+    # the function of ``meanings.py`` that reads its value; empty for a number, or a word of ``values``
     meaning: str = ""
-    default: object = NOTHING
-    tool: str = ""
-    sets: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    default: object = NOTHING  # the tool's own value where the option is left out
+    tool: str = ""  # whose options stand below this one, or in the file that it names
+    sets: Mapping[str, Any] = field(default_factory=dict, hash=False)  # what it says by being there
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool whose configurations are read.
+    """A tool whose configurations are read."""
 
-    Attributes:
-        id: the name of its file.
-        name: for people, with the version its names are of.
-        source: where its names and defaults were read.
-        signs: options that tell its files from others.
-        programs: words by which a command starts it.
-        options: what a plan has words for, by name.
-        other_names: further names of options.
-        sets: what every file of the tool says.
-        defaults: what the tool does where no option says otherwise.
-        unmodelled: options that change a run and that no plan has a word for, and why.
-        ignored: options without a part in an estimate, and sections of them.
-        models: what the tool calls models, by their names on the model hub.
-        calls: functions and classes of Python whose arguments its options are.
-        starters: what programs, classes and functions of the tool say by being called, by their names.
-        serves: words in the name of a program that generates or evaluates rather than trains.
-        trained_by: options of which a file that trains has one; empty where its files are of one task.
-        runs: options that hold commands of a shell.
-        environment: options that hold variables of such a shell.
-        variables: fields and quantities that variables of such a shell hold, by their names.
-    """
-
-    id: str
-    name: str
-    source: str
-    signs: tuple[str, ...]
-    programs: tuple[str, ...]
-    options: Mapping[str, Option] = field(hash=False)
-    other_names: Mapping[str, str] = field(hash=False)
-    sets: Mapping[str, Any] = field(hash=False)
-    defaults: Mapping[str, Any] = field(hash=False)
+    id: str  # the name of its file
+    name: str  # for people, with the version its names are of
+    source: str  # where its names and defaults were read
+    signs: tuple[str, ...]  # options that tell its files from others
+    programs: tuple[str, ...]  # words by which a command starts it
+    options: Mapping[str, Option] = field(hash=False)  # what a plan has words for, by name
+    other_names: Mapping[str, str] = field(hash=False)  # further names of options
+    sets: Mapping[str, Any] = field(hash=False)  # what every file of the tool says
+    defaults: Mapping[str, Any] = field(hash=False)  # what the tool does where no option says otherwise
+    # options that change a run and that no plan has a word for, and why
     unmodelled: Mapping[str, str] = field(hash=False)
-    ignored: frozenset[str]
+    ignored: frozenset[str]  # options without a part in an estimate, and sections of them
+    # what the tool calls models, by their names on the model hub
     models: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
-    calls: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()  # functions and classes of Python whose arguments its options are
+    # what programs, classes and functions of the tool say by being called, by their names
     starters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
-    serves: tuple[str, ...] = ()
+    serves: tuple[str, ...] = ()  # words in the name of a program that generates or evaluates rather than trains
+    # options of which a file that trains has one; empty where its files are of one task
     trained_by: tuple[str, ...] = ()
-    runs: tuple[str, ...] = ()
-    environment: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()  # options that hold commands of a shell
+    environment: tuple[str, ...] = ()  # options that hold variables of such a shell
+    # fields and quantities that variables of such a shell hold, by their names
     variables: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property

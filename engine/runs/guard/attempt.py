@@ -26,26 +26,22 @@ RUN_VARIABLE, ATTEMPT_VARIABLE = "CAPACITY_TUI_RUN_ID", "CAPACITY_TUI_RUN_ATTEMP
 """Variables that mark the processes of an attempt, regardless of their parents."""
 _KEEPER = (sys.executable, "-I", "-S", keeper.__file__)
 _AT_DEFAULT = signals("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGQUIT", "SIGTERM")
-_TO_ALL = signals("SIGINT", "SIGQUIT")
-"""Signals that a terminal sends to a whole group."""
+_TO_ALL = signals("SIGINT", "SIGQUIT")  # Signals that a terminal sends to a whole group
 _ENDING = signals("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 _FIRST_WORD_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 
 
 class Attempt:
-    """One start of a command, made by this process or by one before it.
-
-    Attributes:
-        pipes: file descriptors with its standard output and error, where this process started it; else empty.
-        asked_to_end: when it was first sent a signal that ends most commands, by the monotonic clock; None if never.
-    """
+    """One start of a command, made by this process or by one before it."""
 
     def __init__(self, folder: Path, run: str, number: int) -> None:
         self.folder = folder
         self.run = run
         self.number = number
+        # file descriptors with its standard output and error, where this process started it; else empty
         self.pipes: tuple[int, ...] = ()
+        # when it was first sent a signal that ends most commands, by the monotonic clock; None if never
         self.asked_to_end: float | None = None
         self._keeper: ProcessIdentity | None = None
         self._child: int | None = None

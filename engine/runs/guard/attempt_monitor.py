@@ -27,33 +27,22 @@ from capacity_tui.engine.runs.logs.sources import open_log
 from capacity_tui.engine.runs.monitor.alarms import Alarm
 from capacity_tui.engine.runs.monitor.run_monitor import RunMonitor, RunState
 
-PASS_SECONDS = 0.1
-"""How often output is passed on."""
-_SAME_INTERVAL = 0.2
-"""Share by which the time between checkpoints may change without a new announcement."""
-PATIENCE_SECONDS = 20.0
-"""How long processes have to end by themselves before they are killed."""
-_PATIENT_SECONDS = 2.0
-"""How long ending processes may run on before that is announced."""
-_LEAST_FREE_BYTES = 1 << 16
-"""A disk with less free space is full."""
+PASS_SECONDS = 0.1  # How often output is passed on
+_SAME_INTERVAL = 0.2  # Share by which the time between checkpoints may change without a new announcement
+PATIENCE_SECONDS = 20.0  # How long processes have to end by themselves before they are killed
+_PATIENT_SECONDS = 2.0  # How long ending processes may run on before that is announced
+_LEAST_FREE_BYTES = 1 << 16  # A disk with less free space is full
 _NAMED_PROCESSES = 3
 
 
 class AttemptEnd(NamedTuple):
-    """How an attempt ended.
+    """How an attempt ended."""
 
-    Attributes:
-        exit_code: of the command, 128 and its number for a signal.
-        entry: its result; None where nothing was measured.
-        failure: why it ended, or was ended by its guard; None for no reason that is known.
-        wanted: what a trainer asked for by its callback before it ended by itself; nothing where it did not.
-    """
-
-    exit_code: int
+    exit_code: int  # of the command, 128 and its number for a signal
     state: RunState
-    entry: RunRecord | None
-    failure: Failure | None
+    entry: RunRecord | None  # its result; None where nothing was measured
+    failure: Failure | None  # why it ended, or was ended by its guard; None for no reason that is known
+    # what a trainer asked for by its callback before it ended by itself; nothing where it did not
     wanted: Mapping[str, object]
 
 

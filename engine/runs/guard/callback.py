@@ -21,8 +21,7 @@ from capacity_tui.engine.machine import Host, probe_memory, shared_memory
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard.placeholders import ACCUMULATION, ATTEMPT, FOLDER, variable_of
 
-TRAINER_EVENTS = "told.jsonl"
-"""File of an attempt's folder to which a callback appends its events."""
+TRAINER_EVENTS = "told.jsonl"  # File of an attempt's folder to which a callback appends its events
 
 SAVE_EVERY = "save_every"
 """File of an attempt's folder in which the guard says how many seconds to work between checkpoints."""
@@ -30,13 +29,11 @@ SAVE_EVERY = "save_every"
 RESTART = "restart"
 """Event by which a trainer that cannot change its micro-batch while it runs asks to be started again."""
 
-SAVED = "saved"
-"""Event of a checkpoint that was written."""
+SAVED = "saved"  # Event of a checkpoint that was written
 
 _LIMIT = 0.95
 
-_READ_SECONDS = 10.0
-"""How often the guard's interval is read."""
+_READ_SECONDS = 10.0  # How often the guard's interval is read
 
 _FILE_MODE = 0o600
 
@@ -218,29 +215,20 @@ def _used_main_memory() -> float | None:
     return used.value / total.value if used.value is not None and total.value else None
 
 
-_SOON = 2
-"""Steps above the limit after which it shrinks: one may be a spike."""
+_SOON = 2  # Steps above the limit after which it shrinks: one may be a spike
 
-_CALM = 50
-"""Steps of room after which it grows; twice as many each time that growing was too early."""
+_CALM = 50  # Steps of room after which it grows; twice as many each time that growing was too early
 
-_MARGIN = 0.02
-"""Share that stays free below the limit when it grows."""
+_MARGIN = 0.02  # Share that stays free below the limit when it grows
 
 
 @dataclass(slots=True)
 class MicroBatchControl:
-    """Keeps a micro-batch as large as memory allows, and the samples of a step the same.
+    """Keeps a micro-batch as large as memory allows, and the samples of a step the same."""
 
-    Attributes:
-        largest: what the plan says: it never grows beyond that.
-        samples: of a replica's step, which micro-batches have to divide.
-        limit: share of memory from which on it is too much.
-    """
-
-    largest: int
-    samples: int
-    limit: float
+    largest: int  # what the plan says: it never grows beyond that
+    samples: int  # of a replica's step, which micro-batches have to divide
+    limit: float  # share of memory from which on it is too much
     current: int = 0
     _above: int = 0
     _below: int = 0

@@ -21,28 +21,20 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard.pauses import NUMBERS
 from capacity_tui.engine.units import format_percent, format_seconds
 
-_DEEPEST = 3
-"""Levels of folders that are looked through."""
+_DEEPEST = 3  # Levels of folders that are looked through
 
 _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One checkpoint.
-
-    Attributes:
-        step: the number in its name; None without one.
-        bytes: of all of its files.
-        saved_at: when the last of it was written, in seconds since 1970.
-        seconds: it took to be written at least.
-    """
+    """One checkpoint."""
 
     path: Path
-    step: int | None
-    bytes: int
-    saved_at: float
-    seconds: float
+    step: int | None  # the number in its name; None without one
+    bytes: int  # of all of its files
+    saved_at: float  # when the last of it was written, in seconds since 1970
+    seconds: float  # it took to be written at least
 
 
 class CheckpointFolder:
@@ -190,8 +182,7 @@ def _glob_safe(name: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", name)
 
 
-_ARCHIVE = b"PK\x03\x04"
-"""What archives begin with; torch writes its files as such, with a record at their end."""
+_ARCHIVE = b"PK\x03\x04"  # What archives begin with; torch writes its files as such, with a record at their end
 
 _LARGEST_JSON = 1 << 26
 
@@ -241,14 +232,10 @@ def _has_all_tensors(file: BinaryIO, size: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SaveInterval:
-    """Work between two checkpoints.
-
-    Attributes:
-        steps: optimizer steps in that time, at least one; None where the time of a step is not known.
-    """
+    """Work between two checkpoints."""
 
     seconds: float
-    steps: int | None
+    steps: int | None  # optimizer steps in that time, at least one; None where the time of a step is not known
     reason: str
 
 

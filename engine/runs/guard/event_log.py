@@ -20,19 +20,15 @@ from capacity_tui.engine.runs.logs.line_reader import LONGEST_LINE, LineReader, 
 from capacity_tui.engine.runs.logs.log_files import FollowedFile, LineSplitter
 from capacity_tui.engine.runs.monitor.run_monitor import RunState
 
-PassOn: TypeAlias = Callable[[int, bytes], None]
-"""Takes what came on stdout (1) or stderr (2)."""
+PassOn: TypeAlias = Callable[[int, bytes], None]  # Takes what came on stdout (1) or stderr (2)
 
-PASSING_SECONDS, READING_SECONDS = 0.1, 0.1
-"""What a call takes at most to pass output on, and to read lines of it."""
+PASSING_SECONDS, READING_SECONDS = 0.1, 0.1  # What a call takes at most to pass output on, and to read lines of it
 
-MOST_LINES, MOST_CHARACTERS = 20_000, 1 << 23
-"""Lines, and characters of lines, that wait to be read at most."""
+MOST_LINES, MOST_CHARACTERS = 20_000, 1 << 23  # Lines, and characters of lines, that wait to be read at most
 
 _PIECE = 1 << 18
 
-_MUCH = 1 << 15
-"""Half of what a pipe holds."""
+_MUCH = 1 << 15  # Half of what a pipe holds
 
 _LONGEST_TAIL = 1 << 16
 
@@ -53,10 +49,6 @@ class CommandOutput:
     Args:
         attempt: which; its output is passed on where this process started it, else only what is still to come is.
         pass_on: takes every piece that was not passed on before.
-
-    Attributes:
-        tail: the newest of both streams.
-        is_behind: whether so much came with the last call that more is on its way: a full pipe holds the command up.
     """
 
     def __init__(self, attempt: Attempt, pass_on: PassOn, reader: LineReader) -> None:
@@ -68,7 +60,8 @@ class CommandOutput:
         self._reader = reader
         self._splitters = [LineSplitter() for _ in self._sources]
         self._lines = _WaitingLines()
-        self.tail = b""
+        self.tail = b""  # the newest of both streams
+        # whether so much came with the last call that more is on its way: a full pipe holds the command up
         self.is_behind = False
 
     @property
@@ -187,17 +180,13 @@ Event: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Callbacks of a guard.
+    """Callbacks of a guard."""
 
-    Attributes:
-        event: takes what happened, as plain data.
-        state: receives the state of the run after each sample, and whether that was the last of an attempt.
-        entry: keeps the result of the run; called once or, where guards were killed, more often with the same id.
-    """
-
-    event: Callable[[Event], None]
+    event: Callable[[Event], None]  # takes what happened, as plain data
+    # receives the state of the run after each sample, and whether that was the last of an attempt
     state: Callable[[RunState, bool], None]
     output: PassOn
+    # keeps the result of the run; called once or, where guards were killed, more often with the same id
     entry: Callable[[RunRecord], None]
 
 
@@ -206,15 +195,13 @@ class TrainerWords:
 
     Args:
         reader: reads its lines as those of a log.
-
-    Attributes:
-        restart: what the trainer asked for when it stopped to be started again; empty where it did not.
     """
 
     def __init__(self, folder: Path, reader: LineReader) -> None:
         self._file = FollowedFile(folder / TRAINER_EVENTS)
         self._lines = LineSplitter()
         self._reader = reader
+        # what the trainer asked for when it stopped to be started again; empty where it did not
         self.restart: Mapping[str, object] = {}
 
     def poll(self) -> tuple[list[LogEntry], list[Mapping[str, object]]]:

@@ -17,8 +17,7 @@ from capacity_tui.engine.runs.command import BY_SIGNAL
 Trouble: TypeAlias = FailureKind | Literal["memory_pressure"]
 """What a step is taken against: a failure, or memory of which a trainer says that it is nearly full."""
 
-LONGEST_TAIL = 64 * 1024
-"""Characters of a run's last output that are searched."""
+LONGEST_TAIL = 64 * 1024  # Characters of a run's last output that are searched
 
 _LONGEST_EVIDENCE = 300
 
@@ -27,32 +26,22 @@ _ALARM_TROUBLES: Mapping[str, Trouble] = {"not_finite": "unstable", "divergence"
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """What the kernel reports of the time of a run.
+    """What the kernel reports of the time of a run."""
 
-    Attributes:
-        oom_kills: processes of the run's control group that were killed for memory; None where that cannot be read.
-        messages: its log of that time; empty where it cannot be read.
-    """
-
+    # processes of the run's control group that were killed for memory; None where that cannot be read
     oom_kills: int | None = None
-    messages: str = ""
+    messages: str = ""  # its log of that time; empty where it cannot be read
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a run ended, or is about to.
-
-    Attributes:
-        where: which memory ran out, device or host; empty for other trouble.
-        evidence: the line or the number that says so.
-        device: number of the device it is about; None where unknown.
-    """
+    """Why a run ended, or is about to."""
 
     kind: Trouble
     name: str
-    where: str = ""
-    evidence: str = ""
-    device: int | None = None
+    where: str = ""  # which memory ran out, device or host; empty for other trouble
+    evidence: str = ""  # the line or the number that says so
+    device: int | None = None  # number of the device it is about; None where unknown
 
 
 def failure_of(

@@ -18,16 +18,13 @@ from contextlib import suppress
 
 PID, EXIT_CODE = "pid", "exit_code"
 OUTPUTS = ("stdout", "stderr")
-OLDER = ".1"
-"""What the name of the part of a record before the newest ends in."""
-PART_BYTES = 4 << 20
-"""A record has two parts of this size at most; the older one is replaced."""
+OLDER = ".1"  # What the name of the part of a record before the newest ends in
+PART_BYTES = 4 << 20  # A record has two parts of this size at most; the older one is replaced
 _PIECE = 1 << 18
 _LITTLE, _GATHER_SECONDS = 1 << 12, 0.002
 _LAST_BYTES = 1 << 20
 """What is read at most of a stream after the command has ended, where processes that it left write on."""
-_UNTOLD = "    "
-"""Stands for the exit code until there is one: writing over it takes no space on the disk."""
+_UNTOLD = "    "  # Stands for the exit code until there is one: writing over it takes no space on the disk
 _NOT_FOUND, _NOT_EXECUTABLE, _BY_SIGNAL = 127, 126, 128
 _SIGNALS = {number.name: number for number in signal.Signals}
 _PASSED_ON = tuple(

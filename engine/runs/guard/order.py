@@ -33,26 +33,17 @@ _FILE = "guard.json"
 
 @dataclass(frozen=True)
 class Order:
-    """What is run under guard.
+    """What is run under guard."""
 
-    Attributes:
-        words: the command with its placeholders.
-        plan: every default filled in, as changed so far.
-        files: of which the command gets copies with values in the place of placeholders, as its words name them.
-        checkpoints: folder of its checkpoints; None where nothing is known of them.
-        log: where it writes its log besides its output; empty for nowhere.
-        attempt: how often it was started, this time included.
-        steps: what was changed after each end, as plain data.
-    """
-
-    words: tuple[str, ...]
-    plan: Plan
+    words: tuple[str, ...]  # the command with its placeholders
+    plan: Plan  # every default filled in, as changed so far
+    # of which the command gets copies with values in the place of placeholders, as its words name them
     files: tuple[str, ...]
-    checkpoints: Path | None
-    log: str
+    checkpoints: Path | None  # folder of its checkpoints; None where nothing is known of them
+    log: str  # where it writes its log besides its output; empty for nowhere
     work: Path
-    attempt: int = 1
-    steps: tuple[Mapping[str, object], ...] = ()
+    attempt: int = 1  # how often it was started, this time included
+    steps: tuple[Mapping[str, object], ...] = ()  # what was changed after each end, as plain data
 
     def next(self, plan: Plan, step: Mapping[str, object]) -> Order:
         """Return the order of the next attempt, with a changed plan."""
@@ -100,16 +91,11 @@ def read_order(folder: Path) -> Order:
 
 
 class Start(NamedTuple):
-    """What an attempt is started with.
-
-    Attributes:
-        variables: what is added to its environment.
-        copies: files as the command gets them, by where those copies lie.
-    """
+    """What an attempt is started with."""
 
     words: tuple[str, ...]
-    variables: Mapping[str, str]
-    copies: Mapping[Path, str]
+    variables: Mapping[str, str]  # what is added to its environment
+    copies: Mapping[Path, str]  # files as the command gets them, by where those copies lie
 
 
 def start_of(order: Order, folder: Path, run: str, checkpoint: Checkpoint | None) -> Start:

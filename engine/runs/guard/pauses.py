@@ -104,17 +104,11 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """Where a machine's power comes from.
+    """Where a machine's power comes from."""
 
-    Attributes:
-        on_mains: whether from the mains; None where unknown.
-        charge: share of the battery that is left; None without one.
-        watt_hours: what that is; None where unknown.
-    """
-
-    on_mains: bool | None
-    charge: float | None = None
-    watt_hours: float | None = None
+    on_mains: bool | None  # whether from the mains; None where unknown
+    charge: float | None = None  # share of the battery that is left; None without one
+    watt_hours: float | None = None  # what that is; None where unknown
 
 
 def supply_of(power: Power) -> Supply:
@@ -125,17 +119,11 @@ def supply_of(power: Power) -> Supply:
 
 @dataclass(frozen=True, slots=True)
 class BatteryPlan:
-    """How a run continues on battery.
+    """How a run continues on battery."""
 
-    Attributes:
-        pause_below: charge below which it is halted.
-        threads: threads of the processor that it has.
-        most_steps: steps that it may still take; None where only the charge bounds them.
-    """
-
-    pause_below: float
-    threads: int
-    most_steps: int | None
+    pause_below: float  # charge below which it is halted
+    threads: int  # threads of the processor that it has
+    most_steps: int | None  # steps that it may still take; None where only the charge bounds them
     reason: str
 
     def environment(self) -> dict[str, str]:
@@ -195,18 +183,13 @@ _HEAT, _BATTERY = "heat", "battery"
 
 @dataclass(slots=True)
 class PausePolicy:
-    """The causes a run is paused for; it resumes when none is left.
-
-    Attributes:
-        cores: cores that the run may use.
-        since: when it was halted for each cause, on the clock of the samples.
-        battery: how it continues on battery; None on mains.
-    """
+    """The causes a run is paused for; it resumes when none is left."""
 
     plan: Plan
-    cores: int
+    cores: int  # cores that the run may use
+    # when it was halted for each cause, on the clock of the samples
     since: dict[str, float] = field(default_factory=dict)
-    battery: BatteryPlan | None = None
+    battery: BatteryPlan | None = None  # how it continues on battery; None on mains
     _step_on_mains: float = 0.0
 
     @property
@@ -262,8 +245,7 @@ class PausePolicy:
         return battery_action(self.battery, supply, int(step - self._step_on_mains), is_paused)
 
 
-_SUPPLY_SECONDS = 5.0
-"""Seconds between two readings of the power supply."""
+_SUPPLY_SECONDS = 5.0  # Seconds between two readings of the power supply
 
 _NEWEST_STEPS = 50
 
@@ -336,8 +318,7 @@ def supply_now() -> Supply:
     return supply_of(probe_power(Host()))
 
 
-_WAITING = 'read line; kill -CONT "$@"'
-"""Waits for the end of its input, which comes also when the other end is killed."""
+_WAITING = 'read line; kill -CONT "$@"'  # Waits for the end of its input, which comes also when the other end is killed
 
 
 class Pause:

@@ -15,15 +15,13 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, accumulation_of, all_fields, table_text
 
-PREFIX = "CAPACITY_TUI_"
-"""Before the name of every variable that a command finds in its environment."""
+PREFIX = "CAPACITY_TUI_"  # Before the name of every variable that a command finds in its environment
 
 RUN, ATTEMPT, FOLDER = "run.id", "run.attempt", "run.folder"
 
 ACCUMULATION, CHECKPOINT = "run.accumulation", "run.checkpoint"
 
-RUN_KEYS = (RUN, ATTEMPT, FOLDER, ACCUMULATION, CHECKPOINT)
-"""Placeholders beyond the fields of plans."""
+RUN_KEYS = (RUN, ATTEMPT, FOLDER, ACCUMULATION, CHECKPOINT)  # Placeholders beyond the fields of plans
 
 _NAMED = re.compile(
     r"(?P<open>\{\{)(?P<literal>[a-z_]+(?:\.[a-z_0-9]+)+)\}\}"

@@ -27,12 +27,10 @@ from capacity_tui.engine.solve.advice import remedies
 from capacity_tui.engine.units import format_bytes, format_percent
 from capacity_tui.engine.verdict import Verdict
 
-LEAST_SAVED = 0.05
-"""Share of the estimated memory that a step has to save, so that it is worth a restart."""
+LEAST_SAVED = 0.05  # Share of the estimated memory that a step has to save, so that it is worth a restart
 RESERVED, HOST, STEP = Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_HOST_BYTES, Figure.STEP_SECONDS
 _LADDER = "recovery_ladder.yaml"
-_INACTIVE = ((), "stop", "warn", AUTO)
-"""Values of a plan's recovery fields that ask for nothing."""
+_INACTIVE = ((), "stop", "warn", AUTO)  # Values of a plan's recovery fields that ask for nothing
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 Change: TypeAlias = Mapping[str, object]
@@ -44,22 +42,15 @@ Taken: TypeAlias = Sequence[Mapping[str, object]]
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One entry of a remedy in the recovery ladder.
+    """One entry of a remedy in the recovery ladder."""
 
-    Attributes:
-        advice: code of the advice whose changes are tried; empty for none.
-        change: new values by plan key, or ``double`` and ``half`` of the present ones.
-        unless: values by plan key for which the rung is left out.
-        move: what is more than a change of values; empty for none.
-        checkpoint: which one to resume from, the newest or the one before.
-    """
-
-    advice: str = ""
+    advice: str = ""  # code of the advice whose changes are tried; empty for none
+    # new values by plan key, or ``double`` and ``half`` of the present ones
     change: Change = field(default_factory=dict)
-    unless: Change = field(default_factory=dict)
-    move: Literal["", "fewer_devices", "processor"] = ""
+    unless: Change = field(default_factory=dict)  # values by plan key for which the rung is left out
+    move: Literal["", "fewer_devices", "processor"] = ""  # what is more than a change of values; empty for none
     memory: Literal["device", "host"] = "device"
-    checkpoint: Checkpoint = "newest"
+    checkpoint: Checkpoint = "newest"  # which one to resume from, the newest or the one before
 
     def changes(self, case: EstimatedPlan) -> Iterator[Change]:
         """Yield the changes of a plan that it asks for, the gentlest first; none that would change nothing."""
@@ -88,25 +79,18 @@ def recovery_ladder() -> Mapping[str, Mapping[str, tuple[Rung, ...]]]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change of a guarded run's plan.
-
-    Attributes:
-        change: new values by plan key; empty where the plan stays.
-        reason: what is done and why, in a sentence.
-        figures: result keys with what they were estimated at before and after.
-        checkpoint: which one to resume from, the newest or the one before.
-        environment: variables that let the command have fewer devices.
-    """
+    """One change of a guarded run's plan."""
 
     trouble: Trouble
     remedy: str
-    change: Change
+    change: Change  # new values by plan key; empty where the plan stays
     before: Change
     answer: Answer
-    reason: str
+    reason: str  # what is done and why, in a sentence
+    # result keys with what they were estimated at before and after
     figures: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    checkpoint: Checkpoint = "newest"
-    environment: Mapping[str, str] = field(default_factory=dict)
+    checkpoint: Checkpoint = "newest"  # which one to resume from, the newest or the one before
+    environment: Mapping[str, str] = field(default_factory=dict)  # variables that let the command have fewer devices
 
     @property
     def plan(self) -> Plan:

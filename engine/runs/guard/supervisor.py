@@ -45,8 +45,7 @@ _PASSED_ON = signals("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUS
 
 _ENDING = signals("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
-_MOST_EVENTS = 500
-"""Events that the history keeps of a run, the newest."""
+_MOST_EVENTS = 500  # Events that the history keeps of a run, the newest
 
 
 class Supervisor:

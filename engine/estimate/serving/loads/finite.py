@@ -41,51 +41,31 @@ UNIFORM = counted("uniform-square")
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """What requests see of a replica in the steady state, in seconds.
+    """What requests see of a replica in the steady state, in seconds."""
 
-    Attributes:
-        largest: requests that it answers in a second at most.
-        stay: of a request that runs.
-        alongside: requests that run beside one whose prompt is read.
-        first: to the first token, without the host's time; infinite where more come than are answered.
-        room: of these until the engine takes a request up.
-        token: of each token after it.
-        first_scatter, token_scatter: standard deviations of both.
-        locked: whether requests of users start and end together.
-    """
-
-    largest: Number
-    stay: Number
-    alongside: Number
-    first: Number
-    room: Number
-    token: Number
-    first_scatter: Number = 0.0
-    token_scatter: Number = 0.0
-    locked: Flags | bool = False
+    largest: Number  # requests that it answers in a second at most
+    stay: Number  # of a request that runs
+    alongside: Number  # requests that run beside one whose prompt is read
+    first: Number  # to the first token, without the host's time; infinite where more come than are answered
+    room: Number  # of these until the engine takes a request up
+    token: Number  # of each token after it
+    first_scatter: Number = 0.0  # standard deviation of ``first``
+    token_scatter: Number = 0.0  # standard deviation of ``token``
+    locked: Flags | bool = False  # whether requests of users start and end together
 
 
 @dataclass(frozen=True, slots=True)
 class Finite:
-    """What the requests of a load that ends see of one replica, in seconds.
+    """What the requests of a load that ends see of one replica, in seconds."""
 
-    Attributes:
-        first, first_percentile: to the first token, without the host's time: the mean, and at the plan's percentile.
-        token, token_percentile: of each token after it.
-        request: from arrival to the last token, the mean.
-        seconds: from the first arrival to the last token.
-        running: requests at work, the mean over these.
-        waiting: requests that wait, likewise.
-    """
-
-    first: Number
-    first_percentile: Number
-    token: Number
-    token_percentile: Number
-    request: Number
-    seconds: Number
-    running: Number
-    waiting: Number
+    first: Number  # to the first token, without the host's time, the mean
+    first_percentile: Number  # the same at the plan's percentile
+    token: Number  # of each token after it, the mean
+    token_percentile: Number  # the same at the plan's percentile
+    request: Number  # from arrival to the last token, the mean
+    seconds: Number  # from the first arrival to the last token
+    running: Number  # requests at work, the mean over these
+    waiting: Number  # requests that wait, likewise
 
 
 def finite_load(run: ServingRun, held: Number, steady: Steady) -> Finite:
@@ -103,34 +83,21 @@ def finite_load(run: ServingRun, held: Number, steady: Steady) -> Finite:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
-    """What happens in one step of time; the state is that at its end.
+    """What happens in one step of time; the state is that at its end."""
 
-    Attributes:
-        begin: requests whose prompts are read in it.
-        start: passes that went by until these begin to answer.
-        middle: when they do, in seconds.
-        first: seconds to their first token, did arrivals not scatter.
-        late: seconds by which it comes after the middle, where full passes of prompts give it to all at their end.
-        scatter: standard deviation of these.
-        prompt_seconds: seconds in which one of their prompts is read.
-        passes: passes that give those that run a token.
-        time, done, joined: seconds, passes and requests until its end.
-        running, waiting: requests that run, and that wait.
-    """
-
-    begin: Floats
-    start: Floats
-    middle: Floats
-    first: Floats
-    late: Floats
-    scatter: Floats
-    prompt_seconds: Floats
-    passes: Floats
-    time: Floats
-    done: Floats
-    joined: Floats
-    running: Floats
-    waiting: Floats
+    begin: Floats  # requests whose prompts are read in it
+    start: Floats  # passes that went by until these begin to answer
+    middle: Floats  # when they do, in seconds
+    first: Floats  # seconds to their first token, did arrivals not scatter
+    late: Floats  # seconds by which it comes after the middle, where full passes of prompts give it to all at their end
+    scatter: Floats  # standard deviation of these
+    prompt_seconds: Floats  # seconds in which one of their prompts is read
+    passes: Floats  # passes that give those that run a token
+    time: Floats  # seconds until its end
+    done: Floats  # passes until its end
+    joined: Floats  # requests until its end
+    running: Floats  # requests that run
+    waiting: Floats  # requests that wait
 
 
 class _Stepped:

@@ -23,31 +23,18 @@ ROUNDING = 33 * np.finfo(float).eps
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The time in which as many requests are answered as run at once.
+    """The time in which as many requests are answered as run at once."""
 
-    Attributes:
-        running: requests that run at once.
-        phases: its passes.
-        seconds: all of it.
-        answering: the passes of an answer, were they for answers alone.
-        reading: one pass that reads prompts.
-        passes: such passes for one prompt.
-        step: one pass for answers.
-        tokens: passes in which an answer is given.
-        steps: of these, those for answers alone.
-        groups: passes at work at once, one on each stage.
-    """
-
-    running: Number
-    phases: tuple[Phase, ...]
-    seconds: Number
-    answering: Number
-    reading: Number
-    passes: Number
-    step: Number
-    tokens: Number
-    steps: Number
-    groups: Number
+    running: Number  # requests that run at once
+    phases: tuple[Phase, ...]  # its passes
+    seconds: Number  # all of it
+    answering: Number  # the passes of an answer, were they for answers alone
+    reading: Number  # one pass that reads prompts
+    passes: Number  # such passes for one prompt
+    step: Number  # one pass for answers
+    tokens: Number  # passes in which an answer is given
+    steps: Number  # of these, those for answers alone
+    groups: Number  # passes at work at once, one on each stage
 
     @property
     def work(self) -> Number:

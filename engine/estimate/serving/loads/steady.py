@@ -60,27 +60,17 @@ NOTHING = 2.0**-12
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a request of one replica waits for, in seconds, the mean.
+    """What a request of one replica waits for, in seconds, the mean."""
 
-    Attributes:
-        room: until the engine takes it up.
-        turn: until the pass at work has ended.
-        others: while prompts of others are read, before its own or with it.
-        started: from its first pass, or the first before which others are read, to its first token.
-        longer: by which its answer takes longer for those who came meanwhile.
-        turn_scatter, others_scatter, longer_scatter: standard deviations.
-        together: percentile of ``started`` where all requests start together, else 0.
-    """
-
-    room: Number
-    turn: Number
-    others: Number
-    started: Number
-    longer: Number
-    turn_scatter: Number
-    others_scatter: Number
-    longer_scatter: Number
-    together: Number = 0.0
+    room: Number  # until the engine takes it up
+    turn: Number  # until the pass at work has ended
+    others: Number  # while prompts of others are read, before its own or with it
+    started: Number  # from its first pass, or the first before which others are read, to its first token
+    longer: Number  # by which its answer takes longer for those who came meanwhile
+    turn_scatter: Number  # standard deviation of ``turn``
+    others_scatter: Number  # standard deviation of ``others``
+    longer_scatter: Number  # standard deviation of ``longer``
+    together: Number = 0.0  # percentile of ``started`` where all requests start together, else 0
 
 
 @equation("running = min(concurrency, max(held, 1))", unit="requests", source="what the cache does not hold waits")

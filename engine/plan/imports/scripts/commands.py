@@ -60,8 +60,7 @@ _OVERRIDE = re.compile(r"[+~]{0,2}([a-z]\w*(?:[./]\w+)*)=(.*)", re.DOTALL)
 _CONTINUED = re.compile(r"[+~]{0,2}[a-z]\w*(?:\.\w+)+=")
 """The same where a comment between options ends a command: the shell has it for a program that is not there."""
 
-_CONFIGURATION = re.compile(r".+\.(?:ya?ml|json|toml)")
-"""A file of options, alone behind a program."""
+_CONFIGURATION = re.compile(r".+\.(?:ya?ml|json|toml)")  # A file of options, alone behind a program
 
 _TAKES_MODEL = re.compile(r"serve|launch_server|run|trtllm-serve|api_server|pretrain|finetune(?:_\w+)?")
 """What a model without an option stands behind: ``vllm serve MODEL``, ``litgpt finetune_lora MODEL``."""
@@ -102,17 +101,11 @@ def _command_start() -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command that starts a tool, or may start one.
+    """A command that starts a tool, or may start one."""
 
-    Attributes:
-        document: its options.
-        owner: the tool whose program it starts; None where only options tell it.
-        program: the words before its options.
-    """
-
-    document: Document
-    owner: Tool | None = None
-    program: str = ""
+    document: Document  # its options
+    owner: Tool | None = None  # the tool whose program it starts; None where only options tell it
+    program: str = ""  # the words before its options
 
     @property
     def started(self) -> str:

@@ -28,21 +28,13 @@ _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a file runs.
+    """What a file runs."""
 
-    Attributes:
-        script: its commands, each in the line in which the file has it.
-        devices: accelerators of one copy; 0 where none are asked for.
-        copies: how often it runs.
-        device: what the accelerators are called; empty where the file does not say.
-        name: the file.
-    """
-
-    script: str
-    devices: int = 0
-    copies: int = 1
-    device: str = ""
-    name: str = ""
+    script: str  # its commands, each in the line in which the file has it
+    devices: int = 0  # accelerators of one copy; 0 where none are asked for
+    copies: int = 1  # how often it runs
+    device: str = ""  # what the accelerators are called; empty where the file does not say
+    name: str = ""  # the file
 
     def settings(self, *, serves: bool) -> Iterator[ImportedSetting]:
         """Yield how many devices there are; of what serves each copy is a replica, of what trains a node."""

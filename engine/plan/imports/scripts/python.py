@@ -90,17 +90,13 @@ def assignments(text: str, name: str) -> Iterator[tuple[Document, str]]:
 
 
 class _Made:
-    """Options of the configurations that a function makes.
-
-    Attributes:
-        by: what made each, by its variable.
-    """
+    """Options of the configurations that a function makes."""
 
     def __init__(self, name: str, constants: Mapping[str, Plain]) -> None:
         self._name, self._constants = name, constants
         self.data: dict[str, Plain] = {}
         self.lines: dict[KeyPath, int] = {}
-        self.by: dict[str, str] = {}
+        self.by: dict[str, str] = {}  # what made each, by its variable
         self._arguments: dict[str, Plain] = {}
 
     def assign(self, target: str, value: ast.expr, line: int) -> None:

@@ -15,23 +15,19 @@ from capacity_tui.engine.record import dataclass
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
-_DEEPEST = 12
-"""Scripts within scripts and functions within functions that are followed."""
+_DEEPEST = 12  # Scripts within scripts and functions within functions that are followed
 
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
 
-_RUN_INPUT = _SHELLS | {"sbatch", "ssh"}
-"""Programs that run a here-document as a script."""
+_RUN_INPUT = _SHELLS | {"sbatch", "ssh"}  # Programs that run a here-document as a script
 
-_READ_IN = frozenset({".", "source"})
-"""Commands that read another script in."""
+_READ_IN = frozenset({".", "source"})  # Commands that read another script in
 
 _STARTS_SCRIPT = _RUN_INPUT | {"srun", "exec", "nohup"}
 
 _SCRIPT = re.compile(r".*\.(?:sh|bash|slurm|sbatch)", re.DOTALL)
 
-_WRITERS = frozenset({"cat", "tee"})
-"""Programs that write a here-document to a file as it is."""
+_WRITERS = frozenset({"cat", "tee"})  # Programs that write a here-document to a file as it is
 
 _BLOCKS = frozenset(
     {
@@ -49,8 +45,7 @@ _BLOCKS = frozenset(
 
 _ARGUMENT = re.compile(r"\$(?:\d|\{\d\})")
 
-_REMARK = re.compile(r"`\s*#[^`\n]*`")
-"""Between options, where a comment would hide what follows."""
+_REMARK = re.compile(r"`\s*#[^`\n]*`")  # Between options, where a comment would hide what follows
 
 _PLACEHOLDER = re.compile(r"(?<==)<[^<>()\n]*>|(?<=\s)<[A-Za-z][\w.-]*>(?=\s)")
 """What a reader is to put in, as ``DATA=<path to data>`` and ``--port <port>``."""
@@ -71,32 +66,22 @@ _SLURM: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A file that a script writes from a here-document.
-
-    Attributes:
-        line: of the script on which its text begins.
-    """
+    """A file that a script writes from a here-document."""
 
     name: str
     text: str
-    line: int
+    line: int  # of the script on which its text begins
 
 
 @dataclass(slots=True)
 class Script:
-    """What a script would do.
+    """What a script would do."""
 
-    Attributes:
-        open_quote: the line on which a quote begins that is never closed; None where all are.
-        commands: the words of each command, in the order of the script.
-        files: what it writes from here-documents.
-        variables: the words of its variables when it ends.
-    """
-
+    # the words of each command, in the order of the script
     commands: list[tuple[Word, ...]] = field(default_factory=list)
-    files: list[WrittenFile] = field(default_factory=list)
-    variables: dict[str, tuple[Word, ...]] = field(default_factory=dict)
-    open_quote: int | None = None
+    files: list[WrittenFile] = field(default_factory=list)  # what it writes from here-documents
+    variables: dict[str, tuple[Word, ...]] = field(default_factory=dict)  # the words of its variables when it ends
+    open_quote: int | None = None  # the line on which a quote begins that is never closed; None where all are
 
 
 def read_script(text: str, other_script: Callable[[str], str | None] | None = None) -> Script:
@@ -133,19 +118,12 @@ def _parser() -> Parser:
 
 @dataclass(slots=True)
 class _Reader(Variables):
-    """A script while it is read.
+    """A script while it is read."""
 
-    Attributes:
-        script: what was read so far.
-        functions: bodies by name.
-        depth: scripts and functions around it.
-        other_script: the text of a script that is read in or started.
-    """
-
-    script: Script
-    functions: dict[str, Node]
-    depth: int
-    other_script: Callable[[str], str | None] | None
+    script: Script  # what was read so far
+    functions: dict[str, Node]  # bodies by name
+    depth: int  # scripts and functions around it
+    other_script: Callable[[str], str | None] | None  # the text of a script that is read in or started
 
     def read(self, text: str) -> None:
         """Read a text."""

@@ -27,31 +27,22 @@ _DEFAULT = re.compile(r"\$\{(\w+):?[-=](.*)\}", re.DOTALL)
 
 _NAME = re.compile(r"\$\{?(\w+|[@*])(?:\[[@*]\])?\}?")
 
-_BLANK = re.compile(r"(?:\s|\\\n)+")
-"""Before a variable in quotes, which the grammar counts to the variable."""
+_BLANK = re.compile(r"(?:\s|\\\n)+")  # Before a variable in quotes, which the grammar counts to the variable
 
-_EXPR = re.compile(r"\$\(\s*expr\s+([^()`]+)\)")
-"""A sum that a program calculates: ``$(expr 32 / $N)``."""
+_EXPR = re.compile(r"\$\(\s*expr\s+([^()`]+)\)")  # A sum that a program calculates: ``$(expr 32 / $N)``
 
-_PART = re.compile(r"(?:\$\([^()]*\)|\S)+")
-"""A word of a text; what a program prints, as ``$(hostname -i)``, is one."""
+_PART = re.compile(r"(?:\$\([^()]*\)|\S)+")  # A word of a text; what a program prints, as ``$(hostname -i)``, is one
 
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a command.
+    """A word of a command."""
 
-    Attributes:
-        text: without quotes, variables put in where the script sets them.
-        line: counted from 1.
-        quoted: whether quotes hold it together.
-    """
-
-    text: str
-    line: int
-    quoted: bool = False
+    text: str  # without quotes, variables put in where the script sets them
+    line: int  # counted from 1
+    quoted: bool = False  # whether quotes hold it together
 
     @property
     def is_open(self) -> bool:
@@ -61,16 +52,11 @@ class Word:
 
 @dataclass(slots=True)
 class Variables:
-    """The variables of a script while it is read.
+    """The variables of a script while it is read."""
 
-    Attributes:
-        values: words of each variable; those of a function's arguments by number.
-        first_line: lines above the text that is read.
-        only_line: the line of a script that reads another one in, which all of that has; None in the script itself.
-    """
-
-    values: dict[str, tuple[Word, ...]]
-    first_line: int
+    values: dict[str, tuple[Word, ...]]  # words of each variable; those of a function's arguments by number
+    first_line: int  # lines above the text that is read
+    # the line of a script that reads another one in, which all of that has; None in the script itself
     only_line: int | None
 
     def words(self, node: Node, *, is_split: bool = True) -> list[Word]:
