@@ -148,12 +148,19 @@ class CountedWords:
         if behind is not None and behind.amount.is_behind:
             # input 1500 tokens; tp 8 users 16; batch 256 images/s
             is_other = self._begins_another(behind) or _is_speed(behind)
+            if before is not None and self._is_of(before, index):  # sequences of 100 steps
+                return replace(before, end=behind.end)
             is_before = before is not None and (before.end > index + 1 or is_other)
             if not is_before and not self._is_of_hardware(index, behind):
                 return behind
         if before is not None or behind is None or behind.amount.is_behind:
             return before
         return None if self._begins_another(behind) or self._is_of_hardware(index, behind) else behind
+
+    def _is_of(self, before: Count, index: int) -> bool:
+        """Whether a number is how long something is that there are several of, as in ``sequences of 100 steps``."""
+        amount = settings.amount_of(before.name)
+        return amount is not None and bool(amount.leading) and key_of(self._tokens[index - 1].text) == "of"
 
     def _is_counted(self, index: int) -> bool:
         """Whether a word beside a number says what it counts."""
@@ -198,7 +205,8 @@ class CountedWords:
             for words in range(min(_MOST_WORDS, end), 0, -1):
                 start = end - words
                 amount = self._amount_at(start, words, text, self._unit_at(index + 1))
-                amount = vocabulary().amounts[amount.leading] if amount is not None and amount.leading else amount
+                if amount is not None and amount.leading:
+                    amount = settings.amount_named(amount.leading, self._task, self._model)
                 if self._is_apart(index - 1, "?"):
                     return
                 is_apart = end < index or self._is_apart(index - 1)

@@ -89,7 +89,9 @@ class DataWords(NamedWords):
             settings.is_number(text) and self._counts_something(index) and after.endswith("s") and text[-1] not in "bB"
         )
         lengths = {Key.TRAINING_SAMPLES, Key.TRAINING_TOKENS, Key.TRAINING_STEPS}
-        is_open = self._task in (TRAIN, FINETUNE) and lengths.isdisjoint(self._values)
+        is_open = (
+            self._task in (TRAIN, FINETUNE) and lengths.isdisjoint(self._values) and not self._is_model_word(after)
+        )
         is_alone = self._is_free(index + 1) or self._taken.get(index + 1) == (1, Meaning())
         if not (is_plural and is_open and is_alone and settings.at_least(text, _FEWEST_SAMPLES)):
             return None

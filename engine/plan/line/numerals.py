@@ -7,7 +7,7 @@ import re
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.tokens import PLAIN_COUNT, Token, image_of, split
+from capacity_tui.engine.plan.line.tokens import ARTICLES, PLAIN_COUNT, Token, image_of, split
 
 _TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
@@ -65,6 +65,7 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         thousands = _THOUSANDS_OF.fullmatch(token.text) if after[:1].isalpha() and after.endswith("s") else None
         count = int(times[1]) if times else counts.get(key_of(token.text))
         count = round(float(thousands[1]) * 1000) if thousands else count  # 24k H100s
+        count = _ordinal(tokens, index, catalog) or count
         at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
         behind = [later.text for later in tokens[at : at + 2]]
         is_behind = times is not None and made and hardware.named_hardware(made[-1].text, catalog)  # T4 x4
@@ -92,6 +93,17 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         else:
             made.append(Token(str(count), token.start, token.end))
     return made
+
+
+def _ordinal(tokens: list[Token], index: int, catalog: Catalog) -> int | None:
+    """Return how many devices there are with the one behind an ordinal, as 2 of ``a second 3090``; None for others."""
+    key, words = key_of(tokens[index].text), vocabulary()
+    before, counted = ("", "", *(key_of(token.text) for token in tokens[:index]))[:-3:-1]
+    is_span = key in words.spans and (before not in ARTICLES or counted in words.amounts)  # tokens a second
+    behind = (" ".join(token.text for token in tokens[index + 1 : index + 1 + count]) for count in (1, 2))
+    named = (hardware.named_hardware(name, catalog) for name in behind if name)
+    is_one = any(meaning is not None and hardware.DEVICES not in meaning.values for meaning in named)
+    return words.ordinals.get(key) if is_one and not is_span else None
 
 
 def _with_products(tokens: list[Token]) -> list[Token]:

@@ -9,13 +9,14 @@ from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, Asked
-from capacity_tui.engine.plan.line.tokens import OF_ONE, Token, duration_of, sum_of
+from capacity_tui.engine.plan.line.tokens import ARTICLES, OF_ONE, Token, duration_of, sum_of
 from capacity_tui.engine.units import parse_quantity
 
 MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 _SEQUENCE, _BATCH, _LENGTH = "sequence", "batch", "length"
 _OF_SERVING = {_SEQUENCE: Key.INFERENCE_PROMPT_TOKENS, _BATCH: Key.INFERENCE_BATCH, _LENGTH: ""}
 _OF_TRAINING = {_SEQUENCE: Key.TRAINING_SEQ_LEN, _BATCH: Key.TRAINING_MICRO_BATCH, _LENGTH: Key.TRAINING_TOKENS}
+_REPLICAS = Key.PARALLELISM_DP
 _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS)
 _NUMBERED = frozenset({_SEQUENCE, _BATCH, Key.TRAINING_ADAPTER_RANK})
 _FARTHEST = 4  # Words between one that asks and what it asks for, as in ``how many A100 80GB cards``
@@ -24,7 +25,6 @@ _ENDS = frozenset({"on", "with", "using", "for", "in", "from", "at", "by"})
 """Words behind which nothing is asked for any more."""
 _NEVER_ASKED = frozenset({"tokens", "tokens a second", "epochs", "steps", "samples", "TTFT limit", "TPOT limit"})
 _NODES = frozenset({"nodes", "servers", "machines", "hosts"})
-_ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})  # Words that say of a device behind them that it is one
 _IN_LETTERS = re.compile(r"[\d.]+[dw]", re.IGNORECASE)
 CHEAPEST = "cheapest"
 _COST = "cost"
@@ -77,11 +77,12 @@ def asked_of(
     cheapest = Figure.COST_USD_OF_ALL_REQUESTS if Key.INFERENCE_REQUESTS in values else _cheapest(task)
     goal = cheapest if kinds & {CHEAPEST, _COST} else _fastest(task) if _FASTEST in kinds else ""
     for kind, field, words in asks:
-        solve = _solved(kind, field, values)
+        is_open = DEVICES not in values and (limits or HARDWARE not in values or not values.keys().isdisjoint(_LOADS))
+        solve = _solved(kind, DEVICES if field == _REPLICAS and is_open else field, values)
         if solve and (limits or solve != Key.TRAINING_TOKENS):
-            return Asked(solve, limits, goal, words)
+            return Asked(solve, limits, "" if solve == MODEL else goal, words)  # of models the largest
     if HARDWARE in values:
-        is_one = any(key_of(tokens[index - 1].text) in _ARTICLES for index in hardware if index)
+        is_one = any(key_of(tokens[index - 1].text) in ARTICLES for index in hardware if index)
         is_counted = DEVICES in values or is_one or task == INFER
         return Asked(DEVICES, limits, goal, "how many devices keep the limits") if limits and not is_counted else None
     is_loaded = task == INFER and any(load in values for load in _LOADS)

@@ -86,8 +86,9 @@ class _Line(DerivedValues):
         if self._unknown:
             self._faults.append(unknown_words(self._unknown, self._catalog))
         asked = self._asked()
-        if self._limits and asked is None and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
-            hint = "name the model, or the hardware, that it is a limit of"
+        is_of_hardware = asked is not None and asked.solve == hardware.NAME
+        if self._limits and not is_of_hardware and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
+            hint = "name the model, or the hardware, that it is a limit of, as train 8xh100 $50k: which model"
             self._faults.append(PlanError("a limit of what?", next(iter(self._limits.values())), hint))
         self._price_of_devices()
         fields = {*self._values, *([] if asked is None else [asked.solve])}
@@ -218,7 +219,10 @@ class _Line(DerivedValues):
                 continue
             self._limits[index] = f"{JOB_LIMITS[figure].served}{sign}{most}"
             if not ends:
-                hint = "of a load that is served say the dollars an hour or a month, as $2/h, or ttft 1s and tpot 50ms"
+                hint = (
+                    "of a job say train or lora; of a load that is served say the dollars an hour or a month, as $2/h, "
+                    "or ttft 1s and tpot 50ms"
+                )
                 self._faults.append(PlanError("what does this limit?", self._tokens[index].text, hint))
 
     def _value_of_some(self, index: int) -> tuple[int, Meaning] | None:

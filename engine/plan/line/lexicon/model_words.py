@@ -67,9 +67,10 @@ def sized_model(word: str, catalog: Catalog) -> Meaning | None:
     match = _SIZE.fullmatch(word)
     if match is None or (match["unit"] in "mM" and match["experts"]):
         return None
-    called = [row for row in _decoders(catalog, bool(match["experts"])) if word.casefold() in _PIECES.split(row)]
-    if called:
-        usual = _preferred(called, catalog)
+    named = (row_id for row_id in vocabulary().sized_models if word.casefold() in _PIECES.split(row_id))
+    is_mixture, rows = bool(match["experts"]), catalog.architectures
+    usual = next((row_id for row_id in named if is_mixture or not rows[row_id].experts), None)
+    if usual is not None:
         return _model(usual, f"{word}: {usual}, a usual model of that size")
     size = float(match["size"]) * (int(match["experts"][:-1]) if match["experts"] else 1)
     sized = catalog.architectures.find_id(f"{size:.12g}{match['unit']}")
@@ -139,12 +140,6 @@ def _other_names(catalog: Catalog) -> frozenset[str]:
 @lru_cache(maxsize=4)
 def _keys_of_names(catalog: Catalog, plugins: tuple[str, ...]) -> frozenset[str]:
     return frozenset(map(key_of, (*FAMILIES, *catalog.networks, *catalog.networks.aliases, *plugins)))
-
-
-def _decoders(catalog: Catalog, mixtures: bool) -> list[str]:
-    """Return the language models: dense ones, or mixtures of experts too."""
-    rows = catalog.architectures.values()
-    return [row.id for row in rows if row.kind == "decoder" and (mixtures or not row.experts)]
 
 
 def _in_words(row: Architecture) -> str:

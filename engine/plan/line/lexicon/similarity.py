@@ -71,7 +71,9 @@ def unknown_words(words: Mapping[str, str], catalog: Catalog) -> PlanError:
     are = "is not a model, device or option" if len(shown) == 1 else "are not models, devices or options"
     names = f"{', '.join(shown[:-1])} and {shown[-1]}" if shown[1:] else shown[0]
     example = shlex.quote(printable(next(iter(words))[:_LONGEST]))
-    hints.append(f"see `capacity-tui models --filter {example}` or `capacity-tui hardware`, or write key=value")
+    hints.append(
+        f"see `capacity-tui models --filter {example}` or `capacity-tui hardware`, write key=value, or leave it out"
+    )
     return PlanError(f"{names} {are} known here", hint="; ".join(hints))
 
 

@@ -69,6 +69,7 @@ class Vocabulary:
     comparing: frozenset[str]  # words between names that a line compares
     both: frozenset[str]  # words between them where the line says that it compares
     refused: Mapping[str, str]  # words that no plan can follow, and what to say instead
+    ordinals: Mapping[str, int]  # how many devices there are with one that such a word stands before
     counts: Mapping[str, int]  # numbers in words
     phrases: Mapping[str, Mapping[str, Mapping[str, object]]]  # values that words set, by what is done
     joints: frozenset[str]  # words of plain language that say nothing of what stands behind them
@@ -120,6 +121,7 @@ class Vocabulary:
     adjectives: frozenset[str]  # words between a number and hardware
     like: Mapping[str, str]  # models by other names that nothing of the catalogue has
     model_words: frozenset[str]  # words behind a number that is the parameters of a model
+    sized_models: tuple[str, ...]  # ids that are meant by a size alone, the first before the others
     models: tuple[str, ...]  # ids that are meant by a part of a name, the first ones before the others
     hardware: tuple[str, ...]  # the same of hardware
     makers: tuple[str, ...]  # of hardware, in the order of lists
@@ -163,7 +165,8 @@ def vocabulary() -> Vocabulary:
         comparing=frozenset(rows["comparing"]),
         both=frozenset(rows["both"]),
         refused=_by_word(rows["refused"]),
-        counts={key_of(word): int(count) for count, words in rows["counts"].items() for word in words},
+        counts={word: int(count) for word, count in _by_word(rows["counts"]).items()},
+        ordinals={word: int(count) for word, count in _by_word(rows["ordinals"]).items()},
         phrases=rows["phrases"],
         joints=frozenset(map(key_of, rows["joints"])),
         of_something=frozenset(rows["of_something"]),
@@ -215,6 +218,7 @@ def vocabulary() -> Vocabulary:
         like=_by_word(rows["like"]),
         model_words=frozenset(rows["model_words"]),
         models=tuple(rows["models"]),
+        sized_models=(*rows["models"], *rows["models_of_sizes"]),
         hardware=tuple(map(str, rows["hardware"])),
         makers=tuple(rows["makers"]),
         usual=rows["usual"],
