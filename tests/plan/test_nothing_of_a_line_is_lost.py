@@ -20,6 +20,7 @@ LINES = (
     "1M documents of 500 tokens llama-3.1-8b l4",
     "cheapest gpu for llama-3.1-8b",
 )
+REMAINDER = re.compile("left out|without a number|not answered")
 NUMBERS = (
     *("5 min", "3 TB", "3TB", "40 tok/s", "2k users", "10 epochs", "7 days", "500 W", "$20/h", "17", "3.7", "2026"),
     *("10%", "5 ms", "2 weeks", "$5000", "€300", "rank 8", "64gb ram", "24gb", "900 GB/s", "300 TFLOPs", "4 nodes"),
@@ -64,7 +65,7 @@ def test_what_bears_on_a_plan_and_goes_into_none_is_said(word: str) -> None:
 
 def test_what_is_left_out_is_what_no_plan_has() -> None:
     def left_out(text: str) -> list[str]:
-        return [remark for remark in read_line(text).remarks if "left out" in remark or "without a number" in remark]
+        return [remark for remark in read_line(text).remarks if REMAINDER.search(remark)]
 
     assert left_out("train 7b 64xh100 2T tokens within soon") == ["left out: soon"]
     assert left_out("llama-3.1-8b h100 serving thousands of users") == ["left out: thousands; without a number: users"]
@@ -73,6 +74,8 @@ def test_what_is_left_out_is_what_no_plan_has() -> None:
     assert left_out("llama 70b 2x3090 nvlink") == []  # as its row has
     assert left_out("deepseek v3 moe 8xh200") == []
     assert left_out("how many replicas of llama-3.1-8b on l4 at 12 rps") == []
+    assert left_out("how many h100 for llama-3.1-8b on 8xh100") == ["not answered: how many h100"]
+    assert left_out("train 8xh100 under $50k: which model and how many tokens") == ["not answered: how many tokens"]
     assert left_out("hi, can anyone tell me whether mistral 7b suffices for my invoices on a 4090? thx") == []
 
 

@@ -23,7 +23,7 @@ _MOST_WORDS = 6  # Words that one name may have, as in ``llama 3.1 70b`` or ``H1
 _MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 3 super 120b``
 _SAME_PARAMETERS = 0.15  # Share by which a size in a model's name, as ``671b``, may differ from its parameters
 _HOURS = frozenset({"hours", "hrs"})
-_NODES = frozenset({"node", "nodes"})
+_NODES, _OF_A_SIZE = frozenset({"node", "nodes"}), 3
 _PARAMETERS = "param"  # What words begin with that say of a number that it is the parameters of a model
 
 
@@ -152,7 +152,9 @@ class NamedWords(CountedWords):
         if key_of(words[-1]) in vocabulary().racks:
             return self._racks(words)
         if key_of(words[-1]) in _NODES and count > 1:
-            return self._usual_nodes(words, self._span(index + count, 1))
+            return self._counted_nodes(words, self._span(index + count, 1))
+        if count > _OF_A_SIZE and words[-1].isdigit() and key_of(words[-2]) in OF_A_NODE:  # 2 mi300x nodes of 8
+            return self._counted_nodes(words[:-2], "", int(words[-1])) if key_of(words[-3]) in _NODES else None
         size = vocabulary().nodes.get(key_of(words[0].lstrip("0123456789xX×*"))) or (
             vocabulary().nodes.get(key_of(words[1])) if count > 2 else None
         )
@@ -166,23 +168,24 @@ class NamedWords(CountedWords):
         counted: dict[str, object] = {hardware.DEVICES: nodes * size, Key.HARDWARE_PER_NODE: size}
         return Meaning(f"{nodes} x {size} {match.words}", {**match.values, **counted})
 
-    def _usual_nodes(self, words: list[str], after: str) -> Meaning | None:
-        """Return the nodes that some words count, as ``2 h100 nodes``, where none say how many devices each has."""
+    def _counted_nodes(self, words: list[str], after: str, size: int = 0) -> Meaning | None:
+        """Return the nodes that some words count, as ``2 h100 nodes``: of a size, or of the usual one where none is."""
         first, name = words[0].rstrip("xX×"), " ".join(words[:-1])
         is_counted = first.isdigit() and len(words) > 2
         match = hardware.named_hardware(" ".join(words[1:-1]) if is_counted else name, self._catalog)
         row = None if match is None else self._catalog.accelerators.get(str(match.values.get(hardware.NAME)))
         fabric = None if row is None else self._catalog.fabric_of(row)
         nodes = int(first) if is_counted else 1
-        is_of_one = key_of(words[-1]) == "node" and nodes > 1  # 8 h100 node
-        are_sized = key_of(after) in OF_A_NODE or any(key_of(token.text) in EVERY_NODE for token in self._tokens)
-        if match is None or fabric is None or hardware.DEVICES in match.values or is_of_one or are_sized or not nodes:
+        is_other = key_of(words[-1]) == "node" and nodes > 1  # 8 h100 node
+        is_other |= key_of(after) in OF_A_NODE or any(key_of(token.text) in EVERY_NODE for token in self._tokens)
+        is_other &= not size
+        if match is None or fabric is None or hardware.DEVICES in match.values or is_other or not nodes:
             return None
-        size = fabric.node_devices
+        why = "" if size else f"{fabric.node_devices} devices a node, as {fabric.name} have"
+        size = size or fabric.node_devices
         if size == 1 or asks_for_nodes(self._tokens):
             return None
         counted: dict[str, object] = {hardware.DEVICES: nodes * size, Key.HARDWARE_PER_NODE: size}
-        why = f"{size} devices a node, as {fabric.name} have"
         return Meaning(f"{nodes} x {size} {match.words}", {**match.values, **counted}, why)
 
     def _racks(self, words: list[str]) -> Meaning | None:
@@ -210,6 +213,8 @@ class NamedWords(CountedWords):
             return None
         turned = f"{name}-{self._tokens[index].text}"
         match = models.named_model(turned, self._catalog) or models.resembling_model(turned, self._catalog)
+        if match is None and name.casefold() in models.families_of_models(self._catalog):  # a 50m llama
+            match = models.sized_model(self._tokens[index].text, self._catalog)
         return None if match is None else (2, match)
 
     def _thing(self, phrase: str, count: int) -> Meaning | None:

@@ -91,6 +91,14 @@ def asked_of(
     return None
 
 
+def unanswered(tokens: Sequence[Token], hardware: Collection[int], task: str, asked: Asked | None) -> dict[str, None]:
+    """Return the words that ask how many there are of something, where that is not what is solved for."""
+    solved: set[str] = set() if asked is None else {asked.solve}
+    solved |= set() if solved.isdisjoint({HARDWARE, DEVICES}) else {HARDWARE, DEVICES, _REPLICAS}
+    asks = _asks(tokens, hardware, task)
+    return dict.fromkeys(words for kind, field, words in asks if kind == _MANY and field and field not in solved)
+
+
 def asks_for_nodes(tokens: Sequence[Token]) -> bool:
     """Return whether a line asks how many nodes there are to be, so that its devices are those of one."""
     keys = [key_of(token.text) for token in tokens]

@@ -19,6 +19,7 @@ from capacity_tui.engine.plan.line.lexicon.similarity import (
     HARDWARE_NAME,
     MODEL_NAME,
     TASK_NAME,
+    is_near_filler,
     similar_names,
     unknown_words,
 )
@@ -34,7 +35,7 @@ from capacity_tui.engine.plan.line.lexicon.words import (
     OneLine,
     Word,
 )
-from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, asks_for_nodes, limit_in, price_in
+from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, asks_for_nodes, limit_in, price_in, unanswered
 from capacity_tui.engine.plan.line.remainder import remainder
 from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, OF_ONE, duration_of
@@ -92,20 +93,22 @@ class _Line(DerivedValues):
             self._faults.append(PlanError("a limit of what?", next(iter(self._limits.values())), hint))
         self._price_of_devices()
         fields = {*self._values, *([] if asked is None else [asked.solve])}
-        left_out = remainder(self._tokens, self._taken, self._task, fields, self._traits())
+        open_ = unanswered(self._tokens, self._hardware_words(), self._task, asked)
+        left_out = remainder(self._tokens, self._taken, self._task, fields, self._traits(), open_)
         words = (*self._words(), *([Word.of_line(self._text, left_out)] if left_out else []))
         unknown = tuple(self._unknown)
         assumed, faults = tuple(self._assumed), tuple(self._faults)
         limits = () if asked is not None else tuple(self._limits.values())
         return OneLine(self._text, self._task, words, assumed, self._values, faults, unknown, asked, limits)
 
+    def _hardware_words(self) -> set[int]:
+        """Return where words stand that name hardware."""
+        of_hardware = {hardware.NAME, hardware.SPEC}
+        return {index for index, (_, meaning) in self._taken.items() if meaning.values.keys() & of_hardware}
+
     def _asked(self) -> Asked | None:
         """Return what the line asks for."""
-        named = {
-            index
-            for index, (_, meaning) in self._taken.items()
-            if meaning.values.keys() & {hardware.NAME, hardware.SPEC}
-        }
+        named = self._hardware_words()
         if hardware.DEVICES in self._values and asks_for_nodes(self._tokens):
             self._values[Key.HARDWARE_PER_NODE] = self._values.pop(hardware.DEVICES)
         asked = asked_of(self._tokens, named, self._task, self._values, tuple(self._limits.values()))
@@ -153,7 +156,7 @@ class _Line(DerivedValues):
     def _task_meant(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a slip in the name of a task: it is known before what depends on it."""
         text = self._tokens[index].text
-        if not self._is_free(index) or not text.isalpha() or self._is_known(text) or settings.is_near_filler(text):
+        if not self._is_free(index) or not text.isalpha() or self._is_known(text) or is_near_filler(text):
             return None
         words, key = vocabulary(), key_of(text)
         if (
@@ -170,14 +173,10 @@ class _Line(DerivedValues):
     def _set(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize numbers with what they count, names of values, and ``key=value``."""
         text = self._tokens[index].text
-        price = price_in(self._tokens, index)
-        if price is not None and (text.endswith(OF_ONE) or hardware.NAME in self._values):
-            self._device_price, self._is_price_of_one = price, text.endswith(OF_ONE)
-            return 1, Meaning(f"${price:g} an hour for each device")
-        heard = self._hours_of_sound(index)
-        limit = limit_in(self._tokens, index) if heard is None else None
-        if heard is not None or limit is not None:
-            return heard or (1, self._limit(index, limit or ""))
+        measured = self._price(index) or self._hours_of_sound(index)
+        limit = limit_in(self._tokens, index) if measured is None else None
+        if measured is not None or limit is not None:
+            return measured or (1, self._limit(index, limit or ""))
         if "=" in text:
             return 1, settings.assigned(text, self._task, self._model)
         figure = hardware.figures_of(text)
@@ -189,6 +188,17 @@ class _Line(DerivedValues):
         if counted is not None or settings.is_number(text):
             return counted or self._part_of_data(index)
         return self._field_first(index) or self._value_of_some(index) or self._alone(text)
+
+    def _price(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize what each device costs an hour, or each machine, or all of them: ``at $12/h total``."""
+        text, price = self._tokens[index].text, price_in(self._tokens, index)
+        behind = (count for count in (1, 2) if key_of(self._span(index + 1, count)) in vocabulary().totals)
+        if price is None or not (text.endswith(OF_ONE) or hardware.NAME in self._values):
+            return None
+        if (words := next(behind, 0)) > 0:
+            return 1 + words, Meaning(f"${price:g} an hour", {Key.PRICING_USD_PER_HOUR: price})
+        self._device_price, self._is_price_of_one = price, text.endswith(OF_ONE)
+        return 1, Meaning(f"${price:g} an hour for each device")
 
     def _hours_of_sound(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the sound that is heard, as ``1000 hours of audio``: a request is a piece of it."""
@@ -301,7 +311,7 @@ class _Line(DerivedValues):
             return 1, Meaning(fault=PlanError("what does this number count?", self._span(index, 2), hint))
         if settings.is_number(text):
             return 1, self._memory_behind(index) or self._bare_number(index)
-        return 1, _NOTHING if settings.is_near_filler(text) or self._is_plain(text) else self._similar(text)
+        return 1, _NOTHING if is_near_filler(text) or self._is_plain(text) else self._similar(text)
 
     def _is_plain(self, text: str) -> bool:
         """Whether a word is made of some that say nothing, as ``batch-embed``."""

@@ -18,7 +18,12 @@ _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how m
 
 
 def remainder(
-    tokens: Sequence[Token], taken: Mapping[int, tuple[int, Meaning]], task: str, fields: set[str], traits: set[str]
+    tokens: Sequence[Token],
+    taken: Mapping[int, tuple[int, Meaning]],
+    task: str,
+    fields: set[str],
+    traits: set[str],
+    unanswered: Mapping[str, None],
 ) -> str:
     """Return the words of a line that bear on a plan and went into none, in a few words; empty where none did.
 
@@ -28,12 +33,13 @@ def remainder(
         task: what is done.
         fields: paths that the line says, or asks for.
         traits: keys of words that are true of the model or the hardware anyway.
+        unanswered: words that ask for what is not solved for.
     """
     keys = [key_of(token.text) for token in tokens]
     empty = [at for at in range(len(tokens)) if taken.get(at) == (1, _NOTHING) and not _is_asked(keys, at)]
     left_out = dict.fromkeys(_left_out(tokens, empty, traits))
     uncounted = dict.fromkeys(_uncounted(tokens, empty, task, fields))
-    parts = (("left out", left_out), ("without a number", uncounted))
+    parts = (("left out", left_out), ("without a number", uncounted), ("not answered", unanswered))
     return "; ".join(f"{name}: {', '.join(some)}" for name, some in parts if some)
 
 

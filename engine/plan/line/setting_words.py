@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from capacity_tui.engine.catalog import SEPARATOR, Catalog, Table, key_of, load_catalog, named_release, nearest
@@ -30,10 +30,6 @@ _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmb
 _TIME = re.compile(r"\d+(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
 
 _GLUED = re.compile(r"([a-z_\-]{2,}|r(?=\d\d))[<:]?=?(\d\S*)", re.IGNORECASE)
-
-_FEWEST_IN_ORDER = 4
-
-_INFLECTIONS = ("s", "es", "ed", "d", "ing", "ly", "er", "'s")
 
 _FEWEST_OF_A_SLIP, _SLIP = 5, 0.85
 """Letters of a word that may be a slip of one beside a number, and how similar it is to be."""
@@ -145,20 +141,6 @@ def amount_meant(word: str) -> str | None:
     if not key.isalpha() or len(key) < _FEWEST_OF_A_SLIP or key in words.fillers | words.tasks.keys():
         return None
     return next(iter(difflib.get_close_matches(key, words.amounts, 1, _SLIP)), None)
-
-
-def is_near_filler(word: str) -> bool:
-    """Return whether a word is a form of one that says nothing, as ``sizing``, or has its letters in another order."""
-    key, fillers = key_of(word), vocabulary().fillers
-    stems = (key.removesuffix(ending) for ending in _INFLECTIONS if key.endswith(ending))
-    if any(len(stem) >= _FEWEST_IN_ORDER - 1 and (stem in fillers or f"{stem}e" in fillers) for stem in stems):
-        return True
-    return len(key) >= _FEWEST_IN_ORDER and (key[0], "".join(sorted(key))) in _letters_of_fillers()
-
-
-@cache
-def _letters_of_fillers() -> frozenset[tuple[str, str]]:
-    return frozenset((key[0], "".join(sorted(key))) for key in vocabulary().fillers if key.isalpha())
 
 
 def counted(amount: Amount, number: str, task: str, model: KnownModel | None) -> Meaning:

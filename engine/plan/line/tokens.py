@@ -101,7 +101,7 @@ _NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
 _MANY_BITS = re.compile(r"\d{1,2}-?bits", re.IGNORECASE)
 _UNDER = re.compile(r"[<≤]=?\d[\d.]*(?:us|ms|s|min|h|days?)", re.IGNORECASE)  # <300ms ttft
 _AT_LEAST = re.compile(r"^(\d[\d.,]*[kKmMbB]?)\+$")  # 30+ t/s
-_POSSESSIVE = re.compile(r"^(.*\d.*)['’]s$", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"^(.*\d.*|[a-z]{4,})['’]s$", re.IGNORECASE)
 _EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
 
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?:\.\d{3})*\.000")

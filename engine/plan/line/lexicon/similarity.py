@@ -6,7 +6,7 @@ import difflib
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from capacity_tui.engine.catalog import Catalog, key_of, nearest
 from capacity_tui.engine.errors import PlanError
@@ -23,6 +23,8 @@ _SIMILAR = 0.74
 _FEWEST_LETTERS = 4
 
 _LONGEST = 60
+
+_INFLECTIONS = ("s", "es", "ed", "d", "ing", "ly", "er", "'s")
 
 
 _DIGIT = re.compile(r"\d")
@@ -52,6 +54,32 @@ def _begins_alike(word: str, name: str) -> bool:
     one, other = (match[0] if match else "" for match in begins)
     shorter, longer = sorted((one, other), key=len)
     return one == other or (bool(shorter) and longer.startswith(shorter)) or len(shorter) >= _FEWEST_LETTERS
+
+
+def is_near_filler(word: str) -> bool:
+    """Return whether a word is a form of one that says nothing, as ``sizing``, or has its letters in another order."""
+    key = key_of(word)
+    if not _stems(key).isdisjoint(_stems_of_fillers()):
+        return True
+    return len(key) >= _FEWEST_LETTERS and (key[0], "".join(sorted(key))) in _letters_of_fillers()
+
+
+def _stems(key: str) -> frozenset[str]:
+    """Return what a word may be a form of, as ``pack`` and ``packe`` of ``packed``."""
+    stems = {key.removesuffix(ending) for ending in _INFLECTIONS if key.endswith(ending)}
+    return frozenset(form for stem in stems if len(stem) >= _FEWEST_LETTERS - 1 for form in (stem, f"{stem}e"))
+
+
+@cache
+def _stems_of_fillers() -> frozenset[str]:
+    fillers = vocabulary().fillers
+    forms = frozenset().union(*map(_stems, fillers))
+    return fillers | {stem for stem in forms if len(stem) > _FEWEST_LETTERS - 1}
+
+
+@cache
+def _letters_of_fillers() -> frozenset[tuple[str, str]]:
+    return frozenset((key[0], "".join(sorted(key))) for key in vocabulary().fillers if key.isalpha())
 
 
 def unknown_words(words: Mapping[str, str], catalog: Catalog) -> PlanError:

@@ -95,6 +95,7 @@ class Vocabulary:
     ruled_out: Mapping[str, Mapping[str, Mapping[str, object]]]  # what that sets, by what is done
     queries: Mapping[str, str]  # words that ask for what no plan says, by what they ask for
     asked: Mapping[str, Mapping[str, str]]  # fields, by the words that ask and by what they ask for
+    totals: frozenset[str]  # words behind a price that is of all devices together
     priced: frozenset[str]  # words before dollars an hour that a device costs; before others they are a limit
     within: frozenset[str]  # words before a time that is not to be passed
     deadlines: Mapping[str, str]  # words that are such a time
@@ -192,6 +193,7 @@ def vocabulary() -> Vocabulary:
         queries=_by_word(rows["asking"]),
         asked={kind: _by_word(fields) for kind, fields in rows["asked"].items()},
         priced=frozenset(rows["priced"]),
+        totals=frozenset(rows["totals"]),
         within=frozenset(rows["within"]),
         deadlines=rows["deadlines"],
         nodes=rows["nodes"],
