@@ -249,6 +249,9 @@ class Parts(StrEnum):
     COMPUTATION = "computation.parts"
 
 
+SERVING = "computation.infer"  # Where a result has the figures of serving, likewise
+
+
 class JobLimit(NamedTuple):
     """What limits a whole job: a field of its plan, with its unit, and the figure of a training and of a load."""
 

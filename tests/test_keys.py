@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 import pytest
-from sources import name_of, source_files, tree_of
+from sources import name_of, nodes_of, source_files, tree_of
 
-from capacity_tui.engine.keys import Figure, Key, Parts
+from capacity_tui.engine.keys import SERVING, Figure, Key, Parts
 
 KEYS = {*map(str, Key), *map(str, Figure), *map(str, Parts)}
 # Files in which a plain word that is a key too means something else.
@@ -53,3 +53,24 @@ def test_keys_stand_as_names(room: str) -> None:
         if constant.value in KEYS - OTHER_MEANINGS.get(name_of(file), {}).keys()
     ]
     assert written_out == [], "write Key.NAME, Figure.NAME or Parts.NAME of engine/keys.py"
+
+
+@pytest.mark.parametrize("room", ["engine", "tui"])
+def test_what_stands_below_a_key_begins_with_its_name(room: str) -> None:
+    above = {Key.MODEL_SPEC, Key.HARDWARE_SPEC, Key.HARDWARE_GROUPS, Key.TRAINING_ADAPTER, *Parts, SERVING}
+    beginnings = tuple(f"{key}." for key in above)
+    docstrings = {
+        node.value
+        for file in source_files(room)
+        for node in nodes_of(file)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    written_out = [
+        f"{name_of(file)}:{node.lineno} {node.value}"
+        for file in source_files(room)
+        if name_of(file) != "engine/keys.py"
+        for node in nodes_of(file)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings
+        if node.value.startswith(beginnings)
+    ]
+    assert written_out == [], 'write f"{Key.NAME}.…", f"{Parts.NAME}.…" or f"{SERVING}.…"'

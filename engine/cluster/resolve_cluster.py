@@ -162,7 +162,7 @@ def _match(section: HardwareSection, name: str, catalog: Catalog, machine: Machi
 
 def _group(row: DeviceGroup, number: int, catalog: Catalog) -> HardwareMatch:
     """Return a group of equal devices in equal nodes, as a plan lists it."""
-    match = match_hardware(row.name, catalog, f"hardware.groups.{number}.name")
+    match = match_hardware(row.name, catalog, f"{Key.HARDWARE_GROUPS}.{number}.name")
     return replace(match, devices=row.devices, per_node=min(row.per_node or match.per_node, row.devices))
 
 
@@ -228,7 +228,7 @@ def _known_price(
 def _overrides(spec: Mapping[str, object]) -> dict[str, float]:
     values: dict[str, float] = {}
     for key, value in spec.items():
-        location = Place(field=f"hardware.spec.{key}")
+        location = Place(field=f"{Key.HARDWARE_SPEC}.{key}")
         if key not in SPEC_FIGURES:
             near = nearest(key, SPEC_FIGURES) or SPEC_FIGURES
             raise PlanError("unknown key", key, f"known: {', '.join(near)}", location)
@@ -271,4 +271,4 @@ def _is_another_device(spec: Mapping[str, float]) -> bool:
 
 
 def _given(key: str) -> Provenance:
-    return Provenance("given", f"hardware.spec.{key}")
+    return Provenance("given", f"{Key.HARDWARE_SPEC}.{key}")

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 _LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_CONCURRENCY)
 _USUAL = "the default"
-_MEMORY = "hardware.spec.memory_mib"
+_MEMORY = f"{Key.HARDWARE_SPEC}.memory_mib"
 _NO_LENGTH = "the length of the job is not given: it has no time and no cost (give 50M, or training.tokens=)"
 
 MIXTURE = "mixture"

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate import Derivation, Estimate, Input, Operator, Phase, ResolvedPlan, origin, part_label
 from capacity_tui.engine.estimate.timing import PhaseTime, operator_seconds
 from capacity_tui.engine.explain.step_charts import Sent, sent
-from capacity_tui.engine.keys import Figure, Parts
+from capacity_tui.engine.keys import SERVING, Figure, Parts
 from capacity_tui.engine.models.networks import Layer, NetworkSpec
 from capacity_tui.engine.models.transformer import ParameterCounts, count_parameters
 from capacity_tui.engine.numeric import Number, mean
@@ -88,7 +88,7 @@ def sum_of(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalo
         return _sum(_model_terms(key, resolved, estimate, catalog), unit)
     if key.startswith(PART_SECONDS):
         return _sum(_part_terms(key.removeprefix(PART_SECONDS), estimate), "s")
-    if key.startswith("computation.infer.") and key != Figure.REQUESTS_PER_SECOND:
+    if key.startswith(f"{SERVING}.") and key != Figure.REQUESTS_PER_SECOND:
         return _serving_sum(key, estimate)
     in_seconds = group == "computation" and key != Figure.TOTAL_FLOPS
     if in_seconds or key in {
@@ -97,8 +97,9 @@ def sum_of(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalo
         Figure.COST_USD_PER_MILLION_TOKENS,
         Figure.ENERGY_KWH,
     }:
-        name = {f"computation.{STEP}": "", Figure.REQUESTS_PER_SECOND: "seconds"}.get(key, STEP)
-        return _sum(_parts(estimate.computation.parts, PART_SECONDS), "s", name, f"computation.{STEP}" if name else "")
+        names: dict[str, str] = {Figure.STEP_SECONDS: "", Figure.REQUESTS_PER_SECOND: "seconds"}
+        name = names.get(key, STEP)
+        return _sum(_parts(estimate.computation.parts, PART_SECONDS), "s", name, Figure.STEP_SECONDS if name else "")
     return None
 
 

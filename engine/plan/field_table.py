@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from capacity_tui.engine.catalog import parse_shipped
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import CLASSICAL_SPECS, knob_of
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.record import dataclass
@@ -98,7 +99,7 @@ def _table() -> dict[str, Any]:
     return parse_shipped(files("capacity_tui.profiles") / "fields.yaml")
 
 
-OWN_PARAMETERS = "model.spec."  # Before the name of a parameter that a family of models has for itself
+OWN_PARAMETERS = f"{Key.MODEL_SPEC}."  # Before the name of a parameter that a family of models has for itself
 
 
 @dataclass(frozen=True, slots=True)

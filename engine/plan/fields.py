@@ -117,7 +117,7 @@ def _spec_fields(plan: Plan, kind: Kind) -> Iterator[PlanField]:
     for name, value in spec_values(spec_type, plan.model.spec).items():
         knob = knob_of(spec_type.model_fields[name])
         if knob is not None:
-            yield PlanField(f"model.spec.{name}", knob, value)
+            yield PlanField(f"{Key.MODEL_SPEC}.{name}", knob, value)
 
 
 PERCEPTRON = "mlp"

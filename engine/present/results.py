@@ -24,7 +24,7 @@ from capacity_tui.engine.estimate import (
     figure,
     usual_words,
 )
-from capacity_tui.engine.keys import Figure, Parts
+from capacity_tui.engine.keys import SERVING, Figure, Parts
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import yaml_text
@@ -164,7 +164,7 @@ def _computation(estimate: Estimate) -> dict[str, object]:
         | dict(computation.parts),
         "steps": computation.steps,
         "estimated_train_time_human": None if total.number is None else total.text,
-        "infer": None if computation.infer is None else _group(estimate, "computation.infer"),
+        "infer": None if computation.infer is None else _group(estimate, SERVING),
     }
     return value if computation.unit == "token" else value | dict.fromkeys(_OF_TOKENS)
 

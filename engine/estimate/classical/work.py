@@ -16,6 +16,7 @@ from capacity_tui.engine.estimate.classical.rates import Fit, Rates, rates_of
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
 from capacity_tui.engine.estimate.work import ModelFacts, Note, Operator, Phase, Work
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import (
     CLASSICAL_SPECS,
     LARGEST_ROWS,
@@ -105,7 +106,7 @@ def _transfer(data: Number, device: Device) -> Operator:
 
 
 def _place(name: str) -> Place:
-    return Place(field=f"model.spec.{name}")
+    return Place(field=f"{Key.MODEL_SPEC}.{name}")
 
 
 def reasonable_rows(family: str, device: Device, catalog: Catalog) -> int:

@@ -19,7 +19,7 @@ from capacity_tui.engine.estimate.figures.table import METRICS
 from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Iteration
 from capacity_tui.engine.estimate.serving.memory import SEQUENCES
 from capacity_tui.engine.estimate.serving.rates import FIRST, PER_TOKEN, limited, limits_of
-from capacity_tui.engine.keys import JOB_LIMITS, Figure, Key, Parts
+from capacity_tui.engine.keys import JOB_LIMITS, SERVING, Figure, Key, Parts
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
@@ -187,7 +187,7 @@ def bound_text(kind: str) -> str:
 def absence(key: str, estimate: Figured) -> str:
     """Return in a few words why an estimate has no figure of this key."""
     cost, energy, computation = estimate.cost, estimate.energy, estimate.computation
-    if key.startswith(("computation.infer.", "inference.")) or key == Figure.COST_USD_PER_REQUEST:
+    if key.startswith((f"{SERVING}.", "inference.")) or key == Figure.COST_USD_PER_REQUEST:
         if computation.infer is None:
             return "only serving has it"
         if key != Figure.COST_USD_PER_REQUEST:

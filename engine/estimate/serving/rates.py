@@ -11,7 +11,7 @@ from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.result import InferenceSpeed
 from capacity_tui.engine.estimate.work import Loaded, Served
-from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.keys import SERVING, Figure
 from capacity_tui.engine.numeric import Number, where
 from capacity_tui.engine.plan import InferenceSection
 from capacity_tui.engine.uncertainty import Interval
@@ -171,7 +171,7 @@ def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Numbe
     """
 
     def ranged(name: str, value: Number) -> Interval:
-        return ranges.of(f"computation.infer.{name}").around(value)
+        return ranges.of(f"{SERVING}.{name}").around(value)
 
     first, step, loaded = phases["prefill"], phases.get("decode"), served.loaded
     output = between = None
@@ -252,8 +252,6 @@ def _until_the_last(requests: Number, rate: Interval) -> Interval | None:
     return Interval(*(all_requests_seconds(requests, speed) for speed in (rate.value, rate.high, rate.low)))
 
 
-_INFER = "computation.infer."
-
 FIRST, PER_TOKEN = "time_to_first_token", "time_per_output_token"
 
 
@@ -268,7 +266,7 @@ def limited(speed: InferenceSpeed, name: str) -> tuple[str, Number] | None:
     for key in (f"{name}_percentile_seconds", f"{name}_seconds"):
         reached = getattr(speed, key)
         if reached is not None:
-            return f"{_INFER}{key}", reached.value
+            return f"{SERVING}.{key}", reached.value
     return None
 
 

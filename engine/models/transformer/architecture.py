@@ -75,7 +75,7 @@ def shape_from_spec(
     """
     traits = load_traits()
     images = {
-        name: _number(value, Place(field=f"model.spec.{key}"), False)
+        name: _number(value, Place(field=f"{Key.MODEL_SPEC}.{key}"), False)
         for key, name in IMAGES.items()
         if (value := overrides.get(key)) is not None
     }
@@ -114,7 +114,7 @@ def read_overrides(overrides: Mapping[str, object]) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     for key, value in overrides.items():
         name = ALIASES.get(key, key)
-        place = Place(field=f"model.spec.{key}")
+        place = Place(field=f"{Key.MODEL_SPEC}.{key}")
         if name not in SPEC_KEYS:
             near = nearest(key, sorted(SPEC_KEYS | ALIASES.keys()), 1)
             raise PlanError("unknown key", hint=f"did you mean {near[0]}?" if near else "", place=place)

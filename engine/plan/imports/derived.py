@@ -21,7 +21,7 @@ from capacity_tui.engine.plan.imports.shapes import batches_of_stages, eight_bit
 
 METHOD, BASE = Key.TRAINING_METHOD, Key.TRAINING_QUANTIZATION
 
-_ADAPTER = "training.adapter."
+_ADAPTER = f"{Key.TRAINING_ADAPTER}."
 
 _FOUR_BITS, _EIGHT_BITS = "nf4", "int8"
 

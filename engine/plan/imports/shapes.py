@@ -12,7 +12,7 @@ from capacity_tui.engine.plan.imports.tools import tools
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, named_model
 
 SHAPE = "shape."
-_SPEC = "model.spec."
+_SPEC = f"{Key.MODEL_SPEC}."
 _DECODER = "transformer_decoder"
 _INTERLEAVE, _PP = Key.PARALLELISM_INTERLEAVE, Key.PARALLELISM_PP
 _USUAL_STAGES = 2  # Stages that each rank of torchtitan's looped schedules has by default

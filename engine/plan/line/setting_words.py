@@ -45,7 +45,7 @@ _TASK_WORDS = {"train": "training", "finetune": "fine-tuning", "infer": "serving
 _LAYOUT = "parallelism."
 
 _NEVER_NONE = frozenset({Key.TRAINING_STEPS, Key.TRAINING_EPOCHS, Key.HARDWARE_DEVICES})
-_FREE = ("hardware.spec.", "model.spec.")
+_FREE = (f"{Key.HARDWARE_SPEC}.", f"{Key.MODEL_SPEC}.")
 
 EXAMPLES = "such as batch 16, rank 64 or training.micro_batch=4"
 

@@ -13,7 +13,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import METRICS, Answer, Estimate, MemoryEstimate, estimate_plan
 from capacity_tui.engine.estimate.serving import CLAIMED
-from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.keys import SERVING, Figure, Key
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.accuracy.published import DESCRIBED, Kind, Measurement, field, parallelism_class
@@ -102,7 +102,7 @@ def figure_name(estimate: Estimate, quantity: str) -> FigureName:
     """Return which of an estimate's ranges a measured quantity has."""
     if quantity.endswith(_BYTES):
         return "memory"
-    return "step" if estimate.ranges is None else estimate.ranges.figure(f"computation.infer.{quantity}")
+    return "step" if estimate.ranges is None else estimate.ranges.figure(f"{SERVING}.{quantity}")
 
 
 def sign_of(quantity: str) -> int:
@@ -158,7 +158,7 @@ def _time_or_speed(estimate: Estimate, quantity: str) -> Interval:
     if quantity == "step_seconds":
         return estimate.computation.step_seconds
     if quantity == _SAMPLES:
-        rate = METRICS[f"computation.{_SAMPLES}"].read(estimate)
+        rate = METRICS[Figure.SAMPLES_PER_SECOND].read(estimate)
         if not isinstance(rate, Interval):
             raise PlanError("this figure is not estimated", quantity)
         return rate

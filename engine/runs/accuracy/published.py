@@ -316,7 +316,7 @@ _LENGTHS = ((1024, "<= 1k"), (2048, "2k"), (4096, "4k"), (8192, "8k"), (32768, "
 def _tags(row: Row, plan: Mapping[str, object], source_key: str) -> dict[str, str]:
     inference = plan[Key.TASK] == "infer"
     length = row.get(Key.INFERENCE_PROMPT_TOKENS) if inference else row.get(Key.TRAINING_SEQ_LEN)
-    watts, side = row.get("hardware.spec.tdp_w"), row.get("model.spec.image_size")
+    watts, side = row.get(f"{Key.HARDWARE_SPEC}.tdp_w"), row.get(f"{Key.MODEL_SPEC}.image_size")
     mixture = int(row["parameters"]) > _MIXTURE_RATIO * int(row["active_parameters"])
     tags = {
         "source": source_key,

@@ -276,8 +276,8 @@ def _on_processor(case: EstimatedPlan, detect: Detect | None) -> Candidate | Non
     cpu_machine = None if machine is None else replace(machine, accelerators=())
     named = None if cpu_machine is None else cpu_machine.cpu.catalogue_id.value
     usual = next(iter(case.catalog.processors)) if cpu_machine is None else "detected"
-    sizes = {f"parallelism.{size}": 1 for size in ("tp", "pp", "cp", "ep")}
-    change: dict[str, object] = {Key.HARDWARE_NAME: named or usual, Key.HARDWARE_DEVICES: 1, **sizes}
+    layout = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP, Key.PARALLELISM_EP)
+    change: dict[str, object] = {Key.HARDWARE_NAME: named or usual, Key.HARDWARE_DEVICES: 1, **dict.fromkeys(layout, 1)}
     change[Key.PARALLELISM_OFFLOAD] = "none"
     cpu_case = replace(case, machine=cpu_machine)
     trial = _whole_steps(cpu_case, change)

@@ -60,11 +60,13 @@ def _one_fit(case: EstimatedPlan) -> Iterator[Remedy]:
     """Remedies for what is fitted in one go: its own parameters."""
     spec, device = case.resolved.spec, case.resolved.cluster.device
     if getattr(spec, "precision", None) == "fp64" and "fp32" in device.peaks:
-        yield Remedy("single_precision", "Fit in single precision", {"model.spec.precision": "fp32"}, ROUNDS_MORE)
+        yield Remedy(
+            "single_precision", "Fit in single precision", {f"{Key.MODEL_SPEC}.precision": "fp32"}, ROUNDS_MORE
+        )
     cores = getattr(spec, "n_jobs", None)
     if isinstance(cores, int) and device.kind == "cpu" and cores < int(device.units):
         every = int(device.units)
-        yield Remedy("cores", f"Use all {every} cores", {"model.spec.n_jobs": every})
+        yield Remedy("cores", f"Use all {every} cores", {f"{Key.MODEL_SPEC}.n_jobs": every})
 
 
 @dataclass(frozen=True, slots=True)

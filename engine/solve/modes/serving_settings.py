@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate import Constraint, Estimate, ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving import limits_of, released_format
-from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.keys import SERVING, Figure, Key
 from capacity_tui.engine.models import ClassicalSpec, LinearRegressionNormal
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, largest
@@ -34,7 +34,7 @@ LARGEST_BATCH = 256  # Sequences served at once where a mode sets no end (vLLM's
 KEEPS_INSIDE, KEEPS, INSIDE, FITS, TOO_LARGE = 0.0, 1.0, 2.0, 3.0, 4.0  # Where settings stand before the goal counts
 # Share by which a limit is missed at most, so that what has no end can be ranked.
 BEYOND = 1e9
-INFER = "computation.infer."
+_CORES, _PRECISION = f"{Key.MODEL_SPEC}.n_jobs", f"{Key.MODEL_SPEC}.precision"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class ServingChoice:
         fits = np.asarray(True) if block.held is None else block.held
         keeps, exceeded = np.asarray(True), np.asarray(0.0)
         for constraint in block.limits:
-            if constraint.figure.startswith(INFER):
+            if constraint.figure.startswith(f"{SERVING}."):
                 keeps, exceeded = keeps & constraint.kept, exceeded + _excess(constraint)
             else:
                 fits = fits & constraint.kept
@@ -181,9 +181,8 @@ def _bits(weights: str, catalog: Catalog) -> float:
 
 def request_seconds(block: Block, output_tokens: float) -> Number:
     """Return the time from a request to its last token."""
-    whole, first, token = (
-        block.value(f"{INFER}{name}")
-        for name in ("request_seconds", "time_to_first_token_seconds", "time_per_output_token_seconds")
+    whole, first, token = map(
+        block.value, (Figure.REQUEST_SECONDS, Figure.TIME_TO_FIRST_TOKEN_SECONDS, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS)
     )
     if whole is not None or first is None:
         return block.number(Figure.STEP_SECONDS) if whole is None else whole
@@ -192,8 +191,8 @@ def request_seconds(block: Block, output_tokens: float) -> Number:
 
 def request_rate(block: Block) -> Number:
     """Return the requests that are answered a second; under a load those that could be."""
-    most = block.value(f"{INFER}largest_requests_per_second")
-    return block.number(f"{INFER}requests_per_second") if most is None else most
+    most = block.value(Figure.LARGEST_REQUESTS_PER_SECOND)
+    return block.number(Figure.REQUESTS_PER_SECOND) if most is None else most
 
 
 def _is_better(goal: str, ranked: Ranked, formatted: ResolvedPlan, best_yet: Ranked, of: ResolvedPlan) -> bool:
@@ -339,15 +338,15 @@ def _classical(spec: ClassicalSpec, cluster: Cluster, wanted: tuple[str, ...], m
     values: Values = {}
     reasons: Reasons = {}
     device = cluster.device
-    if "model.spec.n_jobs" in wanted:
+    if _CORES in wanted:
         cores = int(np.max(device.units))
-        values["model.spec.n_jobs"] = max(1, int(cores * mode.utilization)) if device.kind == "cpu" else None
-        reasons["model.spec.n_jobs"] = f"{format_percent(mode.utilization)} of {cores} cores, the mode's share"
-    if "model.spec.precision" in wanted:
+        values[_CORES] = max(1, int(cores * mode.utilization)) if device.kind == "cpu" else None
+        reasons[_CORES] = f"{format_percent(mode.utilization)} of {cores} cores, the mode's share"
+    if _PRECISION in wanted:
         exact = isinstance(spec, LinearRegressionNormal) or mode.id == "conservative"
         exact = exact and "fp64" in device.peaks
-        values["model.spec.precision"] = "fp64" if exact else "fp32"
-        reasons["model.spec.precision"] = "full precision" if exact else "half the memory and traffic of fp64"
+        values[_PRECISION] = "fp64" if exact else "fp32"
+        reasons[_PRECISION] = "full precision" if exact else "half the memory and traffic of fp64"
     return values, reasons
 
 

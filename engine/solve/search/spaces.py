@@ -31,11 +31,14 @@ if TYPE_CHECKING:
 
 # Sections and fields of which every value is a space of its own: what they change are names, the length of the job,
 # or what published runs a range rests on.
-_APART_SECTIONS = ("model.", "hardware.", "pricing.", "training.adapter.")
+_APART_SECTIONS = ("model.", "hardware.", "pricing.", f"{Key.TRAINING_ADAPTER}.")
 
 _APART = frozenset(
-    f"training.{name}"
-    for name in (*LENGTHS, "samples", "method", "precision", "optimizer", "quantization", "framework")
+    {
+        *(f"training.{name}" for name in LENGTHS),
+        *(Key.TRAINING_SAMPLES, Key.TRAINING_METHOD, Key.TRAINING_PRECISION, Key.TRAINING_OPTIMIZER),
+        *(Key.TRAINING_QUANTIZATION, Key.TRAINING_FRAMEWORK),
+    }
 )
 
 _REPLICAS, _GROUP = Key.PARALLELISM_DP, Key.PARALLELISM_SHARD

@@ -21,7 +21,7 @@ from capacity_tui.engine.estimate import (
 )
 from capacity_tui.engine.estimate import Note as EngineNote
 from capacity_tui.engine.explain import roofline
-from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.keys import Figure, Key, Parts
 from capacity_tui.engine.models import family_of, find_known_model
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, field_text, plan_values
 from capacity_tui.engine.present import ExplanationText, Report, exported_plan, headline, plan_value_text, write_report
@@ -169,7 +169,7 @@ def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     yield from _share_rows(estimate)
     for part, size in estimate.memory.parts.items():
         if float(size) > 0:
-            yield replace(_figure_row(estimate, f"memory.parts.{part}"), indent=1)
+            yield replace(_figure_row(estimate, f"{Parts.MEMORY}.{part}"), indent=1)
 
 
 def _explained(plan: Plan, estimate: Estimate) -> Iterator[Row]:
@@ -204,7 +204,7 @@ def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     if plan.task == "fit":
         for name, label in (("n_jobs", "cores"), ("precision", "precision")):
             if plan.model.spec.get(name) is not None:
-                yield Row(f"model.spec.{name}", label, plan_value_text(plan.model.spec[name]))
+                yield Row(f"{Key.MODEL_SPEC}.{name}", label, plan_value_text(plan.model.spec[name]))
         return
     replicas = int(parallel.dp or 1)
     accumulation = int(training.global_batch or 1) / (int(training.micro_batch) * replicas)

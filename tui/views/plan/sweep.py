@@ -145,9 +145,9 @@ _USUAL = (
         Key.INFERENCE_BATCH,
         Key.INFERENCE_CONCURRENCY,
         Key.INFERENCE_REQUEST_RATE,
-        "model.spec.n",
+        f"{Key.MODEL_SPEC}.n",
     ),
-    *(Key.TRAINING_SEQ_LEN, Key.INFERENCE_PROMPT_TOKENS, "model.spec.image_size", "model.spec.p"),
+    *(Key.TRAINING_SEQ_LEN, Key.INFERENCE_PROMPT_TOKENS, f"{Key.MODEL_SPEC}.image_size", f"{Key.MODEL_SPEC}.p"),
     *(Key.TRAINING_GLOBAL_BATCH, Key.HARDWARE_DEVICES),
 )
 """Fields that a map begins with, where the plan has them: the first two."""
