@@ -1,4 +1,4 @@
-"""What charts of a step draw: memory over its moments, its parts in their order, and its kernels below the roofline."""
+"""What charts of a step draw: memory over its phases, its parts in their order, and its kernels below the roofline."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Amount:
 class MemoryTimeline:
     """Memory of the fullest device."""
 
-    # bytes inside the allocator at the moments of a step, in their order; none where only the peak is known
-    moments: tuple[Amount, ...]
+    # bytes inside the allocator in the phases of a step, in their order; none where only the peak is known
+    phases: tuple[Amount, ...]
     parts: tuple[Amount, ...]  # bytes at the peak, by part; what lies outside the allocator last
     stages: tuple[Amount, ...]  # bytes on the first, last and fullest pipeline stage; none without a pipeline
     peak: str  # where the peak lies, in words
@@ -87,12 +87,12 @@ def sent(phase: Phase, time: PhaseTime) -> Iterator[Sent]:
 
 
 def memory_timeline(estimate: Estimate) -> MemoryTimeline:
-    """Return the memory of an estimate over the moments of a step."""
+    """Return the memory of an estimate over the phases of a step."""
     memory = estimate.memory
     capacity = memory.capacity_bytes
     parts = (Amount(part_label(part), mean(size)) for part, size in memory.parts.items())
     return MemoryTimeline(
-        moments=tuple(Amount(moment, mean(size)) for moment, size in memory.timeline.items()),
+        phases=tuple(Amount(phase, mean(size)) for phase, size in memory.timeline.items()),
         parts=tuple(part for part in parts if part.size > 0),
         stages=tuple(Amount(name, mean(stage.per_device_bytes)) for name, stage in memory.stages.items()),
         peak=memory.peak,

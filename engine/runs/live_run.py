@@ -219,7 +219,7 @@ def sweep(runs: Iterable[LiveRun]) -> None:
         shutil.rmtree(run.folder, ignore_errors=True)
 
 
-def moment(event: Mapping[str, object]) -> float:
+def event_time(event: Mapping[str, object]) -> float:
     """Return when an event was written, in seconds since 1970; 0 where it does not say."""
     try:
         return datetime.fromisoformat(str(event["time"])).timestamp()

@@ -22,9 +22,9 @@ from capacity_tui.engine.runs.live_run import (
     EVENTS,
     LOOKS,
     LiveRun,
+    event_time,
     identity_of,
     list_runs,
-    moment,
     read_run,
     runs_folder,
     sweep,
@@ -142,9 +142,9 @@ class RunCourse:
                 self.events.append(event)
 
     def _take_look(self, event: Event) -> None:
-        moment_seconds = moment(event)
-        self._began = self._began or moment_seconds
-        seconds, step = moment_seconds - self._began, number(event.get("step"))
+        written_at = event_time(event)
+        self._began = self._began or written_at
+        seconds, step = written_at - self._began, number(event.get("step"))
         for figure in _LOOK_FIGURES:
             self._put(figure, step, seconds, number(event.get(figure)))
         recent = None if step is None else [step, event.get(STEP_SECONDS)]  # all that older versions wrote
@@ -354,7 +354,7 @@ class RunWriter:
 def thinned(lines: Sequence[str], looks: int = THINNED_LOOKS, events: int = _THINNED_EVENTS) -> list[str]:
     """Return fewer lines of events: samples evenly over time with the newest of them, and the newest other events."""
     entries = [(line, event) for line in lines if (event := _event(line)) is not None]
-    repeated = [moment(event) for _, event in entries if event.get("event") in LOOKS]
+    repeated = [event_time(event) for _, event in entries if event.get("event") in LOOKS]
     step = (repeated[-1] - repeated[0]) / looks if repeated else 0.0
     spare = len(entries) - len(repeated) - events
     due, seen, result = 0.0, 0, []
@@ -365,7 +365,7 @@ def thinned(lines: Sequence[str], looks: int = THINNED_LOOKS, events: int = _THI
                 result.append(line)
             continue
         seen += 1
-        seconds, to_come = moment(event), len(repeated) - seen
+        seconds, to_come = event_time(event), len(repeated) - seen
         # Where clocks ran back there is no telling what lies evenly: then the newest stay.
         if to_come == 0 or (seconds >= due if step > 0 else to_come < looks):
             due = seconds + step

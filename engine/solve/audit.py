@@ -124,7 +124,7 @@ def memory_phases(estimate: Estimate) -> tuple[MemoryPhase, ...]:
         MemoryPhase(
             phase.name, phase.size + outside, max(0.0, phase.size + outside - capacity) if capacity is not None else 0.0
         )
-        for phase in timeline.moments
+        for phase in timeline.phases
     )
 
 

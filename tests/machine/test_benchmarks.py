@@ -31,7 +31,7 @@ from capacity_tui.engine.machine.benchmark import (
     spread,
     web_address,
 )
-from capacity_tui.engine.machine.benchmark.benchmark_report import Moment, busy_share, measured_facts
+from capacity_tui.engine.machine.benchmark.benchmark_report import Totals, busy_share, measured_facts
 from capacity_tui.engine.present import benchmark_parts
 from capacity_tui.engine.storage import database_bench
 from capacity_tui.tui.cli import main
@@ -250,11 +250,11 @@ def test_a_busy_machine_is_told_and_its_figures_do_not_count(machine, tmp_path):
 
 
 def test_cpus_that_others_use_beside_ours_are_no_disturbance():
-    before = Moment(0.0, Counters(0, 0, 0, 0, 0, 0), 0.0)
-    after = Moment(10.0, Counters(640 + 20, 1280, 0, 0, 0, 0), 20.0)
+    before = Totals(0.0, Counters(0, 0, 0, 0, 0, 0), 0.0)
+    after = Totals(10.0, Counters(640 + 20, 1280, 0, 0, 0, 0), 20.0)
     assert busy_share(before, after, 2) == 0  # 64 of 128 CPUs are busy, 2 are ours
     assert busy_share(before, after, 128) == pytest.approx(0.5)
-    assert busy_share(before, Moment(10.0, Counters(None, None, 0, 0, 0, 0), 0.0), 2) is None
+    assert busy_share(before, Totals(10.0, Counters(None, None, 0, 0, 0, 0), 0.0), 2) is None
 
 
 @pytest.mark.parametrize("rate", [1e300, -1.0, 0.0])
@@ -312,12 +312,12 @@ def test_gpus_are_measured_by_type(machine, monkeypatch):
 
 def test_sensors_are_watched_under_load(monkeypatch):
     monkeypatch.setattr(all_benchmarks, "INTERVAL_SECONDS", 0.01)
-    with all_benchmarks.watched(lambda: ()) as moments:
+    with all_benchmarks.watched(lambda: ()) as readings:
         time.sleep(0.1)
-    seen = len(moments)
+    seen = len(readings)
     assert seen >= 3
     time.sleep(0.05)
-    assert len(moments) == seen
+    assert len(readings) == seen
 
 
 def test_a_killed_program_leaves_no_file(tmp_path):

@@ -49,9 +49,9 @@ def test_parts_of_a_step_follow_each_other_and_fill_it(answered: Answer) -> None
 def test_memory_peaks_where_the_estimate_says(answered: Answer) -> None:
     memory, timeline = answered.estimate.memory, memory_timeline(answered.estimate)
     assert sum(part.size for part in timeline.parts) == pytest.approx(float(memory.reserved_bytes.value))
-    if timeline.moments:
-        assert max(moment.size for moment in timeline.moments) == pytest.approx(float(memory.per_device_bytes.value))
-        assert timeline.moments[0].name == "load"
+    if timeline.phases:
+        assert max(phase.size for phase in timeline.phases) == pytest.approx(float(memory.per_device_bytes.value))
+        assert timeline.phases[0].name == "load"
 
 
 def test_what_hides_is_told_with_what_it_hides_behind() -> None:

@@ -126,17 +126,17 @@ def ready_replicas(wanted: Floats, startup: float, delay: float) -> tuple[Floats
         startup: seconds from order to readiness.
         delay: seconds for which fewer must have been wanted before one is given up.
     """
-    moment = DAY_SECONDS / wanted.size
-    paid = _largest_before(wanted, int(np.ceil(delay / moment)))
-    behind = int(np.ceil(startup / moment))
+    step = DAY_SECONDS / wanted.size
+    paid = _largest_before(wanted, int(np.ceil(delay / step)))
+    behind = int(np.ceil(startup / step))
     # What is ready was paid for all the time that a start takes.
     ready = -_largest_before(-paid, behind)
     return ready, paid
 
 
-def _largest_before(values: Floats, moments: int) -> Floats:
+def _largest_before(values: Floats, steps: int) -> Floats:
     """Return the largest value of each moment and those before it, in a day that repeats itself."""
-    window = min(moments, values.size - 1) + 1
+    window = min(steps, values.size - 1) + 1
     if window == 1:
         return values
     repeated = np.concatenate([values[-(window - 1) :], values])

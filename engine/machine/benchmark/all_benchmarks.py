@@ -21,7 +21,7 @@ from capacity_tui.engine.machine.benchmark.benchmark_report import (
     Skipped,
     busy_share,
     judge_cooling,
-    moment,
+    read_totals,
 )
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.machine.probing import Host, NotPresentError
@@ -76,7 +76,7 @@ def run_benchmarks(
         more: further groups by name, measured after these.
     """
     counted = counters or KernelCounters(Host()).read
-    before = moment(counted)
+    before = read_totals(counted)
     conditions = _conditions(machine, folder, url, cancelled or threading.Event())
     benchmarks = {group: partial(_group_benchmark, group) for group in GROUPS if group in set(groups)}
     chosen: dict[str, Benchmark] = {**benchmarks, **(more or {})}
@@ -86,8 +86,8 @@ def run_benchmarks(
     for done, (group, benchmark) in enumerate(chosen.items()):
         progress(Progress(group, done, len(chosen)))
         try:
-            watching = watched(GpuSensors(Host(), detailed=True).read) if group == "gpu" else nullcontext(Moments())
-            with watching as moments:
+            watching = watched(GpuSensors(Host(), detailed=True).read) if group == "gpu" else nullcontext(GpuReadings())
+            with watching as readings:
                 for figure in benchmark(conditions):
                     figures.append(figure)
                     progress(Progress(group, done, len(chosen), figure))
@@ -96,8 +96,8 @@ def run_benchmarks(
             figures.append(Skipped(group, "stopped"))
             complete = False
             break
-        if moments:
-            cooling = judge_cooling(machine, moments)
+        if readings:
+            cooling = judge_cooling(machine, readings)
     date = datetime.now(UTC).isoformat(timespec="seconds")
     cpu = machine.cpu
     return BenchmarkReport(
@@ -109,7 +109,7 @@ def run_benchmarks(
         measured=tuple(figure for figure in figures if isinstance(figure, Measurement)),
         skipped=tuple(figure for figure in figures if isinstance(figure, Skipped)),
         cooling=cooling,
-        busy_share=busy_share(before, moment(counted), conditions.threads),
+        busy_share=busy_share(before, read_totals(counted), conditions.threads),
     )
 
 
@@ -135,26 +135,26 @@ INTERVAL_SECONDS = 0.5  # reading the driver more often slows the work it watche
 
 LAST_WAIT_SECONDS = 1.0
 
-Moments = list[tuple[GpuSample, ...]]
+GpuReadings = list[tuple[GpuSample, ...]]
 
 
 @contextmanager
-def watched(read: Callable[[], tuple[GpuSample, ...]]) -> Iterator[Moments]:
+def watched(read: Callable[[], tuple[GpuSample, ...]]) -> Iterator[GpuReadings]:
     """Yield a list that fills with readings until the block ends; it stays empty where no GPU can be read."""
-    moments: Moments = []
+    readings: GpuReadings = []
     ended = threading.Event()
 
     def watch() -> None:
         while not ended.wait(INTERVAL_SECONDS):
             try:
-                moments.append(read())
+                readings.append(read())
             except NotPresentError:
                 return
 
     watcher = threading.Thread(target=watch, name="watching", daemon=True)
     watcher.start()
     try:
-        yield moments
+        yield readings
     finally:
         ended.set()
         watcher.join(LAST_WAIT_SECONDS)

@@ -82,7 +82,7 @@ def temperature_limit(gpu: Accelerator) -> float:
 
 
 def _under_load(index: int, samples: Sequence[Sequence[GpuSample]]) -> list[GpuSample]:
-    readings = (sample for moment in samples for sample in moment if sample.index == index)
+    readings = (sample for reading in samples for sample in reading if sample.index == index)
     return [sample for sample in readings if (sample.utilization_percent.value or 0.0) >= BUSY_PERCENT]
 
 
@@ -113,21 +113,21 @@ BUSY_SHARE = 0.1  # from here on figures are not this machine's: less is the sys
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """Running totals at one moment: of the whole machine, and this process's own CPU seconds."""
+class Totals:
+    """Running totals of the whole machine, and this process's own CPU seconds."""
 
     at_seconds: float
     counters: Counters
     own_seconds: float
 
 
-def moment(counters: Callable[[], Counters]) -> Moment:
+def read_totals(counters: Callable[[], Counters]) -> Totals:
     """Return the totals now."""
-    return Moment(time.monotonic(), counters(), time.process_time())
+    return Totals(time.monotonic(), counters(), time.process_time())
 
 
-def busy_share(before: Moment, after: Moment, threads: int) -> float | None:
-    """Return the share of the usable CPUs that others took between two moments; None where nothing counts them.
+def busy_share(before: Totals, after: Totals, threads: int) -> float | None:
+    """Return the share of the usable CPUs that others took between two readings; None where nothing counts them.
 
     CPUs that this process may not use count only when there are too few left: share = (others + usable - all) / usable.
     """
@@ -139,7 +139,7 @@ def busy_share(before: Moment, after: Moment, threads: int) -> float | None:
     return min(1.0, max(0.0, busy_elsewhere + threads - total / elapsed) / threads)
 
 
-def _between(before: Moment, after: Moment, name: str) -> float | None:
+def _between(before: Totals, after: Totals, name: str) -> float | None:
     first, second = getattr(before.counters, name), getattr(after.counters, name)
     return None if first is None or second is None else second - first
 

@@ -277,8 +277,8 @@ def _queued(job: _Workload, pods: Sequence[_Pod], admission: Admission) -> Queue
 
 def _forgotten(job: _Workload, first: Sequence[_Pod]) -> int:
     """Return at least how many turns are not known any more: a pod that is evicted is deleted."""
-    began = _moment(job.status.start)
-    oldest = _moment(first[0].metadata.created) if first else None
+    began = _utc_time(job.status.start)
+    oldest = _utc_time(first[0].metadata.created) if first else None
     return 0 if began is None or oldest is None else int((oldest - began).total_seconds() > _CREATION_SECONDS)
 
 
@@ -322,18 +322,18 @@ def _true(conditions: Sequence[_Condition], kind: str) -> _Condition | None:
 def _seconds(pod: _Pod) -> float:
     """Return how long a pod's container has run, or ran."""
     ran = pod.main.get("running") or pod.main.get("terminated")
-    start = None if ran is None else _moment(ran.start)
+    start = None if ran is None else _utc_time(ran.start)
     if ran is None or start is None:
         return 0.0
-    return max(0.0, ((_moment(ran.end) or datetime.now(UTC)) - start).total_seconds())
+    return max(0.0, ((_utc_time(ran.end) or datetime.now(UTC)) - start).total_seconds())
 
 
-def _moment(text: str) -> datetime | None:
+def _utc_time(text: str) -> datetime | None:
     with suppress(ValueError):
         return datetime.fromisoformat(text).astimezone(UTC) if text else None
     return None
 
 
 def _local(text: str) -> str | None:
-    moment = _moment(text)
-    return None if moment is None else time_of(moment.astimezone().replace(tzinfo=None).isoformat())
+    time = _utc_time(text)
+    return None if time is None else time_of(time.astimezone().replace(tzinfo=None).isoformat())

@@ -332,9 +332,9 @@ def picture_svg(picture: Picture) -> str:
     if isinstance(picture, MemoryTimeline):
         capacity = picture.capacity
         limit = None if capacity is None else Slice("memory", capacity, format_quantity(capacity, "B"))
-        moments = [(moment.name, _slices((moment,))) for moment in picture.moments]
+        phases = [(phase.name, _slices((phase,))) for phase in picture.phases]
         stages = [(stage.name, _slices((stage,))) for stage in picture.stages]
-        return stacked_chart("Memory over a step", [*moments, ("at the peak", _slices(picture.parts)), *stages], limit)
+        return stacked_chart("Memory over a step", [*phases, ("at the peak", _slices(picture.parts)), *stages], limit)
     phases = [
         (phase.name, [Slice(one.name, one.seconds, format_quantity(one.seconds, "s")) for one in phase.stretches])
         for phase in picture.phases

@@ -288,17 +288,17 @@ def memory_lines(memory: MemoryTimeline, width: int, glyphs: BarGlyphs = BLOCKS)
     """
     peak = sum(part.size for part in memory.parts)
     limit = memory.capacity
-    extent = max(peak, limit or 0.0, *(moment.size for moment in memory.moments), 1.0)
-    moments = [_Bar(moment.name, 0.0, moment.size, _bytes(moment.size)) for moment in memory.moments]
+    extent = max(peak, limit or 0.0, *(phase.size for phase in memory.phases), 1.0)
+    phases = [_Bar(phase.name, 0.0, phase.size, _bytes(phase.size)) for phase in memory.phases]
     parts = list(_stacked(memory.parts))
-    place = _placed((*moments, *parts), width, room_for=f" {glyphs.peak}" if moments else "")
+    place = _placed((*phases, *parts), width, room_for=f" {glyphs.peak}" if phases else "")
     result = [f"Device: {_bytes(limit)}" if limit is not None else "Device: memory size not known"]
     if memory.peak:
         result.append(f"peak {memory.peak}")
     lines = [", ".join(result)]
-    if moments:
-        largest = max(moments, key=lambda bar: bar.size)
-        marked = [_Bar(b.name, b.start, b.size, f"{b.text} {glyphs.peak if b is largest else ' '}") for b in moments]
+    if phases:
+        largest = max(phases, key=lambda bar: bar.size)
+        marked = [_Bar(b.name, b.start, b.size, f"{b.text} {glyphs.peak if b is largest else ' '}") for b in phases]
         lines += ["Over a step, inside the allocator", *_drawn(marked, extent, limit, place, glyphs)]
         parts = [_Bar(bar.name, bar.start, bar.size, f"{bar.text}  ") for bar in parts]
     lines += ["At the peak, with memory outside the allocator", *_drawn(parts, extent, limit, place, glyphs)]

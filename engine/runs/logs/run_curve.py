@@ -58,7 +58,7 @@ class LogClock:
     _logged_at: float = math.nan
     _arrived_at: float = math.nan
 
-    def moment(self, logged_at: float, arrived_at: float) -> float:
+    def corrected(self, logged_at: float, arrived_at: float) -> float:
         """Return a line's time on the clock that the first lines had; both in seconds, NaN where unknown.
 
         Args:
@@ -67,21 +67,21 @@ class LogClock:
         """
         if not math.isfinite(logged_at):
             return logged_at
-        moment, arrived_at = logged_at + self._shift, arrived_at + self.paused_seconds
-        is_behind = moment < self._logged_at - _CLOCK_SET
-        if is_behind or arrived_at - moment < self._least_wait - _CLOCK_SET:
+        at_seconds, arrived_at = logged_at + self._shift, arrived_at + self.paused_seconds
+        is_behind = at_seconds < self._logged_at - _CLOCK_SET
+        if is_behind or arrived_at - at_seconds < self._least_wait - _CLOCK_SET:
             passed = arrived_at - self._arrived_at
             passed = passed if passed > 0 else 0.0
-            jump = moment - self._logged_at - passed
+            jump = at_seconds - self._logged_at - passed
             self.jumps = [*self.jumps[1 - MOST_JUMPS :], jump]
             self._shift -= jump
-            moment -= jump
+            at_seconds -= jump
             self._least_wait = -math.inf
         if math.isfinite(arrived_at):
-            wait = arrived_at - moment
+            wait = arrived_at - at_seconds
             self._least_wait = min(self._least_wait, wait) if math.isfinite(self._least_wait) else wait
-        self._logged_at, self._arrived_at = moment, arrived_at
-        return moment
+        self._logged_at, self._arrived_at = at_seconds, arrived_at
+        return at_seconds
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ class RunCurve:
         """
         logged = any(math.isfinite(point.logged_at) for point in self.points)
         timed = [(point.step, point.logged_at if logged else point.arrived_at) for point in self.points]
-        timed = [(step, moment) for step, moment in timed if math.isfinite(moment)]
+        timed = [(step, at_seconds) for step, at_seconds in timed if math.isfinite(at_seconds)]
         first = [
             pair for before, pair in zip([None, *timed], timed, strict=False) if not before or pair[1] != before[1]
         ]
@@ -160,13 +160,13 @@ class RunCurve:
             first, apart = [first[0], first[-1]], 0.0  # all there is so far as one time
         steps, seconds = [], []
         earlier = 0
-        for place, (step, moment) in enumerate(first[1:], 1):
+        for place, (step, at_seconds) in enumerate(first[1:], 1):
             while earlier + 1 < place and step - first[earlier + 1][0] >= apart:
                 earlier += 1
             before, then = first[earlier if apart else place - 1]
-            if moment > then and step > before and step - before >= apart:
+            if at_seconds > then and step > before and step - before >= apart:
                 steps.append(step)
-                seconds.append((moment - then) / (step - before))
+                seconds.append((at_seconds - then) / (step - before))
         return np.asarray(steps, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
 
     def _take(self, entry: LogEntry, arrived_at: float) -> None:
@@ -181,7 +181,7 @@ class RunCurve:
             figures.setdefault("step", self._whole_step(figures))
         self.latest.update(figures)
         step = figures.pop("step", None)
-        logged_at = self.clock.moment(math.nan if entry.at_seconds is None else entry.at_seconds, arrived_at)
+        logged_at = self.clock.corrected(math.nan if entry.at_seconds is None else entry.at_seconds, arrived_at)
         if step is None or not math.isfinite(step):
             self._without_step(figures, logged_at, arrived_at)
             return
