@@ -11,13 +11,13 @@ from textual.app import App
 from textual.command import CommandList
 from textual.css.query import NoMatches
 from textual.pilot import Pilot
-from textual.worker import WorkerCancelled
 
 from capacity_tui.tui.terminal.keys import KeysInTurn
 from capacity_tui.tui.views.plan.screen import PlanScreen
 from capacity_tui.tui.widgets.lines import Lines
 
 LONGEST_SECONDS = 60.0
+QUIET_ROUNDS = 3  # Rounds without anything to do after which the screen is taken to have followed
 KEY_NAMES = {
     "+": "plus",
     "-": "minus",
@@ -39,21 +39,23 @@ def plan_screen(app: App[None]) -> PlanScreen:
     return next(screen for screen in app.screen_stack if isinstance(screen, PlanScreen))
 
 
+def is_busy(app: App[None]) -> bool:
+    """Whether a thread is at work, or a key or a message waits for the program, a screen or a widget."""
+    pumps = [app, *(node for screen in app.screen_stack for node in screen.walk_children(with_self=True))]
+    return (
+        (isinstance(app, KeysInTurn) and app.has_keys)
+        or any(worker.group != "live" and not worker.is_finished for worker in app.workers)
+        or any(not pump._message_queue.empty() for pump in pumps)
+    )
+
+
 async def settle(pilot: Pilot[None]) -> None:
     """Wait until the threads have reported and the screen has followed."""
-    await pilot.pause()
-    while isinstance(pilot.app, KeysInTurn) and pilot.app.has_keys:
-        await pilot.pause(0.01)
-    while not plan_screen(pilot.app).query("Prompt"):
-        await pilot.pause(0.01)  # the threads begin after the first frame
-    for _ in range(50):
-        if all(lines.in_sight for lines in pilot.app.screen.query(".dialog Lines").results(Lines)):
-            break
-        await pilot.pause(0.01)  # as those of a dialog do
-    while waiting := [w for w in pilot.app.workers if w.group != "live" and not w.is_finished]:
-        with suppress(WorkerCancelled):  # a newer request took its place
-            await pilot.app.workers.wait_for_complete(waiting)
-        await pilot.pause()
+    await once(pilot, lambda: plan_screen(pilot.app).query("Prompt"))  # the threads begin after the first frame
+    rounds = 0
+    while rounds < QUIET_ROUNDS:  # in each, every widget handles what has come to it
+        await pilot.pause(0.002)
+        rounds = 0 if is_busy(pilot.app) else rounds + 1
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:

@@ -29,7 +29,7 @@ async def test_start_shows_plan_modes_machine_reason_and_sensors(make_app: MakeA
 async def test_first_frame_says_that_hardware_is_being_detected(make_app: MakeApp, engine: FakeEngine) -> None:
     engine.gate.clear()
     async with make_app().run_test(size=WIDE) as pilot:
-        assert "detecting…" in shown(pilot, "hardware")
+        await until(pilot, "hardware", "detecting…")
         engine.gate.set()
         await settle(pilot)
         assert "detecting…" not in shown(pilot, "hardware")
