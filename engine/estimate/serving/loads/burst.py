@@ -124,7 +124,11 @@ class _Burst:
         of_tokens = np.concatenate([of_token.reshape(flat), later[1]])
         percentile = 1.0 - run.traffic.beyond
         mean_first, mean_token = weighted_mean(values, shares, users.ndim), weighted_mean(tokens, of_tokens, users.ndim)
-        mean_answer = mean_token * weighted_mean(given, along(WEIGHTS, users) + 0.0 * given, users.ndim)
+        by_length = along(WEIGHTS, users) + 0.0 * given
+        # Short answers wait for the rest of the prompts as long as others do: a mean token times a length is too long.
+        later_answer = steady.token * weighted_mean(given, by_length, users.ndim)
+        first_answer = weighted_mean(answer.mean(axis=0), by_length, users.ndim)
+        mean_answer = first_answer + others / (users + others) * (later_answer - first_answer)
         once = self.read + np.where(more, draining[-1], 0.0) + np.maximum(users - self.placed, 0.0) / largest
         seconds = np.where(run.output_spread <= 0, self._waves(once), once + others / largest)
         return Finite(
