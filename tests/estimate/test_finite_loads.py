@@ -119,6 +119,7 @@ def test_it_is_as_requests_simulated_pass_by_pass(engine: str, rate: float) -> N
         ("sglang", 3200, 800, 64, 500, 0.0),  # all of them again and again
         ("sglang", 512, 256, 32, 40, 0.0),  # the last ones are fewer
         ("sglang", 1024, 256, 64, 300, 0.5),
+        ("sglang", 1024, 64, 128, 128, 1.5),  # the few tokens of short answers wait as long: their mean is no median
     ],
 )
 def test_so_many_at_once_until_all_are_answered_see_what_the_scheduler_does(

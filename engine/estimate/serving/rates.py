@@ -181,7 +181,7 @@ def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Numbe
         if loaded is not None:
             # Where no answer has a second token, a step alone tells what one would take.
             token_seconds = where(loaded.token_seconds > 0, loaded.token_seconds, token_seconds)
-            slowest = np.maximum(loaded.token_seconds_percentile, token_seconds)
+            slowest = where(loaded.token_seconds > 0, loaded.token_seconds_percentile, token_seconds)
             loaded = replace(loaded, token_seconds=token_seconds, token_seconds_percentile=slowest)
         output = ranged("decode_tokens_per_second", decode_rate(served.running, token_seconds))
         between = ranged("time_per_output_token_seconds", token_seconds)
