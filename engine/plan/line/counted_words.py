@@ -148,8 +148,9 @@ class CountedWords:
         if behind is not None and behind.amount.is_behind:
             # input 1500 tokens; tp 8 users 16; batch 256 images/s
             is_other = self._begins_another(behind) or _is_speed(behind)
-            if before is not None and self._is_of(before, index):  # sequences of 100 steps
-                return replace(before, end=behind.end)
+            length = None if before is None else self._length_of_one(before, behind, index)
+            if length is not None:
+                return length
             is_before = before is not None and (before.end > index + 1 or is_other)
             if not is_before and not self._is_of_hardware(index, behind):
                 return behind
@@ -157,10 +158,13 @@ class CountedWords:
             return before
         return None if self._begins_another(behind) or self._is_of_hardware(index, behind) else behind
 
-    def _is_of(self, before: Count, index: int) -> bool:
-        """Whether a number is how long something is that there are several of, as in ``sequences of 100 steps``."""
-        amount = settings.amount_of(before.name)
-        return amount is not None and bool(amount.leading) and key_of(self._tokens[index - 1].text) == "of"
+    def _length_of_one(self, before: Count, behind: Count, index: int) -> Count | None:
+        """Return how much is in one of what stands before a number, as ``sequences of 100 steps``; None elsewhere."""
+        is_of_one = before.amount.behind == "either" and key_of(self._tokens[index - 1].text) == "of"
+        if not is_of_one or before.end > index + 1 or (self._task == INFER and before.amount.name == _BATCH):
+            return None  # a batch of 10k documents is read until it ends
+        amount = vocabulary().amounts["words"] if before.amount.unit else before.amount  # answers of 2 paragraphs
+        return replace(before, end=behind.end, amount=amount)
 
     def _is_counted(self, index: int) -> bool:
         """Whether a word beside a number says what it counts."""

@@ -16,6 +16,7 @@ from capacity_tui.engine.plan.line.tokens import image_of
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
 _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)/(\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
+_PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
 
@@ -69,6 +70,14 @@ class DataWords(NamedWords):
         """Recognize a data set whose name has two words, as ``imagenet 22k``."""
         data = self._dataset(self._span(index, 2)) if self._is_free(index, 2) else None
         return None if data is None else (2, data)
+
+    def _interval(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize how often something is done in a run, as ``every 1000 steps``, which is no length of it."""
+        amount = settings.amount_of(self._span(index + 2, 1)) if key_of(self._span(index, 1)) == "every" else None
+        is_counted = amount is not None and self._is_number_at(index + 1) and self._is_free(index, 3)
+        if amount is None or not is_counted or amount.fields.get(TRAIN) not in _PASSES:
+            return None
+        return 3, Meaning(why=f"left out: {self._span(index, 3)}")
 
     def _dataset(self, text: str) -> Meaning | None:
         """Recognize a data set by name; what the line says of its length goes before."""

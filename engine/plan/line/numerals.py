@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.tokens import ARTICLES, PLAIN_COUNT, Token, image_of, split
+from capacity_tui.engine.plan.line.tokens import PLAIN_COUNT, Token, image_of, split
 
 _TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
@@ -99,11 +100,17 @@ def _ordinal(tokens: list[Token], index: int, catalog: Catalog) -> int | None:
     """Return how many devices there are with the one behind an ordinal, as 2 of ``a second 3090``; None for others."""
     key, words = key_of(tokens[index].text), vocabulary()
     before, counted = ("", "", *(key_of(token.text) for token in tokens[:index]))[:-3:-1]
-    is_span = key in words.spans and (before not in ARTICLES or counted in words.amounts)  # tokens a second
+    is_span = key in words.spans and (before in ("per", "/") or before[:1].isdigit() or counted in words.amounts)
     behind = (" ".join(token.text for token in tokens[index + 1 : index + 1 + count]) for count in (1, 2))
     named = (hardware.named_hardware(name, catalog) for name in behind if name)
     is_one = any(meaning is not None and hardware.DEVICES not in meaning.values for meaning in named)
-    return words.ordinals.get(key) if is_one and not is_span else None
+    which = words.ordinals.get(key, words.ordinals.get(before + key)) if is_one and not is_span else None
+    counted_ones = (
+        words.counts.get(key_of(one.text), int(one.text) if one.text.isdecimal() else 0)
+        for one, other in pairwise(tokens)
+        if hardware.named_hardware(other.text, catalog) is not None
+    )
+    return None if which is None else max(which, 1 + max(counted_ones))  # another beside two is the third
 
 
 def _with_products(tokens: list[Token]) -> list[Token]:

@@ -9,7 +9,7 @@ from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, Asked
-from capacity_tui.engine.plan.line.tokens import ARTICLES, OF_ONE, Token, duration_of, sum_of
+from capacity_tui.engine.plan.line.tokens import OF_ONE, Token, duration_of, sum_of
 from capacity_tui.engine.units import parse_quantity
 
 MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
@@ -25,6 +25,7 @@ _ENDS = frozenset({"on", "with", "using", "for", "in", "from", "at", "by"})
 """Words behind which nothing is asked for any more."""
 _NEVER_ASKED = frozenset({"tokens", "tokens a second", "epochs", "steps", "samples", "TTFT limit", "TPOT limit"})
 _NODES = frozenset({"nodes", "servers", "machines", "hosts"})
+_ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})  # Words that say of a device behind them that it is one
 _IN_LETTERS = re.compile(r"[\d.]+[dw]", re.IGNORECASE)
 CHEAPEST = "cheapest"
 _COST = "cost"
@@ -82,7 +83,7 @@ def asked_of(
         if solve and (limits or solve != Key.TRAINING_TOKENS):
             return Asked(solve, limits, "" if solve == MODEL else goal, words)  # of models the largest
     if HARDWARE in values:
-        is_one = any(key_of(tokens[index - 1].text) in ARTICLES for index in hardware if index)
+        is_one = any(key_of(tokens[index - 1].text) in _ARTICLES for index in hardware if index)
         is_counted = DEVICES in values or is_one or task == INFER
         return Asked(DEVICES, limits, goal, "how many devices keep the limits") if limits and not is_counted else None
     is_loaded = task == INFER and any(load in values for load in _LOADS)

@@ -173,7 +173,7 @@ class _Line(DerivedValues):
     def _set(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize numbers with what they count, names of values, and ``key=value``."""
         text = self._tokens[index].text
-        measured = self._price(index) or self._hours_of_sound(index)
+        measured = self._price(index) or self._hours_of_sound(index) or self._interval(index)
         limit = limit_in(self._tokens, index) if measured is None else None
         if measured is not None or limit is not None:
             return measured or (1, self._limit(index, limit or ""))
@@ -343,6 +343,8 @@ class _Line(DerivedValues):
     def _bare_number(self, index: int) -> Meaning:
         """Return what a number without a word counts."""
         text = self._tokens[index].text
+        if key_of(self._span(index + 1, 1)) in ("to", "-") and self._is_number_at(index + 2):
+            return Meaning(fault=PlanError("a range is no plan", self._span(index, 3), "keep one number of it"))
         path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
         # Behind the length of a sequence it is the length of the job, as in ``4k 1B``.
         named = [

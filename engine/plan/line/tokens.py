@@ -50,8 +50,6 @@ _FIGURES = re.compile(r"\(\s*(?:[\d.]+\s*[a-z/]*b(?:/s)?\s*,|\w+=)", re.IGNORECA
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+){2,}(?:\.?(?:post|rc)\d+)?)", re.IGNORECASE)
 """A release of the software before it, as in ``vllm 0.6.3``."""
 
-ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})  # Words that say of a device behind them that it is one
-
 PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
 """A number that may count what stands behind another one, as in ``50M 384-dim vectors``."""
 
