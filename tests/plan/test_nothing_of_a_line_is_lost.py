@@ -28,6 +28,7 @@ NUMBERS = (
     *("2 replicas", "3 years", "16k", "p99", "5 agents", "2 models", "6 experts", "10 seeds", "5 runs", "20 trials"),
     *("mfu 40%", "4:1", "10,000", "1e9", "100 km", "dropout 0.1", "temperature 0.7", "#2", "5-10", "3+", "32 loras"),
     *("seven", "half", "twice", "a dozen", "two hundred", "zorble", "no gpu", "without nvlink", "monday"),
+    *("every 500 steps", "3 to 5 epochs", "batches of 48 images", "prompts of 700 words", "one more h100"),
 )
 
 
@@ -99,3 +100,8 @@ def test_limits_of_other_figures_name_the_command_that_has_them() -> None:
     line = read_line("serve llama-3.1-8b h100 memory<=80% energy<=5kWh")
     assert [fault.title for fault in line.faults] == ["no such limit"] * 2
     assert "need --limit 'memory<=80%'" in line.faults[0].hint
+
+
+@pytest.mark.parametrize("words", ["2k to 4k", "3 to 5 epochs", "$10k to $20k"])
+def test_ranges_are_no_plan(words: str) -> None:
+    assert "a range is no plan" in {fault.title for fault in read_line(f"train llama-2-13b on a100s {words}").faults}

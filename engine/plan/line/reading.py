@@ -217,6 +217,8 @@ class _Line(DerivedValues):
 
     def _limit(self, index: int, limit: str) -> Meaning:
         """Keep a limit on time or money, which is asked for rather than planned."""
+        if self._begins_range(index) and limit_in(self._tokens, index + 2) is not None:  # $10k to $20k
+            return self._range(index)
         self._limits[index] = limit
         return Meaning(limit)
 
@@ -343,8 +345,8 @@ class _Line(DerivedValues):
     def _bare_number(self, index: int) -> Meaning:
         """Return what a number without a word counts."""
         text = self._tokens[index].text
-        if key_of(self._span(index + 1, 1)) in ("to", "-") and self._is_number_at(index + 2):
-            return Meaning(fault=PlanError("a range is no plan", self._span(index, 3), "keep one number of it"))
+        if self._begins_range(index) and self._is_number_at(index + 2):
+            return self._range(index)
         path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
         # Behind the length of a sequence it is the length of the job, as in ``4k 1B``.
         named = [
@@ -357,6 +359,12 @@ class _Line(DerivedValues):
             return Meaning(fault=PlanError("a second model, or tokens?", text, hint))
         edge = settings.named_field(settings.IMAGE_SIZE, self._task, self._model)
         return settings.bare_number(text, self._task, path in self._values, edge)
+
+    def _begins_range(self, index: int) -> bool:
+        return self._span(index + 1, 1) in ("to", "-", "–") and index + 2 < len(self._tokens)
+
+    def _range(self, index: int) -> Meaning:
+        return Meaning(fault=PlanError("a range is no plan", self._span(index, 3), "keep one number of it"))
 
     def _similar(self, text: str) -> Meaning:
         """Return what the name most similar to a word stands for, or say that there is none."""
