@@ -149,7 +149,7 @@ class Assembled:
     def bottleneck(self) -> Bottleneck:
         """Which resource limits."""
         work = self.work
-        return bottleneck(self._balance, self.time.parts, self._cluster, work.peak_flops, self.memory.held)
+        return bottleneck(self._balance, self.time.parts, self._cluster, work.peak_flops, self.memory.fits)
 
     @cached_property
     def cost(self) -> CostEstimate:

@@ -135,7 +135,7 @@ def kernel_seconds(totals: Balance, parts: Mapping[str, Number]) -> tuple[Number
 
 
 def bottleneck(
-    totals: Balance, parts: Mapping[str, Number], cluster: Cluster, peak_flops: Number, held: Flags | None
+    totals: Balance, parts: Mapping[str, Number], cluster: Cluster, peak_flops: Number, fits: Flags | None
 ) -> Bottleneck:
     """Return what limits each run: memory capacity, or what most of a step goes to.
 
@@ -146,7 +146,7 @@ def bottleneck(
         totals: arithmetic and memory of the kernels.
         parts: seconds of a step by part.
         peak_flops: dense peak of one device in the type used, FLOP/s.
-        held: which runs memory holds; None where its size is unknown.
+        fits: which runs memory holds; None where its size is unknown.
     """
     computing, moving = kernel_seconds(totals, parts)
     network = added(parts.get(part, 0.0) for part in NETWORK)
@@ -155,7 +155,7 @@ def bottleneck(
     waits_outside = np.maximum(network, overhead) > computing + moving
     update = parts.get(OPTIMIZER, 0.0)
     kinds: dict[BottleneckKind, object] = {
-        "capacity": False if held is None else ~held,
+        "capacity": False if fits is None else ~fits,
         # The devices wait for data as soon as these take longer than all the rest: nothing else then sets the pace.
         "input": np.greater(late, LEAST_REPORTED * (computing + moving + network + overhead)),
         "network": waits_outside & np.greater_equal(network, overhead),

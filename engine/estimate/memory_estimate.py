@@ -59,7 +59,7 @@ class MemoryEstimate:
         return self.peaks.single
 
     @property
-    def held(self) -> Flags | None:
+    def fits(self) -> Flags | None:
         """Which plans the fullest device and its host hold as estimated; None where a device's memory is unknown."""
         if self.capacity_bytes is None:
             return None

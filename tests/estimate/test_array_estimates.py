@@ -50,8 +50,8 @@ def test_verdict_bottleneck_and_peak_have_the_axes_of_the_plans(together: Estima
         assert kinds.words[np.broadcast_to(kinds.positions, SHAPE)[place]] == alone.bottleneck.kind
         shown = peaks.words[np.broadcast_to(peaks.positions, SHAPE)[place]]
         assert shown.partition(", on the ")[0] == alone.memory.peak.partition(", on the ")[0]
-        assert together.memory.held is not None
-        assert np.broadcast_to(together.memory.held, SHAPE)[place] == alone.fits
+        assert together.memory.fits is not None
+        assert np.broadcast_to(together.memory.fits, SHAPE)[place] == alone.fits
     assert {Verdict.DOES_NOT_FIT, Verdict.FITS} <= {verdicts.words[found] for found in verdicts.positions.flat}
 
 

@@ -176,8 +176,8 @@ def _judge(plan: Plan, resolved: ResolvedPlan, path: str, catalog: Catalog) -> H
 
         def holds_trained(values: Floats) -> Flags:
             grid = Grid((Axis(path, tuple(values.tolist())),))
-            held = TrainingSpace(plan, resolved, shape, catalog, grid, rules=()).block(grid).held
-            return np.ones(values.shape, dtype=np.bool_) if held is None else held
+            fits = TrainingSpace(plan, resolved, shape, catalog, grid, rules=()).block(grid).fits
+            return np.ones(values.shape, dtype=np.bool_) if fits is None else fits
 
         return holds_trained
     return None

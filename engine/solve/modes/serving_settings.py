@@ -90,7 +90,7 @@ class ServingChoice:
     def _order(self, block: Block, resolved: ResolvedPlan) -> tuple[Number, ...]:
         """Return what settings are chosen by, less being better: where they stand, then the mode's goal."""
         budget, reserved = memory_budget(self.mode, resolved.cluster), block.number(Figure.MEMORY_RESERVED_BYTES)
-        fits = np.asarray(True) if block.held is None else block.held
+        fits = np.asarray(True) if block.fits is None else block.fits
         keeps, exceeded = np.asarray(True), np.asarray(0.0)
         for constraint in block.limits:
             if constraint.figure.startswith(f"{SERVING}."):

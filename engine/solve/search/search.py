@@ -133,8 +133,8 @@ class Scorer:
         """
         kept = np.asarray(block.feasible)
         missed: list[Rejected] = []
-        if block.held is not None:
-            kept = _without(kept & block.held, kept, NOT_HELD, prepared, block, missed)
+        if block.fits is not None:
+            kept = _without(kept & block.fits, kept, NOT_HELD, prepared, block, missed)
         for constraint in block.limits:
             kept = _without(
                 kept & constraint.kept, kept, f"{constraint.label} ({constraint.why})", prepared, block, missed

@@ -67,9 +67,9 @@ class Block:
         return Constraint(key, key, reached=reached, most=most, least=least)
 
     @property
-    def held(self) -> Flags | None:
+    def fits(self) -> Flags | None:
         """Which combinations the fullest device and its host hold as estimated; None where memory is unknown."""
-        return self._plain.memory.held
+        return self._plain.memory.fits
 
     @cached_property
     def _ranged(self) -> Figured:

@@ -83,8 +83,8 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     alone = where(layout.pp > 1, 0.0, 1.0)
     first, last = np.maximum(alone, float(stage == FIRST)), np.maximum(alone, float(stage == LAST))
     layers = {FIRST: run.stages.first, SECOND: run.stages.fullest, LAST: run.stages.last}[stage]
-    held = stage_parameters(run, layers, first=first, last=last)
-    kept = _kept(run, held, layers)
+    parameters = stage_parameters(run, layers, first=first, last=last)
+    kept = _kept(run, parameters, layers)
 
     position = {FIRST: 0.0, SECOND: np.minimum(1.0, layout.pp - 1.0), LAST: layout.pp - 1.0}[stage]
     in_flight = micro_batches_in_flight(layout.pp, position, run.flushed_micro_batches, layout.interleave)
@@ -100,12 +100,12 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     if any_true(layout.cp > 1):
         exchanged = exchange_memory(run)
         at_work, alone_at_work = at_work + exchanged, alone_at_work + exchanged
-    logits = last * loss_bytes(run, held.head if not run.shape.tied_embeddings else held.ends)
+    logits = last * loss_bytes(run, parameters.head if not run.shape.tied_embeddings else parameters.ends)
 
     weights = run.dense_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
-    used, gathered = gathered_bytes(run, weights, held.dense + held.experts)
-    ends = embedding_and_head_buffers(run, held.embedding, held.head)
-    trained = run.trained_share * (held.dense + held.experts) + run.trained_ends * held.ends
+    used, gathered = gathered_bytes(run, weights, parameters.dense + parameters.experts)
+    ends = embedding_and_head_buffers(run, parameters.embedding, parameters.head)
+    trained = run.trained_share * (parameters.dense + parameters.experts) + run.trained_ends * parameters.ends
     # Buffers of a flat optimizer are made for a single device too.
     alone = where(np.asarray(software.flat_gradients) >= 1.0, np.minimum(layout.zero, 1.0), 0.0)
     reduced = (run.replica_ranks > 1) | (alone > 0)
@@ -114,8 +114,8 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     buckets = where(reduced, np.maximum(filled, fixed), 0.0)
     if any_true(run.software.captured > 0):
         buckets = buckets + captured_input_bytes(run.software.captured, run.tokens)
-    gradients_in = _gradients(run, held, kept["gradients"])
-    casts = _cast_gradients(run, held)
+    gradients_in = _gradients(run, parameters, kept["gradients"])
+    casts = _cast_gradients(run, parameters)
     idle_copies = software.flat_gradients * where((layout.zero >= 3) & (layout.shard > 1), 0.0, casts)
     static = {"weights": kept["weights"], "optimizer": kept["optimizer"]}
 
@@ -127,9 +127,11 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     retained = _retained(run, layers * inputs)
     at_end = alive_activations(retained, 0.0, 0.0, alone_at_work)
     loading = software.loads_whole * ((layout.zero >= 3) & (layout.shard > 1))
-    whole_stage = run.stored_bytes * (held.dense + held.experts) + run.embedding_and_head_bytes * held.ends
+    whole_stage = (
+        run.stored_bytes * (parameters.dense + parameters.experts) + run.embedding_and_head_bytes * parameters.ends
+    )
     # The largest unit, that of embedding and head, is copied when it is flattened.
-    read = loading * (whole_stage + run.embedding_and_head_bytes * held.ends)
+    read = loading * (whole_stage + run.embedding_and_head_bytes * parameters.ends)
     phases = {
         "load": {**phase(0.0, 0.0, 0.0, buffer_bytes(read, 0.0, 0.0, 0.0)), "optimizer": 0.0},
         "loss": phase(gradients_in.loss, at_loss, logits, buffer_bytes(used, ends, idle_copies, buckets)),
@@ -155,14 +157,14 @@ class Gradients:
     streamed: Mapping[str, Number]  # bytes by phase that the allocator keeps for them although they do not exist
 
 
-def _gradients(run: TransformerRun, held: Parameters, kept: Number) -> Gradients:
+def _gradients(run: TransformerRun, parameters: Parameters, kept: Number) -> Gradients:
     """Return the gradients of each phase.
 
     Those of one micro-batch come to be while its activations go. With several they stay in between, as does a buffer in
     another type than the parameters', or one that an engine fills with what it has reduced.
 
     Args:
-        held: parameters of the stage.
+        parameters: those of the stage.
         kept: bytes of all its gradients.
     """
     layout, numerics, software = run.layout, run.numerics, run.software
@@ -171,7 +173,7 @@ def _gradients(run: TransformerRun, held: Parameters, kept: Number) -> Gradients
     wide = np.asarray(numerics.gradient_bytes > numerics.weight_bytes)
     buffer = (np.asarray(software.gradient_buffer) > 0) | wide | filled
     fleeting = (run.micro_batches <= 1) & ~buffer
-    of_head = numerics.gradient_bytes * run.trained_ends * held.head / where(sharded, layout.shard, 1.0)
+    of_head = numerics.gradient_bytes * run.trained_ends * parameters.head / where(sharded, layout.shard, 1.0)
     loss, layer = where(fleeting, 0.0, kept), where(fleeting, of_head, kept)
     # Those that are reduced on a stream of their own cannot use the room that activations leave in the allocator.
     streamed = {
@@ -213,25 +215,28 @@ def _retained(run: TransformerRun, inputs: Number) -> Number:
     return where(frozen & holds, run.tokens * INPUT_AND_GRADIENT * inputs, 0.0)
 
 
-def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Number]:
+def _kept(run: TransformerRun, parameters: Parameters, layers: Number) -> dict[str, Number]:
     """Bytes of weights, gradients and optimizer states on the device, and what lies in host memory."""
     layout, numerics = run.layout, run.numerics
     shards = [where(layout.zero >= stage, layout.shard, 1.0) for stage in (1, 2, 3)]
     group = np.minimum(layout.shard, run.expert_ranks)
     expert_shards = [where(layout.zero >= stage, group, 1.0) for stage in (1, 2, 3)]
-    base = sharded_bytes(run.stored_bytes, held.dense, held.experts, shards[2], expert_shards[2])
-    alongside = run.adapter_parameters * layers / run.shape.layers / layout.tp + run.copied_ends * held.ends
+    base = sharded_bytes(run.stored_bytes, parameters.dense, parameters.experts, shards[2], expert_shards[2])
+    alongside = run.adapter_parameters * layers / run.shape.layers / layout.tp + run.copied_ends * parameters.ends
     adapters = where(run.adapter.frozen_bytes > 0, numerics.weight_bytes, 0.0) * alongside
-    whole = where((layout.zero >= SHARDED_PARAMETERS) & (layout.shard > 1), 0.0, held.dense + held.experts)
+    whole = where((layout.zero >= SHARDED_PARAMETERS) & (layout.shard > 1), 0.0, parameters.dense + parameters.experts)
     copies = narrow_copies(run.software.narrow_weights, run.cast_bytes, whole)
-    every = held.dense + held.experts + held.ends
+    every = parameters.dense + parameters.experts + parameters.ends
     objective = run.objective
     others = objective.trained - 1.0
     further = further_model_bytes(
         objective.frozen, numerics.element_bytes, others, numerics.weight_bytes, every, shards[2]
     )
-    weights = weight_bytes(base, run.embedding_and_head_bytes, held.ends, shards[2], adapters, copies, further)
-    dense, experts = run.trained_share * held.dense + run.trained_ends * held.ends, run.trained_share * held.experts
+    weights = weight_bytes(base, run.embedding_and_head_bytes, parameters.ends, shards[2], adapters, copies, further)
+    dense, experts = (
+        run.trained_share * parameters.dense + run.trained_ends * parameters.ends,
+        run.trained_share * parameters.experts,
+    )
     copied = run.software.gradient_copies * where(
         numerics.gradient_bytes > numerics.element_bytes, numerics.element_bytes, 0.0
     )
@@ -244,8 +249,8 @@ def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Nu
     )
     models = objective.trained
     inner, outer = ((kept + numerics.master_bytes) * trained * models for kept, trained in states_of)
-    layer_states = sharded_bytes(inner, held.dense, held.experts, shards[0], expert_shards[0])
-    states = state_bytes(layer_states, outer, held.ends, shards[0])
+    layer_states = sharded_bytes(inner, parameters.dense, parameters.experts, shards[0], expert_shards[0])
+    states = state_bytes(layer_states, outer, parameters.ends, shards[0])
     temporaries: Number = 0.0
     # Steps on a processor take one tensor after the other: operations over lists of tensors are of accelerators.
     if any_true(numerics.optimizer.temporary_bytes > 0) and run.cluster.device.kind != "cpu":
@@ -263,7 +268,7 @@ def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Nu
     }
 
 
-def _cast_gradients(run: TransformerRun, held: Parameters) -> Number:
+def _cast_gradients(run: TransformerRun, parameters: Parameters) -> Number:
     """The optimizer's own fp32 gradients, where low-precision ones meet a separate fp32 copy of the weights.
 
     An optimizer of sharded parameters may go through its part group by group.
@@ -276,8 +281,8 @@ def _cast_gradients(run: TransformerRun, held: Parameters) -> Number:
     )
     shard = where(layout.zero >= 1, layout.shard, 1.0)
     expert_shard = where(layout.zero >= 1, np.minimum(layout.shard, run.expert_ranks), 1.0)
-    dense = run.trained_share * held.dense + run.trained_ends * held.ends
-    casts = sharded_bytes(cast, dense, run.trained_share * held.experts, shard, expert_shard)
+    dense = run.trained_share * parameters.dense + run.trained_ends * parameters.ends
+    casts = sharded_bytes(cast, dense, run.trained_share * parameters.experts, shard, expert_shard)
     group = run.software.group_parameters
     grouped = (layout.zero >= 3) & np.asarray(group > 0)
     return where(grouped, np.minimum(casts, cast * group), casts) if any_true(grouped) else casts
