@@ -23,13 +23,13 @@ from capacity_tui.engine.solve import EstimatedPlan, explain, ladder
 from capacity_tui.engine.solve.advice import offers
 from capacity_tui.engine.solve.modes import Comparison as EngineComparison
 from capacity_tui.engine.solve.modes import FieldLimit, ModePlan, compare, feasible_sizes, fill, to_the_limit
-from capacity_tui.tui.shown.comparison import Advice, Comparison, Row, Tried
+from capacity_tui.tui.shown.comparison import Advice, Comparison, Row, Trial
 from capacity_tui.tui.shown.results import Export, Field, SizedModel
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.cloud.question import OffersQuestion
 from capacity_tui.tui.views.cluster.present import clustered
 from capacity_tui.tui.views.find.question import SearchQuestion, parts_asked
-from capacity_tui.tui.views.plan.field_values import Pair, advice_of, field_lines, tried, tried_pairs
+from capacity_tui.tui.views.plan.field_values import Pair, advice_of, field_lines, trial, trial_pairs
 from capacity_tui.tui.views.plan.hardware_facts import cluster_rows, hardware_words, run_words, simulated
 from capacity_tui.tui.views.plan.present import PinnedPlans, column, exports_of, setting_reason, warning_lines
 from capacity_tui.tui.views.scale.corpus_question import PlanCorpus
@@ -100,13 +100,13 @@ class PlanDocument:
         after.compare()
         self._foreseen[repr(change)] = after
 
-    def tried(self, key: str, text: str) -> Tried:
+    def trial(self, key: str, text: str) -> Trial:
         """Return what the plan would be with one field changed, or why it cannot be."""
-        return tried(self.plan, {key: text}, self.catalog, self.machine)
+        return trial(self.plan, {key: text}, self.catalog, self.machine)
 
-    def tried_pairs(self, keys: Pair, pairs: Sequence[Pair]) -> Iterator[tuple[Mapping[Pair, Tried], bool]]:
+    def trial_pairs(self, keys: Pair, pairs: Sequence[Pair]) -> Iterator[tuple[Mapping[Pair, Trial], bool]]:
         """Yield what the plan would be with pairs of values of two fields, and whether that is the last word."""
-        return tried_pairs(self.plan, self._compared.balanced, keys, pairs, self.machine)
+        return trial_pairs(self.plan, self._compared.balanced, keys, pairs, self.machine)
 
     def limit(self, mode: str, key: str) -> FieldLimit:
         """Return the largest value of a field with which the plan fits as a mode fills it."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present import ExplanationText, Part
     from capacity_tui.engine.present.pictures import Picture
     from capacity_tui.engine.solve.modes import FieldLimit
-    from capacity_tui.tui.shown.comparison import Advice, Comparison, HardwareRow, Row, Tried
+    from capacity_tui.tui.shown.comparison import Advice, Comparison, HardwareRow, Row, Trial
     from capacity_tui.tui.shown.results import Choice, Export, Field, Question, SizedModel, TableColumn, Understood
     from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep, RunRow, Sampler, WatchedRun
     from capacity_tui.tui.shown.scale import Clustered, Corpus, ScaledPlan
@@ -44,12 +44,12 @@ class Document(Protocol):
     def edited(self, key: str, text: str) -> Document:
         """Return the plan with one field changed; a ``CapacityError`` says why that makes no sense."""
 
-    def tried(self, key: str, text: str) -> Tried:
+    def trial(self, key: str, text: str) -> Trial:
         """Return what the plan would be with one field changed, or why it cannot be."""
 
-    def tried_pairs(
+    def trial_pairs(
         self, keys: tuple[str, str], pairs: Sequence[tuple[str, str]]
-    ) -> Iterator[tuple[Mapping[tuple[str, str], Tried], bool]]:
+    ) -> Iterator[tuple[Mapping[tuple[str, str], Trial], bool]]:
         """Yield what the plan would be with pairs of values of two fields, and whether that is the last word.
 
         A first answer tells of all pairs as the plan is filled now, later ones as it would be filled then.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.comparison import Chosen, Row, Tried
+from capacity_tui.tui.shown.comparison import Chosen, Row, Trial
 from capacity_tui.tui.shown.results import Field, Kind, TableColumn
 from capacity_tui.tui.shown.scale import LogChart, LogCurve, LogLimit, StoredLevel, StoredPatterns
 
@@ -69,9 +69,9 @@ class FakeCorpus:
     def number(self, key: str) -> float:
         return float(self.given.get(key, USUAL[key].value or 0))
 
-    def tried(self, key: str, text: str) -> Tried:
+    def trial(self, key: str, text: str) -> Trial:
         size = self.edited(key, text).patterns().growth.here[1]
-        return Tried(
+        return Trial(
             Verdict.FITS if size < DISK else Verdict.DOES_NOT_FIT, time=f"{size / 1e9:.0f} GB", share=size / DISK
         )
 

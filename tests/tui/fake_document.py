@@ -32,7 +32,7 @@ from capacity_tui.tui.shown.comparison import (
     MemoryPart,
     Note,
     Row,
-    Tried,
+    Trial,
     Usage,
 )
 from capacity_tui.tui.shown.results import AUTO, Export, Field, SizedModel
@@ -130,9 +130,9 @@ class FakeDocument(TakesRuns):
     def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
         self.engine.advised += 1
         before = self.column(mode)
-        tried = ({"training.micro_batch": 1, "training.seq_len": 1024}, {"training.seq_len": 2048})
+        changes = ({"training.micro_batch": 1, "training.seq_len": 1024}, {"training.seq_len": 2048})
         found = []
-        for change in tried:
+        for change in changes:
             after = self.changed(change).column(mode)
             memory, speed = (after.row(key) for key in ("memory.per_device_bytes", "computation.tokens_per_second"))
             saved = memory.value / before.row("memory.per_device_bytes").value - 1
@@ -169,23 +169,23 @@ class FakeDocument(TakesRuns):
                 return FieldLimit(key, value - 1 or None, value, Verdict.TIGHT)
         return FieldLimit(key, 1024, None, Verdict.FITS)
 
-    def tried(self, key: str, text: str) -> Tried:
+    def trial(self, key: str, text: str) -> Trial:
         if text == "broken":
-            return Tried(Verdict.CANNOT_RUN, reason="the model has no layers")
+            return Trial(Verdict.CANNOT_RUN, reason="the model has no layers")
         if key.startswith("training."):
             after = self.edited(key, text).column("balanced")
-            return Tried(after.verdict, "", after.row("computation.train_time").text, share=after.usage.share)
+            return Trial(after.verdict, "", after.row("computation.train_time").text, share=after.usage.share)
         size = float(len(text))
         verdict = Verdict.DOES_NOT_FIT if size > 12 else Verdict.FITS
-        return Tried(verdict, f"{size:.0f}/80 GiB", f"{size:.0f} h", f"${size:.2f}/h", "", size / 80, size, size)
+        return Trial(verdict, f"{size:.0f}/80 GiB", f"{size:.0f} h", f"${size:.2f}/h", "", size / 80, size, size)
 
-    def tried_pairs(self, keys, pairs):
+    def trial_pairs(self, keys, pairs):
         for settled in (False, True):
             changes = {pair: self.changed(dict(zip(keys, pair, strict=True))).column("balanced") for pair in pairs}
             rows = {pair: column.row("computation.train_time") for pair, column in changes.items()}
             yield (
                 {
-                    pair: Tried(column.verdict, column.usage.text, rows[pair].text, "$2.00/h", "", column.usage.share)
+                    pair: Trial(column.verdict, column.usage.text, rows[pair].text, "$2.00/h", "", column.usage.share)
                     for pair, column in changes.items()
                 },
                 settled,

@@ -62,7 +62,7 @@ def test_taking_an_offer_makes_the_plan_what_it_says(results: Results, document:
     assert plan.hardware.name == "runpod-h100-sxm"
     assert plan.training.precision == "fp16"
     assert plan.pricing.region == "europe"
-    assert not document.changed(row.change).tried("training.seq_len", "4096").reason
+    assert not document.changed(row.change).trial("training.seq_len", "4096").reason
 
 
 def test_what_does_not_hold_the_job_says_by_how_much(document: PlanDocument) -> None:

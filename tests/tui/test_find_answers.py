@@ -52,7 +52,7 @@ def test_rows_are_in_the_order_of_the_goal_and_keep_the_limits(engine: CapacityE
     costs = numbers(results, "cost")
     assert costs[0] == min(costs)
     assert max(costs) < 30
-    assert results.tried > results.fitting > len(results.rows)
+    assert results.evaluated > results.fitting > len(results.rows)
     assert [column.title for column in results.columns[:3]] == ["hardware", "n", "layout"]
     assert results.is_complete
     assert results.excluded

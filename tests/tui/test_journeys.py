@@ -10,7 +10,7 @@ from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.settings import Settings
-from capacity_tui.tui.views.dialogs.picker import TriedPicker
+from capacity_tui.tui.views.dialogs.picker import TrialPicker
 from capacity_tui.tui.widgets.lines import Lines
 
 SIZE = (80, 24)
@@ -54,7 +54,7 @@ async def test_which_hardware_serves_a_large_model_takes_fifteen_keys(real_engin
         await settle(pilot)
         await type_keys(pilot, *keys[:-2])
         await pilot.press(*keys[-2:])  # rows are tried for as long as the list is open
-        assert isinstance(app.screen, TriedPicker)
+        assert isinstance(app.screen, TrialPicker)
         lines = app.screen.query_one(".dialog Lines", Lines)
         while "✓" not in lines.lines[1].plain:
             await pilot.pause(0.05)

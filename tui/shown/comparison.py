@@ -169,7 +169,7 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class Trial:
     """The plan with one row taken, estimated."""
 
     verdict: Verdict  # what it comes to
@@ -198,32 +198,32 @@ def _least(value: float | None) -> float:
     return _NEVER if value is None else value
 
 
-def _suits(tried: Tried) -> float:
+def _suits(trial: Trial) -> float:
     """Return 0 for what may fit, so that nothing that does not is ever offered as the fastest or the cheapest."""
-    return float(tried.verdict.holds is False)
+    return float(trial.verdict.holds is False)
 
 
-ORDERS: dict[str, Callable[[Tried], Key]] = {
-    "fit": lambda tried: (float(tried.verdict.gravity), _least(tried.cost_usd), _least(tried.seconds)),
-    "memory": lambda tried: (_least(tried.share),),
-    "time": lambda tried: (_suits(tried), _least(tried.seconds)),
-    "cost": lambda tried: (_suits(tried), _least(tried.cost_usd), _least(tried.seconds)),
-    "price": lambda tried: (_suits(tried), _least(tried.usd), _least(tried.seconds)),
+ORDERS: dict[str, Callable[[Trial], Key]] = {
+    "fit": lambda trial: (float(trial.verdict.gravity), _least(trial.cost_usd), _least(trial.seconds)),
+    "memory": lambda trial: (_least(trial.share),),
+    "time": lambda trial: (_suits(trial), _least(trial.seconds)),
+    "cost": lambda trial: (_suits(trial), _least(trial.cost_usd), _least(trial.seconds)),
+    "price": lambda trial: (_suits(trial), _least(trial.usd), _least(trial.seconds)),
 }
 """By what a list can be sorted, the best first."""
 
 
-_BEST: Mapping[str, Callable[[Tried], float | None]] = {
-    "cheapest": lambda tried: tried.cost_usd if tried.cost_usd is not None else tried.usd,
-    "fastest": lambda tried: tried.seconds,
-    "safest": lambda tried: tried.share,
+_BEST: Mapping[str, Callable[[Trial], float | None]] = {
+    "cheapest": lambda trial: trial.cost_usd if trial.cost_usd is not None else trial.usd,
+    "fastest": lambda trial: trial.seconds,
+    "safest": lambda trial: trial.share,
 }
 """What is marked among the rows that fit: the least of a figure."""
 
 
-def best_of(tried: Mapping[str, Tried]) -> dict[str, str]:
+def best_of(trials: Mapping[str, Trial]) -> dict[str, str]:
     """Return which choices are the cheapest, the fastest and the safest of those that fit, in words by their ids."""
-    fitting = {name: one for name, one in tried.items() if one.verdict is Verdict.FITS}
+    fitting = {name: one for name, one in trials.items() if one.verdict is Verdict.FITS}
     words: dict[str, list[str]] = {}
     for word, value in _BEST.items():
         known = {name: number for name, one in fitting.items() if (number := value(one)) is not None}
@@ -238,11 +238,11 @@ def is_called(name: str, words: Sequence[str]) -> bool:
     return all(name.casefold().startswith(word) or any(part.startswith(word) for part in parts) for word in words)
 
 
-def time_against(tried: Tried, start: Tried | None) -> str:
+def time_against(trial: Trial, start: Trial | None) -> str:
     """Return the difference to the time of the current value; of that itself, about how long it takes."""
-    if tried is start or start is None or not start.seconds or tried.seconds is None:
-        return _brief(tried.time)
-    return f"{tried.seconds / start.seconds - 1:+.0%}".replace("%", " %")
+    if trial is start or start is None or not start.seconds or trial.seconds is None:
+        return _brief(trial.time)
+    return f"{trial.seconds / start.seconds - 1:+.0%}".replace("%", " %")
 
 
 def _brief(time: str) -> str:

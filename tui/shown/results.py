@@ -183,7 +183,7 @@ class Results:
 
     columns: tuple[TableColumn, ...]  # of the table
     rows: tuple[ResultRow, ...]  # the best first
-    tried: int  # plans that were tried
+    evaluated: int
     fitting: int  # plans that fit and keep the limits
     seconds: float  # how long it took until now
     excluded: tuple[ExcludedPlans, ...] = ()  # what rules excluded

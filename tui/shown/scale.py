@@ -11,7 +11,7 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.results import NO_ROWS, Table, TableColumn
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.comparison import Chosen, Tried
+    from capacity_tui.tui.shown.comparison import Chosen, Trial
     from capacity_tui.tui.shown.results import Field, TableColumn
 
 DeviceState: TypeAlias = Literal["planned", "free", "busy", "down"]
@@ -181,7 +181,7 @@ class Corpus(Protocol):
     def command(self) -> str:
         """Return the command that says the same."""
 
-    def tried(self, key: str, text: str) -> Tried:
+    def trial(self, key: str, text: str) -> Trial:
         """Return what its patterns would take with one field said otherwise, or why that cannot be."""
 
     def patterns(self) -> StoredPatterns:

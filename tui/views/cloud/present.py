@@ -88,7 +88,7 @@ def results_of(
     return Results(
         columns=tuple(column.head for column in columns),
         rows=rows,
-        tried=1 + len(migration.alternatives),
+        evaluated=1 + len(migration.alternatives),
         fitting=sum(offer.fits for offer in (current, *migration.alternatives)),
         seconds=migration.seconds,
         is_complete=migration.complete,

@@ -17,7 +17,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.comparison import Tried, short_value, time_against
+from capacity_tui.tui.shown.comparison import Trial, short_value, time_against
 from capacity_tui.tui.shown.results import Choice, Field
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right, wrap
 from capacity_tui.tui.views.dialogs.picker import Picker
@@ -26,7 +26,7 @@ from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
 
 Pair: TypeAlias = tuple[str, str]
 
-Attempt: TypeAlias = Callable[[Pair, Sequence[Pair]], Iterator[tuple[Mapping[Pair, Tried], bool]]]
+Attempt: TypeAlias = Callable[[Pair, Sequence[Pair]], Iterator[tuple[Mapping[Pair, Trial], bool]]]
 """Tries the plan with pairs of values of two fields, by their keys; says of each answer whether it is the last word."""
 
 _AROUND = 12  # Cells of the frame, the labels and a margin
@@ -74,7 +74,7 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         self._axes: tuple[Axis, Axis] | None = None
         self._cursor = (0, 0)
         self._shown = Shown.MEMORY
-        self._tried: dict[Pair, Tried] = {}
+        self._trials: dict[Pair, Trial] = {}
         self._settled: frozenset[Pair] = frozenset()
         self._message = ""
 
@@ -89,11 +89,11 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         """Try the pairs around the plan's own."""
         self.call_after_refresh(self._begin)
 
-    def _take_cells(self, tried: Mapping[Pair, Tried], settled: bool) -> None:
+    def _take_cells(self, trials: Mapping[Pair, Trial], settled: bool) -> None:
         """Show what came in, and whether that is the last word on these pairs."""
-        self._tried |= tried
+        self._trials |= trials
         if settled:
-            self._settled |= tried.keys()
+            self._settled |= trials.keys()
         self.show_lines()
 
     def _show_failure(self, fault: Fault) -> None:
@@ -119,8 +119,8 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         if self._axes is None:
             return
         pair = self._map(self._axes).pair
-        tried = self._tried.get(pair)
-        if tried is not None and tried.verdict is Verdict.CANNOT_RUN:
+        trial = self._trials.get(pair)
+        if trial is not None and trial.verdict is Verdict.CANNOT_RUN:
             return
         self.dismiss(dict(zip(self._keys, pair, strict=True)))
 
@@ -154,13 +154,13 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         )
         self._axes = across, down
         self._cursor = across.own, down.own
-        self._tried, self._settled, self._message = {}, frozenset(), ""
+        self._trials, self._settled, self._message = {}, frozenset(), ""
         places = [(column, row) for row in range(len(down.values)) for column in range(len(across.values))]
         places.sort(key=lambda place: abs(place[0] - across.own) + abs(place[1] - down.own))
         pairs = [(across.values[column], down.values[row]) for column, row in places]
         keys, attempt = self._keys, self._attempt
 
-        def work(request: Request[tuple[Mapping[Pair, Tried], bool]]) -> None:
+        def work(request: Request[tuple[Mapping[Pair, Trial], bool]]) -> None:
             for answer in attempt(keys, pairs):
                 if request.cancelled.is_set():
                     return
@@ -170,7 +170,7 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         self.show_lines()
 
     def _map(self, axes: tuple[Axis, Axis]) -> PlanMap:
-        return PlanMap(*axes, self._tried, self._settled, self._cursor, self._shown)
+        return PlanMap(*axes, self._trials, self._settled, self._cursor, self._shown)
 
     def show_lines(self) -> None:
         """Lay the map out, and below it the pair under the cursor."""
@@ -211,7 +211,7 @@ class PlanMap:
 
     across: Axis  # the field whose values stand side by side
     down: Axis  # the field whose values stand below one another
-    tried: Mapping[tuple[str, str], Tried]  # what the plan would be, by the values across and down
+    trials: Mapping[tuple[str, str], Trial]  # what the plan would be, by the values across and down
     settled: frozenset[tuple[str, str]]  # pairs for which all that is open was chosen anew
     cursor: tuple[int, int]  # place of the pair under the cursor, across and down
     shown: Shown  # what stands beside a verdict
@@ -222,9 +222,9 @@ class PlanMap:
         return self.across.values[self.cursor[0]], self.down.values[self.cursor[1]]
 
     @property
-    def own(self) -> Tried | None:
+    def own(self) -> Trial | None:
         """The plan as it is."""
-        return self.tried.get((self.across.values[self.across.own], self.down.values[self.down.own]))
+        return self.trials.get((self.across.values[self.across.own], self.down.values[self.down.own]))
 
 
 def map_lines(shown: PlanMap, width: int) -> list[Line]:
@@ -248,8 +248,8 @@ def map_file(shown: PlanMap) -> str:
     from capacity_tui.engine.present.pictures import Grid, grid_file
 
     def cell(column: int, row: int) -> tuple[str, str]:
-        tried = shown.tried.get((shown.across.values[column], shown.down.values[row]))
-        return ("dim", "…") if tried is None else (tried.verdict.tone, _figure(shown, tried))
+        trial = shown.trials.get((shown.across.values[column], shown.down.values[row]))
+        return ("dim", "…") if trial is None else (trial.verdict.tone, _figure(shown, trial))
 
     columns = range(len(shown.across.values))
     rows = tuple(
@@ -274,42 +274,42 @@ def _head(at: int, axis: Axis) -> str:
 def _cell(shown: PlanMap, column: int, row: int) -> Span:
     """Return a cell: its verdict and figure, the plan's own in brackets, the one under the cursor behind a bar."""
     pair = shown.across.values[column], shown.down.values[row]
-    tried = shown.tried.get(pair)
+    trial = shown.trials.get(pair)
     is_own = (column, row) == (shown.across.own, shown.down.own)
     here = (column, row) == shown.cursor
     text, role = "…", "dim"
-    if tried is not None:
-        mark = mark_of(tried.verdict)
+    if trial is not None:
+        mark = mark_of(trial.verdict)
         role = f"{mark.role}-verdict" if pair in shown.settled else "dim"
-        text = f"{mark.text}{_figure(shown, tried):>6}"
+        text = f"{mark.text}{_figure(shown, trial):>6}"
     start = "▌" if here else "[" if is_own else " "
     return Span(f"{start}{left(text, CELL - 2)}{']' if is_own else ' '}", "key" if here else role)
 
 
-def _figure(shown: PlanMap, tried: Tried) -> str:
-    if tried.verdict is Verdict.CANNOT_RUN:
+def _figure(shown: PlanMap, trial: Trial) -> str:
+    if trial.verdict is Verdict.CANNOT_RUN:
         return ""
     if shown.shown is Shown.MEMORY:
-        share = tried.share
+        share = trial.share
         return "" if share is None else f"×{share:.0f}" if share >= _MANY else f"{share:.0%}".replace("%", " %")
-    text = time_against(tried, shown.own)
+    text = time_against(trial, shown.own)
     return text if cell_len(text) <= CELL - 3 else text.partition(" ")[0]
 
 
 def _words(shown: PlanMap, width: int) -> list[Line]:
     """Return what the pair under the cursor is, and what it comes to."""
     names = (f"{shown.across.field.label} {shown.pair[0]}", f"{shown.down.field.label} {shown.pair[1]}")
-    tried = shown.tried.get(shown.pair)
+    trial = shown.trials.get(shown.pair)
     lines = [line(Span(clip(", ".join(names), width), "best"))]
-    if tried is None:
+    if trial is None:
         return [*lines, line(Span("trying…", "dim"))]
-    if tried.verdict is Verdict.CANNOT_RUN:
-        words = worded(tried.verdict, f"{tried.verdict.words}: {tried.reason}").text
+    if trial.verdict is Verdict.CANNOT_RUN:
+        words = worded(trial.verdict, f"{trial.verdict.words}: {trial.reason}").text
         return [*lines, *(line(Span(text, "bad")) for text in wrap(words, width))]
-    verdict = worded(tried.verdict, tried.words)
-    figures = " · ".join(text for text in (tried.memory, tried.time, tried.price) if text)
+    verdict = worded(trial.verdict, trial.words)
+    figures = " · ".join(text for text in (trial.memory, trial.time, trial.price) if text)
     if shown.pair not in shown.settled:
         lines.append(line(Span(clip("dim: open fields as they are now; recomputing", width), "dim")))
     lines.append(line(verdict, Span(clip(f"  {figures}", width - cell_len(verdict.text)), "value")))
-    also = wrap(f"with {tried.also}", width, "  ") if tried.also else ()
+    also = wrap(f"with {trial.also}", width, "  ") if trial.also else ()
     return [*lines, *(line(Span(text, "dim")) for text in also)]

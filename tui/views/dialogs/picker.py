@@ -19,7 +19,7 @@ from textual.widgets import Input
 from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.comparison import ORDERS, Tried, best_of, is_called
+from capacity_tui.tui.shown.comparison import ORDERS, Trial, best_of, is_called
 from capacity_tui.tui.shown.results import Choice
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line
 from capacity_tui.tui.widgets.head import mark_of
@@ -207,7 +207,7 @@ _LISTED = "as listed"
 _AT_ONCE = 4  # Rows that are shown together, so that a slow line is not kept busy
 
 
-class TriedPicker(Picker):
+class TrialPicker(Picker):
     """A picker whose rows say whether the plan fits with them, what it needs, and what an hour costs.
 
     Args:
@@ -227,14 +227,14 @@ class TriedPicker(Picker):
         session: Session,
         title: str,
         read: Callable[[], tuple[Choice, ...]],
-        attempt: Callable[[str], Tried],
+        attempt: Callable[[str], Trial],
         current: str = "",
         typed: Typed | None = None,
         order: str = "",
     ) -> None:
         super().__init__(session, title, read, current, typed)
         self._attempt = attempt
-        self._tried: dict[str, Tried] = {}
+        self._trials: dict[str, Trial] = {}
         self._best: dict[str, str] = {}
         self._order = order or _LISTED
         self._wanted: tuple[str, ...] = ()
@@ -250,14 +250,14 @@ class TriedPicker(Picker):
         super()._take_choices(choices)
         self.call_after_refresh(self._want)
 
-    def _take_tried(self, tried: dict[str, Tried]) -> None:
+    def _take_trials(self, trials: dict[str, Trial]) -> None:
         """Show what came in; nothing more does after an empty answer."""
-        if not tried:
+        if not trials:
             self._is_trying = False
             self._want()
             return
-        self._tried |= tried
-        self._best = best_of(self._tried)
+        self._trials |= trials
+        self._best = best_of(self._trials)
         self._sort()
         self.show_lines()
 
@@ -293,7 +293,7 @@ class TriedPicker(Picker):
         here = self._matches[self._cursor].id if self._cursor and self._cursor < len(self._matches) else ""
         by = ORDERS[self._order]
         words = self.query_one(Entry).value.casefold().split()
-        known = {choice.id: by(self._tried[choice.id]) for choice in self._matches if choice.id in self._tried}
+        known = {choice.id: by(self._trials[choice.id]) for choice in self._matches if choice.id in self._trials}
         self._matches.sort(
             key=lambda choice: (not is_called(choice.id, words), choice.id not in known, known.get(choice.id, ()))
         )
@@ -301,10 +301,10 @@ class TriedPicker(Picker):
 
     # In a thread
 
-    def _try_rows(self, request: Request[dict[str, Tried]]) -> dict[str, Tried]:
+    def _try_rows(self, request: Request[dict[str, Trial]]) -> dict[str, Trial]:
         """Try rows until all that are wanted are known, or nobody waits; return none at the end."""
-        done = set(self._tried)
-        batch: dict[str, Tried] = {}
+        done = set(self._trials)
+        batch: dict[str, Trial] = {}
         while not request.cancelled.is_set():
             name = next((row for row in self._left() if row not in done), None)
             if name is not None:
@@ -331,9 +331,9 @@ class TriedPicker(Picker):
         lines = self.query_one(Lines)
         seen = self._matches[max(lines.top - 1, 0) : lines.top + lines.size.height]
         self._wanted = tuple(choice.id for choice in seen)
-        if not self._is_trying and any(row not in self._tried for row in self._left()):
+        if not self._is_trying and any(row not in self._trials for row in self._left()):
             self._is_trying = True
-            self._session.ask(self, "try", self._try_rows, self._take_tried, failed=self._show_failure)
+            self._session.ask(self, "try", self._try_rows, self._take_trials, failed=self._show_failure)
 
     def _titled(self, choice: Choice) -> tuple[Span, Span]:
         """Return the name of a choice, and at its right what it is best at."""
@@ -349,8 +349,8 @@ class TriedPicker(Picker):
         return line(Span(" " * (_TITLE + 4), "dim"), Span(names, "dim"))
 
     def _line(self, choice: Choice, index: int, width: int) -> Line:
-        tried = self._tried.get(choice.id)
-        mark = mark_of(tried.verdict) if tried else Span("…", "dim")
+        trial = self._trials.get(choice.id)
+        mark = mark_of(trial.verdict) if trial else Span("…", "dim")
         used = _TITLE + 4
         shown = [
             Span("▌" if index == self._cursor else " ", "accent"),
@@ -358,11 +358,11 @@ class TriedPicker(Picker):
             *self._titled(choice),
         ]
         detail = choice.detail
-        if tried and tried.reason:
-            detail = tried.reason
+        if trial and trial.reason:
+            detail = trial.reason
         else:
             for name, size in _columns_in(width):
-                text = getattr(tried, name) if tried else choice.price if name == "price" else ""
+                text = getattr(trial, name) if trial else choice.price if name == "price" else ""
                 shown.append(Span(_cell(text, name, size), "value"))
                 used += size
         room = max(width - used, 0)

@@ -70,7 +70,7 @@ def results_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...]
     return Results(
         columns=tuple(table.columns(keys)),
         rows=tuple(table.row(plan, keys) for plan in answer.top),
-        tried=answer.evaluated,
+        evaluated=answer.evaluated,
         fitting=answer.fitting,
         seconds=answer.seconds,
         excluded=tuple(map(_excluded, answer.rejected)),
@@ -200,7 +200,7 @@ def solved(
         question: the plan, the limits, and what else may change.
         solve: the field.
         machine: what was detected.
-        report: called with how many values were tried.
+        report: called with how many values were candidate.
         stopped: whether to go on.
 
     Raises:
@@ -221,8 +221,8 @@ def solved(
 
 
 def _need_results(needed: Needed, question: Question, path: str) -> Results:
-    shown = [tried for tried in (needed.best or needed.nearest, needed.neighbour) if tried is not None]
-    plans = [plan for tried in shown for plan in _plans(tried)]
+    shown = [candidate for candidate in (needed.best or needed.nearest, needed.neighbour) if candidate is not None]
+    plans = [plan for candidate in shown for plan in _plans(candidate)]
     answer = SearchAnswer(
         evaluated=needed.tried,
         fitting=int(needed.best is not None),
@@ -232,22 +232,22 @@ def _need_results(needed: Needed, question: Question, path: str) -> Results:
         share_done=1.0,
     )
     results = results_of(
-        answer, question, tuple(dict.fromkeys((path, *(name for tried in shown for name in tried.change))))
+        answer, question, tuple(dict.fromkeys((path, *(name for candidate in shown for name in candidate.change))))
     )
     texts = tuple(part.text for part in needed_parts(needed, field_label) if isinstance(part, TextPart))
     rows = tuple(
-        replace(row, about=texts if not place else texts[1:], verdict=_verdict(row, tried))
-        for place, (row, tried) in enumerate(zip(results.rows, shown, strict=False))
+        replace(row, about=texts if not place else texts[1:], verdict=_verdict(row, candidate))
+        for place, (row, candidate) in enumerate(zip(results.rows, shown, strict=False))
     )
     return replace(results, rows=rows, remarks=texts, is_complete=needed.complete)
 
 
-def _verdict(row: ResultRow, tried: Candidate) -> Verdict:
+def _verdict(row: ResultRow, candidate: Candidate) -> Verdict:
     """Return the verdict on what was tried, held to the limits of the question too."""
-    return row.verdict if tried.holds or row.verdict.holds is False else Verdict.MISSES_LIMIT
+    return row.verdict if candidate.holds or row.verdict.holds is False else Verdict.MISSES_LIMIT
 
 
-def _plans(tried: Candidate) -> Iterator[SearchResult]:
+def _plans(candidate: Candidate) -> Iterator[SearchResult]:
     """Yield what was tried as a search finds it; nothing where it cannot be estimated."""
-    if tried.filled is not None:
-        yield SearchResult.of(tried.change, tried.filled.estimate)
+    if candidate.filled is not None:
+        yield SearchResult.of(candidate.change, candidate.filled.estimate)

@@ -14,7 +14,7 @@ from capacity_tui.tui.shown.comparison import Column
 from capacity_tui.tui.shown.results import AUTO, DEVICES_KEY, HARDWARE_KEY, MODEL_KEY, PINS_KEY, Choice, Field, Kind
 from capacity_tui.tui.store import OPENED, TAKEN
 from capacity_tui.tui.view import Document
-from capacity_tui.tui.views.dialogs.picker import COUNTED, PATH, Picker, TriedPicker
+from capacity_tui.tui.views.dialogs.picker import COUNTED, PATH, Picker, TrialPicker
 from capacity_tui.tui.views.plan.field_list import FieldEdits, FieldList
 from capacity_tui.tui.widgets.panel import Findable, Panel
 from capacity_tui.tui.widgets.prompt import Ask, AskFollowed
@@ -143,10 +143,10 @@ class PlanEdits(FieldEdits):
         typed = {"model": PATH, "accelerator": COUNTED}.get(field.catalogue)
         document = self._store.document
         if field.key in (MODEL_KEY, HARDWARE_KEY) and document is not None:
-            attempt = partial(document.tried, field.key)
+            attempt = partial(document.trial, field.key)
             order = "fit" if field.key == HARDWARE_KEY else ""
             shown = (field.label, self._choices(field), attempt, field.text, typed, order)
-            picker: Picker = TriedPicker(self._session, *shown)
+            picker: Picker = TrialPicker(self._session, *shown)
         else:
             picker = Picker(self._session, field.label, self._choices(field), field.text, typed)
         self._session.app.push_screen(picker, picked)

@@ -18,7 +18,7 @@ from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.panel import Findable, Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.comparison import Chosen, Tried
+    from capacity_tui.tui.shown.comparison import Chosen, Trial
     from capacity_tui.tui.shown.results import Field
 
 
@@ -49,7 +49,7 @@ class FieldList(Panel):
         self._moved: Mapping[str, str] = {}
         self._error: tuple[str, str] = ("", "")
         self._items: list[int | None] = []
-        self._tried: tuple[tuple[str, ...], Mapping[str, Tried]] = ((), {})
+        self._trials: tuple[tuple[str, ...], Mapping[str, Trial]] = ((), {})
         self._shows_all = False
         self._listed: tuple[Field, ...] = ()
         self._main: frozenset[str] = frozenset()
@@ -121,9 +121,9 @@ class FieldList(Panel):
             return ()
         return around(field, self.chosen, self.sizes(field.key))
 
-    def show_tried(self, tried: Mapping[str, Tried]) -> None:
+    def show_trials(self, trials: Mapping[str, Trial]) -> None:
         """Show what the plan would be with other values of the field under the cursor."""
-        self._tried = tuple(tried), tried
+        self._trials = tuple(trials), trials
         self.repaint()
 
     def select(self, key: str) -> None:
@@ -252,7 +252,7 @@ class FieldList(Panel):
     def _sweep(self, field: Field, width: int) -> list[Line]:
         """Return the values around that of the field, with what was tried of them."""
         values = self.values_around()
-        tried = self._tried[1] if self._tried[0] == values else {}
+        trials = self._trials[1] if self._trials[0] == values else {}
         chosen = self._chosen.get(field.key)
         start = field.value if field.value is not None else chosen.value if chosen else None
         current = chosen.text if field.is_auto and chosen else field.text
@@ -260,7 +260,7 @@ class FieldList(Panel):
             current = next(
                 (value for value in values if value.replace(".", "").isdigit() and float(value) == start), ""
             )
-        return sweep_lines(values, current, tried, width, self.size.height >= _LOWEST_WITH_HEADINGS) if values else []
+        return sweep_lines(values, current, trials, width, self.size.height >= _LOWEST_WITH_HEADINGS) if values else []
 
     def _limits(self, field: Field) -> str:
         from capacity_tui.tui.shown.results import Kind
@@ -293,7 +293,7 @@ _IMPOSSIBLE = "–"
 
 
 def sweep_lines(
-    values: Sequence[str], current: str, tried: Mapping[str, Tried], width: int, figures: bool = True
+    values: Sequence[str], current: str, trials: Mapping[str, Trial], width: int, figures: bool = True
 ) -> list[Line]:
     """Return values in a line, with a verdict each, and below them memory and time where they have room.
 
@@ -301,11 +301,11 @@ def sweep_lines(
 
     Args:
         values: what the field may be, in order.
-        tried: what the plan would be, by value.
+        trials: what the plan would be, by value.
         width: cells from left to right.
         figures: whether there is room for more than the values.
     """
-    marked = [(value, *_marked(value, value == current, tried.get(value))) for value in values]
+    marked = [(value, *_marked(value, value == current, trials.get(value))) for value in values]
     widest = max((cell_len(text) for _, text, _ in marked), default=0) + 1
     # Those around the current value stay where there is no room for all.
     while len(marked) > 1 and widest * len(marked) > width - _INDENT:
@@ -315,9 +315,9 @@ def sweep_lines(
     first = line(" " * _INDENT, *(Span(text.ljust(cell), role) for _, text, role in marked))
     if not figures:
         return [first]
-    known = [tried.get(value) for value, _, _ in marked]
+    known = [trials.get(value) for value, _, _ in marked]
     shares = ["" if one is None or one.share is None else f"{one.share:.0%}".replace("%", " %") for one in known]
-    start = tried.get(current)
+    start = trials.get(current)
     times = ["" if one is None else one.time for one in known]
     if any(cell_len(time) >= cell for time in times):
         times = ["" if one is None else time_against(one, start) for one in known]
@@ -326,9 +326,9 @@ def sweep_lines(
     return [first, *lines]
 
 
-def _marked(value: str, is_current: bool, tried: Tried | None) -> tuple[str, str]:
+def _marked(value: str, is_current: bool, trial: Trial | None) -> tuple[str, str]:
     """Return a value with its verdict, and the role of its colour."""
-    mark = Span(" ", "dim") if tried is None else mark_of(tried.verdict)
+    mark = Span(" ", "dim") if trial is None else mark_of(trial.verdict)
     text = f"{short_value(value)}{mark.text}"
     return (f"[{text}]" if is_current else f" {text}"), mark.role
 

@@ -33,7 +33,7 @@ from capacity_tui.engine.solve.modes import ModePlan, fill
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_bytes, format_number
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.comparison import Advice, Effect, Headline, MemoryPart, Tried, Usage
+from capacity_tui.tui.shown.comparison import Advice, Effect, Headline, MemoryPart, Trial, Usage
 from capacity_tui.tui.shown.results import Field, Kind
 
 _LONG_SECONDS = 60.0
@@ -201,9 +201,9 @@ def _cost(plan: Plan, estimate: Estimate, is_open: bool) -> Headline:
 Pair: TypeAlias = tuple[str, str]
 
 
-def tried(
+def trial(
     plan: Plan, change: Mapping[str, object], catalog: Catalog, machine: Machine | None, usual: ModePlan | None = None
-) -> Tried:
+) -> Trial:
     """Return what a plan would be with some fields changed, filled as the balanced mode does.
 
     Args:
@@ -214,10 +214,10 @@ def tried(
     try:
         filled = fill(edited(plan, change, catalog).plan, "balanced", machine, catalog)
     except CapacityError as error:
-        return _tried(error, plan)
+        return _trial_of(error, plan)
     quote = next(iter(filled.resolved.cluster.price.rate_quotes), None)
     also = "" if usual is None else ", ".join(_filled_otherwise(filled, usual, change))
-    return replace(_tried(filled.estimate, filled.plan), source="" if quote is None else _source(quote), also=also)
+    return replace(_trial_of(filled.estimate, filled.plan), source="" if quote is None else _source(quote), also=also)
 
 
 def _filled_otherwise(filled: ModePlan, usual: ModePlan, change: Mapping[str, object]) -> Iterator[str]:
@@ -228,9 +228,9 @@ def _filled_otherwise(filled: ModePlan, usual: ModePlan, change: Mapping[str, ob
             yield f"{field_label(path)} {plan_value_text(value)}"
 
 
-def tried_pairs(
+def trial_pairs(
     plan: Plan, balanced: ModePlan, keys: Pair, pairs: Sequence[Pair], machine: Machine | None
-) -> Iterator[tuple[Mapping[Pair, Tried], bool]]:
+) -> Iterator[tuple[Mapping[Pair, Trial], bool]]:
     """Yield what a plan would be with pairs of values of two fields, and whether that is the last word.
 
     All at once come first, with what the mode chose for the plan as it is; then, where it chose anything else, one
@@ -245,10 +245,10 @@ def tried_pairs(
     changes = [dict(zip(keys, pair, strict=True)) for pair in pairs]
     is_open = any(path not in keys for path in balanced.reasons)
     estimates = estimate_changes(balanced.plan, changes, machine, balanced.catalog)
-    yield {pair: _tried(one, balanced.plan) for pair, one in zip(pairs, estimates, strict=True)}, not is_open
+    yield {pair: _trial_of(one, balanced.plan) for pair, one in zip(pairs, estimates, strict=True)}, not is_open
     if is_open:
         for pair, change in zip(pairs, changes, strict=True):
-            yield {pair: tried(plan, change, balanced.catalog, machine, balanced)}, True
+            yield {pair: trial(plan, change, balanced.catalog, machine, balanced)}, True
 
 
 def _source(quote: Quote) -> str:
@@ -256,12 +256,12 @@ def _source(quote: Quote) -> str:
     return f"{quote.provider}{'' if quote.age.days is None else f' {quote.age.days} d'}"
 
 
-def _tried(estimate: Estimate | CapacityError, plan: Plan) -> Tried:
+def _trial_of(estimate: Estimate | CapacityError, plan: Plan) -> Trial:
     if isinstance(estimate, CapacityError):
-        return Tried(Verdict.CANNOT_RUN, reason=estimate.title)
+        return Trial(Verdict.CANNOT_RUN, reason=estimate.title)
     held, price, cost = usage(estimate), figure(estimate, Figure.COST_USD_PER_HOUR), figure(estimate, Figure.COST_USD)
     seconds, time = _time(plan, estimate)
-    return Tried(
+    return Trial(
         estimate.verdict,
         held.text,
         time,
@@ -291,9 +291,9 @@ _FIRST = "memory."
 
 def advice_of(offer: Offer) -> Advice:
     """Return an offer in the words of the screen, what it does to memory before all else."""
-    tried = sorted(offer.effects, key=lambda effect: not effect.metric.key.startswith(_FIRST))
+    memory_first = sorted(offer.effects, key=lambda effect: not effect.metric.key.startswith(_FIRST))
     effects = []
-    for effect in tried:
+    for effect in memory_first:
         metric = effect.metric
         # The unit stands behind the value: a name that says it would say it twice.
         says_unit = not metric.brief or metric.brief.endswith(metric.unit)

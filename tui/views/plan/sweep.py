@@ -16,7 +16,7 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.comparison import Tried
+from capacity_tui.tui.shown.comparison import Trial
 from capacity_tui.tui.shown.results import Choice, Field, Kind, SizedModel
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.dialogs.map import MapDialog
@@ -61,22 +61,22 @@ class Sweeping:
         chosen, sizes = self._fields.chosen, document.sizes(field.key)
         steps = [stepped(field, direction, chosen=chosen, sizes=sizes) for direction in (1, -1)]
 
-        def work(request: Request[dict[str, Tried]]) -> None:
+        def work(request: Request[dict[str, Trial]]) -> None:
             if not values or request.cancelled.wait(SWEEP_AFTER_SECONDS):
                 return
-            tried: dict[str, Tried] = {}
+            trials: dict[str, Trial] = {}
             for value in values:
                 if request.cancelled.is_set():
                     return
-                tried[value] = document.tried(field.key, value)
-            request.answer(tried)
+                trials[value] = document.trial(field.key, value)
+            request.answer(trials)
             for text in steps:
                 if text is None or request.cancelled.is_set():
                     continue
                 with suppress(CapacityError):
                     document.foresee({field.key: text})
 
-        self._session.ask(self._screen, "sweep", work, self._fields.show_tried)
+        self._session.ask(self._screen, "sweep", work, self._fields.show_trials)
 
     def to_the_limit(self) -> None:
         """Have the largest value of the field under the cursor found with which the plan fits."""
@@ -180,7 +180,7 @@ class FieldMap:
         if len(keys) < _LEAST:
             self._session.say("this plan has no two numbers to map")
             return
-        dialog = MapDialog(self._session, fields, (keys[0], keys[1]), self._values, document.tried_pairs)
+        dialog = MapDialog(self._session, fields, (keys[0], keys[1]), self._values, document.trial_pairs)
         self._session.app.push_screen(dialog, self._take)
 
     def _take(self, change: Mapping[str, object] | None) -> None:

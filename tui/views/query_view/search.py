@@ -183,9 +183,8 @@ _SEARCHING = line(Span(" ▸ ", "accent"), Span("searching…", "value"), Span("
 def _counted(results: Results | None, running: bool, was_stopped: bool) -> Line:
     if results is None:
         return _SEARCHING if running else line()
-    counts = (
-        f"{format_number(results.tried)} tried, {format_number(results.fitting)} fit, {format_seconds(results.seconds)}"
-    )
+    evaluated, fitting = format_number(results.evaluated), format_number(results.fitting)
+    counts = f"{evaluated} tried, {fitting} fit, {format_seconds(results.seconds)}"
     share = f"{results.share:.0%}".replace("%", " %")
     if running:
         end = "stopping…" if was_stopped else "esc stops"

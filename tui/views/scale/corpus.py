@@ -16,7 +16,7 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import Commands, bindings
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.comparison import Tried
+from capacity_tui.tui.shown.comparison import Trial
 from capacity_tui.tui.shown.results import AUTO
 from capacity_tui.tui.shown.scale import GROWTHS, SAMPLES, WAITS, Corpus
 from capacity_tui.tui.terminal.text import Line, Span, line
@@ -165,17 +165,17 @@ class CorpusSweep:
         self._asked = corpus, field.key
         values = self._fields.values_around()
 
-        def work(request: Request[dict[str, Tried]]) -> dict[str, Tried] | None:
+        def work(request: Request[dict[str, Trial]]) -> dict[str, Trial] | None:
             if not values or request.cancelled.wait(sweep.SWEEP_AFTER_SECONDS):
                 return None
-            tried: dict[str, Tried] = {}
+            trials: dict[str, Trial] = {}
             for value in values:
                 if request.cancelled.is_set():
                     return None
-                tried[value] = corpus.tried(field.key, value)
-            return tried
+                trials[value] = corpus.trial(field.key, value)
+            return trials
 
-        self._session.ask(self._screen, self.SUBJECT, work, self._fields.show_tried)
+        self._session.ask(self._screen, self.SUBJECT, work, self._fields.show_trials)
 
 
 _MARKS = 4  # Cells in front of the first column: cursor, verdict

@@ -20,7 +20,7 @@ from capacity_tui.engine.storage import Known as KnownOfPatterns
 from capacity_tui.engine.storage import PatternQuestion, pattern_storage
 from capacity_tui.engine.units import format_bytes, format_count, format_number, format_percent, parse_quantity
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.comparison import Chosen, Tried
+from capacity_tui.tui.shown.comparison import Chosen, Trial
 from capacity_tui.tui.shown.results import Field, Kind
 from capacity_tui.tui.shown.scale import SAMPLES, StoredPatterns
 from capacity_tui.tui.views.scale.present import stored_patterns
@@ -148,13 +148,13 @@ class PlanCorpus:
         options = [part for key, text in given.items() for part in (f"--{key.replace('_', '-')}", text)]
         return command_text(("capacity-tui", "storage", "estimate", *options))
 
-    def tried(self, key: str, text: str) -> Tried:
+    def trial(self, key: str, text: str) -> Trial:
         """Return what its patterns would take with one field said otherwise, or why that cannot be."""
         try:
             question = self.edited(key, text).question
         except CapacityError as error:
-            return Tried(Verdict.CANNOT_RUN, reason=error.title)
-        return _tried_size(question, self.machine, self.catalog)
+            return Trial(Verdict.CANNOT_RUN, reason=error.title)
+        return _size_trial(question, self.machine, self.catalog)
 
     def patterns(self) -> StoredPatterns:
         """Return what its patterns take to keep."""
@@ -251,7 +251,7 @@ def _text(key: str, number: float) -> str:
     return format_number(number) if number == round(number) else f"{number:g}"
 
 
-def _tried_size(question: PatternQuestion, machine: Machine | None, catalog: Catalog) -> Tried:
+def _size_trial(question: PatternQuestion, machine: Machine | None, catalog: Catalog) -> Trial:
     """Return what the patterns of a corpus take of the disk of a machine.
 
     Args:
@@ -263,4 +263,4 @@ def _tried_size(question: PatternQuestion, machine: Machine | None, catalog: Cat
     free = None if disk is None else disk.free_bytes.value
     share = size / free if free else None
     verdict = Verdict.UNKNOWN if share is None else Verdict.FITS if share <= 1 else Verdict.DOES_NOT_FIT
-    return Tried(verdict, time=format_bytes(size, "GB"), share=share)
+    return Trial(verdict, time=format_bytes(size, "GB"), share=share)

@@ -16,8 +16,8 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import choices
 from capacity_tui.tui.plan_document import PlanDocument
-from capacity_tui.tui.shown.comparison import ORDERS, Tried, best_of, is_called
-from capacity_tui.tui.views.dialogs.picker import TriedPicker
+from capacity_tui.tui.shown.comparison import ORDERS, Trial, best_of, is_called
+from capacity_tui.tui.views.dialogs.picker import TrialPicker
 from capacity_tui.tui.views.plan.field_list import sweep_lines
 from capacity_tui.tui.widgets.lines import Lines
 
@@ -36,7 +36,7 @@ async def test_every_row_says_what_the_plan_would_be(
     async with app.run_test(size=size) as pilot:
         await settle(pilot)
         await press(pilot, "H")
-        assert isinstance(app.screen, TriedPicker)
+        assert isinstance(app.screen, TrialPicker)
         shown = {line.split()[1]: line for line in rows(pilot)}
         assert shown["l4"].startswith("✓ l4")
         assert shown["h100-sxm-80gb"].startswith("✗")
@@ -87,12 +87,12 @@ async def test_closing_the_list_ends_the_trying(
     tried: list[str] = []
     gate = threading.Event()
 
-    def slow(document: object, key: str, text: str) -> Tried:
+    def slow(document: object, key: str, text: str) -> Trial:
         tried.append(text)
         gate.wait(5)
-        return Tried(Verdict.FITS)
+        return Trial(Verdict.FITS)
 
-    monkeypatch.setattr("fake_document.FakeDocument.tried", slow)
+    monkeypatch.setattr("fake_document.FakeDocument.trial", slow)
     app = make_app()
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
@@ -110,12 +110,12 @@ def test_the_engine_tries_hardware_and_models() -> None:
     catalog = load_catalog()
     plan = plan_from_data({"model": {"name": "llama-3.1-8b"}, "task": "infer", "hardware": {"name": "h100-sxm-80gb"}})
     document = PlanDocument(plan, None, catalog)
-    h100, small = document.tried("hardware.name", "h100-sxm-80gb"), document.tried("hardware.name", "gtx-1660-ti")
+    h100, small = document.trial("hardware.name", "h100-sxm-80gb"), document.trial("hardware.name", "gtx-1660-ti")
     assert (h100.verdict, small.verdict) == (Verdict.FITS, Verdict.DOES_NOT_FIT)
     assert h100.usd is not None and h100.price.endswith("/h")
     assert "GiB" in h100.memory and h100.time
-    assert document.tried("model.name", "llama-3.1-70b").verdict is Verdict.DOES_NOT_FIT
-    assert document.tried("model.name", "no such model").reason
+    assert document.trial("model.name", "llama-3.1-70b").verdict is Verdict.DOES_NOT_FIT
+    assert document.trial("model.name", "no such model").reason
     both = {"h100-sxm-80gb": h100, "gtx-1660-ti": small}
     assert h100.time.endswith("/token")  # what the rows are sorted by is what they show
     assert min(both, key=lambda name: ORDERS["fit"](both[name])) == "h100-sxm-80gb"
@@ -132,7 +132,7 @@ def test_hardware_is_offered_in_a_sensible_order() -> None:
 
 
 def test_what_does_not_fit_is_never_the_cheapest_or_the_fastest() -> None:
-    fits, over = Tried(Verdict.FITS, usd=2.0, seconds=9.0), Tried(Verdict.DOES_NOT_FIT, usd=1.0, seconds=1.0)
+    fits, over = Trial(Verdict.FITS, usd=2.0, seconds=9.0), Trial(Verdict.DOES_NOT_FIT, usd=1.0, seconds=1.0)
     assert all(min((over, fits), key=ORDERS[name]) is fits for name in ("fit", "price", "time"))
 
 
@@ -140,7 +140,7 @@ def test_what_does_not_fit_is_never_the_cheapest_or_the_fastest() -> None:
     ("time", "beside"), [("3 h 49 min", "3 h 49"), ("92.6 ms/token", "92.6 ms"), ("step 33.6 ms", "33.6 ms")]
 )
 def test_times_beside_a_field_keep_what_matters(time: str, beside: str) -> None:
-    tried = {"1": Tried(Verdict.FITS, time=time, seconds=10.0), "2": Tried(Verdict.FITS, time=time, seconds=11.0)}
+    tried = {"1": Trial(Verdict.FITS, time=time, seconds=10.0), "2": Trial(Verdict.FITS, time=time, seconds=11.0)}
     last = sweep_lines(["1", "2"], "1", tried, 22)[-1].plain
     assert last.split("+")[0].strip() == beside
     assert "+10 %" in last
@@ -150,7 +150,7 @@ def test_a_row_has_the_cost_of_the_job_and_whose_price_that_is() -> None:
     data = {"model": {"name": "llama-3.1-8b"}, "task": "finetune", "hardware": {"name": "h100-sxm-80gb", "devices": 8},
             "training": {"method": "lora", "tokens": 5e7}}  # fmt: skip
     document = PlanDocument(plan_from_data(data), None, load_catalog())
-    cheap, dear = (document.tried("hardware.name", name) for name in ("h100-sxm-80gb", "h200-sxm"))
+    cheap, dear = (document.trial("hardware.name", name) for name in ("h100-sxm-80gb", "h200-sxm"))
     assert cheap.cost_usd and dear.cost_usd and cheap.cost.startswith("$")
     assert cheap.source.split()[0] != dear.source.split()[0] == "AWS"
     assert ORDERS["fit"](cheap) < ORDERS["fit"](dear)
@@ -158,9 +158,9 @@ def test_a_row_has_the_cost_of_the_job_and_whose_price_that_is() -> None:
 
 def test_the_best_of_what_fits_are_marked() -> None:
     tried = {
-        "slow": Tried(Verdict.FITS, seconds=9.0, cost_usd=1.0, share=0.5),
-        "fast": Tried(Verdict.FITS, seconds=3.0, cost_usd=2.0, share=0.2),
-        "tight": Tried(Verdict.TIGHT, seconds=1.0, cost_usd=0.1, share=0.1),
+        "slow": Trial(Verdict.FITS, seconds=9.0, cost_usd=1.0, share=0.5),
+        "fast": Trial(Verdict.FITS, seconds=3.0, cost_usd=2.0, share=0.2),
+        "tight": Trial(Verdict.TIGHT, seconds=1.0, cost_usd=0.1, share=0.1),
     }
     assert best_of(tried) == {"slow": "cheapest", "fast": "fastest safest"}
 
