@@ -36,7 +36,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Handlers(Generic[T]):
-    """What becomes of answers; each is called by the asker, never in a thread."""
+    """What becomes of answers; each is called by the requester, never in a thread."""
 
     show: Callable[[T], object] | None  # called with an answer
     failed: Callable[[Fault], object]  # called with what went wrong
@@ -47,19 +47,19 @@ class Request(Generic[T]):
     """Something that a thread is asked for.
 
     Args:
-        asker: the screen or widget that the answers go to.
+        requester: the screen or widget that the answers go to.
         subject: what is asked for.
-        newest: the number of the asker's newest request on each subject.
+        newest: the number of the requester's newest request on each subject.
         handlers: what becomes of answers.
     """
 
-    def __init__(self, asker: DOMNode, subject: str, newest: dict[str, int], handlers: Handlers[T]) -> None:
-        # what is asked for; a newer request of the asker makes the answers to older ones worthless
+    def __init__(self, requester: DOMNode, subject: str, newest: dict[str, int], handlers: Handlers[T]) -> None:
+        # what is asked for; a newer request makes the answers to older ones worthless
         self.subject = subject
-        self.number = newest[subject] = newest.get(subject, 0) + 1  # counts the asker's requests on the subject
+        self.number = newest[subject] = newest.get(subject, 0) + 1  # counts the requester's requests on the subject
         self.cancelled = threading.Event()  # set when nobody waits for an answer any more
         self.handlers = handlers  # what becomes of answers
-        self._asker = asker
+        self._requester = requester
         self._newest = newest
 
     @property
@@ -69,11 +69,11 @@ class Request(Generic[T]):
 
     def answer(self, value: T) -> None:
         """Send an answer, one of any number; may be called in any thread."""
-        self._asker.post_message(Answered(self, value))
+        self._requester.post_message(Answered(self, value))
 
     def fail(self, fault: Fault) -> None:
         """Send what went wrong; may be called in any thread."""
-        self._asker.post_message(Answered(self, fault))
+        self._requester.post_message(Answered(self, fault))
 
 
 class Answered(Message, Generic[T], bubble=False):

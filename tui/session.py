@@ -125,18 +125,20 @@ class Session:
 
     def request(
         self,
-        asker: DOMNode,
+        requester: DOMNode,
         subject: str,
         show: Callable[[T], object] | None = None,
         failed: Callable[[Fault], object] | None = None,
         drop: Callable[[T], object] | None = None,
     ) -> Request[T]:
-        """Return a new request, which outdates those of the asker on the subject before it; ``ask`` says the rest."""
-        return Request(asker, subject, self._newest.setdefault(asker, {}), Handlers(show, failed or self.fail, drop))
+        """Return a new request, which outdates those before it on the subject; ``ask`` says the rest."""
+        return Request(
+            requester, subject, self._newest.setdefault(requester, {}), Handlers(show, failed or self.fail, drop)
+        )
 
     def ask(
         self,
-        asker: DOMNode,
+        requester: DOMNode,
         subject: str,
         work: Callable[[Request[T]], T | None],
         show: Callable[[T], object] | None = None,
@@ -148,7 +150,7 @@ class Session:
         """Have a thread answer a new request; the one before it on the subject is cancelled, its answers are dropped.
 
         Args:
-            asker: the screen or widget that waits for the answers, and calls what follows.
+            requester: the screen or widget that waits for the answers, and calls what follows.
             subject: what is asked for.
             work: called in a thread; what it returns is an answer, and it may send others before.
             show: called with each answer.
@@ -156,7 +158,7 @@ class Session:
             drop: called with an answer that came too late, to let go of what it holds.
             in_turn: whether to wait until older work on the subject is done, and to do nothing if yet another waits.
         """
-        request = self.request(asker, subject, show, failed, drop)
+        request = self.request(requester, subject, show, failed, drop)
         turn = self._turns.setdefault(subject, threading.Lock()) if in_turn else nullcontext()
 
         def run() -> None:
@@ -166,21 +168,21 @@ class Session:
                 if answer is not None:
                     request.answer(answer)
 
-        asker.run_worker(run, subject, subject, exit_on_error=False, exclusive=True, thread=True)
+        requester.run_worker(run, subject, subject, exit_on_error=False, exclusive=True, thread=True)
         return request
 
-    def cancel(self, asker: DOMNode, subject: str) -> None:
+    def cancel(self, requester: DOMNode, subject: str) -> None:
         """Want no more answers on a subject."""
-        self.request(asker, subject)
-        self.app.workers.cancel_group(asker, subject)
+        self.request(requester, subject)
+        self.app.workers.cancel_group(requester, subject)
 
     def compare(
-        self, asker: DOMNode, show: Callable[[Comparison], object], failed: Callable[[Fault], object] | None = None
+        self, requester: DOMNode, show: Callable[[Comparison], object], failed: Callable[[Fault], object] | None = None
     ) -> None:
         """Have the plan estimated in its modes."""
         document = self.store.document
         if document is not None:
-            self.ask(asker, "compare", lambda _: document.compare(), show, failed=failed, in_turn=True)
+            self.ask(requester, "compare", lambda _: document.compare(), show, failed=failed, in_turn=True)
 
     # The plan
 

@@ -265,14 +265,14 @@ class RowActions:
 
     Args:
         session: what every screen works with.
-        asker: the screen that answers go to.
+        requester: the screen that answers go to.
         table: has the rows.
         keep: keeps the rows for what a plan has become.
     """
 
-    def __init__(self, session: Session, asker: DOMNode, table: PlanRows, keep: Callable[[Document], None]) -> None:
+    def __init__(self, session: Session, requester: DOMNode, table: PlanRows, keep: Callable[[Document], None]) -> None:
         self._session = session
-        self._asker = asker
+        self._requester = requester
         self._table = table
         self._keep = keep
 
@@ -303,7 +303,7 @@ class RowActions:
                 after = after.pinned_with(row.change)
             return after
 
-        self._session.ask(self._asker, "pin", work, partial(self._take_pinned, document))
+        self._session.ask(self._requester, "pin", work, partial(self._take_pinned, document))
 
     def _take_pinned(self, before: Document, after: Document) -> None:
         """Take up the plan with others beside it, unless it was edited meanwhile."""

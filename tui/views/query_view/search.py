@@ -50,7 +50,7 @@ class Searching:
 
     Args:
         session: what every screen works with.
-        asker: the screen that the answers go to.
+        requester: the screen that the answers go to.
         begin: returns the question about a plan.
         show: called with how far a search is.
         failed: called with why there are no rows.
@@ -61,7 +61,7 @@ class Searching:
     def __init__(
         self,
         session: Session,
-        asker: DOMNode,
+        requester: DOMNode,
         begin: Begin,
         show: Callable[[SearchState], object],
         failed: Callable[[Fault], object],
@@ -69,7 +69,7 @@ class Searching:
         self._show, self._failed = show, failed
         self._begin = begin
         self._session = session
-        self._asker = asker
+        self._requester = requester
         self._stop = threading.Event()
         self._given: Mapping[str, str] = {}
         self._answered: list[Document] = []
@@ -120,7 +120,7 @@ class Searching:
     def give_up(self) -> None:
         """Search no more for a plan that is not there any more."""
         self._stop.set()
-        self._session.cancel(self._asker, self.SUBJECT)
+        self._session.cancel(self._requester, self.SUBJECT)
         self.is_running = False
 
     def _take(self, so_far: SearchState) -> None:
@@ -151,7 +151,7 @@ class Searching:
             rows = asked.answer(lambda so_far: request.answer(SearchState(asked, so_far)), is_stopped)
             return SearchState(asked, rows, is_last=True)
 
-        self._session.ask(self._asker, self.SUBJECT, work, self._take, failed=self._fail)
+        self._session.ask(self._requester, self.SUBJECT, work, self._take, failed=self._fail)
 
 
 class Progress(Bar):
