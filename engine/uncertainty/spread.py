@@ -182,7 +182,8 @@ def figure_range(error_terms: ErrorTerms, row: Reliability) -> Range:
 def range_from(deviation: Number, row: Reliability, kind: str = "") -> Range:
     """Return the range that a standard deviation of the logarithm makes: its ends are those of eight runs in ten."""
     below, above = row.kinds.get(kind, (row.below, row.above))
-    return Range(np.exp(-below * deviation), np.exp(above * deviation))
+    least, most = row.most or (0.0, np.inf)
+    return Range(np.maximum(np.exp(-below * deviation), least), np.minimum(np.exp(above * deviation), most))
 
 
 def _runs(row: Reliability) -> str:

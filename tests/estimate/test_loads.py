@@ -211,13 +211,13 @@ def test_passes_without_a_captured_graph_wait_for_launches() -> None:
 
 def test_a_high_percentile_is_less_sure_than_the_median_and_a_batch_surer_than_a_load() -> None:
     def widths(percentile: float) -> tuple[float, float]:
-        speed = speed_of(request_rate=2, percentile=percentile)
+        speed = speed_of(request_rate=8, percentile=percentile, engine="vllm==0.20.1")
         first, token = speed.time_to_first_token_percentile_seconds, speed.time_per_output_token_percentile_seconds
         assert first is not None
         assert token is not None
         return float(first.high / first.low), float(token.high / token.low)
 
-    batch = speed_of(batch=8).time_to_first_token_seconds
+    batch = speed_of(batch=8, engine="vllm==0.20.1").time_to_first_token_seconds
     assert widths(99)[0] > widths(50)[0] > float(batch.high / batch.low)
     assert widths(99)[1] > widths(50)[1]
 
@@ -226,7 +226,7 @@ def test_a_high_percentile_is_less_sure_than_the_median_and_a_batch_surer_than_a
 def test_answers_of_one_token_have_rates_that_end() -> None:
     speed = speed_of(prompt_tokens=16, output_tokens=1, request_rate=0.1, requests=50)
     assert speed.decode_tokens_per_second is not None and speed.time_per_output_token_seconds is not None
-    assert math.isfinite(speed.decode_tokens_per_second.value) and speed.time_per_output_token_seconds.value > 0
+    assert 0 < speed.decode_tokens_per_second.value < 1e6 and speed.time_per_output_token_seconds.value > 1e-6
 
 
 def test_a_spread_that_no_lengths_have_is_refused() -> None:

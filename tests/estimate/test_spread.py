@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.machine import FitError
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.uncertainty import ErrorTerms, RunFeatures, figure_range, figure_spread, spreads_here
+from capacity_tui.engine.uncertainty import (
+    ErrorTerms,
+    RunFeatures,
+    figure_range,
+    figure_spread,
+    range_from,
+    spreads_here,
+)
 from capacity_tui.engine.uncertainty.features import Bin, Bins
 
 ROW = Reliability(
@@ -126,3 +133,10 @@ def test_rates_have_the_inverse_range_of_their_times() -> None:
     found = figure_range(ErrorTerms(AMOUNTS, like()), ROW)
     assert found.inverse.low == pytest.approx(1.0 / float(found.high))
     assert found.low < 1.0 < found.high
+
+
+@given(st.floats(0.0, 8.0))
+def test_a_range_reaches_no_further_than_its_row_says(deviations: float) -> None:
+    bounded = range_from(deviations, ROW.model_copy(update={"most": (0.5, 9.0)}))
+    free = range_from(deviations, ROW)
+    assert (bounded.low, bounded.high) == (max(float(free.low), 0.5), min(float(free.high), 9.0))

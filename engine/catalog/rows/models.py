@@ -235,6 +235,9 @@ class Reliability(Row):
     least: dict[str, tuple[PositiveFloat, PositiveFloat]] = Field(
         default_factory=dict, description="measured over estimated that a range holds at least, by the way of counting"
     )
+    most: tuple[PositiveFloat, PositiveFloat] | None = Field(
+        None, description="measured over estimated that a range reaches at most; None for no bound"
+    )
     measurements: NonNegativeInt = Field(description="runs behind it; 0: set by hand")
     publishers: Annotated[NonNegativeInt, CHECKS] = Field(description="publishers of these runs")
 
