@@ -364,3 +364,25 @@ def test_an_encoder_is_asked_for_no_answer_and_what_hears_for_no_prompt():
     assert "beyond_context" not in [note.code for note in answered.estimate.warnings]
     heard = plan_of_line(read_line("serve whisper large l4")).plan
     assert (heard.inference.prompt_tokens, heard.inference.output_tokens) == (1500, 100)
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "value"),
+    [
+        ("another titan v llama-3.1-8b", "hardware.devices", 2),
+        ("another rtx 4000 ada llama-3.1-8b", "hardware.devices", 2),
+        ("lora llama-3.1-8b batch 64 h100 and another h100", "hardware.devices", 2),
+        ("llama-3.1-8b lora 8xh100 at $1k/h", "pricing.usd_per_hour", 8000),
+        ("llama-3.1-8b lora 8xh100 at $2,50 per gpu hour", "pricing.usd_per_hour", 20),
+        ("serve llama-3.1-8b 4090 two dozen users", "inference.users", 24),
+    ],
+)
+def test_devices_prices_and_dozens_are_counted_as_people_do(line: str, path: str, value: float) -> None:
+    reading = read_line(line)
+    assert not reading.faults
+    assert float(str(reading.values[path])) == value
+
+
+@pytest.mark.parametrize("line", ["llama-3.1-8b lora ² h100 nodes", "llama-3.1-8b lora 3 h100 nodes of ²"])
+def test_digits_that_are_no_numbers_are_refused(line: str) -> None:
+    assert read_line(line).faults

@@ -32,7 +32,7 @@ def said(name: str, capsys) -> str:
 
 
 def test_the_storage_estimator_runs_as_the_page_has_it(capsys):
-    lines = said("estimate_storage(\n", capsys).splitlines()
+    lines = said("estimator.estimate_storage(", capsys).splitlines()
     assert re.fullmatch(r"Total Storage: \d+\.\d\d GB", lines[0])
     repeated = [line.rpartition(", ")[2] for line in lines[1:]]
     assert repeated == ["60.0% repeated", "42.0% repeated", "29.4% repeated", "20.6% repeated"]

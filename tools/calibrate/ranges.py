@@ -105,9 +105,12 @@ class RangesOfFigure:
             value = measured * np.exp(judged.fit.unseen[place])
             row, counted = judged.fit.problem.catalog.reliabilities[self.row], run.measurement.quantity
             least = row.least_of(counted.removesuffix("_bytes"), self.errors.samples[index].kind)
-            floor = least or (np.inf, 0.0)
+            floor, bound = least or (np.inf, 0.0), row.most or (0.0, np.inf)
             ends = sorted(
-                (value * min(np.exp(low[index]), floor[0]) ** sign, value * max(np.exp(high[index]), floor[1]) ** sign)
+                (
+                    value * max(min(np.exp(low[index]), floor[0]), bound[0]) ** sign,
+                    value * min(max(np.exp(high[index]), floor[1]), bound[1]) ** sign,
+                )
             )
             apart = judged.apart
             yield UnseenRun(

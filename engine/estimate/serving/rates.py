@@ -179,7 +179,7 @@ def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Numbe
         drafts = served.drafts * phases.get("draft", step) / step
         token_seconds = output_token_seconds(step, drafts, served.accepted)
         if loaded is not None:
-            # Where no answer has a second token, a step alone tells what one would take.
+            # Where a load says nothing of a second token, a step alone tells what one would take.
             token_seconds = where(loaded.token_seconds > 0, loaded.token_seconds, token_seconds)
             slowest = where(loaded.token_seconds > 0, loaded.token_seconds_percentile, token_seconds)
             loaded = replace(loaded, token_seconds=token_seconds, token_seconds_percentile=slowest)

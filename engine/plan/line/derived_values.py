@@ -48,7 +48,7 @@ class DerivedValues(DataWords):
     def _degree(self, path: str, otherwise: float = 1) -> int:
         """Return the number that the line has for a field; another where it has none, or one that is no count."""
         text = str(self._values.get(path, otherwise))
-        return max(int(text), 1) if text.isdigit() else max(int(otherwise), 1)
+        return max(int(text), 1) if text.isdecimal() else max(int(otherwise), 1)
 
     def _release_of_context(self) -> None:
         """Take the release of a model that reads as much as the line says, as ``phi-3-medium`` of 128k."""

@@ -153,7 +153,7 @@ class NamedWords(CountedWords):
             return self._racks(words)
         if key_of(words[-1]) in _NODES and count > 1:
             return self._counted_nodes(words, self._span(index + count, 1))
-        if count > _OF_A_SIZE and words[-1].isdigit() and key_of(words[-2]) in OF_A_NODE:  # 2 mi300x nodes of 8
+        if count > _OF_A_SIZE and words[-1].isdecimal() and key_of(words[-2]) in OF_A_NODE:  # 2 mi300x nodes of 8
             return self._counted_nodes(words[:-2], "", int(words[-1])) if key_of(words[-3]) in _NODES else None
         size = vocabulary().nodes.get(key_of(words[0].lstrip("0123456789xX×*"))) or (
             vocabulary().nodes.get(key_of(words[1])) if count > 2 else None
@@ -171,7 +171,7 @@ class NamedWords(CountedWords):
     def _counted_nodes(self, words: list[str], after: str, size: int = 0) -> Meaning | None:
         """Return the nodes that some words count, as ``2 h100 nodes``: of a size, or of the usual one where none is."""
         first, name = words[0].rstrip("xX×"), " ".join(words[:-1])
-        is_counted = first.isdigit() and len(words) > 2
+        is_counted = first.isdecimal() and len(words) > 2
         match = hardware.named_hardware(" ".join(words[1:-1]) if is_counted else name, self._catalog)
         row = None if match is None else self._catalog.accelerators.get(str(match.values.get(hardware.NAME)))
         fabric = None if row is None else self._catalog.fabric_of(row)

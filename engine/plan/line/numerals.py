@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
@@ -12,7 +11,7 @@ from capacity_tui.engine.plan.line.tokens import PLAIN_COUNT, Token, image_of, s
 
 _TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
-_HUNDRED = 100
+_HUNDRED, _DOZENS = 100, ("dozen", "dozens")
 _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what it counts, as in ``a pair of 3090s``
 
 
@@ -100,21 +99,24 @@ def _ordinal(tokens: list[Token], index: int, catalog: Catalog) -> int | None:
     """Return how many devices there are with the one behind an ordinal, as 2 of ``a second 3090``; None for others."""
     key, words = key_of(tokens[index].text), vocabulary()
     before, counted = ("", "", *(key_of(token.text) for token in tokens[:index]))[:-3:-1]
-    is_span = key in words.spans and (before in ("per", "/") or before[:1].isdigit() or counted in words.amounts)
-    behind = (" ".join(token.text for token in tokens[index + 1 : index + 1 + count]) for count in (1, 2))
+    is_span = key in words.spans and (
+        before in ("per", "/") or before[:1].isdigit() or counted in words.amounts or counted in words.within
+    )
+    behind = (" ".join(token.text for token in tokens[index + 1 : index + 1 + count]) for count in (1, 2, 3))
     named = (hardware.named_hardware(name, catalog) for name in behind if name)
     is_one = any(meaning is not None and hardware.DEVICES not in meaning.values for meaning in named)
     which = words.ordinals.get(key, words.ordinals.get(before + key)) if is_one and not is_span else None
     counted_ones = (
         words.counts.get(key_of(one.text), int(one.text) if one.text.isdecimal() else 0)
-        for one, other in pairwise(tokens)
+        for amount, one, other in zip([None, *tokens], tokens, tokens[1:], strict=False)
         if hardware.named_hardware(other.text, catalog) is not None
+        and (amount is None or key_of(amount.text) not in words.amounts)  # batch 64 h100
     )
-    return None if which is None else max(which, 1 + max(counted_ones))  # another beside two is the third
+    return None if which is None else max(which, 1 + max(counted_ones, default=0))  # another beside two is the third
 
 
 def _with_products(tokens: list[Token]) -> list[Token]:
-    """Return the words with two numbers as one where the latter is of hundreds or thousands, as ``two hundred``."""
+    """Return the words with two numbers as one where the latter multiplies, as ``two hundred`` and ``two dozen``."""
     counts = vocabulary().counts
     made: list[Token] = []
     for token in tokens:
@@ -122,7 +124,8 @@ def _with_products(tokens: list[Token]) -> list[Token]:
         few = (
             0 if before is None else counts.get(key_of(before.text), int(before.text) if before.text.isdecimal() else 0)
         )
-        if before is not None and 0 < few < _HUNDRED <= many:
+        multiplies = many >= _HUNDRED or key_of(token.text) in _DOZENS
+        if before is not None and 0 < few < _HUNDRED and multiplies:
             made[-1] = Token(str(few * many), before.start, token.end, token.ends)
         else:
             made.append(token)

@@ -39,7 +39,7 @@ def price_in(tokens: Sequence[Token], index: int) -> float | None:
         return None
     is_priced = index > 0 and tokens[index - 1].text.casefold() in vocabulary().priced
     is_of_one = tokens[index].text.endswith(OF_ONE)
-    return float(dollars_named[0]) if is_of_one or is_priced else None
+    return parse_quantity(dollars_named[0], "") if is_of_one or is_priced else None
 
 
 def limit_in(tokens: Sequence[Token], index: int) -> str | None:

@@ -250,7 +250,11 @@ def sum_of(word: str) -> tuple[str, float] | None:
     rate = _OF_TIME.search(word)
     match = _MONEY.fullmatch(word[: rate.start()] if rate else word)
     hours = 0.0 if rate is None else float(_HOURS_OF[rate[1][0].casefold()])
-    return None if match is None else ((match["sum"] or match["other"]).replace(",", "").replace("m", "M"), hours)
+    if match is None:
+        return None
+    dollars = match["sum"] or match["other"]
+    dollars = dollars.replace(",", "." if _DECIMAL_COMMA.fullmatch(dollars) else "")  # $2,50 and $10,000
+    return dollars.replace("m", "M"), hours
 
 
 def duration_of(word: str) -> str | None:

@@ -145,17 +145,20 @@ def _serving_figures(curve: RunCurve, answer: Answer | None) -> dict[str, float]
     return figures
 
 
+_SIXTEEN_BITS = {"fp16", "bf16"}  # formats of keys and values that take the same memory and time
+
+
 def _request_seconds(figures: Mapping[str, float], answer: Answer) -> float | None:
     """Return what a request of a plan takes at the speeds of those that were served; None where these do not say.
 
-    A log that gives the speed of reading prompts does not say how long they wait, as they do where they come at a rate.
+    A log that gives the speed of reading prompts does not say how long they wait, as they do under a load.
     """
     wanted = answer.plan.inference
     first, further = (
         figures.get(key) for key in (Figure.TIME_TO_FIRST_TOKEN_SECONDS, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS)
     )
     prompts = figures.get(Figure.PREFILL_TOKENS_PER_SECOND)
-    if first is None and prompts and wanted.arrival_rate is None:
+    if first is None and prompts and not wanted.is_load:
         first = float(wanted.prompt_tokens) * (1.0 - wanted.prefix_cache_hit_rate) / prompts
     return None if first is None or further is None else first + (float(wanted.output_tokens) - 1.0) * further
 
@@ -221,7 +224,8 @@ def _setting_reasons(curve: RunCurve, answer: Answer, limits: Mapping[str, float
             yield Reason(code, f"the log says {format_number(logged)} {words}, the plan {format_number(planned)}")
     is_served = answer.estimate.computation.infer is not None
     precision = answer.plan.inference.kv_cache if is_served else training.precision
-    if curve.precision and curve.precision != precision:
+    same = curve.precision == precision or (is_served and {curve.precision, precision} <= _SIXTEEN_BITS)
+    if curve.precision and not same:
         what = "keys and values in " if is_served else ""
         yield Reason("precision", f"the log says {what}{curve.precision}, the plan {precision}")
     devices = curve.latest.get("devices")

@@ -200,7 +200,7 @@ def solved(
         question: the plan, the limits, and what else may change.
         solve: the field.
         machine: what was detected.
-        report: called with how many values were candidate.
+        report: called with how many values were tried.
         stopped: whether to go on.
 
     Raises:
