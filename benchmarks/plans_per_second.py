@@ -121,9 +121,9 @@ def catalogue() -> Iterator[Figure]:
 
 def time_of_what_fits(block: Block) -> tuple[Number, ...]:
     """Return what modes choose by, in short: whether it fits, then the time of a step."""
-    held, seconds = block.held, block.value("computation.step_seconds")
-    assert held is not None and seconds is not None
-    return np.where(held, 0.0, np.inf), seconds
+    fits, seconds = block.fits, block.value("computation.step_seconds")
+    assert fits is not None and seconds is not None
+    return np.where(fits, 0.0, np.inf), seconds
 
 
 def flat(space: TrainingSpace) -> None:
@@ -145,7 +145,7 @@ def flat(space: TrainingSpace) -> None:
             recompute=flattened(run.recompute),
         )
         work = transformer_work(run, space.resolved.plan)
-        _ = memory_estimate(work, run.cluster).held, step_time(work).seconds
+        _ = memory_estimate(work, run.cluster).fits, step_time(work).seconds
 
 
 def figures() -> Iterator[Figure]:
