@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import struct
 
-from capacity_tui.engine.runs.logs.event_file import masked_checksum
+import numpy as np
+
+from capacity_tui.engine.runs.logs.event_file import checksums_of
+
+
+def masked_checksum(data: bytes) -> int:
+    """Return the checksum of a part of a record."""
+    content = np.frombuffer(data, np.uint8)
+    return int(checksums_of(content, np.array([0]), np.array([len(data)]))[0])
 
 
 def head(length: int) -> bytes:

@@ -299,7 +299,7 @@ def _resolves_from_others(knob: Knob) -> bool:
 
 @dataclass(slots=True)
 class Evaluator:
-    """Plans candidates of one plan as the balanced mode fills them, each of them once."""
+    """Plans each candidate of one plan once, as the balanced mode fills it."""
 
     plan: Plan
     limits: tuple[Limit, ...]  # what every candidate must keep

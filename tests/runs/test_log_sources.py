@@ -11,13 +11,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from event_files import event, head, record
+from event_files import event, head, masked_checksum, record
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.runs.logs import LineReader, LineSplitter, RunCurve, open_log
-from capacity_tui.engine.runs.logs.event_file import EventReader, masked_checksum
+from capacity_tui.engine.runs.logs.event_file import EventReader
 from capacity_tui.engine.runs.logs.log_files import FollowedFile
 from capacity_tui.engine.runs.logs.sources import PipedLog, read_metrics
 

@@ -68,12 +68,6 @@ def checksums_of(content: Bytes, starts: Places, lengths: Places) -> Words:
     return _masked(checksums ^ _first_values(int(exponents.max(initial=0)))[lengths])
 
 
-def masked_checksum(data: bytes) -> int:
-    """Return the checksum of a part of a record."""
-    content = np.frombuffer(data, np.uint8)
-    return int(checksums_of(content, np.array([0]), np.array([len(data)]))[0])
-
-
 def _joined(rows: Bytes) -> Words:
     """Return the checksums of rows of a power of two of bytes, from 4, without their first values."""
     state: Words = rows.view("<u4")

@@ -109,15 +109,15 @@ class _Burst:
         given = self.lengths * run.accepted
         draining = self._draining(self.placed)
         going_on = followed * given * steady.token + (1.0 - followed) * draining
-        answer = np.where(given > LEAST, reading + left * going_on, 0.0)
+        answer = np.where(given > 0, reading + left * going_on, 0.0)
         of_first = np.broadcast_to(users / PLACES, first.shape)
         scatter = self.passes.read(self.in_pass) / self.in_pass * run.prompt_spread * np.sqrt(order + 1.0)
         firsts = scattered(first, scatter, of_first)
         after = scattered(*((part + 0.0 * users)[np.newaxis] for part in (steady.first, steady.first_scatter, others)))
         values, shares = (np.concatenate(both) for both in zip(firsts, after, strict=True))
-        more = (given > LEAST).any(axis=0)
+        more = (given > 0).any(axis=0)
         token = np.where(more, answer / np.maximum(given, 1.0), steady.token)
-        of_token = of_first[:, np.newaxis] * along(WEIGHTS, users) * np.where(more, given > LEAST, 1.0)
+        of_token = of_first[:, np.newaxis] * along(WEIGHTS, users) * np.where(more, given > 0, 1.0)
         flat = (-1, *users.shape)
         later = scattered(*((part + 0.0 * users)[np.newaxis] for part in (steady.token, steady.token_scatter, others)))
         tokens = np.concatenate([token.reshape(flat), later[0]])

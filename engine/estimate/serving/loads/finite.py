@@ -268,9 +268,9 @@ class _Stepped:
         share = np.clip(others / self.requests, 0.0, 1.0) * ((number == resting) & (self.steady.first < np.inf))
         answer = answer + share[:, np.newaxis] * (self.steady.token * given - answer)
         # Answers of one token have none after it; where all are, the next would take as long as where load goes on.
-        more = (given > LEAST).any(axis=0)
+        more = (given > 0).any(axis=0)
         token = np.where(more, answer / tokens, self.steady.token)
-        of_tokens = of_lengths * np.where(more, given > LEAST, 1.0)
+        of_tokens = of_lengths * np.where(more, given > 0, 1.0)
         per_token = scattered(*(part.reshape(-1, *others.shape) for part in (token, scatter, of_tokens)))
         percentile, seconds = 1.0 - run.traffic.beyond, times[-1] + others / np.minimum(self.rate, self.largest)
         mean_first, mean_answer = (

@@ -141,7 +141,9 @@ def answer_passes(run: ServingRun, like: Floats) -> Floats:
             middle = middle + np.clip(off / np.maximum(slope, LEAST**2), -1.0, 1.0)
         here = np.sqrt((((part * longest - mean) ** 2) * shares).sum(axis=0)) / mean
         width = width * np.clip(wanted / np.maximum(here, LEAST), 0.5, 2.0)
-    return np.asarray(np.maximum(part * longest - 1.0, 0.0) / run.accepted)
+    # What is left by rounding of an answer of one token is none.
+    further = part * longest - 1.0
+    return np.asarray(np.where(further > LEAST, further, 0.0) / run.accepted)
 
 
 def along(row: Floats | NDArray[np.int64], like: Floats) -> Floats:
