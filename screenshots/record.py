@@ -19,7 +19,7 @@ import pyte
 from benchmarks.terminal import Terminal
 from screenshots.animation import Frame, Row, Run, animated
 
-COLUMNS, LINES = 120, 34
+COLUMNS, LINES = 120, 40
 TO = Path(__file__).parents[1] / "docs" / "recording.svg"
 MOST_BYTES = 400_000
 # What the emulator takes for text: questions to terminals newer than it.
@@ -34,29 +34,29 @@ class Step:
 
     keys: str  # what is typed, a text letter by letter
     hold: float  # seconds for which the screen is shown then, however long it took to get there
-    until: str = ""  # what stands on it then; empty to wait until nothing changes any more
+    until: str  # regular expression of what stands on the screen then, and not before
 
 
 STEPS = (
     Step("", 0.6, "I want to"),
-    Step("llama-3.1-70b lora 8xh100 4k 50M", 1.2, "8"),
-    Step(ENTER, 2.2, "fits"),
-    Step("2", 0.5),
-    Step(DOWN, 0.4),
+    Step("llama-3.1-70b lora 8xh100 4k 50M", 1.2, "understood: model llama-3.1-70b · LoRA · 8 × h100-sxm-80gb · sequ"),
+    Step(ENTER, 2.2, r"fits(.*\n)*.*8×H100 SXM5 80GB .*(\n.*)* \[balanced\] (.*\n)*.*a ✓ Use spot"),
+    Step(DOWN, 0.4, "What to do with the model"),
     Step(DOWN, 2.0, "dora"),
-    Step(DOWN, 0.4),
-    Step("+", 1.6, "Sequence 4"),
-    Step("u", 0.6, "Use spot"),
-    Step("a", 2.0, "Spot"),
-    Step(" ", 0.6),
-    Step("f", 2.4, "tried"),
-    *(Step(DOWN, 0.4) for _ in range(2)),
-    Step(ENTER, 1.4),
-    Step(ESCAPE, 1.0),
-    Step("E", 2.2, "Axolotl"),
-    Step(ESCAPE, 1.2),
+    Step(DOWN, 0.4, r"\[4096✓\]"),
+    Step("+", 1.6, r"was 4 096(.*\n)*.*\[8192✓\]"),
+    Step("u", 0.6, r"\[4096✓\](.*\n)*.*a ✓ Use spot"),
+    Step("a", 2.0, "Use spot capacity: u undoes it"),
+    Step(" ", 0.6, "f Find .*any other key: stay here"),
+    Step("f", 2.4, "✓ [\\d ]+ tried, [\\d ]+ fit, "),
+    Step(DOWN, 0.8, r"hardware .*\n.* ✓ .*\n.*▌ ✓ "),
+    Step(ENTER, 1.4, "applied to the plan"),
+    Step(ESCAPE, 1.0, "2 Config"),
+    Step("E", 2.2, "Files for Axolotl"),
+    Step(ESCAPE, 1.2, "6 Advice"),
 )
-QUIET, PATIENCE = 1.0, 30.0  # Seconds without a change after which the screen stands, and how long that may take
+PATIENCE = 90.0  # Seconds within which it is to stand there; a search over the whole catalogue takes most of them
+QUIET = 0.4  # Seconds without a change after which the rest of the screen stands too
 
 
 class Recording:
@@ -77,19 +77,23 @@ class Recording:
                 self._follow(LETTER)
                 self._keep(LETTER)
         until = time.monotonic() + PATIENCE
-        while self._follow(QUIET) or step.until not in "\n".join(self.screen.display):
+        while not re.search(step.until, self.shown()):
             if time.monotonic() > until:
-                break
+                raise TimeoutError(f"after {step.keys!r} no {step.until!r} stands on the screen:\n{self.shown()}")
+            self._follow(QUIET)
+        self._follow(QUIET)
         self._keep(step.hold)
 
-    def _follow(self, quiet: float) -> bool:
-        """Follow the screen until nothing was written for a time; return whether anything of its text changed."""
-        before = list(self.screen.display)
+    def shown(self) -> str:
+        """Return the text of the screen."""
+        return "\n".join(line.rstrip() for line in self.screen.display)
+
+    def _follow(self, quiet: float) -> None:
+        """Follow the screen until nothing was written for a time, or for three times as long."""
         until = time.monotonic() + 3 * quiet
         while (written := self.terminal.read(quiet)) and time.monotonic() < until:
             self.stream.feed(UNKNOWN.sub(b"", written))
         self.stream.feed(UNKNOWN.sub(b"", written))
-        return before != self.screen.display
 
     def _keep(self, seconds: float) -> None:
         frame = tuple(self._row(number) for number in range(LINES))

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from rich.segment import Segment
 from textual import events
 from textual.app import App
 from textual.command import CommandList
@@ -125,6 +126,12 @@ async def open_exports(pilot: Pilot[None]) -> None:
     """Open the menu of exports, and wait until all of them are written."""
     await press(pilot, "E")
     await once(pilot, lambda: shown(pilot, "export-text"))
+
+
+def cells(app: App[None]) -> list[list[Segment]]:
+    """Return what stands on the screen, line by line."""
+    update = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens, simplify=True)
+    return [[segment for strip in line for segment in strip] for line in update.strips]  # type: ignore[union-attr]
 
 
 def row(pilot: Pilot[None], panel: str, label: str) -> str:

@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 from fake_engine import FakeEngine
 from fake_sampler import FakeSampler
-from flow import press, settle, type_text
-from rich.segment import Segment
+from flow import cells, press, settle, type_text
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -146,12 +145,6 @@ class StillCapacityEngine(CapacityEngine):
 @pytest.fixture(scope="module")
 def real_engine() -> StillCapacityEngine:
     return StillCapacityEngine()
-
-
-def cells(app: App[None]) -> list[list[Segment]]:
-    """Return what stands on the screen, line by line."""
-    update = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens, simplify=True)
-    return [[segment for strip in line for segment in strip] for line in update.strips]  # type: ignore[union-attr]
 
 
 def picture(app: App[None], size: tuple[int, int], styled: bool) -> str:
