@@ -85,9 +85,9 @@ class DataWords(NamedWords):
         if not path or self._task not in (TRAIN, FINETUNE):
             return None
         lengths = (Key.TRAINING_TOKENS, Key.TRAINING_SAMPLES, Key.TRAINING_STEPS)
+        counts = (self._count_of(at) for at in range(len(self._tokens)) if self._is_number_at(at) and self._is_free(at))
         is_given = any(length in self._values for length in lengths) or any(
-            (amount := settings.amount_of(token.text)) is not None and amount.field(TRAIN) in lengths
-            for token in self._tokens
+            count is not None and count.amount.field(TRAIN) in lengths for count in counts
         )
         return Meaning(f"data of {text}", {} if is_given else {path: size})
 

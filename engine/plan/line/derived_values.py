@@ -44,6 +44,7 @@ class DerivedValues(DataWords):
         self._small_images()
         self._requests_of_a_span()
         self._requests_at_once()
+        self._cores_of_processor()
 
     def _degree(self, path: str, otherwise: float = 1) -> int:
         """Return the number that the line has for a field; another where it has none, or one that is no count."""
@@ -85,6 +86,14 @@ class DerivedValues(DataWords):
                 values: dict[str, object] = {Key.TRAINING_MICRO_BATCH: batch}
                 self._taken[index] = count, replace(meaning, words=f"micro {meaning.words}", values=values)
                 self._values |= values
+
+    def _cores_of_processor(self) -> None:
+        """Refuse a part of a processor, as ``8 cores of an epyc-9654``: a plan has all of its cores."""
+        row = self._catalog.processors.get(str(self._values.get(hardware.NAME)))
+        if row is not None and self._cores not in (0, row.cores, row.cores + row.efficiency_cores, row.threads):
+            hint = f"leave them out, or name a machine or a processor that has {self._cores}"
+            fault = PlanError("a plan has all cores of a processor", f"{self._cores} of {row.cores}", hint)
+            self._faults.append(fault)
 
     def _accumulate(self) -> None:
         """Make the batch of a step of what each device takes, how often, and how many devices there are.

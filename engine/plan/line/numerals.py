@@ -3,21 +3,58 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.tokens import PLAIN_COUNT, Token, image_of, split
+from capacity_tui.engine.plan.line.tokens import PLAIN_COUNT, Token, image_of, is_latency, split, with_latencies
 
 _TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
-_HUNDRED, _DOZENS = 100, ("dozen", "dozens")
+_TEN, _HUNDRED, _DOZENS = 10, 100, ("dozen", "dozens")
+_HALF, _ARTICLES, _FEWEST_OF_A_UNIT = "half", ("a", "an", "one", "the", "this"), 3
+_TIME_FOLLOWS = frozenset({"in", "within", "under", "below", "than", "most", "for", "<", "of", "is"})
+"""Words before a time that is said by an article, as in ``within a second``."""
+_LONGEST_NAME = 4  # Words of a device's name, as ``rtx pro 6000 blackwell``
 _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what it counts, as in ``a pair of 3090s``
 
 
 def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     """Return the words of a line, its numbers as digits before hardware and before what they count."""
-    return _with_digits(_with_names_first(_with_images_first(split(text)), catalog), catalog)
+    tokens = with_latencies(_with_times(_with_products(split(text)), catalog))
+    return _with_digits(_with_names_first(_with_images_first(tokens), catalog), catalog)
+
+
+def _with_times(tokens: list[Token], catalog: Catalog) -> list[Token]:
+    """Return the words with times in words as one, as ``two weeks``, ``half an hour`` and ``within a second``."""
+    words, keys = vocabulary(), [key_of(token.text) for token in tokens]
+    units = {**words.time_units, **words.durations}
+    made: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        one = 0.5 if keys[index] == _HALF else float(keys[index] in _ARTICLES)
+        number = max(_number(keys[index]), one)
+        at = index + 1 + int(number != 1 and keys[index + 1 : index + 2] in (["a"], ["an"], ["of"]))
+        unit = units.get(keys[at]) if number and at < len(keys) and len(keys[at]) >= _FEWEST_OF_A_UNIT else None
+        before = made[-1].text if made else ""
+        is_time = number != 1 or keys[index] in words.counts or is_latency(key_of(before))
+        is_time |= key_of(before) in _TIME_FOLLOWS
+        is_ordinal = unit == "s" and _is_named(tokens[at + 1 : at + 1 + _LONGEST_NAME], catalog)
+        if unit is None or not is_time or is_ordinal:  # in a second 3090
+            made.append(tokens[index])
+            index += 1
+            continue
+        made.append(Token(f"{number:g}{unit}", tokens[index].start, tokens[at].end, tokens[at].ends))
+        index = at + 1
+    return made
+
+
+def _is_named(tokens: list[Token], catalog: Catalog) -> bool:
+    """Whether some words begin with the name of a device."""
+    names = (" ".join(token.text for token in tokens[:count]) for count in range(1, len(tokens) + 1))
+    named = (hardware.named_hardware(name, catalog) for name in names)
+    return any(meaning is not None and hardware.DEVICES not in meaning.values for meaning in named)
 
 
 def _with_images_first(tokens: list[Token]) -> list[Token]:
@@ -56,7 +93,6 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
     counts = vocabulary().counts
     made: list[Token] = []
     skipped = -1
-    tokens = _with_products(tokens)
     for index, token in enumerate(tokens):
         if index == skipped:
             continue
@@ -75,11 +111,6 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         amount = vocabulary().amounts.get(key_of(behind[0]))
         is_hardware = any(hardware.named_hardware(" ".join(behind[:words]), catalog) for words in (1, 2))
         is_hardware |= key_of(behind[0]) in vocabulary().nodes
-        span = vocabulary().durations.get(key_of(behind[0])) if count > 1 and not times else None
-        if span is not None:  # three months
-            made.append(Token(f"{count}{span}", token.start, tokens[index + 1].end, tokens[index + 1].ends))
-            skipped = index + 1
-            continue
         if hardware.MEMORY in (hardware.figures_of(after) or {}):  # two 24gb cards
             made.append(Token(f"{count}x{after}", token.start, tokens[index + 1].end, tokens[index + 1].ends))
             skipped = index + 1
@@ -102,31 +133,35 @@ def _ordinal(tokens: list[Token], index: int, catalog: Catalog) -> int | None:
     is_span = key in words.spans and (
         before in ("per", "/") or before[:1].isdigit() or counted in words.amounts or counted in words.within
     )
-    behind = (" ".join(token.text for token in tokens[index + 1 : index + 1 + count]) for count in (1, 2, 3))
-    named = (hardware.named_hardware(name, catalog) for name in behind if name)
-    is_one = any(meaning is not None and hardware.DEVICES not in meaning.values for meaning in named)
-    which = words.ordinals.get(key, words.ordinals.get(before + key)) if is_one and not is_span else None
+    is_one = not is_span and _is_named(tokens[index + 1 : index + 1 + _LONGEST_NAME], catalog)
+    which = words.ordinals.get(key, words.ordinals.get(before + key)) if is_one else None
     counted_ones = (
-        words.counts.get(key_of(one.text), int(one.text) if one.text.isdecimal() else 0)
-        for amount, one, other in zip([None, *tokens], tokens, tokens[1:], strict=False)
-        if hardware.named_hardware(other.text, catalog) is not None
-        and (amount is None or key_of(amount.text) not in words.amounts)  # batch 64 h100
+        _number(one) or (hardware.counted(one) or (0, ""))[0]
+        for at, (amount, one) in enumerate(pairwise(("", *(token.text for token in tokens))))
+        if key_of(amount) not in words.amounts  # batch 64 h100
+        and (hardware.counted(one) or _is_named(tokens[at + 1 : at + 1 + _LONGEST_NAME], catalog))
     )
     return None if which is None else max(which, 1 + max(counted_ones, default=0))  # another beside two is the third
 
 
+def _number(word: str) -> int:
+    """Return the number that a word is, in letters or digits, as ``two`` or ``2x``; 0 for other words."""
+    digits = word.rstrip("xX×")
+    return int(digits) if digits.isdecimal() else vocabulary().counts.get(key_of(word), 0)
+
+
 def _with_products(tokens: list[Token]) -> list[Token]:
-    """Return the words with two numbers as one where the latter multiplies, as ``two hundred`` and ``two dozen``."""
+    """Return the words with two numbers as one, as ``two hundred``, ``two dozen`` and ``twenty four``."""
     counts = vocabulary().counts
     made: list[Token] = []
     for token in tokens:
         before, many = made[-1] if made else None, counts.get(key_of(token.text), 0)
-        few = (
-            0 if before is None else counts.get(key_of(before.text), int(before.text) if before.text.isdecimal() else 0)
-        )
+        few = 0 if before is None or before.text[-1] in "xX×" else _number(before.text)
         multiplies = many >= _HUNDRED or key_of(token.text) in _DOZENS
-        if before is not None and 0 < few < _HUNDRED and multiplies:
-            made[-1] = Token(str(few * many), before.start, token.end, token.ends)
+        adds = 0 < many < _TEN < few and few % _TEN == 0 and before is not None and before.text.isalpha()
+        if before is not None and 0 < few < _HUNDRED and (multiplies or adds):
+            number = few * many if multiplies else few + many
+            made[-1] = Token(str(number), before.start, token.end, token.ends)
         else:
             made.append(token)
     return made

@@ -7,36 +7,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from capacity_tui.engine.catalog import Catalog, format_in_name, key_of, load_catalog
+from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import JOB_LIMITS, Key
 from capacity_tui.engine.models import find_known_model, presumed_family
 from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.derived_values import DerivedValues
+from capacity_tui.engine.plan.line.guessed_words import GuessedWords, remainder
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
-from capacity_tui.engine.plan.line.lexicon.similarity import (
-    HARDWARE_NAME,
-    MODEL_NAME,
-    TASK_NAME,
-    is_near_filler,
-    similar_names,
-    unknown_words,
-)
+from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_near_filler, similar_names, unknown_words
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import (
-    FINETUNE,
-    FIT,
-    INFER,
-    TRAIN,
-    Asked,
-    Assumption,
-    Meaning,
-    OneLine,
-    Word,
-)
+from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
 from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, asks_for_nodes, limit_in, price_in, unanswered
-from capacity_tui.engine.plan.line.remainder import remainder
 from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, OF_ONE, duration_of
 from capacity_tui.engine.schema import AUTO
@@ -45,7 +27,7 @@ from capacity_tui.engine.units import parse_quantity
 _NOTHING = Meaning()
 _OF_EXPERTS = ("moe", "sparse")
 _OTHER_MONEY = re.compile(r"[€£]\d.*|\d.*[€£](?:/.*)?")
-_LIKE = re.compile(r"([a-z]+)-(?:style|like|type|based|class)", re.IGNORECASE)
+_TIMES = ("x", "×", "*")
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 
 
@@ -59,7 +41,7 @@ def read_line(text: str, catalog: Catalog | None = None) -> OneLine:
     return _Line(text, catalog or load_catalog()).read()
 
 
-class _Line(DerivedValues):
+class _Line(GuessedWords):
     """A line while it is read: first the words that name model, hardware and task, then those that depend on them."""
 
     def read(self) -> OneLine:
@@ -84,17 +66,19 @@ class _Line(DerivedValues):
                 Assumption(models.MODEL, name, f"{slip}: {meant} is the nearest name")
                 for slip, meant in self._mended.items()
             ]
-        if self._unknown:
-            self._faults.append(unknown_words(self._unknown, self._catalog))
         asked = self._asked()
         is_of_hardware = asked is not None and asked.solve == hardware.NAME
         if self._limits and not is_of_hardware and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
             hint = "name the model, or the hardware, that it is a limit of, as train 8xh100 $50k: which model"
             self._faults.append(PlanError("a limit of what?", next(iter(self._limits.values())), hint))
         self._price_of_devices()
+        plain = tuple(filter(self._bears_nothing, self._unknown)) if self._is_named(asked) else ()
+        self._unknown = {text: name for text, name in self._unknown.items() if text not in plain}
+        if self._unknown:
+            self._faults.append(unknown_words(self._unknown, self._catalog))
         fields = {*self._values, *([] if asked is None else [asked.solve])}
         open_ = unanswered(self._tokens, self._hardware_words(), self._task, asked)
-        left_out = remainder(self._tokens, self._taken, self._task, fields, self._traits(), open_)
+        left_out = remainder(self._tokens, self._taken, self._task, fields, self._traits(), open_, plain)
         words = (*self._words(), *([Word.of_line(self._text, left_out)] if left_out else []))
         unknown = tuple(self._unknown)
         assumed, faults = tuple(self._assumed), tuple(self._faults)
@@ -173,6 +157,10 @@ class _Line(DerivedValues):
     def _set(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize numbers with what they count, names of values, and ``key=value``."""
         text = self._tokens[index].text
+        rate = self._taken.get(index - 2, (0, _NOTHING))[1].values
+        if text in _TIMES and Key.INFERENCE_REQUEST_RATE in rate:  # 300 qps x 100 passages
+            hint = "write how many a second they make"
+            return 1, Meaning(fault=PlanError("a product is no rate", self._span(index - 2, 4), hint))
         measured = self._price(index) or self._hours_of_sound(index) or self._interval(index)
         limit = limit_in(self._tokens, index) if measured is None else None
         if measured is not None or limit is not None:
@@ -209,10 +197,13 @@ class _Line(DerivedValues):
         before = key_of(self._span(index - 1, 1)) if index else ""
         if not is_heard and self._is_of_sound() and before in words.hearing:
             is_heard, behind = True, 0  # transcribe 10k hours
-        if span is None or not is_heard or self._task != INFER:
+        if span is None or not is_heard:
             return None
-        seconds = parse_quantity(span, "s")
-        requests = math.ceil(seconds / words.usual[INFER]["seconds_of_sound"])
+        piece = words.usual[INFER]["seconds_of_sound"]
+        requests = math.ceil(parse_quantity(span, "s") / piece)
+        if self._task != INFER:
+            hint = f"say the samples, as {requests} samples of {piece:g} s"
+            return behind + 1, Meaning(fault=PlanError("how much data is this?", f"{span} of sound", hint))
         return behind + 1, Meaning(f"{span} of sound", {Key.INFERENCE_REQUESTS: requests})
 
     def _limit(self, index: int, limit: str) -> Meaning:
@@ -295,94 +286,6 @@ class _Line(DerivedValues):
         if share is None or self._task == INFER:
             return share
         return settings.unlike(text, "a percentile of latency", self._task)
-
-    def _guessed(self, index: int) -> tuple[int, Meaning] | None:
-        """Take what nothing else recognized for a number of its usual meaning, or for the most similar name."""
-        if not self._is_free(index):
-            return None
-        text = self._tokens[index].text
-        nothing = self._nothing(index)
-        taken = self._samples_of(index) if nothing is None else (1, nothing)
-        if taken is not None:
-            return taken
-        if settings.is_time(text) or duration_of(text) is not None:
-            hint = "write ttft 500ms or tpot 50ms of a latency, within 24h of a job"
-            return 1, Meaning(fault=PlanError("what does this time limit?", text, hint))
-        if settings.is_number(text) and self._counts_something(index):
-            hint = f"write a word with it, {settings.EXAMPLES}"
-            return 1, Meaning(fault=PlanError("what does this number count?", self._span(index, 2), hint))
-        if settings.is_number(text):
-            return 1, self._memory_behind(index) or self._bare_number(index)
-        return 1, _NOTHING if is_near_filler(text) or self._is_plain(text) else self._similar(text)
-
-    def _is_plain(self, text: str) -> bool:
-        """Whether a word is made of some that say nothing, as ``batch-embed``."""
-        words, parts = vocabulary(), text.casefold().split("-")
-        return len(parts) > 1 and {*parts} <= words.fillers | words.of_serving | words.suggests.keys()
-
-    def _nothing(self, index: int) -> Meaning | None:
-        """Recognize a word that says nothing beside the others, or that needs a number to say something."""
-        text, words = self._tokens[index].text, vocabulary()
-        path, hint = words.needs.get(key_of(text), ("", ""))
-        if path and path not in self._values:
-            return Meaning(fault=PlanError(f"{text!r} needs a number", hint=hint))
-        field = settings.named_field(text, self._task, self._model)
-        is_given = bool(path) or (field is not None and field[0] in self._values)
-        is_format = key_of(text) in words.formats or format_in_name(text) is not None
-        if self._task in (TRAIN, FIT) and is_format:
-            hint = "say qlora, or leave it out" if self._task == TRAIN else "leave it out"
-            return Meaning(fault=PlanError("training from the start has weights of 16 bits or more", text, hint))
-        is_known = key_of(text) in words.fillers or key_of(text) in self._catalog.architectures.variants
-        is_number = field is not None and field[1].kind not in ("choice", "switch")
-        is_known |= is_number and not self._is_number_at(index + 1)  # will cp help?
-        is_known |= self._is_size_of_model(index) or settings.amount_of(text) is not None
-        is_known |= not any(map(str.isalnum, text)) or text.startswith("r/")
-        like = _LIKE.fullmatch(text.casefold())  # a llama-style model
-        is_known |= like is not None and like[1] in words.fillers | models.families_of_models(self._catalog)
-        is_known |= key_of(text) in words.model_words and models.MODEL in self._values  # a 125M param gpt
-        return _NOTHING if is_given or is_known else None
-
-    def _bare_number(self, index: int) -> Meaning:
-        """Return what a number without a word counts."""
-        text = self._tokens[index].text
-        if self._begins_range(index) and self._is_number_at(index + 2):
-            return self._range(index)
-        path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
-        # Behind the length of a sequence it is the length of the job, as in ``4k 1B``.
-        named = [
-            (start + count, taken) for start, (count, taken) in self._taken.items() if models.MODEL in taken.values
-        ]
-        is_assumed = any(entry.key == TASK for entry in self._assumed)
-        is_size = any(taken.why or (is_assumed and end == index) for end, taken in named)
-        if (self._task == FINETUNE or is_size) and text[-1] in "bB" and path not in self._values:
-            hint = f"write {text[:-1]}B tokens, or name one model"
-            return Meaning(fault=PlanError("a second model, or tokens?", text, hint))
-        edge = settings.named_field(settings.IMAGE_SIZE, self._task, self._model)
-        return settings.bare_number(text, self._task, path in self._values, edge)
-
-    def _begins_range(self, index: int) -> bool:
-        return self._span(index + 1, 1) in ("to", "-", "–") and index + 2 < len(self._tokens)
-
-    def _range(self, index: int) -> Meaning:
-        return Meaning(fault=PlanError("a range is no plan", self._span(index, 3), "keep one number of it"))
-
-    def _similar(self, text: str) -> Meaning:
-        """Return what the name most similar to a word stands for, or say that there is none."""
-        counted = hardware.counted(text)
-        name = counted[1] if counted else text
-        for kind, near in similar_names(name, self._catalog):
-            why = f"{text[:40]}: {near} is the nearest name"
-            if kind == HARDWARE_NAME and hardware.NAME not in self._values:
-                return hardware.hardware_called(near, counted[0] if counted else None, self._catalog, why)
-            if kind == MODEL_NAME and models.MODEL not in self._values and counted is None:
-                meaning = models.named_model(near, self._catalog)
-                if meaning is not None:
-                    return Meaning(meaning.words, meaning.values, why)
-            meaning = task_named(near) if kind == TASK_NAME else None
-            if meaning is not None and meaning.values.get(TASK) == self._values.get(TASK):
-                return Meaning(meaning.words, meaning.values, why)
-        self._unknown[text] = name
-        return Meaning(fault=unknown_words({text: name}, self._catalog))
 
     def _words(self) -> Iterator[Word]:
         for index, (count, meaning) in sorted(self._taken.items()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import key_of
@@ -73,9 +74,6 @@ _UNITS = ((_BITS, "bit"), (_MEMORY_UNITS, "gb"), (("bpw",), "bpw"))
 _MACHINES = frozenset({"nodes", "devices"})
 _PER = ("per", "a", "an", "/", "each")
 
-_SPANS, _ONE = ("minute", "hour", "day", "week", "month"), ("a", "an", "one", "the", "this")
-_WITHIN = ("in", "within", "under", "for")
-
 _MONEY = re.compile(
     r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?[km]?)|(?P<other>\d[\d,]*(?:\.\d+)?[km]?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
 )
@@ -84,6 +82,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?k?)(min|mins|h|hrs?|hours?|d|days?|w|wks?
 _HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
 _SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)
 _FARTHEST_TIME = 6  # Words between a latency and its time
+_LONGEST_LATENCY = 4  # Words of its name, as ``time to first token``
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
 
@@ -151,10 +150,10 @@ def split(text: str) -> list[Token]:
                 tokens[before:before] = pair  # 50M 384-dim vectors
                 continue
             _add(Token(_phrase(plain[marks:]), at + marks, at + len(plain), plain != part), tokens)
-    return _with_latencies(tokens)
+    return tokens
 
 
-def _with_latencies(tokens: list[Token]) -> list[Token]:
+def with_latencies(tokens: list[Token]) -> list[Token]:
     """Return the words with a time as one with its latency, as in ``ttft stays under 1s`` and ``200ms p90 ttft``.
 
     Between them stand words without a number, and a percentile, which stays.
@@ -164,24 +163,35 @@ def _with_latencies(tokens: list[Token]) -> list[Token]:
         at = _latency_at(tokens, index) if match is not None else None
         if match is None or at is None:
             continue
-        first, last = min(at, index), max(at, index)
-        name = tokens[at].text.rstrip("<≤=")
+        first, last = min(at.start, index), max(at.stop - 1, index)
+        name = _name(tokens, at)
         limit = Token(f"{name}<{match[1]}", tokens[first].start, tokens[last].end, tokens[last].ends)
-        share = [between for between in tokens[first + 1 : last] if PERCENTILE.fullmatch(between.text)]
-        return [*tokens[:first], *share, limit, *_with_latencies(tokens[last + 1 :])]
+        share = [between for between in tokens[first:last] if PERCENTILE.fullmatch(between.text)]
+        return [*tokens[:first], *share, limit, *with_latencies(tokens[last + 1 :])]
     return tokens
 
 
-def _latency_at(tokens: list[Token], index: int) -> int | None:
+def _latency_at(tokens: list[Token], index: int) -> range | None:
     """Return where the latency of a time stands: before it, else behind it; None where there is none."""
     for at in range(index - 1, max(index - _FARTHEST_TIME, -1), -1):
-        if _is_latency(tokens[at].text):
-            return at
+        latency = next((words for words in _ending(at) if is_latency(_name(tokens, words))), None)
+        if latency is not None:
+            return latency
         if any(map(str.isdigit, tokens[at].text)) and not PERCENTILE.fullmatch(tokens[at].text):
             break
     is_share = PERCENTILE.fullmatch("".join(token.text for token in tokens[index + 1 : index + 2])) is not None
     behind = index + 1 + int(is_share)
-    return behind if behind < len(tokens) and _is_latency(tokens[behind].text) else None
+    ends = range(min(behind + _LONGEST_LATENCY, len(tokens)), behind, -1)
+    return next((range(behind, end) for end in ends if is_latency(_name(tokens, range(behind, end)))), None)
+
+
+def _ending(at: int) -> Iterator[range]:
+    """Yield where names stand that end at a word, the longest first, as ``time to first token``."""
+    return (range(start, at + 1) for start in range(max(at + 1 - _LONGEST_LATENCY, 0), at + 1))
+
+
+def _name(tokens: list[Token], words: range) -> str:
+    return key_of("".join(token.text for token in tokens[words.start : words.stop])).rstrip("<≤=")
 
 
 def _add(token: Token, tokens: list[Token]) -> None:
@@ -200,8 +210,6 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens[-1] = Token(joined, before.start, token.end, token.ends)
     elif before.text == "=" and len(tokens) > 1:
         tokens[-2:] = [Token(f"{tokens[-2].text}={token.text}", tokens[-2].start, token.end, token.ends)]
-    elif token.text.casefold() in _SPANS and key_of(before.text) in _ONE and _is_within(tokens[:-1]):
-        tokens[-1] = Token(f"1{token.text.casefold()}", before.start, token.end, token.ends)
     elif (
         (unit := vocabulary().spans.get(key_of(token.text)))
         and before.text.casefold() in _PER
@@ -280,7 +288,7 @@ def _is_rated(tokens: list[Token]) -> bool:
     """Whether the last word says what a number counts, or is a sum: what may be so much of in a second or an hour."""
     words, key = vocabulary(), key_of(tokens[-1].text) if tokens else ""
     amount = words.amounts.get(key)
-    is_amount = amount is not None and amount.name not in _MACHINES  # a node per hour costs
+    is_amount = amount is not None and amount.tells and amount.name not in _MACHINES  # a node per hour costs
     return is_amount or key in words.sent or bool(tokens and sum_of(tokens[-1].text) is not None)
 
 
@@ -288,13 +296,9 @@ def _is_time(tokens: list[Token]) -> bool:
     return bool(tokens) and _OF_TOKEN.fullmatch(f"{tokens[-1].text}/token") is not None
 
 
-def _is_within(tokens: list[Token]) -> bool:
-    """Whether a time behind the last word is one to stay in, as in ``in a day``."""
-    return bool(tokens) and key_of(tokens[-1].text) in _WITHIN
-
-
-def _is_latency(word: str) -> bool:
-    amount = vocabulary().amounts.get(key_of(word.rstrip("<≤=")))
+def is_latency(word: str) -> bool:
+    """Whether a key is the name of a latency."""
+    amount = vocabulary().amounts.get(word)
     return amount is not None and amount.fields.get(INFER) in (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS)
 
 

@@ -1,0 +1,213 @@
+"""The words of a line that nothing else recognized: numbers of their usual meaning, the nearest names, plain words.
+
+Those that bear on a plan and go into none are said, so that nothing of a line is lost silently.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from capacity_tui.engine.catalog import format_in_name, key_of
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line import setting_words as settings
+from capacity_tui.engine.plan.line.derived_values import DerivedValues
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon.similarity import (
+    HARDWARE_NAME,
+    MODEL_NAME,
+    TASK_NAME,
+    is_near_filler,
+    similar_names,
+    unknown_words,
+)
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Asked, Meaning
+from capacity_tui.engine.plan.line.task_words import TASK, task_named
+from capacity_tui.engine.plan.line.tokens import Token, duration_of
+
+_NOTHING = Meaning()
+_ONE, _NOT = 1, "not"
+_LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE)
+_FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how many busy users``
+
+_LIKE = re.compile(r"([a-z]+)-(?:style|like|type|based|class)", re.IGNORECASE)
+_VOWELS = frozenset("aeiouy")  # Words without any are short for something
+
+
+class GuessedWords(DerivedValues):
+    """A line whose words were recognized, and what becomes of the others."""
+
+    def _guessed(self, index: int) -> tuple[int, Meaning] | None:
+        """Take what nothing else recognized for a number of its usual meaning, or for the most similar name."""
+        if not self._is_free(index):
+            return None
+        text = self._tokens[index].text
+        nothing = self._nothing(index)
+        taken = self._samples_of(index) if nothing is None else (1, nothing)
+        if taken is not None:
+            return taken
+        if settings.is_time(text) or duration_of(text) is not None:
+            hint = "write ttft 500ms or tpot 50ms of a latency, within 24h of a job"
+            return 1, Meaning(fault=PlanError("what does this time limit?", text, hint))
+        if settings.is_number(text) and self._counts_something(index):
+            hint = f"write a word with it, {settings.EXAMPLES}"
+            return 1, Meaning(fault=PlanError("what does this number count?", self._span(index, 2), hint))
+        if settings.is_number(text):
+            return 1, self._memory_behind(index) or self._bare_number(index)
+        return 1, _NOTHING if is_near_filler(text) or self._is_plain(text) else self._similar(text)
+
+    def _is_plain(self, text: str) -> bool:
+        """Whether a word is made of some that say nothing, as ``batch-embed``."""
+        words, parts = vocabulary(), text.casefold().split("-")
+        return len(parts) > 1 and {*parts} <= words.fillers | words.of_serving | words.suggests.keys()
+
+    def _nothing(self, index: int) -> Meaning | None:
+        """Recognize a word that says nothing beside the others, or that needs a number to say something."""
+        text, words = self._tokens[index].text, vocabulary()
+        path, hint = words.needs.get(key_of(text), ("", ""))
+        if path and path not in self._values:
+            return Meaning(fault=PlanError(f"{text!r} needs a number", hint=hint))
+        field = settings.named_field(text, self._task, self._model)
+        is_given = bool(path) or (field is not None and field[0] in self._values)
+        is_format = key_of(text) in words.formats or format_in_name(text) is not None
+        if self._task in (TRAIN, FIT) and is_format:
+            hint = "say qlora, or leave it out" if self._task == TRAIN else "leave it out"
+            return Meaning(fault=PlanError("training from the start has weights of 16 bits or more", text, hint))
+        is_known = key_of(text) in words.fillers or key_of(text) in self._catalog.architectures.variants
+        is_number = field is not None and field[1].kind not in ("choice", "switch")
+        is_known |= is_number and not self._is_number_at(index + 1)  # will cp help?
+        is_known |= self._is_size_of_model(index) or settings.amount_of(text) is not None
+        is_known |= not any(map(str.isalnum, text)) or text.startswith("r/")
+        like = _LIKE.fullmatch(text.casefold())  # a llama-style model
+        is_known |= like is not None and like[1] in words.fillers | models.families_of_models(self._catalog)
+        is_known |= key_of(text) in words.model_words and models.MODEL in self._values  # a 125M param gpt
+        return _NOTHING if is_given or is_known else None
+
+    def _bare_number(self, index: int) -> Meaning:
+        """Return what a number without a word counts."""
+        text = self._tokens[index].text
+        if self._begins_range(index) and self._is_number_at(index + 2):
+            return self._range(index)
+        path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
+        # Behind the length of a sequence it is the length of the job, as in ``4k 1B``.
+        named = [
+            (start + count, taken) for start, (count, taken) in self._taken.items() if models.MODEL in taken.values
+        ]
+        is_assumed = any(entry.key == TASK for entry in self._assumed)
+        is_size = any(taken.why or (is_assumed and end == index) for end, taken in named)
+        if (self._task == FINETUNE or is_size) and text[-1] in "bB" and path not in self._values:
+            hint = f"write {text[:-1]}B tokens, or name one model"
+            return Meaning(fault=PlanError("a second model, or tokens?", text, hint))
+        edge = settings.named_field(settings.IMAGE_SIZE, self._task, self._model)
+        return settings.bare_number(text, self._task, path in self._values, edge)
+
+    def _begins_range(self, index: int) -> bool:
+        return self._span(index + 1, 1) in ("to", "-", "–") and index + 2 < len(self._tokens)
+
+    def _range(self, index: int) -> Meaning:
+        return Meaning(fault=PlanError("a range is no plan", self._span(index, 3), "keep one number of it"))
+
+    def _similar(self, text: str) -> Meaning:
+        """Return what the name most similar to a word stands for, or say that there is none."""
+        counted = hardware.counted(text)
+        name = counted[1] if counted else text
+        for kind, near in similar_names(name, self._catalog):
+            why = f"{text[:40]}: {near} is the nearest name"
+            if kind == HARDWARE_NAME and hardware.NAME not in self._values:
+                return hardware.hardware_called(near, counted[0] if counted else None, self._catalog, why)
+            if kind == MODEL_NAME and models.MODEL not in self._values and counted is None:
+                meaning = models.named_model(near, self._catalog)
+                if meaning is not None:
+                    return Meaning(meaning.words, meaning.values, why)
+            meaning = task_named(near) if kind == TASK_NAME else None
+            if meaning is not None and meaning.values.get(TASK) == self._values.get(TASK):
+                return Meaning(meaning.words, meaning.values, why)
+        self._unknown[text] = name
+        return Meaning(fault=unknown_words({text: name}, self._catalog))
+
+    def _is_named(self, asked: Asked | None) -> bool:
+        """Whether a line names its model and its hardware, or asks for them: no other word can be their name then."""
+        solved = "" if asked is None else asked.solve
+        has_hardware = hardware.NAME in self._values or solved in (hardware.NAME, hardware.DEVICES)
+        return has_hardware and (models.MODEL in self._values or solved == models.MODEL)
+
+    def _bears_nothing(self, text: str) -> bool:
+        """Whether a word that no list has is of plain language: like no name, and beside none that it may belong to."""
+        index = next(at for at, token in enumerate(self._tokens) if token.text == text)
+        named = {at for at, (_, meaning) in self._taken.items() if meaning.why and models.MODEL in meaning.values}
+        places = [at for at in (index - 1, index + 1) if 0 <= at < len(self._tokens)]
+        fields = (settings.named_field(self._tokens[at].text, self._task, self._model) for at in places)
+        is_value = any(field is not None and field[1].kind == "choice" for field in fields)  # the sophia optimizer
+        parts = re.split("['’-]", text)
+        is_name = not all(map(str.isalpha, parts)) or _VOWELS.isdisjoint(text.casefold())
+        is_name |= any(similar_names(text, self._catalog))
+        is_name |= any(
+            models.resembling_model(part, self._catalog) or self._is_telling(part) for part in {text, *parts}
+        )
+        return not (is_value or is_name or named.intersection(places))
+
+    def _is_telling(self, word: str) -> bool:
+        """Whether a word has a meaning of its own."""
+        is_of_plan = task_named(word) is not None or key_of(word) in vocabulary().refused
+        return is_of_plan or self._is_setting(word) or hardware.named_hardware(word, self._catalog) is not None
+
+
+def remainder(
+    tokens: Sequence[Token],
+    taken: Mapping[int, tuple[int, Meaning]],
+    task: str,
+    fields: set[str],
+    traits: set[str],
+    unanswered: Mapping[str, None],
+    plain: Iterable[str],
+) -> str:
+    """Return the words of a line that bear on a plan and went into none, in a few words; empty where none did.
+
+    Args:
+        tokens: words of the line.
+        taken: how many words from each place on were taken together, and for what.
+        task: what is done.
+        fields: paths that the line says, or asks for.
+        traits: keys of words that are true of the model or the hardware anyway.
+        unanswered: words that ask for what is not solved for.
+        plain: words of plain language that no list has.
+    """
+    keys = [key_of(token.text) for token in tokens]
+    empty = [at for at in range(len(tokens)) if taken.get(at) == (1, _NOTHING) and not _is_asked(keys, at)]
+    left_out = dict.fromkeys((*_left_out(tokens, empty, traits), *plain))
+    uncounted = dict.fromkeys(_uncounted(tokens, empty, task, fields))
+    parts = (("left out", left_out), ("without a number", uncounted), ("not answered", unanswered))
+    return "; ".join(f"{name}: {', '.join(some)}" for name, some in parts if some)
+
+
+def _left_out(tokens: Sequence[Token], empty: Sequence[int], traits: set[str]) -> Iterator[str]:
+    """Yield circumstances, numbers in words, and what a word rules out that no plan has."""
+    words = vocabulary()
+    for at in empty:
+        text, key = tokens[at].text, key_of(tokens[at].text)
+        before = key_of(tokens[at - 1].text) if at and at - 1 in empty else ""
+        if before in words.negations - {_NOT} and key in words.fillers - words.prose:
+            yield f"{tokens[at - 1].text} {text}"
+        elif (key in words.circumstances and key not in traits) or words.counts.get(key, _ONE) != _ONE:
+            yield text
+
+
+def _uncounted(tokens: Sequence[Token], empty: Sequence[int], task: str, fields: set[str]) -> Iterator[str]:
+    """Yield loads and fields that the line names without a number, as in ``many users`` and ``will cp help``."""
+    words = vocabulary()
+    for at in empty:
+        amount, key = words.amounts.get(key_of(tokens[at].text)), key_of(tokens[at].text)
+        is_load = amount is not None and amount.field(task) in _LOADS and fields.isdisjoint(_LOADS)
+        if is_load or (amount is None and key not in words.fillers and key in words.fields):
+            yield tokens[at].text
+
+
+def _is_asked(keys: Sequence[str], at: int) -> bool:
+    """Whether a word that asks stands before another one, as in ``how many users``."""
+    before = keys[max(at - _FARTHEST, 0) : at]
+    pairs = map("".join, pairwise(before))
+    return any(key in vocabulary().queries for key in (*before, *pairs))

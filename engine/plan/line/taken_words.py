@@ -1,0 +1,109 @@
+"""A line whose words are being recognized: what was taken for what, and what that sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.models import KnownModel
+from capacity_tui.engine.plan.line import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.numerals import counted_tokens
+from capacity_tui.engine.plan.line.task_words import TASK
+from capacity_tui.engine.plan.plan import DETECTED
+
+
+class TakenWords:
+    """A line whose words are being recognized, the pass of one after another."""
+
+    def __init__(self, text: str, catalog: Catalog) -> None:
+        self._text = text
+        self._catalog = catalog
+        self._taken: dict[int, tuple[int, Meaning]] = {}
+        self._tokens = counted_tokens(text, catalog)
+        self._values: dict[str, object] = {}
+        self._assumed: list[Assumption] = []
+        self._faults: list[PlanError] = []
+        self._unknown: dict[str, str] = {}
+        self._limits: dict[int, str] = {}
+        self._accumulation = 0
+        self._batch_tokens = 0
+        self._cores = 0
+        self._device_price = 0.0
+        self._is_price_of_one = False
+        self._task = ""  # What is done; empty as long as words are only looked at for names
+        self._model: KnownModel | None = None
+
+    def _pass(self, recognize: Callable[[int], tuple[int, Meaning] | None]) -> None:
+        """Try what was not recognized so far."""
+        index = 0
+        while index < len(self._tokens):
+            match = None if index in self._taken else recognize(index)
+            if match is not None:
+                self._take(index, *match)
+            index += self._taken[index][0] if index in self._taken else 1
+
+    def _take(self, index: int, count: int, meaning: Meaning) -> None:
+        tasks = {self._values.get(TASK), meaning.values.get(TASK)} - {None}
+        if tasks == {TRAIN, FINETUNE} or (FIT in tasks and len(tasks) > 1):  # "train a LoRA", "does it fit"
+            self._values.pop(TASK)
+            task = FINETUNE if FIT not in tasks else next(iter(tasks - {FIT}))
+            meaning = replace(meaning, values={**meaning.values, TASK: task})
+        before = self._tokens[index - 1].text if index else ""
+        if meaning.values and meaning.fault is None and key_of(before) in vocabulary().negations:
+            text = f"{before} {self._span(index, count)}"
+            hint = "say what you want instead, or leave it out"
+            meaning = Meaning(fault=PlanError("a line says what is wanted, not what is not", repr(text)[:60], hint))
+        meaning = self._host(index, meaning)
+        for path, value in meaning.values.items():
+            if path in self._values and self._values[path] != value and meaning.fault is None:
+                text = self._span(index, count)
+                detail = f"{text!r} and {self._values[path]}"
+                hint = vocabulary().twice.get(path, "keep one of them")
+                meaning = Meaning(fault=PlanError(f"{path} is given twice", detail, hint))
+        self._values.update(meaning.values)
+        if meaning.fault is not None and self._span(index, count) not in self._unknown:
+            self._faults.append(meaning.fault)
+        self._taken[index] = count, meaning
+
+    def _host(self, index: int, meaning: Meaning) -> Meaning:
+        """Take a processor beside accelerators for the one of their host, which a plan does not name."""
+        name, named = self._values.get(hardware.NAME), meaning.values.get(hardware.NAME)
+        if name and named and DETECTED in (name, named):  # my laptop with a 3050
+            self._values[hardware.NAME] = device = named if name == DETECTED else name
+            return replace(meaning, values={**meaning.values, hardware.NAME: device})
+        accelerators, processors = self._catalog.accelerators, self._catalog.processors
+        if named in processors and name in accelerators:
+            why = f"{self._tokens[index].text}: the processor of the host; what counts of it goes into hardware.spec"
+            return Meaning(why=why)
+        if name in processors and named in accelerators:
+            self._values.pop(hardware.NAME)
+        return self._machine(name, named, meaning)
+
+    def _machine(self, name: object, named: object, meaning: Meaning) -> Meaning:
+        """Take a machine beside its own accelerators for the same hardware, as ``g4dn.12xlarge (4x T4)``."""
+        machine = self._catalog.instances.get(str(name)) or self._catalog.instances.get(str(named))
+        if machine is None or machine.accelerator not in (name, named):
+            return meaning
+        counts = [values.get(hardware.DEVICES, machine.sold_devices) for values in (self._values, meaning.values)]
+        if not name or counts[0] != counts[1]:
+            return meaning
+        self._values |= {hardware.NAME: machine.id, hardware.DEVICES: counts[0]}
+        return replace(meaning, values={**meaning.values, hardware.NAME: machine.id, hardware.DEVICES: counts[0]})
+
+    def _span(self, index: int, count: int) -> str:
+        return " ".join(token.text for token in self._tokens[index : index + count])
+
+    def _is_free(self, index: int, count: int = 1) -> bool:
+        """Whether so many words from here on were not recognized yet."""
+        inside = range(index, index + count)
+        return inside.stop <= len(self._tokens) and not any(
+            start < inside.stop and inside.start < start + length for start, (length, _) in self._taken.items()
+        )
+
+    def _is_number_at(self, index: int) -> bool:
+        return 0 <= index < len(self._tokens) and settings.is_number(self._tokens[index].text)
