@@ -13,7 +13,7 @@ from capacity_tui.engine.cluster import Cluster, grids
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.derivation import Given, recording
-from capacity_tui.engine.estimate.evidence import evidence_of
+from capacity_tui.engine.estimate.evidence import evidence_of, run_splits, with_numbers
 from capacity_tui.engine.estimate.figures.values import plan_limits
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps, resolve_plan, steps_of
@@ -33,6 +33,7 @@ from capacity_tui.engine.units import FP16_BYTES, FP32_BYTES, FP64_BYTES, format
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.uncertainty import Evidence
 
 # What one run of the work is, by task; an optimizer step where nothing else stands here.
 ITERATIONS: Mapping[str, Iteration] = {"infer": "batch", "fit": "fit"}
@@ -138,13 +139,17 @@ def _work_of_spec(resolved: ResolvedPlan, catalog: Catalog) -> Work:
     raise PlanError(f"{family} cannot be estimated yet", hint=hint, place=Place(field=Key.MODEL_NAME))
 
 
-def estimate_run(run: TransformerRun | ServingRun, plan: Plan) -> Estimate:
+def estimate_run(run: TransformerRun | ServingRun, plan: Plan, evidence: Evidence | None = None) -> Estimate:
     """Estimate the run of a transformer, or several as arrays.
 
     Args:
         plan: the resolved plan it comes from.
+        evidence: what its names say of how sure it is; without it figures have no ranges.
     """
     work = served_work(run) if isinstance(run, ServingRun) else transformer_work(run, plan)
+    if evidence is not None:
+        numbers = with_numbers(evidence, work, run.cluster.devices, run_splits(run.layout))
+        work = replace(work, evidence=numbers)
     return assemble(work, run.cluster, plan.pricing, ITERATIONS.get(str(plan.task), "step"))
 
 

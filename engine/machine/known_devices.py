@@ -232,6 +232,7 @@ def is_called(pattern: str | None, name: str) -> bool:
     return pattern is not None and re.fullmatch(pattern, name, re.IGNORECASE) is not None
 
 
+@lru_cache(maxsize=256)
 def find_generation(vendor: str, name: str, target: str | None) -> Generation | None:
     """Return the first generation that covers a device, None if no row does."""
     return next((row for row in generations() if row.covers(vendor, name, target)), None)

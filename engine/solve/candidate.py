@@ -98,6 +98,11 @@ def checked_constraints(estimate: Estimate, limits: Iterable[Limit] = ()) -> Ite
     yield from (CheckedConstraint(constraint) for constraint in estimate.constraints if constraint.figure not in named)
 
 
+def violations_of(estimate: Estimate) -> tuple[CheckedConstraint, ...]:
+    """Return the plan's own limits that its estimate does not keep."""
+    return tuple(constraint for constraint in checked_constraints(estimate) if not constraint.holds)
+
+
 def _single(value: Number | None) -> float | None:
     return None if value is None else largest(value)
 
@@ -228,7 +233,7 @@ class EstimatedPlan:
     @cached_property
     def violations(self) -> tuple[CheckedConstraint, ...]:
         """The limits that it does not keep."""
-        return tuple(constraint for constraint in checked_constraints(self.estimate) if not constraint.holds)
+        return violations_of(self.estimate)
 
     @cached_property
     def named(self) -> ResolvedPlan | None:

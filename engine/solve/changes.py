@@ -15,15 +15,13 @@ from capacity_tui.engine.estimate import (
     Estimate,
     Metric,
     ResolvedPlan,
-    assemble,
     central,
     estimate_resolved,
     estimate_run,
     evidence_before,
     figure,
+    plan_limits,
     resolve_plan,
-    run_splits,
-    with_numbers,
 )
 from capacity_tui.engine.estimate.serving import ServingRun, serving_run
 from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
@@ -34,7 +32,6 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import Section
 from capacity_tui.engine.solve.space.axes import Floats
 from capacity_tui.engine.solve.space.stacking import can_stack, select, stacked
-from capacity_tui.engine.uncertainty import Evidence
 from capacity_tui.engine.units import format_percent, format_quantity
 
 if TYPE_CHECKING:
@@ -236,8 +233,9 @@ def estimate_stacked(
             groups.append(([index], [run]))
     for indices, runs in groups:
         like = variants[indices[0]]
+        run = stacked(runs, (len(runs),)) if len(runs) > 1 else runs[0]
         evidence = evidence_before(like, catalog) if with_ranges else None
-        estimates.append(_together(indices, runs, like, evidence))
+        estimates.append(StackedEstimate(tuple(indices), estimate_run(run, like.plan, evidence)))
     return estimates
 
 
@@ -263,7 +261,9 @@ def estimate_changes(
     for together in estimate_stacked([resolved for _, resolved in variants], facts, with_ranges=True):
         shape = (len(together.indices),)
         for at, index in enumerate(together.indices):
-            estimates[variants[index][0]] = select(together.estimate, (at,), shape)
+            number, resolved = variants[index]
+            estimate = select(together.estimate, (at,), shape)
+            estimates[number] = replace(estimate, limits=plan_limits(resolved.plan, estimate))
     for number, resolved in variants:
         if number not in estimates:
             estimates[number] = _alone(resolved, facts)
@@ -295,15 +295,3 @@ def _same_job(one: ResolvedPlan, other: ResolvedPlan) -> bool:
         and one.plan.pricing == other.plan.pricing
         and not (measured and a.precision != b.precision)
     )
-
-
-def _together(
-    places: Sequence[int], runs: Sequence[Run], like: ResolvedPlan, evidence: Evidence | None
-) -> StackedEstimate:
-    run = stacked(runs, (len(runs),)) if len(runs) > 1 else runs[0]
-    estimate = estimate_run(run, like.plan)
-    if evidence is not None:
-        splits = run_splits(run.layout)
-        work = replace(estimate.work, evidence=with_numbers(evidence, estimate.work, run.cluster.devices, splits))
-        estimate = assemble(work, run.cluster, like.plan.pricing, estimate.computation.iteration)
-    return StackedEstimate(tuple(places), estimate)

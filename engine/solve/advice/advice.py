@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.estimate import Note
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate import Estimate, Note
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.advice.fitting import (
@@ -23,8 +24,16 @@ from capacity_tui.engine.solve.advice.fitting import (
 from capacity_tui.engine.solve.advice.hardware_remedies import SPOT, Remedy, larger_devices, larger_devices_text
 from capacity_tui.engine.solve.advice.remedies import remedies
 from capacity_tui.engine.solve.advice.warnings import cautions
-from capacity_tui.engine.solve.candidate import Candidate, EstimatedPlan
-from capacity_tui.engine.solve.changes import Effect, change_text, effect_text, effects, saves, setting_words
+from capacity_tui.engine.solve.candidate import Candidate, EstimatedPlan, violations_of
+from capacity_tui.engine.solve.changes import (
+    Effect,
+    change_text,
+    effect_text,
+    effects,
+    estimate_changes,
+    saves,
+    setting_words,
+)
 from capacity_tui.engine.solve.modes.mode_plan import ModePlan
 from capacity_tui.engine.solve.modes.modes import open_fields
 from capacity_tui.engine.verdict import Verdict
@@ -122,31 +131,51 @@ def notes(case: EstimatedPlan) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
 
 
 def planned(case: EstimatedPlan, tried: Iterable[Remedy]) -> Iterator[tuple[Remedy, Candidate]]:
-    """Yield remedies with what planning them comes to.
+    """Yield the remedies that promise something with what planning them comes to.
 
-    Where the plan has open fields, which are searched for with each change, remedies are looked at with all else as it
-    is, and those of each kind that promise most are planned, until one keeps its promise. What such a look cannot judge
-    is planned as well: what does not go with the settings that were chosen, and other hardware too small for them.
+    All of them are looked at together, with all else as it is. Those of each kind that promise most are then planned,
+    until one keeps its promise: where the plan has open fields, these are searched for with each change. What a look
+    cannot judge is planned as well: what does not go with the settings that were chosen, and other hardware too small
+    for them. Of a plan that does not fit, whatever makes it fit is of use.
     """
-    if not open_fields(case.wanted):
-        pairs = ((remedy, case.evaluate(remedy.change)) for remedy in tried)
-        yield from (pair for pair in pairs if pair[1].filled is not None)
-        return
-    pinned, promising = case.pinned, dict[str, list[tuple[float, Remedy]]]()
-    for remedy in tried:
-        look = pinned.evaluate(remedy.change)
-        unknown = look.filled is None or (remedy.moves_hardware and look.violations)
-        promise = np.inf if unknown else worth(case, look)
+    searches, looked_at = bool(open_fields(case.wanted)), tuple(tried)
+    every = case.estimate.verdict is Verdict.DOES_NOT_FIT and not searches
+    looks = estimate_changes(
+        case.pinned.wanted if searches else case.wanted,
+        [remedy.change for remedy in looked_at],
+        case.machine,
+        case.catalog,
+    )
+    promising = dict[str, list[tuple[float, Remedy]]]()
+    for remedy, look in zip(looked_at, looks, strict=True):
+        promise = _promise(case, remedy, look, searches)
         if promise >= LEAST_EFFECT:
             promising.setdefault(remedy.code, []).append((promise, remedy))
     for alternatives in promising.values():
-        for _, remedy in sorted(alternatives, key=lambda entry: -entry[0])[:MOST_PLANNED]:
+        strongest = sorted(alternatives, key=lambda entry: -entry[0])[: MOST_PLANNED if searches else None]
+        for _, remedy in strongest:
             candidate = case.evaluate(remedy.change)
             if candidate.filled is None:
                 continue
             yield remedy, candidate
-            if candidate.holds and allowed(case, remedy, candidate) and worth(case, candidate) >= LEAST_EFFECT:
+            keeps = (candidate.holds or not searches) and _effect(case, remedy, candidate.estimate) >= LEAST_EFFECT
+            if keeps and not every:
                 break
+
+
+def _effect(case: EstimatedPlan, remedy: Remedy, after: Estimate) -> float:
+    """Return what a remedy is worth that leads to an estimate; nothing where it may be no advice."""
+    return worth(case, after) if allowed(case, remedy, after) else 0.0
+
+
+def _promise(case: EstimatedPlan, remedy: Remedy, look: Estimate | CapacityError, searches: bool) -> float:
+    """Return what a remedy is worth with all else as it is; infinity for what only planning it can tell."""
+    if isinstance(look, CapacityError) or (searches and remedy.moves_hardware and violations_of(look)):
+        return np.inf
+    if searches:
+        return worth(case, look)
+    fits_now = case.estimate.verdict is Verdict.DOES_NOT_FIT and look.verdict is not Verdict.DOES_NOT_FIT
+    return max(_effect(case, remedy, look), LEAST_EFFECT if fits_now else 0.0)
 
 
 def recommended(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]]) -> tuple[Offer, ...]:
@@ -154,7 +183,7 @@ def recommended(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]]) 
     short = is_short(case)
     best: dict[str, tuple[float, Remedy, Candidate]] = {}
     for remedy, candidate in tried:
-        effect = worth(case, candidate) if allowed(case, remedy, candidate) else 0.0
+        effect = _effect(case, remedy, candidate.estimate)
         if effect >= LEAST_EFFECT and effect > best.get(remedy.code, (0.0,))[0]:
             best[remedy.code] = effect, remedy, candidate
     # What keeps the limits without harm comes first, then what does so on the same hardware.

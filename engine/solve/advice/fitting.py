@@ -15,7 +15,13 @@ from capacity_tui.engine.plan import edited, memory_searched, with_values
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.advice.hardware_remedies import SPOT, Remedy, can_grow
 from capacity_tui.engine.solve.advice.remedies import FURTHER, remedies
-from capacity_tui.engine.solve.candidate import Candidate, CheckedConstraint, EstimatedPlan, checked_constraints
+from capacity_tui.engine.solve.candidate import (
+    Candidate,
+    CheckedConstraint,
+    EstimatedPlan,
+    checked_constraints,
+    violations_of,
+)
 from capacity_tui.engine.solve.changes import cost_ratio, effects, reserved_bytes, value_of
 from capacity_tui.engine.solve.modes.modes import ModeName, fill
 from capacity_tui.engine.verdict import Verdict
@@ -32,36 +38,36 @@ def is_short(case: EstimatedPlan) -> bool:
     return bool(case.violations)
 
 
-def worth(case: EstimatedPlan, candidate: Candidate) -> float:
-    """Return what a change is worth, to rank it: the share of cost it saves for a token or sample.
+def worth(case: EstimatedPlan, after: Estimate) -> float:
+    """Return what a change is worth that leads to an estimate: the share of cost it saves for a token or sample.
 
     Where a limit is missed, the share by which that comes nearer counts too, and what keeps all limits then comes
     first, the cheapest before the dearer; where memory is tight, the share that is saved so that it no longer is.
     """
-    before, after = case.estimate, candidate.estimate
+    before, broken = case.estimate, case.violations
     ratio = cost_ratio(after, before)
-    broken = case.violations
-    if broken and not candidate.violations:
+    still_broken = violations_of(after) if broken else ()
+    if broken and not still_broken:
         return 1.0 + 1.0 / ratio
     if broken:
-        nearer = 1.0 - sum(_share_left(constraint, candidate) for constraint in broken) / len(broken)
+        nearer = 1.0 - sum(_share_left(constraint, still_broken) for constraint in broken) / len(broken)
         return min(1.0, nearer - max(0.0, ratio - 1.0))
     if before.verdict is Verdict.TIGHT and after.verdict is Verdict.FITS:
         return min(1.0, max(1.0 - ratio, 1.0 - reserved_bytes(after) / reserved_bytes(before) - max(0.0, ratio - 1.0)))
     return 1.0 - ratio
 
 
-def allowed(case: EstimatedPlan, remedy: Remedy, candidate: Candidate) -> bool:
-    """Whether a change may be advice at all.
+def allowed(case: EstimatedPlan, remedy: Remedy, after: Estimate) -> bool:
+    """Whether a change that leads to an estimate may be advice at all.
 
     None breaks a limit that holds, goes further from one that is missed, or fills memory beyond what the boldest mode
     would unless it saves some. None makes people wait much longer than it saves, or may cost more than the plan.
     """
-    before, after = case.estimate, candidate.estimate
+    before, broken = case.estimate, violations_of(after)
     if any(not np.isfinite(effect.after) for effect in effects(before, after)):
         return False
     held = {constraint.key: constraint for constraint in checked_constraints(before)}
-    for constraint in candidate.violations:
+    for constraint in broken:
         was = held.get(constraint.key)
         if was is None or was.holds or not constraint.violation <= was.violation:
             return False
@@ -70,15 +76,15 @@ def allowed(case: EstimatedPlan, remedy: Remedy, candidate: Candidate) -> bool:
     if not case.violations and _waits_longer(before, after):
         return False
     memory = after.memory
-    if memory.capacity_bytes is None or candidate.violations:
+    if memory.capacity_bytes is None or broken:
         return True
     most = largest(memory.capacity_bytes) * (case.catalog.modes["extreme"].utilization or 1.0)
     return reserved_bytes(after) <= most or reserved_bytes(after) < reserved_bytes(before)
 
 
-def _share_left(constraint: CheckedConstraint, candidate: Candidate) -> float:
+def _share_left(constraint: CheckedConstraint, still_broken: Iterable[CheckedConstraint]) -> float:
     """Return what is left with a change of that by which a limit is missed, as a share of it."""
-    left = next((other.violation for other in candidate.violations if other.key == constraint.key), 0.0)
+    left = next((other.violation for other in still_broken if other.key == constraint.key), 0.0)
     return left / constraint.violation if np.isfinite(constraint.violation) else float(not np.isfinite(left))
 
 

@@ -105,16 +105,16 @@ def select(record: Run, place: tuple[int, ...], shape: tuple[int, ...]) -> Run:
 
 def _picked(value: object, place: tuple[int, ...], shape: tuple[int, ...]) -> object:
     if isinstance(value, np.ndarray):
-        selected = np.broadcast_to(value, shape)[place]
+        selected = value[place] if value.shape == shape else np.broadcast_to(value, shape)[place]
         return float(selected) if value.dtype.kind == "f" else np.asarray(selected)
-    if is_dataclass(value) and not isinstance(value, type):
+    if names := _names(value):
         changed = {}
-        for entry in fields(value):
-            before = getattr(value, entry.name)
+        for name in names:
+            before = getattr(value, name)
             after = _picked(before, place, shape)
             if after is not before:
-                changed[entry.name] = after
-        return replace(value, **changed) if changed else value
+                changed[name] = after
+        return replace(cast("DataclassInstance", value), **changed) if changed else value
     if isinstance(value, Mapping):
         return {key: _picked(entry, place, shape) for key, entry in value.items()}
     return value
