@@ -14,12 +14,12 @@ from capacity_tui.engine.solve import plan_of_line
 from capacity_tui.engine.solve.search import (
     Question,
     hardware_ids,
-    job_spaces,
     parse_axis,
     parse_figures,
     parse_goal,
     parse_limit,
     search,
+    spaces,
 )
 from capacity_tui.engine.solve.search.question import Goal, Limit, model_names
 from capacity_tui.engine.solve.space import Axis, training
@@ -131,7 +131,7 @@ def test_parts_that_fit_memory_give_the_answer_of_the_whole(monkeypatch: pytest.
     texts = ("tp=1,2,3,4", "pp=1,2,4", "cp=1,2", "micro_batch=1..4", "checkpointing=none,full", "compile=any")
     question = Question(plan, tuple(map(parse_axis, texts)), pareto=(TIME, "memory.reserved_bytes"), top=3)
     whole = search(question)
-    monkeypatch.setattr(job_spaces, "MOST_LAYOUTS", 5)
+    monkeypatch.setattr(spaces, "MOST_LAYOUTS", 5)
     monkeypatch.setattr(training, "MOST_SETTINGS", 1)
     parts = search(question)
     assert (parts.evaluated, parts.valid, parts.fitting) == (whole.evaluated, whole.valid, whole.fitting)

@@ -1,4 +1,3 @@
-from .job_spaces import Refused as Refused
 from .question import INSTANCES as INSTANCES
 from .question import Question as Question
 from .question import hardware_ids as hardware_ids
@@ -21,4 +20,5 @@ from .search import goal_of as goal_of
 from .search import search as search
 from .search import space_part as space_part
 from .spaces import Prepared as Prepared
+from .spaces import Refused as Refused
 from .spaces import spaces_of as spaces_of

@@ -17,7 +17,6 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Flags, mean
 from capacity_tui.engine.plan import LENGTHS, edited, short_name, with_values
 from capacity_tui.engine.schema import AUTO
-from capacity_tui.engine.solve.search.job_spaces import Refused
 from capacity_tui.engine.solve.search.question import TIME, Goal, Question, better_of
 from capacity_tui.engine.solve.search.results import (
     Answer,
@@ -29,7 +28,7 @@ from capacity_tui.engine.solve.search.results import (
     SearchResult,
     dominator,
 )
-from capacity_tui.engine.solve.search.spaces import Prepared, spaces_of
+from capacity_tui.engine.solve.search.spaces import Prepared, Refused, spaces_of
 from capacity_tui.engine.solve.space.axes import Axis, Floats, Values
 from capacity_tui.engine.solve.space.space import Block, best_of, over
 

@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import field, replace
-from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolve_plan
+from capacity_tui.engine.estimate import ResolvedPlan, resolve_plan
+from capacity_tui.engine.estimate.transformer import transformer_run
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import family_of
-from capacity_tui.engine.plan import FOLLOWING, LENGTHS, LayoutRule, Plan, edited, placeholders, with_values
+from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.plan import FOLLOWING, LENGTHS, Plan, edited, placeholders, plan_layout, with_values
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.modes import fill, open_fields
+from capacity_tui.engine.solve.modes.serving_settings import MOST_REQUESTS
 from capacity_tui.engine.solve.modes.training_settings import chosen_precision
-from capacity_tui.engine.solve.search.job_spaces import BATCH, Refused, served_space, trained_spaces
 from capacity_tui.engine.solve.search.question import SERVED, Question, hardware_ids, model_names
-from capacity_tui.engine.solve.space.axes import LAYOUT_SIZES, Axis, Grid, Values, open_axes, open_fields_of_training
-from capacity_tui.engine.solve.space.space import BLOCK, Block, Excluded, LazyBlock, Space
+from capacity_tui.engine.solve.space.axes import (
+    LAYOUT_SIZES,
+    Axis,
+    Grid,
+    Values,
+    layout_axes,
+    open_axes,
+    open_fields_of_training,
+    powers_of_two,
+)
+from capacity_tui.engine.solve.space.serving import CHOSEN, ServingSpace, serving_space
+from capacity_tui.engine.solve.space.space import Space, one_by_one
+from capacity_tui.engine.solve.space.stacking import can_stack
+from capacity_tui.engine.solve.space.training import NUMBERS, training_space
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
+
+BATCH, SEQUENCE = Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_SEQ_LEN
+REQUESTS, REPLICAS, GROUP = Key.INFERENCE_BATCH, Key.PARALLELISM_DP, Key.PARALLELISM_SHARD
+
+# What rules of layouts look at, and how many combinations of it they judge at once.
+_JUDGED = frozenset({*LAYOUT_SIZES, BATCH, SEQUENCE})
+
+MOST_LAYOUTS = 2**20
 
 # Sections and fields of which every value is a space of its own: what they change are names, the length of the job,
 # or what published runs a range rests on.
@@ -41,9 +61,16 @@ _APART = frozenset(
     }
 )
 
-_REPLICAS, _GROUP = Key.PARALLELISM_DP, Key.PARALLELISM_SHARD
-
 _FOLLOWING = frozenset(f"parallelism.{name}" for name in FOLLOWING)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A space, or combinations of one, that cannot be: ``change`` is what they have in common."""
+
+    change: Values
+    error: CapacityError
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +140,16 @@ class Spaces:
         plan, filled = self._filled(plan)
         paths = {axis.path for axis in self.inner}
         wanted = self._wanted(plan) - paths
-        resolved = self._resolved(plan, paths | wanted)
+        following: Values = {BATCH: None, **({REPLICAS: None} if plan.parallelism.dp == AUTO else {})}
+        resolved = _resolved(plan, paths | wanted, self.catalog, self.machine, following)
         assert resolved.shape is not None  # noqa: S101 - other kinds of models went another way
         replica_batch = self.catalog.modes["balanced"].replica_batch
         usual = open_axes(plan, resolved, wanted, replica_batch, self.catalog)
         base = plan
-        if (paths | wanted) & LAYOUT_SIZES.keys() and _REPLICAS not in paths:
-            base = with_values(plan, {_REPLICAS: None})
-        if base.parallelism.shard is not None and _GROUP not in paths:
-            filled = {**filled, _GROUP: base.parallelism.shard}
+        if (paths | wanted) & LAYOUT_SIZES.keys() and REPLICAS not in paths:
+            base = with_values(plan, {REPLICAS: None})
+        if base.parallelism.shard is not None and GROUP not in paths:
+            filled = {**filled, GROUP: base.parallelism.shard}
         axes = (*self.inner, *usual)
         for made in trained_spaces(base, resolved, resolved.shape, self.catalog, axes):
             if isinstance(made, Refused):
@@ -150,7 +178,7 @@ class Spaces:
 
         All hardware gets the same job. Precision is the one that suits each device.
         """
-        varied = {*self._wanted(plan), *(axis.path for axis in self.inner), BATCH, _REPLICAS}
+        varied = {*self._wanted(plan), *(axis.path for axis in self.inner), BATCH, REPLICAS}
         lacking = [path for path in open_fields(plan) if path not in varied]
         values: Values = {}
         if Key.TRAINING_PRECISION in lacking:
@@ -164,18 +192,6 @@ class Spaces:
                 self.filled[key] = {path: filled.value(path) for path in lacking}
             values |= self.filled[key]
         return with_values(plan, values), values
-
-    def _resolved(self, plan: Plan, varied: set[str]) -> ResolvedPlan:
-        """Return the plan resolved with placeholders in what varies."""
-        held = placeholders()
-        values: Values = {path: held[path] for path in varied if path in held}
-        sizes = varied & LAYOUT_SIZES.keys()
-        if sizes:
-            values |= {**dict.fromkeys(sizes - _FOLLOWING, 1), **dict.fromkeys(sizes & _FOLLOWING), _REPLICAS: None}
-        values |= {BATCH: None}
-        if plan.parallelism.dp == AUTO:
-            values[_REPLICAS] = None
-        return resolve_plan(with_values(plan, values), self.catalog, self.machine)
 
 
 def spaces_of(question: Question, catalog: Catalog, machine: Machine | None = None) -> Spaces:
@@ -203,54 +219,118 @@ def _is_apart(path: str) -> bool:
     return path in _APART or path.startswith(_APART_SECTIONS)
 
 
-@dataclass(frozen=True, slots=True)
-class OneByOneSpace:
-    """Configurations of one plan, each estimated by itself."""
+def trained_spaces(
+    plan: Plan, resolved: ResolvedPlan, shape: TransformerShape, catalog: Catalog, axes: tuple[Axis, ...]
+) -> Iterator[Space | Refused]:
+    """Yield the spaces of a training plan, and values that no run can have.
 
-    catalog: Catalog
-    grid: Grid
-    feasible: tuple[tuple[Values, ResolvedPlan], ...]  # the combinations that can be, with the plans they make
-    excluded: tuple[Excluded, ...]  # what cannot be, by what is wrong with it
-
-    @property
-    def size(self) -> int:
-        """Combinations, possible or not."""
-        return self.grid.size
-
-    @property
-    def count(self) -> int:
-        """Combinations that can be."""
-        return len(self.feasible)
-
-    def lazy_blocks(self, most: int = BLOCK) -> Iterator[LazyBlock]:  # noqa: ARG002 - each is a piece of its own
-        """Yield the combinations one after the other, each estimated when it is called."""
-        return (partial(self._block, values, resolved) for values, resolved in self.feasible)
-
-    def settled(self, values: Values) -> Values:
-        """Return the values of a combination; they say all that a plan has to."""
-        return values
-
-    def reused(self, other: Space, blocks: tuple[Block, ...]) -> None:
-        """Each space has plans of its own."""
-
-    def _block(self, values: Values, resolved: ResolvedPlan) -> Block:
-        grid = Grid(tuple(Axis(path, (value,)) for path, value in values.items()))
-        estimate = estimate_resolved(resolved, self.catalog)
-        return Block(grid, np.asarray(True), estimate, lambda: estimate, estimate.limits)
+    Args:
+        plan: the plan as the user gave it: sizes that it leaves out follow from the others.
+        resolved: the same with placeholders where it is open, and in what varies.
+    """
+    # The sequence of a model over images follows from the image.
+    axes = tuple(axis for axis in axes if shape.vision is None or axis.path != SEQUENCE)
+    # Settings change first and few values before many: the inner loops of arrays are long, and small arrays stay small.
+    ordered = sorted(axes, key=lambda axis: (axis.path in NUMBERS, len(axis.values)))
+    cuts: list[list[Axis]] = []
+    for axis in ordered:
+        parts, unusable = _stackable_axis(resolved, shape, catalog, axis)
+        others = Grid(tuple(axes)).size // len(axis.values)
+        yield from (Refused({axis.path: value}, error, others) for value, error in unusable)
+        cuts.append(parts)
+    replica_batch = None
+    if plan.training.global_batch == AUTO and not any(axis.path == BATCH for axis in axes):
+        replica_batch = catalog.modes["balanced"].replica_batch
+    for stackable in product(*cuts):
+        for part in _judged_at_once(stackable):
+            yield training_space(plan, resolved, shape, catalog, part, replica_batch=replica_batch)
 
 
-def one_by_one(plan: Plan, axes: Iterable[Axis], catalog: Catalog, machine: Machine | None) -> OneByOneSpace:
-    """Return the configurations of a plan over some axes."""
-    grid = Grid(tuple(axes))
-    possible, refused = [], dict[str, Excluded]()
-    for values in grid.combinations():
+def _stackable_axis(
+    resolved: ResolvedPlan, shape: TransformerShape, catalog: Catalog, axis: Axis
+) -> tuple[list[Axis], list[tuple[object, CapacityError]]]:
+    """Return an axis in parts whose values differ in numbers alone, and the values that no run can have."""
+    if axis.path in NUMBERS:
+        return [axis], []
+    groups: list[tuple[object, list[object]]] = []
+    unusable: list[tuple[object, CapacityError]] = []
+    for value in axis.values:
         try:
-            resolved = resolve_plan(edited(plan, values, catalog).plan, catalog, machine)
+            run = transformer_run(with_values(resolved.plan, {axis.path: value}), shape, resolved.cluster, catalog)
         except CapacityError as error:
-            before = refused.get(error.title)
-            rule = LayoutRule("settings", error.title, "", error.hint, error.place.field or "", lambda _: False)
-            count = 1 if before is None else before.count + 1
-            refused[error.title] = Excluded(rule, count, values, error.detail)
+            unusable.append((value, error))
+            continue
+        for like, values in groups:
+            if can_stack(run, like):
+                values.append(value)
+                break
         else:
-            possible.append((values, resolved))
-    return OneByOneSpace(catalog, grid, tuple(possible), tuple(refused.values()))
+            groups.append((run, [value]))
+    return [Axis(axis.path, tuple(values)) for _, values in groups], unusable
+
+
+def _judged_at_once(axes: tuple[Axis, ...]) -> Iterator[tuple[Axis, ...]]:
+    """Yield axes in parts of which rules judge all layouts at once: many sizes would take all memory."""
+    judged = Grid(tuple(axis for axis in axes if axis.path in _JUDGED))
+    for block in judged.blocks(MOST_LAYOUTS):
+        part = {axis.path: axis for axis in judged.part(block).axes}
+        yield tuple(part.get(axis.path, axis) for axis in axes)
+
+
+def served_space(
+    plan: Plan, axes: tuple[Axis, ...], everything: bool, catalog: Catalog, machine: Machine | None
+) -> tuple[ServingSpace, Values]:
+    """Return the configurations of a plan that serves, and what was filled in for all of them.
+
+    What the plan leaves open of layout and batch varies too; where one size of a layout is asked for, the other is 1.
+
+    Args:
+        axes: fields that were asked for.
+        everything: whether layout and batch vary even where the plan gives them.
+
+    Raises:
+        CapacityError: nothing of it can be estimated.
+    """
+    paths = {axis.path for axis in axes}
+    filled: Values = {}
+    if not paths.isdisjoint(CHOSEN):
+        filled = {path: 1 for path in CHOSEN if path not in paths and plan.value(path) is None}
+    wanted = set(_wanted(with_values(plan, filled), paths, everything))
+    lacking = [path for path in open_fields(with_values(plan, filled)) if path not in paths | wanted]
+    if lacking:
+        chosen = fill(plan, "balanced", machine, catalog).plan
+        filled |= {path: chosen.value(path) for path in lacking}
+    whole = with_values(plan, filled)
+    resolved = _resolved(whole, paths | wanted, catalog, machine, {})
+    usual = tuple(_usual_axes(resolved, wanted, catalog))
+    assert resolved.shape is not None  # noqa: S101 - only transformers come here
+    return serving_space(whole, resolved, resolved.shape, catalog, (*axes, *usual)), filled
+
+
+def _wanted(plan: Plan, given: Collection[str], everything: bool) -> Iterator[str]:
+    """Yield the fields that vary though nobody gave values for them."""
+    loaded = plan.inference.is_load
+    for path in CHOSEN if loaded else (*CHOSEN, REQUESTS):
+        if path not in given and (everything or plan.value(path) in (None, AUTO)):
+            yield path
+
+
+def _resolved(
+    plan: Plan, varied: Collection[str], catalog: Catalog, machine: Machine | None, following: Values
+) -> ResolvedPlan:
+    """Return the plan resolved with placeholders in what varies, and with what follows from that."""
+    usual = placeholders()
+    values: Values = {path: usual[path] for path in varied if path in usual}
+    sizes = [path for path in varied if path in LAYOUT_SIZES]
+    if sizes:
+        values |= {**{path: None if path in _FOLLOWING else 1 for path in sizes}, REPLICAS: None}
+    return resolve_plan(with_values(plan, {**values, **following}), catalog, machine)
+
+
+def _usual_axes(resolved: ResolvedPlan, wanted: Collection[str], catalog: Catalog) -> Iterator[Axis]:
+    """Yield the axes of fields whose values nobody gave."""
+    assert resolved.shape is not None  # noqa: S101 - only transformers come here
+    layout = plan_layout(resolved.plan, resolved.shape, catalog)
+    yield from layout_axes(layout, int(resolved.cluster.per_node), wanted)
+    if REQUESTS in wanted:
+        yield Axis(REQUESTS, powers_of_two(MOST_REQUESTS))

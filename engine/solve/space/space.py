@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, fields, replace
-from functools import cached_property
-from typing import Protocol, TypeAlias
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.estimate import Constraint, Figured, central, read_figure
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate import (
+    Constraint,
+    Figured,
+    ResolvedPlan,
+    central,
+    estimate_resolved,
+    read_figure,
+    resolve_plan,
+)
 from capacity_tui.engine.numeric import Flags, Number
-from capacity_tui.engine.plan import Layout, LayoutRule
+from capacity_tui.engine.plan import Layout, LayoutRule, Plan, edited
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.solve.space.axes import Floats, Grid, Values
+from capacity_tui.engine.solve.space.axes import Axis, Floats, Grid, Values
 from capacity_tui.engine.uncertainty import Interval
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine import Machine
 
 # Combinations evaluated at once: enough that an array's own cost is small, few enough for some hundred megabytes.
 BLOCK = 2**17
@@ -251,3 +264,56 @@ def best_of(points: Floats, places: Positions, count: int) -> Positions:
 def over(value: Number | Flags | None, grid: Grid) -> Floats:
     """Return a number as a flat array over a grid; NaN where there is none."""
     return np.broadcast_to(np.asarray(np.nan if value is None else value, dtype=np.float64), grid.shape).ravel()
+
+
+@dataclass(frozen=True, slots=True)
+class OneByOneSpace:
+    """Configurations of one plan, each estimated by itself."""
+
+    catalog: Catalog
+    grid: Grid
+    feasible: tuple[tuple[Values, ResolvedPlan], ...]  # the combinations that can be, with the plans they make
+    excluded: tuple[Excluded, ...]  # what cannot be, by what is wrong with it
+
+    @property
+    def size(self) -> int:
+        """Combinations, possible or not."""
+        return self.grid.size
+
+    @property
+    def count(self) -> int:
+        """Combinations that can be."""
+        return len(self.feasible)
+
+    def lazy_blocks(self, most: int = BLOCK) -> Iterator[LazyBlock]:  # noqa: ARG002 - each is a piece of its own
+        """Yield the combinations one after the other, each estimated when it is called."""
+        return (partial(self._block, values, resolved) for values, resolved in self.feasible)
+
+    def settled(self, values: Values) -> Values:
+        """Return the values of a combination; they say all that a plan has to."""
+        return values
+
+    def reused(self, other: Space, blocks: tuple[Block, ...]) -> None:
+        """Each space has plans of its own."""
+
+    def _block(self, values: Values, resolved: ResolvedPlan) -> Block:
+        grid = Grid(tuple(Axis(path, (value,)) for path, value in values.items()))
+        estimate = estimate_resolved(resolved, self.catalog)
+        return Block(grid, np.asarray(True), estimate, lambda: estimate, estimate.limits)
+
+
+def one_by_one(plan: Plan, axes: Iterable[Axis], catalog: Catalog, machine: Machine | None) -> OneByOneSpace:
+    """Return the configurations of a plan over some axes."""
+    grid = Grid(tuple(axes))
+    possible, refused = [], dict[str, Excluded]()
+    for values in grid.combinations():
+        try:
+            resolved = resolve_plan(edited(plan, values, catalog).plan, catalog, machine)
+        except CapacityError as error:
+            before = refused.get(error.title)
+            rule = LayoutRule("settings", error.title, "", error.hint, error.place.field or "", lambda _: False)
+            count = 1 if before is None else before.count + 1
+            refused[error.title] = Excluded(rule, count, values, error.detail)
+        else:
+            possible.append((values, resolved))
+    return OneByOneSpace(catalog, grid, tuple(possible), tuple(refused.values()))
