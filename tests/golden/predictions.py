@@ -19,7 +19,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Estimate, estimate_plan
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.runs.accuracy import Kind
-from capacity_tui.engine.runs.accuracy.published import DESCRIBED, read_measurements
+from capacity_tui.engine.runs.accuracy.published import DESCRIBED, Measurement, read_measurements
 
 RENEW = "uv run python tests/golden/predictions.py"
 FOLDER = Path(__file__).parent
@@ -47,10 +47,21 @@ Figures = Mapping[str, str]  # A figure by name, as text; empty where a run has 
 Runs = Mapping[str, Figures]  # Figures by the run's id
 
 
-def predicted(name: str) -> Runs:
+class Estimates(dict[str, Estimate]):
+    """Estimates of published runs, each made once, by the text of its plan."""
+
+    def of(self, row: Measurement) -> Estimate:
+        """Return the estimate of a run."""
+        text = str(row.plan)
+        if text not in self:
+            self[text] = estimate_plan(Plan.model_validate(row.plan), None, _catalog()).estimate
+        return self[text]
+
+
+def predicted(name: str, estimates: Estimates) -> Runs:
     """Return what is predicted now for the runs of one file, sorted by id; those that are refused are left out."""
-    plans = {row.id: row.plan for kind in FILES[name] for row in read_measurements(kind)}
-    return {run: figures for run in sorted(plans) if (figures := _figures(plans[run]))}
+    rows = {row.id: row for kind in FILES[name] for row in read_measurements(kind)}
+    return {run: figures for run in sorted(rows) if (figures := _figures(rows[run], estimates))}
 
 
 def kept(name: str) -> Runs:
@@ -95,9 +106,9 @@ def _path(name: str) -> Path:
     return FOLDER / f"{name}.csv"
 
 
-def _figures(plan: Mapping[str, object]) -> Figures | None:
+def _figures(row: Measurement, estimates: Estimates) -> Figures | None:
     try:
-        estimate = estimate_plan(Plan.model_validate(plan), None, _catalog()).estimate
+        estimate = estimates.of(row)
     except CapacityError:
         return None
     values = _values(estimate)
@@ -136,7 +147,7 @@ def renew() -> str:
     """Write every file anew and return what moved."""
     said = []
     for name in FILES:
-        old, new = kept(name) if _path(name).exists() else {}, predicted(name)
+        old, new = kept(name) if _path(name).exists() else {}, predicted(name, Estimates())
         said.append(difference(name, old, new) or f"{name}: {len(new)} predictions, none moved")
         write(name, new)
     return "\n".join(said)

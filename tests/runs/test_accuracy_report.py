@@ -11,15 +11,7 @@ from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import example_text, plan_from_text
-from capacity_tui.engine.runs.accuracy import (
-    COMPARED_KINDS,
-    TITLES,
-    evaluate,
-    predictor,
-    reports_as_data,
-    reports_as_markdown,
-    scatter_svg,
-)
+from capacity_tui.engine.runs.accuracy import evaluate, predictor, reports_as_data, reports_as_markdown, scatter_svg
 from capacity_tui.engine.runs.accuracy.scoring import scored_measurements
 from capacity_tui.engine.solve import step_seconds
 from capacity_tui.engine.solve.modes import fill
@@ -106,21 +98,3 @@ def test_memory_of_inference_is_what_serving_takes():
         found = predict(row).value
         assert found > counted.value if row.quantity == "claimed_bytes" else found == counted.value
     assert evaluate(predict, "inference_memory", rows).overall.median < 0.5
-
-
-PAGE = (Path(__file__).parents[2] / "docs" / "accuracy.md").read_text("utf-8")
-
-
-@pytest.mark.parametrize("kind", COMPARED_KINDS)
-def test_the_page_tells_what_is(kind):
-    """Within two points: the page is written anew with a change that moves more than a few runs."""
-    report = evaluate(predictor(load_catalog()), kind)
-    section = PAGE.split(f"## {TITLES[kind]}\n")[1]
-    row = next(line for line in section.splitlines() if line.startswith("| estimates |"))
-    runs, publishers, median, _, _, _, _, inside, by_publisher, _ = (cell.strip(" %") for cell in row.split("|")[2:-1])
-    scores = report.overall
-    found = (scores.median, scores.coverage, scores.source_coverage)
-    told = (float(median) / 100, float(inside) / 100, float(by_publisher) / 100)
-    assert found == pytest.approx(told, abs=0.02), "see the command at the head of docs/accuracy.md"
-    assert int(publishers) == scores.sources
-    assert int(runs) == pytest.approx(scores.count, rel=0.05)

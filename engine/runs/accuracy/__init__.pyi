@@ -6,6 +6,7 @@ from .out_of_sample import predictive_factor as predictive_factor
 from .out_of_sample import unseen_scores as unseen_scores
 from .predictions import VerdictReport as VerdictReport
 from .predictions import accuracy_of as accuracy_of
+from .predictions import prediction as prediction
 from .predictions import predictor as predictor
 from .predictions import user_measurements as user_measurements
 from .predictions import verdicts_of as verdicts_of

@@ -66,14 +66,21 @@ def predictor(catalog: Catalog, machine: Machine | None = None) -> Predict:
     """
 
     def predict(measurement: Measurement) -> Prediction:
-        answer = answered(measurement, catalog, machine)
-        verdict = answer.estimate.verdict
-        if measurement.quantity == _FITS:
-            return Prediction(float(verdict.holds is not False), verdict=verdict)
-        figure = measured_figure(answer.estimate, measurement)
-        return Prediction(float(figure.value), float(figure.low), float(figure.high), verdict)
+        return prediction(answered(measurement, catalog, machine).estimate, measurement)
 
     return predict
+
+
+def prediction(estimate: Estimate, measurement: Measurement) -> Prediction:
+    """Return what a run's estimate says of what was measured.
+
+    Raises:
+        PlanError: the figure is none that this estimate gives.
+    """
+    if measurement.quantity == _FITS:
+        return Prediction(float(estimate.verdict.holds is not False), verdict=estimate.verdict)
+    figure = measured_figure(estimate, measurement)
+    return Prediction(float(figure.value), float(figure.low), float(figure.high), estimate.verdict)
 
 
 def estimated_figure(measurement: Measurement, catalog: Catalog) -> Interval:
