@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from capacity_tui.engine.catalog import rows
-from capacity_tui.engine.catalog.fleet_files.field_reader import FleetFileContent, Remark
+from capacity_tui.engine.catalog.fleet_files.instance_entries import FleetFileContent, Remark
 from capacity_tui.engine.catalog.models_table import ArchitectureTable, QuantizationTable
 from capacity_tui.engine.catalog.prices import RefreshedPrices, read_refreshed
 from capacity_tui.engine.catalog.reading import read_aliases

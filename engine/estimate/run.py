@@ -1,22 +1,33 @@
-"""What the runs of transformers, of networks and of serving have in common: layout, data and rates of kernels."""
+"""What runs of transformers, of networks and of serving have in common: layout, data, numbers, rates of kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import BaseModel
 
-from capacity_tui.engine.catalog.rows import MIB, ScalingLaw
-from capacity_tui.engine.cluster import Device
+from capacity_tui.engine.catalog import Catalog, counted
+from capacity_tui.engine.catalog.rows import MIB, Framework, Optimizer, ScalingLaw
+from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.data.supply import Supply
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.timing.attention import AttentionRates
-from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan import ParallelismSection
+from capacity_tui.engine.estimate.timing.roofline import (
+    gemm_bytes,
+    gemm_rate,
+    host_link_bandwidth,
+    optimizer_bandwidth,
+    reached_share,
+)
+from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.models.transformer import Matrix
+from capacity_tui.engine.numeric import Number, any_true, present, where
+from capacity_tui.engine.plan import NO_MASTER, ParallelismSection, TrainingSection
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.units import MICRO
+from capacity_tui.engine.units import FP32_BYTES, MICRO
 
 SWAP, GATHER = "all_to_all", "all_gather"
 _Numbers = TypeVar("_Numbers")
@@ -124,3 +135,222 @@ def _number(row: BaseModel, name: str) -> Number:
             written, scale = name.removesuffix(ending) + other, unit
     value = getattr(row, written)
     return (float(value) if np.ndim(value) == 0 else np.asarray(value, dtype=float)) * scale
+
+
+# Memory traffic of an optimizer that runs one kernel for each operation, over that of one kernel for all.
+SEPARATE_PASSES = counted("separate-optimizer-passes")
+TYPE, WIDTH = "bf16", 2.0  # The type Newton-Schulz iterations run in, and its bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerNumbers:
+    """What an optimizer keeps for a parameter, in bytes, and does with it in a step, in bytes and FLOPs."""
+
+    # states of a parameter of a matrix; of ``Numerics.averaged``, of matrices and vectors, the mean
+    state_bytes: Number
+    factor_bytes: Number  # statistics of a row or a column of a matrix, where it keeps no others
+    vector_state_bytes: Number  # states of a parameter of a norm or bias
+    outer_state_bytes: Number  # states of a parameter of embedding or head
+    temporary_bytes: Number  # what separate operations write aside for a parameter
+    traffic: Number  # what it reads and writes for a parameter in a step
+    outer_traffic: Number  # the same of embedding and head
+    flops: Number  # element-wise operations for a parameter in a step
+    newton_schulz_steps: Number  # iterations that orthogonalize the update of a matrix, 0 without
+
+    @property
+    def multiplies_matrices(self) -> object:
+        """Where the step multiplies whole matrices."""
+        return np.asarray(self.newton_schulz_steps) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Numerics:
+    """Bytes of numbers in a training run."""
+
+    element_bytes: float  # an activation
+    weight_bytes: float  # a parameter, between uses
+    master_bytes: float  # its fp32 copy, 0 if none
+    gradient_bytes: float  # a gradient as kept
+    optimizer: OptimizerNumbers  # what the optimizer keeps and does
+
+    def averaged(self, matrices: Iterable[Matrix], parameters: Number) -> Numerics:
+        """Return the same with the mean states of so many parameters, most of them in some matrices."""
+        weights: Number = 0.0
+        edges: Number = 0.0
+        for matrix in matrices:
+            weights = weights + matrix.number * matrix.rows * matrix.columns
+            edges = edges + matrix.number * (matrix.rows + matrix.columns) * present(matrix.columns)
+        inside, states = np.minimum(weights, parameters), self.optimizer
+        mean = mean_states(
+            states.state_bytes, inside, states.factor_bytes, edges, states.vector_state_bytes, parameters
+        )
+        return replace(self, optimizer=replace(states, state_bytes=mean))
+
+
+def training_numerics(
+    training: TrainingSection, row: Framework, catalog: Catalog, *, on_processor: bool = False
+) -> Numerics:
+    """Return the bytes of a training section whose fields are settled.
+
+    Raises:
+        CatalogError: an optimizer or a number format nobody knows.
+    """
+    optimizer = catalog.optimizers.find(training.optimizer)
+    kept = catalog.precisions.find(training.precision)
+    full = kept.master_bytes == 0.0
+    element_bytes = kept.activation_bytes
+    mixed = training.master_weights != NO_MASTER and not full
+    weight_bytes = kept.master_bytes if mixed and row.fp32_parameters else kept.weight_bytes
+    master_bytes = kept.master_bytes if mixed and not row.fp32_parameters else 0.0
+    gradients = training.gradients or (kept.wide if full else row.gradients)
+    if training.master_weights == NO_MASTER and training.gradients is None and not full:
+        gradients = kept.wide
+    gradient_bytes = catalog.precisions.find(gradients).gradient_bytes
+    lean = weight_bytes + master_bytes < FP32_BYTES
+    matrix, vector = _state_bytes(optimizer, lean=lean), _vector_state_bytes(optimizer, lean=lean)
+    values = 2.0 * (master_bytes or weight_bytes) + (element_bytes if master_bytes else 0.0)
+    narrowed = matrix / optimizer.state_bytes if optimizer.state_bytes else 1.0
+    traffic = narrowed * optimizer.state_traffic_bytes + values + optimizer.gradient_passes * gradient_bytes
+    in_one = optimizer.fused or row.fused_optimizer > 0 or (on_processor and row.fused_on_processor > 0)
+    passes = 1.0 if in_one else SEPARATE_PASSES
+    return Numerics(
+        element_bytes=element_bytes,
+        weight_bytes=weight_bytes,
+        master_bytes=master_bytes,
+        gradient_bytes=gradient_bytes,
+        optimizer=OptimizerNumbers(
+            state_bytes=matrix,
+            factor_bytes=vector if optimizer.factored else 0.0,
+            vector_state_bytes=vector,
+            outer_state_bytes=vector if optimizer.matrices_only else matrix,
+            # Each operation runs over all parameters: the root of the second moment is as large as the moment itself.
+            temporary_bytes=0.0 if in_one or not optimizer.states else matrix / optimizer.states,
+            traffic=passes * traffic,
+            # States are read and written, gradients read once.
+            outer_traffic=passes * (2.0 * vector + values + gradient_bytes if optimizer.matrices_only else traffic),
+            flops=optimizer.flops_per_parameter,
+            newton_schulz_steps=float(optimizer.newton_schulz_steps or 0),
+        ),
+    )
+
+
+def _state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
+    """Bytes of optimizer state for a parameter; states follow the parameters' type where nothing is fp32."""
+    if lean and optimizer.state_bytes_bf16 is not None:
+        return optimizer.state_bytes_bf16
+    return optimizer.state_bytes
+
+
+def _vector_state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
+    """Bytes of optimizer state for a parameter of a vector; halved with those of matrices."""
+    matrix = _state_bytes(optimizer, lean=lean)
+    if optimizer.vector_state_bytes is None:
+        return matrix
+    return optimizer.vector_state_bytes * (matrix / optimizer.state_bytes if optimizer.state_bytes else 1.0)
+
+
+@equation(
+    "mean = (state · matrices + factor · edges + vector · (every - matrices)) / every",
+    unit="B",
+    source="optimizers.yaml; matrices, their rows and columns, and vectors of the mean layer",
+    units={"state": "B", "factor": "B", "vector": "B"},
+)
+def mean_states(
+    state: Number, matrices: Number, factor: Number, edges: Number, vector: Number, every: Number
+) -> Number:
+    """Bytes of optimizer state for a parameter, the mean over matrices and vectors.
+
+    Args:
+        state: bytes for a parameter of a matrix.
+        matrices: parameters in matrices.
+        factor: bytes for a row or a column of a matrix.
+        edges: rows and columns of all matrices.
+        vector: bytes for a parameter of a vector.
+        every: parameters in matrices and vectors.
+    """
+    return (state * matrices + factor * edges + vector * (every - matrices)) / every
+
+
+def update_operators(
+    numerics: Numerics, inner: Number, outer: Number, cluster: Cluster, offloaded: Number
+) -> Iterator[Operator]:
+    """Yield the element-wise kernels of an optimizer's step: read gradients and states, write parameters and states.
+
+    Args:
+        numerics: of the run.
+        inner: trained parameters of the layers on the device.
+        outer: those outside the layers.
+        cluster: what they run on.
+        offloaded: 1 where the states lie in host memory.
+    """
+    device, optimizer, on_host = cluster.device, numerics.optimizer, np.asarray(offloaded) > 0
+    # The processor that updates offloaded states is bound by its memory.
+    arithmetic = where(on_host, np.inf, device.peak("fp32"))
+    yield Operator(
+        "optimizer",
+        "optimizer",
+        "step",
+        "step",
+        (inner + outer) * optimizer.flops,
+        inner * optimizer.traffic + outer * optimizer.outer_traffic,
+        arithmetic,
+        optimizer_bandwidth(cluster, offloaded),
+    )
+    if any_true(on_host):
+        # Gradients go down and parameters come up once a step, before and after the update.
+        crossing = where(on_host, (inner + outer) * (numerics.gradient_bytes + numerics.element_bytes), 0.0)
+        yield Operator(
+            "gradients to the host and parameters back",
+            "optimizer",
+            "step",
+            "step",
+            0.0,
+            crossing,
+            1.0,
+            host_link_bandwidth(device),
+        )
+
+
+def matrix_operators(
+    optimizer: OptimizerNumbers, matrices: Iterable[Matrix], times: Number, device: Device
+) -> Iterator[Operator]:
+    """Yield the products of an optimizer's step with whole matrices, ``times`` those that a layer has."""
+    if not any_true(optimizer.multiplies_matrices):
+        return
+    for matrix in matrices:
+        if any_true(matrix.number * matrix.columns > 0):
+            runs = optimizer.newton_schulz_steps * matrix.number * times
+            yield from newton_schulz(matrix.name, matrix.rows, matrix.columns, runs, device)
+
+
+def newton_schulz(name: str, rows: Number, columns: Number, runs: Number, device: Device) -> Iterator[Operator]:
+    """Yield the three products of a Newton-Schulz iteration, by which Muon orthogonalizes the update of a matrix.
+
+    One multiplies X by its transpose, squares that, and applies their sum to X: ``4 n² w + 2 n³`` FLOPs for a matrix of
+    n × w elements, n the smaller (Jordan et al. 2024).
+
+    Args:
+        name: what the matrix is.
+        runs: iterations of all such matrices on the device in one step.
+    """
+    reach, narrow, wide = device.efficiency, np.minimum(rows, columns), np.maximum(rows, columns)
+    share = reached_share(device.gemm_reach(TYPE), reach.sustained, device.clock, 1.0, 1.0)
+
+    def product(label: str, n: Number, k: Number) -> Operator:
+        rate = gemm_rate(narrow, n, k, device.peak(TYPE), share, device.units, reach.wave_fill, reach.ramp_length)
+        traffic = gemm_bytes(narrow, n, k, WIDTH)
+        return Operator(
+            f"Newton-Schulz, {name}, {label}",
+            "optimizer",
+            "step",
+            "step",
+            2.0 * narrow * n * k,
+            traffic,
+            rate,
+            device.bandwidth * reach.stream,
+            runs,
+        )
+
+    yield product("with itself", narrow, wide)
+    yield product("squared", narrow, narrow)
+    yield product("applied", wide, narrow)

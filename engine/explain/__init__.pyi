@@ -1,8 +1,5 @@
 from .explain import Explanation as Explanation
 from .explain import explain_estimate as explain_estimate
-from .placement import PlacedLevel as PlacedLevel
-from .placement import Placement as Placement
-from .placement import placement_of as placement_of
 from .step_charts import Amount as Amount
 from .step_charts import MemoryTimeline as MemoryTimeline
 from .step_charts import PhaseTimeline as PhaseTimeline

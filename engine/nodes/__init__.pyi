@@ -4,7 +4,7 @@ from .clusters import detect_cluster as detect_cluster
 from .clusters import keep_cluster as keep_cluster
 from .clusters import kept_cluster as kept_cluster
 from .clusters import kept_cluster_names as kept_cluster_names
-from .free_machines import machines_of as machines_of
+from .clusters import machines_of as machines_of
 from .hardware import change_parts as change_parts
 from .hardware import cluster_hardware as cluster_hardware
 from .hardware import inventory_as_dict as inventory_as_dict

@@ -1,11 +1,13 @@
-"""Clusters that were kept, the hardware that plans may name of them, and the launcher that reaches their nodes."""
+"""Clusters that were kept, the hardware that plans name of them, what they have free, and the launcher of nodes."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,17 +16,19 @@ from threading import Event
 import yaml
 from pydantic import ValidationError
 
-from capacity_tui.engine.catalog import Catalog, keep_rows, load_catalog
+from capacity_tui.engine.catalog import Catalog, Plain, keep_rows, load_catalog
 from capacity_tui.engine.errors import CapacityError, HardwareError, LauncherError, Place, StorageError
 from capacity_tui.engine.files import data_folder, make_folder, reading_error, write_atomically
 from capacity_tui.engine.machine import RECORDING_SCRIPT, Host, detect, recorded_host
 from capacity_tui.engine.machine.vendors import MEMORY_ERRORS
-from capacity_tui.engine.nodes.hardware import ClusterHardware, cluster_hardware
+from capacity_tui.engine.nodes.hardware import ClusterHardware, cluster_hardware, folded_names
 from capacity_tui.engine.nodes.inventory import Inventory, NodeFacts, facts_of
+from capacity_tui.engine.nodes.jobs import queued_jobs
 from capacity_tui.engine.nodes.kubernetes import Kubectl, Kubernetes
 from capacity_tui.engine.nodes.launcher import NODE_SECONDS, Launcher, NodeAnswer, Order, Ssh, read_hosts
+from capacity_tui.engine.nodes.occupancy import NodeState, Occupancy, kept_occupancy, slurm_occupancy
 from capacity_tui.engine.nodes.ray_nodes import RayNodes
-from capacity_tui.engine.nodes.slurm import Slurm, racks_of, slurm_text
+from capacity_tui.engine.nodes.slurm import Slurm, names_of, racks_of, slurm_text
 
 RAY_ADDRESS = "RAY_ADDRESS"
 
@@ -222,3 +226,81 @@ def _holders(launcher: Launcher) -> Mapping[str, tuple[str, ...]]:
         except CapacityError:
             return {}  # clusters without a topology plug-in answer with an error
     return {}
+
+
+def machines_of(nodes: Launcher | None, cluster: str | None, catalog: Catalog) -> tuple[list[Plain], str]:
+    """Return the machines of a cluster as entries of a schedule, and where that is from.
+
+    Args:
+        nodes: what reaches the cluster; None for the one that was kept.
+        cluster: name of the one that was kept; None for the only one.
+
+    Raises:
+        CapacityError: the cluster does not answer, none was kept, or it has no accelerators.
+    """
+    if isinstance(nodes, Slurm):
+        occupancy = slurm_occupancy(catalog)
+        if occupancy is None:
+            raise LauncherError("Slurm is not installed here", hint="name a cluster that was kept with --cluster")
+        return _accelerated(occupancy, catalog, _ends()), occupancy.source
+    if nodes is not None:
+        occupancy = kept_occupancy(detect_cluster(nodes, "cluster"))
+    else:
+        occupancy = kept_occupancy(kept_cluster(cluster))
+    return _accelerated(occupancy, catalog), occupancy.source
+
+
+def _accelerated(occupancy: Occupancy, catalog: Catalog, ends: Mapping[str, float] | None = None) -> list[Plain]:
+    """Return the machines of a cluster.
+
+    Raises:
+        HardwareError: none of it has an accelerator to give.
+    """
+    entries = machine_entries(occupancy, catalog, ends)
+    if not entries:
+        known = [node for node in occupancy.nodes if node.hardware in catalog.accelerators and node.devices]
+        title = "all accelerators of the cluster are down" if known else "the cluster has no accelerators"
+        hint = "write fleet: into queue.yaml, with the machines that the jobs may have"
+        raise HardwareError(title, occupancy.source, hint)
+    return entries
+
+
+def _ends() -> dict[str, float]:
+    """Return the seconds until the last job of each node of Slurm has to be over."""
+    ends: dict[str, float] = {}
+    try:
+        jobs = queued_jobs(everyone=True)
+    except CapacityError:
+        return ends
+    for job in jobs:
+        if job.on_nodes and not job.is_over:
+            left = math.inf if job.limit_seconds is None else max(0.0, job.limit_seconds - job.seconds)
+            for name in names_of(job.on_nodes):
+                ends[name] = max(ends.get(name, 0.0), left)
+    return ends
+
+
+def machine_entries(occupancy: Occupancy, catalog: Catalog, ends: Mapping[str, float] | None = None) -> list[Plain]:
+    """Return nodes as entries of a schedule, equal ones together.
+
+    Args:
+        ends: seconds until what a node runs is over; never where unknown.
+    """
+    kinds: dict[tuple[str, int], list[NodeState]] = defaultdict(list)
+    for node in occupancy.nodes:
+        if node.devices > node.down and node.hardware in catalog.accelerators:
+            kinds[node.hardware, node.devices].append(node)
+    return [_entry(hardware, devices, nodes, ends or {}) for (hardware, devices), nodes in kinds.items()]
+
+
+def _entry(hardware: str, devices: int, nodes: Sequence[NodeState], ends: Mapping[str, float]) -> Plain:
+    until = [f"{ends[node.name]}s" if math.isfinite(ends.get(node.name, math.inf)) else None for node in nodes]
+    return {
+        "instance": hardware,
+        "name": folded_names(node.name for node in nodes),
+        "count": len(nodes),
+        "devices": devices,
+        "taken": [min(devices, node.busy + node.down) for node in nodes],
+        "taken_until": [None if node.down else end for node, end in zip(nodes, until, strict=True)],
+        "names": [node.name for node in nodes],
+    }

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.explain import PlacedLevel, Placement
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.solve import Crossing, PlacedPlan, Sharing
+from capacity_tui.engine.solve import Crossing, PlacedLevel, PlacedPlan, Placement, Sharing
 from capacity_tui.engine.units import format_count, format_number, format_percent
 
 DIMENSIONS = {

@@ -7,6 +7,8 @@ from .answers import step_seconds as step_seconds
 from .audit import Audit as Audit
 from .audit import Finding as Finding
 from .audit import audit as audit
+from .audit import faults as faults
+from .audit import remarks as remarks
 from .candidate import Candidate as Candidate
 from .candidate import CheckedConstraint as CheckedConstraint
 from .candidate import EstimatedPlan as EstimatedPlan
@@ -24,7 +26,9 @@ from .one_line import fewest_settings as fewest_settings
 from .one_line import plan_of_line as plan_of_line
 from .one_line import refuse_faults as refuse_faults
 from .placement import Crossing as Crossing
+from .placement import PlacedLevel as PlacedLevel
 from .placement import PlacedPlan as PlacedPlan
+from .placement import Placement as Placement
 from .placement import Sharing as Sharing
 from .placement import place_plan as place_plan
 from .placement import placed as placed
@@ -40,5 +44,3 @@ from .sensitivity import sensitivity as sensitivity
 from .sensitivity import with_evidence as with_evidence
 from .steps import Lever as Lever
 from .steps import Swing as Swing
-from .validation import faults as faults
-from .validation import remarks as remarks

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from capacity_tui.engine.catalog.fleet_files.field_reader import FleetFileContent, Remark, read_commented_json
+from capacity_tui.engine.catalog.fleet_files.instance_entries import FleetFileContent, Remark, read_commented_json
 from capacity_tui.engine.catalog.reading import Document, KeyPath, key_of, nearest
 from capacity_tui.engine.catalog.rows.devices import Accelerator, Instance
 from capacity_tui.engine.catalog.shipped import parse_shipped

@@ -9,7 +9,7 @@ import numpy as np
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
-from capacity_tui.engine.estimate.numerics import matrix_operators, update_operators
+from capacity_tui.engine.estimate.run import matrix_operators, update_operators
 from capacity_tui.engine.estimate.timing.attention import attention_rate
 from capacity_tui.engine.estimate.timing.roofline import TILE_COLUMNS, TILE_ROWS, gemm_rate, reached_bandwidth
 from capacity_tui.engine.estimate.work import Direction, Operator

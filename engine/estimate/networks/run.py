@@ -11,8 +11,7 @@ from capacity_tui.engine.catalog.rows import Framework
 from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.derivation import equation
-from capacity_tui.engine.estimate.numerics import Numerics, training_numerics
-from capacity_tui.engine.estimate.run import KernelRates, RunData, RunLayout, run_layout
+from capacity_tui.engine.estimate.run import KernelRates, Numerics, RunData, RunLayout, run_layout, training_numerics
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
 from capacity_tui.engine.estimate.transformer.launches import launch_seconds
 from capacity_tui.engine.estimate.transformer.resolve import framework_row

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from capacity_tui.engine.estimate.numerics import WIDTH, matrix_operators, update_operators
+from capacity_tui.engine.estimate.run import WIDTH, matrix_operators, update_operators
 from capacity_tui.engine.estimate.timing.collectives import all_to_all_seconds
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective, Operator

@@ -8,8 +8,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Framework, ScalingLaw
 from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.data.supply import supply_of, transformer_content
-from capacity_tui.engine.estimate.numerics import training_numerics
-from capacity_tui.engine.estimate.run import KernelRates, RunData, run_layout
+from capacity_tui.engine.estimate.run import KernelRates, RunData, run_layout, training_numerics
 from capacity_tui.engine.estimate.timing.attention import attention_kernel, attention_rates
 from capacity_tui.engine.estimate.transformer.adapters import finetuning
 from capacity_tui.engine.estimate.transformer.objective import objective_of

@@ -9,8 +9,7 @@ import numpy as np
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.derivation import equation
-from capacity_tui.engine.estimate.numerics import Numerics
-from capacity_tui.engine.estimate.run import KernelRates, RunData, RunLayout
+from capacity_tui.engine.estimate.run import KernelRates, Numerics, RunData, RunLayout
 from capacity_tui.engine.estimate.timing.roofline import busiest_load
 from capacity_tui.engine.estimate.transformer.adapters import Finetuning
 from capacity_tui.engine.estimate.transformer.objective import Objective

@@ -1,4 +1,6 @@
+from .job_request import ENDED as ENDED
 from .job_request import JobLauncher as JobLauncher
+from .job_request import JobQueue as JobQueue
 from .job_texts import job_line as job_line
 from .job_texts import jobs_as_dict as jobs_as_dict
 from .job_texts import jobs_parts as jobs_parts
@@ -6,8 +8,6 @@ from .job_texts import proposal_as_dict as proposal_as_dict
 from .job_texts import proposal_parts as proposal_parts
 from .proposal import JobProposal as JobProposal
 from .proposal import JobSettings as JobSettings
-from .queues import ENDED as ENDED
-from .queues import JobQueue as JobQueue
 from .slurm_jobs import SlurmOptions as SlurmOptions
 from .slurm_jobs import queued_jobs as queued_jobs
 from .submitted_jobs import follow_job as follow_job

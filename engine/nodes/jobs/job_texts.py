@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
-from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, JobRequest
+from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, JobRequest, QueuedJob
 from capacity_tui.engine.nodes.jobs.proposal import JobProposal, Offer, limit_text
-from capacity_tui.engine.nodes.jobs.queues import QueuedJob
 from capacity_tui.engine.nodes.jobs.submitted_jobs import JobList, SubmittedJob
 from capacity_tui.engine.present import Part, TextPart, table_part
 from capacity_tui.engine.runs.history import Ends

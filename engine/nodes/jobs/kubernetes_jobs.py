@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from pydantic import BaseModel, Field
 
 from capacity_tui.engine.errors import PlanError, QueueError
-from capacity_tui.engine.nodes.jobs.job_request import time_of
+from capacity_tui.engine.nodes.jobs.job_request import QueuedJob, time_of
 from capacity_tui.engine.nodes.jobs.kubernetes_pods import PodOutput
-from capacity_tui.engine.nodes.jobs.queues import QueuedJob
 from capacity_tui.engine.nodes.kubernetes import Admission, Container, Kubectl, KubectlError, admissions, devices_of
 
 MADE = "app.kubernetes.io/managed-by=capacity-tui"  # Label of what the exports write

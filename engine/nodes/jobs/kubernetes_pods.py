@@ -12,10 +12,9 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError, PlanError, QueueError
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.nodes.inventory import PARTITIONED, WHOLE, DeviceQueue, Inventory, NodeFacts
-from capacity_tui.engine.nodes.jobs.job_request import JobRequest, Launch
+from capacity_tui.engine.nodes.jobs.job_request import JobRequest, Launch, QueuedJob
 from capacity_tui.engine.nodes.jobs.partitions import PartitionCost, Prices, cost_on
 from capacity_tui.engine.nodes.jobs.proposal import JobProposal, JobSettings, Offer, remarks_of
-from capacity_tui.engine.nodes.jobs.queues import QueuedJob
 from capacity_tui.engine.nodes.kubernetes import Kubectl, KubectlError, Kubernetes, LineStream
 
 _NO_REHEARSAL = ("dry run", "dryrun", "dry-run")

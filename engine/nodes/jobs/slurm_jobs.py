@@ -10,16 +10,18 @@ from dataclasses import replace
 
 from capacity_tui.engine.errors import LauncherError, PlanError, QueueError
 from capacity_tui.engine.nodes.jobs.job_request import (
+    ENDED,
     GRACE_SECONDS,
     PROGRAM,
+    RUNNING,
     JobRequest,
     Launch,
+    QueuedJob,
     duration_of,
     gpus_of_gres,
     seconds_of,
     time_of,
 )
-from capacity_tui.engine.nodes.jobs.queues import ENDED, RUNNING, QueuedJob
 from capacity_tui.engine.nodes.slurm import names_of, slurm_answer, slurm_nodes, slurm_text
 from capacity_tui.engine.record import dataclass
 

@@ -14,7 +14,15 @@ from capacity_tui.engine.errors import CapacityError, QueueError
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.files import make_folder, state_folder, write_atomically
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, launch_of, request_of, safe_name
+from capacity_tui.engine.nodes.jobs.job_request import (
+    RUNNING,
+    TRAIN_TIME,
+    JobQueue,
+    QueuedJob,
+    launch_of,
+    request_of,
+    safe_name,
+)
 from capacity_tui.engine.nodes.jobs.kubernetes_jobs import KubernetesQueue
 from capacity_tui.engine.nodes.jobs.kubernetes_pods import kubernetes_proposal
 from capacity_tui.engine.nodes.jobs.partitions import read_prices
@@ -25,7 +33,6 @@ from capacity_tui.engine.nodes.jobs.proposal import (
     hosts_proposal,
     slurm_proposal,
 )
-from capacity_tui.engine.nodes.jobs.queues import RUNNING, JobQueue, QueuedJob
 from capacity_tui.engine.nodes.jobs.slurm_jobs import SlurmQueue
 from capacity_tui.engine.nodes.kubernetes import Kubernetes
 from capacity_tui.engine.nodes.launcher import Launcher, Ssh

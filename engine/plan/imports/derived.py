@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.imports.serving import experts, requests, split_devices, weights
 from capacity_tui.engine.plan.imports.setting import (
     FRAMEWORK,
     LEVELS,
@@ -17,7 +16,15 @@ from capacity_tui.engine.plan.imports.setting import (
     is_kept,
     strongest_settings,
 )
-from capacity_tui.engine.plan.imports.shapes import batches_of_stages, eight_bits, megatron_shards
+from capacity_tui.engine.plan.imports.shapes import (
+    batches_of_stages,
+    eight_bits,
+    experts,
+    megatron_shards,
+    requests,
+    split_devices,
+    weights,
+)
 
 METHOD, BASE = Key.TRAINING_METHOD, Key.TRAINING_QUANTIZATION
 

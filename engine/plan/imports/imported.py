@@ -14,9 +14,15 @@ from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.imports.derived import DEVICES, plan_values, settled
-from capacity_tui.engine.plan.imports.serving import assumed_load
 from capacity_tui.engine.plan.imports.setting import Clash, ImportedSetting, Reading, Settings
-from capacity_tui.engine.plan.imports.shapes import flavored_model, known_layers, model_of_sizes, recomputation, stages
+from capacity_tui.engine.plan.imports.shapes import (
+    assumed_load,
+    flavored_model,
+    known_layers,
+    model_of_sizes,
+    recomputation,
+    stages,
+)
 from capacity_tui.engine.plan.imports.sources import read_files
 from capacity_tui.engine.plan.line.lexicon.hardware_words import named_hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, is_size, named_model, sized_model
