@@ -26,6 +26,12 @@ BYTES = 4 * MOST_BYTES
 def files() -> Iterator[tuple[str, bytes]]:
     """Yield what a file is, and a part of it that is repeated."""
     yield "numbers", b"".join(event(step, "train/loss", 1.0) for step in range(128))
+    yield "numbers of tensors", b"".join(event(step, "train/loss", 1.0, tensor=True) for step in range(128))
+    yield (
+        "histograms",
+        b"".join(record(summary(field(1, field(1, b"weights") + field(5, field(6, bytes(96)))))) for _ in range(64)),
+    )
+    yield "right checksums, values without a number", record(summary(field(1, field(1, b"tag") + b"\x18\1") * 900))
     yield "random bytes", random.Random(0).randbytes(MOST_BYTES)
     yield "zeros", bytes(1024)
     for zeros in range(4, 12):

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
@@ -112,6 +112,7 @@ def parse_key(text: str) -> Key:
     return Key(key_of_name(match["name"]), match[2] or "number")
 
 
+@lru_cache(maxsize=1 << 12)
 def key_of_name(name: str) -> str:
     """Return a name without what writers differ in: case, spaces and punctuation."""
     return _WORD_CHARACTER.sub("_", name.lower()).strip("_")

@@ -8,19 +8,18 @@ taken of all its records at once, so that damaged bytes cost no more than sound 
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
-from functools import cache
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.record import dataclass
-
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint32]
 Places = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Numbers = NDArray[np.float64]
 
 _CASTAGNOLI = 0x82F63B78
 _MASK = 0xA282EAD8
@@ -114,19 +113,23 @@ _HEADER, _FOOTER = 12, 4
 LONGEST_RECORD = 1 << 16  # Bytes of a record that is looked into; longer ones hold pictures and graphs
 _SHORTEST = 9  # bytes of an event's time, which each has
 _SHORTEST_VALUE = 5  # bytes of a number alone: a value of a summary has a tag beside it
+_MOST_TAGS = 1 << 12  # of which a file's text is kept
 _MOST_FIELDS = 12  # of an event, a value or a tensor, none of which has as many; a summary has as many as it has values
 _FLOAT, _DOUBLE, _INT32, _INT64 = 1, 2, 3, 9  # numbers of types in tensors (tensorflow/core/framework/types.proto)
-_PACKED = {_FLOAT: "f", _DOUBLE: "d", _INT32: "i", _INT64: "q"}
+_PACKED = {_FLOAT: "<f4", _DOUBLE: "<f8", _INT32: "<i4", _INT64: "<i8"}
+_WHOLE, _EIGHT, _LONG, _FOUR = 0, 1, 2, 5  # types of fields (protobuf.dev, Encoding): whole numbers, and bytes
+_SIZES = np.array([0, 8, 0, -1, -1, 4, -1, -1])  # bytes of a field by its type; 0 where itself says it, -1 for no type
+_NOWHERE = 1 << 62
+_VALUE = 1 << 3 | _LONG  # begins a value of a summary
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """One number that was written under a tag."""
+class Scalars(NamedTuple):
+    """Numbers, each with the tag it was written under, its step and its time."""
 
-    tag: str
-    value: float
-    step: int
-    at_seconds: float
+    tags: list[str]
+    values: list[float]
+    steps: list[int]
+    at_seconds: list[float]
 
 
 class EventReader:
@@ -138,7 +141,7 @@ class EventReader:
         self._skip = 0
         self._lost = False
 
-    def read(self, data: bytes) -> list[Scalar]:
+    def read(self, data: bytes) -> Scalars:
         """Return the numbers of the records that are complete by now."""
         passed = min(self._skip, len(data))
         self._skip -= passed
@@ -164,14 +167,13 @@ class EventReader:
         short = lengths <= LONGEST_RECORD
         return self._scalars(buffer, heads[short] + _HEADER, lengths[short])
 
-    def _scalars(self, buffer: bytes, starts: Places, lengths: Places) -> list[Scalar]:
+    def _scalars(self, buffer: bytes, starts: Places, lengths: Places) -> Scalars:
         """Return the numbers of records whose checksums are right."""
         content = np.frombuffer(buffer, np.uint8)
-        written = content[(starts + lengths)[:, np.newaxis] + np.arange(_FOOTER)].view("<u4").ravel()
-        sound = checksums_of(content, starts, lengths) == written
-        self.damaged += int((~sound).sum())
-        pairs = zip(starts[sound].tolist(), lengths[sound].tolist(), strict=True)
-        return [scalar for start, length in pairs for scalar in _scalars(buffer[start : start + length])]
+        is_sound = checksums_of(content, starts, lengths) == _unpacked(content, starts + lengths, "<u4")
+        self.damaged += int((~is_sound).sum())
+        with np.errstate(invalid="ignore"):  # damage may be a NaN that signals
+            return _scalars(buffer, Messages(content, starts[is_sound], (starts + lengths)[is_sound]))
 
 
 def _records(content: Bytes) -> tuple[Places, Places]:
@@ -186,100 +188,154 @@ def _records(content: Bytes) -> tuple[Places, Places]:
     return heads[places], lengths[places]
 
 
-def _scalars(content: bytes) -> Iterator[Scalar]:
-    """Yield the numbers of an Event: its time is field 1, its step 2, its summary 5."""
-    at_seconds, step, summaries = 0.0, 0, []
-    try:
-        for field, value in islice(_fields(content), _MOST_FIELDS):
-            if field == 1 and isinstance(value, bytes):
-                at_seconds = struct.unpack("<d", value)[0]
-            elif field == 2 and isinstance(value, int):
-                step = value
-            elif field == 5 and isinstance(value, bytes):
-                summaries.append(value)
-        for value in [value for summary in summaries for value in _values(summary)]:
-            if (tagged := _tagged(value)) is not None:
-                yield Scalar(tagged[0], tagged[1], step, at_seconds)
-    except (ValueError, IndexError, struct.error):
-        return
+class Fields(NamedTuple):
+    """A field of each of some messages."""
+
+    messages: Places  # numbers of the messages they are of
+    keys: Places  # number of a field and its type
+    values: Places  # of whole numbers
+    starts: Places  # where all others begin in the content
+    sizes: Places  # bytes of these
+
+    @classmethod
+    def joined(cls, parts: Sequence[Fields]) -> Fields:
+        """Return some fields, and then the others."""
+        columns = zip(cls(*[np.zeros(0, np.int64)] * len(cls._fields)), *parts, strict=True)
+        return cls(*map(np.concatenate, columns))
+
+    def those(self, number: int, kind: int) -> Fields:
+        """Return those of a number and a type."""
+        return self.chosen(self.keys == (number << 3 | kind))
+
+    def chosen(self, which: Flags) -> Fields:
+        """Return some of them."""
+        index = np.flatnonzero(which)
+        return self if len(index) == len(which) else Fields(*(part[index] for part in self))
 
 
-def _values(summary: bytes) -> Iterator[bytes]:
-    """Yield the values of a Summary, which has no other field.
+class Messages:
+    """Messages of protocol buffers, read side by side: the first field of all, then the second, and so on.
 
-    Raises:
-        ValueError: it has one, or a value that holds nothing, so that it is none.
+    Args:
+        content: bytes that they are in.
+        starts: where they begin.
+        ends: where they end.
+
+    Attributes:
+        are_sound: whether what was read of each is as it is in a message.
     """
-    for number, value in _fields(summary):
-        if number != 1 or not isinstance(value, bytes) or len(value) < _SHORTEST_VALUE:
-            raise ValueError("no summary")
-        yield value
+
+    def __init__(self, content: Bytes, starts: Places, ends: Places) -> None:
+        self.content, self.starts, self.ends = content, starts, ends
+        self.are_sound = np.ones(len(starts), np.bool_)
+
+    def fields(self, most: int) -> Iterator[Fields]:
+        """Yield the first fields of all that are sound yet, then the second ones, up to a number of them."""
+        messages = np.flatnonzero(self.starts < self.ends)
+        places = self.starts[messages]
+        for _ in range(most):
+            if not messages.size:
+                return
+            keys, places = self._whole_numbers(places)
+            kinds, values = keys & 7, np.zeros(len(keys), np.int64)
+            sizes = _SIZES[kinds]
+            whole, long = np.flatnonzero(kinds == _WHOLE), np.flatnonzero(kinds == _LONG)
+            values[whole], behind = self._whole_numbers(places[whole])
+            sizes[whole] = behind - places[whole]
+            sizes[long], places[long] = self._whole_numbers(places[long])
+            is_sound = (keys >> 3 > 0) & (sizes >= 0) & (sizes <= self.ends[messages] - places)
+            self.are_sound[messages[~is_sound]] = False
+            fields = Fields(messages, keys, values, places, sizes).chosen(is_sound)
+            yield fields
+            places = fields.starts + fields.sizes
+            going = np.flatnonzero((places < self.ends[fields.messages]) & self.are_sound[fields.messages])
+            messages, places = fields.messages[going], places[going]
+
+    def _whole_numbers(self, places: Places) -> tuple[Places, Places]:
+        """Return numbers of seven bits in each byte, and where they end: nowhere, if they have too many."""
+        numbers, ends = self.content.take(places, mode="clip").astype(np.int64), places + 1
+        going = np.flatnonzero(numbers & 0x80)
+        numbers &= 0x7F
+        for shift in range(7, 70, 7):
+            if not going.size:
+                return numbers, ends
+            following = self.content.take(ends[going], mode="clip").astype(np.int64)
+            numbers[going] |= (following & 0x7F) << shift
+            ends[going] += 1
+            going = going[following >= 0x80]
+        ends[going] = _NOWHERE
+        return numbers, ends
 
 
-def _tagged(content: bytes) -> tuple[str, float] | None:
-    """Return tag and number of a Summary.Value: tag is field 1, a plain number 2, a tensor 8."""
-    tag, number = "", None
-    for field, value in islice(_fields(content), _MOST_FIELDS):
-        if field == 1 and isinstance(value, bytes):
-            tag = value.decode("utf-8", "replace")
-        elif field == 2 and isinstance(value, bytes) and len(value) == 4:
-            number = float(struct.unpack("<f", value)[0])
-        elif field == 8 and isinstance(value, bytes):
-            number = _tensor_number(value)
-    return None if number is None else (tag, number)
+def _unpacked(content: Bytes, starts: Places, form: str) -> NDArray[Any]:
+    """Return the numbers of a form that begin at some places."""
+    count = max(len(content) - np.dtype(form).itemsize + 1, 0)
+    return np.ndarray((count,), form, content.data, strides=(1,))[starts]
 
 
-def _tensor_number(content: bytes) -> float | None:
-    """Return the number in a tensor of one: its type is field 1, raw bytes 4, floats 5, doubles 6."""
-    kind, raw = 0, None
-    for field, value in islice(_fields(content), _MOST_FIELDS):
-        if field == 1 and isinstance(value, int):
-            kind = value
-        elif field in (4, 5, 6) and isinstance(value, bytes):
-            raw = value
-    form = _PACKED.get(kind)
-    if form is None or raw is None or len(raw) != struct.calcsize(form):
-        return None
-    return float(struct.unpack(f"<{form}", raw)[0])
+def _scalars(buffer: bytes, events: Messages) -> Scalars:
+    """Return the numbers of Events: the time of one is field 1, its step 2, its summary 5."""
+    at_seconds, steps = np.zeros(len(events.starts)), np.zeros(len(events.starts), np.int64)
+    parts: list[Fields] = []
+    for fields in events.fields(_MOST_FIELDS):
+        times, counts = fields.those(1, _EIGHT), fields.those(2, _WHOLE)
+        at_seconds[times.messages] = _unpacked(events.content, times.starts, "<f8")
+        steps[counts.messages] = counts.values
+        parts.append(fields.those(5, _LONG))
+    summaries = Fields.joined(parts)
+    summaries = summaries.chosen(events.are_sound[summaries.messages])
+    values = _values(Messages(events.content, summaries.starts, summaries.starts + summaries.sizes))
+    tags, numbers = _tagged(Messages(events.content, values.starts, values.starts + values.sizes))
+    order = np.argsort(values.starts[tags.messages])
+    tags, numbers = Fields(*(part[order] for part in tags)), numbers[order]
+    owners = summaries.messages[values.messages[tags.messages]]
+    bounds = zip(tags.starts.tolist(), (tags.starts + tags.sizes).tolist(), strict=True)
+    texts = [_text(buffer[start:end]) for start, end in bounds]
+    return Scalars(texts, numbers.tolist(), steps[owners].tolist(), at_seconds[owners].tolist())
 
 
-def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield number and value of the fields of a message.
-
-    Raises:
-        ValueError: the content is no message.
-        IndexError: it ends within a number.
-    """
-    position = 0
-    while position < len(content):
-        key, position = _varint(content, position)
-        field, wire = key >> 3, key & 7
-        if not field:
-            raise ValueError("fields count from 1")
-        if wire == 0:
-            number, position = _varint(content, position)
-            yield field, number
-            continue
-        if wire == 2:
-            length, position = _varint(content, position)
-        elif wire in (1, 5):
-            length = 8 if wire == 1 else 4
-        else:
-            raise ValueError(f"no wire type {wire}")
-        if position + length > len(content):
-            raise ValueError("a field is longer than its message")
-        yield field, content[position : position + length]
-        position += length
+@lru_cache(maxsize=_MOST_TAGS)
+def _text(tag: bytes) -> str:
+    return tag.decode("utf-8", "replace")
 
 
-def _varint(content: bytes, position: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        byte = content[position]
-        position += 1
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if not byte & 0x80:
-            return number, position
-        if shift > 63:
-            raise ValueError("a number has too many bytes")
+def _values(summaries: Messages) -> Fields:
+    """Return the values of Summaries; one is none that has another field, or a value that holds nothing."""
+    parts: list[Fields] = []
+    for fields in summaries.fields(LONGEST_RECORD):
+        are_values = (fields.keys == _VALUE) & (fields.sizes >= _SHORTEST_VALUE)
+        summaries.are_sound[fields.messages[~are_values]] = False
+        parts.append(fields)
+    values = Fields.joined(parts)
+    return values.chosen(summaries.are_sound[values.messages])
+
+
+def _tagged(values: Messages) -> tuple[Fields, Numbers]:
+    """Return tags and numbers of those values of summaries that have one: tag is field 1, number 2, tensor 8."""
+    tags = Fields(np.arange(len(values.starts)), *np.zeros((4, len(values.starts)), np.int64))
+    numbers, are_numbers = np.zeros(len(values.starts)), np.zeros(len(values.starts), np.bool_)
+    for fields in values.fields(_MOST_FIELDS):
+        names, plain, tensors = fields.those(1, _LONG), fields.those(2, _FOUR), fields.those(8, _LONG)
+        tags.starts[names.messages], tags.sizes[names.messages] = names.starts, names.sizes
+        numbers[plain.messages] = _unpacked(values.content, plain.starts, "<f4")
+        ones, held = _tensor_numbers(Messages(values.content, tensors.starts, tensors.starts + tensors.sizes))
+        numbers[tensors.messages[ones]] = held
+        are_numbers[plain.messages] = are_numbers[tensors.messages[ones]] = True
+    are_numbers &= values.are_sound
+    return tags.chosen(are_numbers), numbers[are_numbers]
+
+
+def _tensor_numbers(tensors: Messages) -> tuple[Places, Numbers]:
+    """Return which tensors hold one number, and these: a type is field 1, raw bytes 4, floats 5, doubles 6."""
+    count = len(tensors.starts)
+    kinds, starts, sizes = (np.zeros(count, np.int64) for _ in range(3))
+    for fields in tensors.fields(_MOST_FIELDS):
+        types = fields.those(1, _WHOLE)
+        kinds[types.messages] = types.values
+        held = fields.chosen(np.isin(fields.keys >> 3, (4, 5, 6)))
+        starts[held.messages], sizes[held.messages] = held.starts, held.sizes
+    ones, numbers = [np.zeros(0, np.int64)], [np.zeros(0)]
+    for kind, form in _PACKED.items():
+        ones.append(np.flatnonzero((kinds == kind) & (sizes == np.dtype(form).itemsize) & tensors.are_sound))
+        numbers.append(_unpacked(tensors.content, starts[ones[-1]], form))
+    return np.concatenate(ones), np.concatenate(numbers)

@@ -169,12 +169,10 @@ class EventFile:
         while data := self._file.read():
             if self._file.restarts != self._restarts:
                 self._restarts, self._events = self._file.restarts, EventReader()
-            for scalar in self._events.read(data):
-                figures, program = self._names.figures([(scalar.tag, scalar.value)])
+            for tag, value, step, at_seconds in zip(*self._events.read(data), strict=True):
+                figures, program = self._names.figures([(tag, value)])
                 if figures:
-                    entries.append(
-                        LogEntry({"step": float(scalar.step), **figures}, program, scalar.at_seconds or None)
-                    )
+                    entries.append(LogEntry({"step": float(step), **figures}, program, at_seconds or None))
             if not last:
                 break
         if self._events.damaged and not self._reported_damage:
