@@ -220,14 +220,11 @@ class Messages:
         content: bytes that they are in.
         starts: where they begin.
         ends: where they end.
-
-    Attributes:
-        are_sound: whether what was read of each is as it is in a message.
     """
 
     def __init__(self, content: Bytes, starts: Places, ends: Places) -> None:
         self.content, self.starts, self.ends = content, starts, ends
-        self.are_sound = np.ones(len(starts), np.bool_)
+        self.are_sound = np.ones(len(starts), np.bool_)  # as far as they were read
 
     def fields(self, most: int) -> Iterator[Fields]:
         """Yield the first fields of all that are sound yet, then the second ones, up to a number of them."""
