@@ -215,11 +215,11 @@ def time_amounts(phases: Sequence[tuple[Phase, PhaseTime]], length: Number, hidd
         hidden_share: share of hidden communication that counts with the exposed.
     """
     whole = added(phase.runs * time.seconds for phase, time in phases)
-    seconds: dict[str, Number] = {}
+    seconds: dict[str, list[Number]] = {}
     for phase, time in phases:
         for part, spent in (*time.parts.items(), *_hidden(phase, time, hidden_share)):
-            seconds[part] = seconds.get(part, 0.0) + phase.runs * spent
-    shares = {part: spent / np.maximum(whole, SHORTEST) for part, spent in seconds.items()}
+            seconds.setdefault(part, []).append(phase.runs * spent)
+    shares = {part: added(spent) / np.maximum(whole, SHORTEST) for part, spent in seconds.items()}
     attention = shares.get("attention", 0.0)
     doublings = np.maximum(np.log2(np.maximum(length, 1.0) / SURE_LENGTH), 0.0)
     kernels = shares.pop("compute", 0.0) + attention
@@ -243,6 +243,8 @@ def _hidden(phase: Phase, time: PhaseTime, share: float) -> Iterator[tuple[str, 
         return
     repeats = phase.schedule.repeats * phase.schedule.share("layer")
     for collective, exposed in zip(phase.collectives, time.exposed, strict=True):
+        if not np.any(collective.overlap):
+            continue
         spent = collective.seconds * collective.count * (1.0 if collective.per_step else repeats)
         yield collective.part, np.maximum(spent - exposed, 0.0) * share
 

@@ -245,19 +245,22 @@ def estimate_changes(
     """Estimate a plan with each of several changes; what cannot be is an error.
 
     Args:
-        changes: new values by path, as a file or a person writes them.
+        changes: new values by path, as a file or a person writes them; they fill what the plan leaves open.
     """
     facts = catalog or load_catalog()
-    base = resolve_plan(plan, facts, machine)
+    base: ResolvedPlan | None = None
     estimates: dict[int, Estimate | CapacityError] = {}
     variants: list[tuple[int, ResolvedPlan]] = []
     for number, change in enumerate(changes):
-        same = None if any(path.startswith(_ELSEWHERE) for path in change) else base
+        is_elsewhere = any(path.startswith(_ELSEWHERE) for path in change)
         try:
             changed = edited(plan, change, facts).plan
-            variants.append((number, resolve_plan(changed, facts, machine, same)))
+            resolved = resolve_plan(changed, facts, machine, None if is_elsewhere else base)
         except CapacityError as error:
             estimates[number] = error
+            continue
+        variants.append((number, resolved))
+        base = base if is_elsewhere else resolved
     for together in estimate_stacked([resolved for _, resolved in variants], facts, with_ranges=True):
         shape = (len(together.indices),)
         for at, index in enumerate(together.indices):

@@ -182,8 +182,11 @@ def figure_range(error_terms: ErrorTerms, row: Reliability) -> Range:
 def range_from(deviation: Number, row: Reliability, kind: str = "") -> Range:
     """Return the range that a standard deviation of the logarithm makes: that of eight runs in ten, within bounds."""
     below, above = row.kinds.get(kind, (row.below, row.above))
-    least, most = row.most or (0.0, np.inf)
-    return Range(np.maximum(np.exp(-below * deviation), least), np.minimum(np.exp(above * deviation), most))
+    low, high = np.exp(-below * deviation), np.exp(above * deviation)
+    if row.most is None:
+        return Range(low, high)
+    least, most = row.most
+    return Range(np.maximum(low, least), np.minimum(high, most))
 
 
 def _runs(row: Reliability) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate import estimate_resolved, open_length, resolve_plan
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.estimate import Estimate, open_length
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Flags, mean
-from capacity_tui.engine.plan import LENGTHS, edited, short_name, with_values
+from capacity_tui.engine.plan import LENGTHS, short_name, with_values
 from capacity_tui.engine.schema import AUTO
+from capacity_tui.engine.solve.changes import estimate_changes
 from capacity_tui.engine.solve.search.question import TIME, Goal, Question, better_of
 from capacity_tui.engine.solve.search.results import (
     Answer,
@@ -232,8 +233,7 @@ class TopK:
         """Return the best so far, each estimated by itself."""
         changes = [row.change for row in self._rows]
         changes += [change for change in self._front_changes() if change not in changes]
-        before, self._results = self._results, {}
-        rows = [self._estimated(change, before) for change in changes]
+        rows = self._estimated(changes)
         compared = self._compared(rows)
         points = _points(rows, compared)
         top = tuple(replace(result, dominated_by=dominator(points, index)) for index, result in enumerate(rows))
@@ -268,16 +268,18 @@ class TopK:
         known = (key for key in others if all(key in result.figures for result in rows))
         return tuple(dict.fromkeys((goal, next(known, MEMORY))))
 
-    def _estimated(self, change: Values, before: Mapping[RowKey, SearchResult]) -> SearchResult:
-        """Return a configuration estimated by itself, as it was before where it was."""
-        key = tuple(sorted((path, str(value)) for path, value in change.items()))
-        self._results[key] = before.get(key) or self._estimated_plan(change)
-        return self._results[key]
+    def _estimated(self, changes: Sequence[Values]) -> list[SearchResult]:
+        """Return configurations with their estimates: as they were before, or those that are new all together."""
+        by_key = {tuple(sorted((path, str(value)) for path, value in change.items())): change for change in changes}
+        new = {key: change for key, change in by_key.items() if key not in self._results}
+        estimates = estimate_changes(self._question.plan, tuple(new.values()), self._machine, self._catalog)
+        made = {key: self._result(change, one) for (key, change), one in zip(new.items(), estimates, strict=True)}
+        self._results = {key: made.get(key) or self._results[key] for key in by_key}
+        return list(self._results.values())
 
-    def _estimated_plan(self, change: Values) -> SearchResult:
-        plan = edited(self._question.plan, change, self._catalog).plan
-        resolved = resolve_plan(plan, self._catalog, self._machine)
-        estimate = estimate_resolved(resolved, self._catalog)
+    def _result(self, change: Values, estimate: Estimate | CapacityError) -> SearchResult:
+        if isinstance(estimate, CapacityError):
+            raise estimate
         asked = tuple(limit.constraint(estimate) for limit in self._question.limits)
         judged = replace(estimate, limits=(*estimate.limits, *asked))
         return SearchResult.of(change, estimate, judged.verdict)
