@@ -20,7 +20,8 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_count
 
-_BETWEEN = frozenset({"of", "is", "to", "="})  # Words between a name and its number, as in ``sequence length of 4096``
+_BETWEEN = frozenset({"of", "is", "to", "="})  # Words between a name and its value, as in ``attention is flash``
+_OF_THEM = ("of", ("them", "those", "these", "whom"))
 _MOST_WORDS = 4  # Words that one name of what is counted may have
 _LONGEST_OTHER = 4  # Letters of words that are seldom what is counted, as ``plus`` and ``only``
 EVERY_NODE, OF_A_NODE = frozenset({"each", "apiece"}), frozenset({"of", "with", "w/", "x", "×"})
@@ -90,6 +91,8 @@ class CountedWords(TakenWords):
         if number is None or count is None or count.start != index or not self._is_free(index, count.end - index):
             return None
         meaning = self._pair(count.name, self._tokens[number].text, count.amount)
+        if meaning is not None and self._is_part(number):  # 200 people, 30 of them at once
+            self._values = {path: value for path, value in self._values.items() if path not in meaning.values}
         return None if meaning is None else (count.end - index, meaning)
 
     def _is_amount(self, index: int) -> bool:
@@ -97,7 +100,7 @@ class CountedWords(TakenWords):
 
     def _names_behind(self, index: int) -> Iterator[Count]:
         """Yield what words behind a number say that it counts, the most words first, beside a unit those with it."""
-        first = index + 1 + int(self._is_described(index))
+        first = index + 1 + (len(_OF_THEM) if self._is_part(index) else int(self._is_described(index)))
         is_unit = self._unit_at(first) and not self._is_apart(first)
         number, is_time = self._tokens[index].text, settings.is_time(self._tokens[index].text)
         if self._is_apart(index) or self._is_apart(first - 1):
@@ -116,8 +119,8 @@ class CountedWords(TakenWords):
     def _names_before(self, index: int) -> Iterator[Count]:
         """Yield what words before a number say that it counts, unless the number before them has them."""
         text = self._tokens[index].text
-        is_between = index > 0 and key_of(self._tokens[index - 1].text) in _BETWEEN
-        for end in (index, index - 1) if is_between else (index,):
+        first = vocabulary().start_of([key_of(token.text) for token in self._tokens[:index]])
+        for end in dict.fromkeys((index, first)):
             for words in range(min(_MOST_WORDS, end), 0, -1):
                 start = end - words
                 amount = self._amount_at(start, words, text, self._unit_at(index + 1))
@@ -155,19 +158,25 @@ class CountedWords(TakenWords):
         is_of_model = is_size(number) and number[-1] in "bB" and amount is not None and not amount.billions
         return None if amount is None or is_of_model or not settings.is_amount(number, amount, self._task) else amount
 
+    def _is_part(self, index: int) -> bool:
+        """Whether a number is of those that were counted before it, as in ``30 of them``."""
+        return self._span(index + 1, 1) == _OF_THEM[0] and self._span(index + 2, 1) in _OF_THEM[1]
+
     def _is_described(self, index: int) -> bool:
         """Whether a word that says nothing stands between a number and what it counts, as in ``50k legal texts``."""
         number, words = self._tokens[index].text, vocabulary()
         described = self._span(index + 1, 1)
         amount = settings.amount_of(self._span(index + 2, 1)) if self._is_free(index + 1, 2) else None
-        is_one_name = settings.amount_of(self._span(index + 1, 2)) is not None  # 10k daily users
-        if amount is None or is_one_name or settings.amount_of(described):
+        names = (self._span(index + 1, count) for count in (2, 3))
+        is_one_name = any(settings.amount_of(name) is not None for name in names)  # 10k daily active users
+        is_apart = self._is_apart(index) or self._is_apart(index + 1) if amount is not None else True
+        if amount is None or is_apart or is_one_name or settings.amount_of(described):
             return False
         if key_of(described) in words.of_something or number[-1] in "bB":
             return amount.is_behind and key_of(described) in words.of_something  # 20 milliards de tokens
-        is_plain = key_of(described) in (words.fillers | words.suggests.keys()) - words.joints
+        is_plain = key_of(described) in (words.fillers | words.suggests.keys()) - words.joints - words.model_words
         is_meant = is_plain or (amount.described == "any" and not self._is_known(described))
-        is_adjective = bool(amount.described) and described.replace("-", "").isalpha() and is_meant
+        is_adjective = bool(amount.described or amount.is_behind) and described.replace("-", "").isalpha() and is_meant
         return is_adjective and hardware.named_hardware(number, self._catalog) is None
 
     def _is_known(self, word: str) -> bool:

@@ -152,7 +152,7 @@ class GuessedWords(DerivedValues):
 
     def _is_telling(self, word: str) -> bool:
         """Whether a word has a meaning of its own."""
-        is_of_plan = task_named(word) is not None or key_of(word) in vocabulary().refused
+        is_of_plan = task_named(word) is not None or vocabulary().refusal(word) is not None
         return is_of_plan or self._is_setting(word) or hardware.named_hardware(word, self._catalog) is not None
 
 

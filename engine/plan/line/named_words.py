@@ -24,7 +24,6 @@ _MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 
 _SAME_PARAMETERS = 0.15  # Share by which a size in a model's name, as ``671b``, may differ from its parameters
 _HOURS = frozenset({"hours", "hrs"})
 _NODES, _OF_A_SIZE = frozenset({"node", "nodes"}), 3
-_PARAMETERS = "param"  # What words begin with that say of a number that it is the parameters of a model
 
 
 class NamedWords(CountedWords):
@@ -280,7 +279,7 @@ class NamedWords(CountedWords):
 
     def _is_model_word(self, text: str) -> bool:
         """Whether a word behind a number says that it is the parameters of a model, as in ``400M model``."""
-        return key_of(text).startswith(_PARAMETERS) or key_of(text) in vocabulary().model_words
+        return key_of(text) in vocabulary().model_words
 
     def _is_setting(self, text: str) -> bool:
         """Whether a word has a meaning beside models."""

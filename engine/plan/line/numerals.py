@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of
@@ -105,6 +106,9 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
         behind = [later.text for later in tokens[at : at + 2]]
         is_behind = times is not None and made and hardware.named_hardware(made[-1].text, catalog)  # T4 x4
+        if key_of(token.text) in counts and _is_setting(made):  # a tensor parallel size of eight
+            made.append(replace(token, text=str(count)))
+            continue
         if count is None or not behind or is_behind:
             made.append(token)
             continue
@@ -124,6 +128,15 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         else:
             made.append(Token(str(count), token.start, token.end))
     return made
+
+
+def _is_setting(tokens: list[Token]) -> bool:
+    """Whether some words end in the name of a setting that has a number behind it, as ``batch of``."""
+    words = vocabulary()
+    last = words.start_of([key_of(token.text) for token in tokens])
+    names = (key_of("".join(token.text for token in tokens[start:last])) for start in range(max(last - 3, 0), last))
+    amounts = ((name, words.amounts.get(name)) for name in names)
+    return any(name in words.fields if amount is None else not amount.is_behind for name, amount in amounts)
 
 
 def _ordinal(tokens: list[Token], index: int, catalog: Catalog) -> int | None:
@@ -150,11 +163,18 @@ def _number(word: str) -> int:
     return int(digits) if digits.isdecimal() else vocabulary().counts.get(key_of(word), 0)
 
 
+def _digits_of(word: str) -> list[str]:
+    """Return the two numbers in letters that a word is, as ``twenty-five``; the word itself for others."""
+    parts = word.split("-")
+    return parts if len(parts) > 1 and all(key_of(part) in vocabulary().counts for part in parts) else [word]
+
+
 def _with_products(tokens: list[Token]) -> list[Token]:
     """Return the words with two numbers as one, as ``two hundred``, ``two dozen`` and ``twenty four``."""
     counts = vocabulary().counts
     made: list[Token] = []
-    for token in tokens:
+    parts = ((token, part) for token in tokens for part in _digits_of(token.text))
+    for token in (replace(token, text=part) for token, part in parts):
         before, many = made[-1] if made else None, counts.get(key_of(token.text), 0)
         few = 0 if before is None or before.text[-1] in "xX×" else _number(before.text)
         multiplies = many >= _HUNDRED or key_of(token.text) in _DOZENS

@@ -199,11 +199,10 @@ class _Line(GuessedWords):
             is_heard, behind = True, 0  # transcribe 10k hours
         if span is None or not is_heard:
             return None
-        piece = words.usual[INFER]["seconds_of_sound"]
-        requests = math.ceil(parse_quantity(span, "s") / piece)
         if self._task != INFER:
-            hint = f"say the samples, as {requests} samples of {piece:g} s"
-            return behind + 1, Meaning(fault=PlanError("how much data is this?", f"{span} of sound", hint))
+            fault = PlanError("training of models that listen is not modelled", f"{span} of sound", "say serve")
+            return behind + 1, Meaning(fault=fault)
+        requests = math.ceil(parse_quantity(span, "s") / words.usual[INFER]["seconds_of_sound"])
         return behind + 1, Meaning(f"{span} of sound", {Key.INFERENCE_REQUESTS: requests})
 
     def _limit(self, index: int, limit: str) -> Meaning:
@@ -250,8 +249,8 @@ class _Line(GuessedWords):
 
     def _alone(self, text: str) -> tuple[int, Meaning] | None:
         """Recognize a name of a value, a field glued to its number, or a word that says nothing."""
-        if key_of(text) in vocabulary().refused:
-            return 1, Meaning(fault=PlanError(f"{text!r} cannot be planned", hint=vocabulary().refused[key_of(text)]))
+        if (hint := vocabulary().refusal(text)) is not None:
+            return 1, Meaning(fault=PlanError(f"{text!r} cannot be planned", hint=hint))
         if _OTHER_MONEY.fullmatch(text):
             return 1, Meaning(fault=PlanError("prices are in dollars here", text, "write the sum in dollars, as $500"))
         key, words = key_of(text), vocabulary()

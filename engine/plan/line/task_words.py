@@ -32,7 +32,7 @@ _TRAINED_ON = "nf4"  # Format of hub names that adapters are trained on as often
 
 
 def task_named(phrase: str) -> Meaning | None:
-    """Return the task or the method that some words name; None where they name none."""
+    """Return the task or the method that some words name, those of one with hyphens too, as ``lora-tune``."""
     words, key = vocabulary(), key_of(phrase)
     if key in words.methods:
         method = words.methods[key]
@@ -41,7 +41,11 @@ def task_named(phrase: str) -> Meaning | None:
         return Meaning(words.objectives[key].upper(), {TASK: FINETUNE, Key.TRAINING_PREFERENCE: words.objectives[key]})
     if key in words.tasks:
         return Meaning(_SHOWN_TASKS[words.tasks[key]], {TASK: words.tasks[key]})
-    return None
+    parts = phrase.split("-")
+    named = [meaning for part in parts if len(parts) > 1 and (meaning := task_named(part)) is not None]
+    if len(named) < len(parts) or len(parts) == 1:
+        return None
+    return max(named, key=lambda meaning: len(meaning.values))
 
 
 def task_meant(

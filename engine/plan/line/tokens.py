@@ -82,6 +82,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?k?)(min|mins|h|hrs?|hours?|d|days?|w|wks?
 _HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
 _SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)
 _FARTHEST_TIME = 6  # Words between a latency and its time
+_TOWARDS = frozenset({"for", "to", "until", "till", "before", "the", "a"})  # Words between a time and its latency
 _LONGEST_LATENCY = 4  # Words of its name, as ``time to first token``
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
@@ -181,6 +182,7 @@ def _latency_at(tokens: list[Token], index: int) -> range | None:
             break
     is_share = PERCENTILE.fullmatch("".join(token.text for token in tokens[index + 1 : index + 2])) is not None
     behind = index + 1 + int(is_share)
+    behind = next((at for at in range(behind, len(tokens)) if key_of(tokens[at].text) not in _TOWARDS), behind)
     ends = range(min(behind + _LONGEST_LATENCY, len(tokens)), behind, -1)
     return next((range(behind, end) for end in ends if is_latency(_name(tokens, range(behind, end)))), None)
 

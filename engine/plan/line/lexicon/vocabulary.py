@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -74,6 +75,7 @@ class Vocabulary:
     phrases: Mapping[str, Mapping[str, Mapping[str, object]]]  # values that words set, by what is done
     joints: frozenset[str]  # words of plain language that say nothing of what stands behind them
     of_something: frozenset[str]  # words between a number and what it counts
+    between: frozenset[str]  # words between what is counted and its number
     stored: frozenset[str]  # words behind a size in bytes that is the size of data
     sound: frozenset[str]  # words behind a time that is how long something sounds
     hearing: frozenset[str]  # words before such a time, beside a model of sound
@@ -136,6 +138,18 @@ class Vocabulary:
         sections = SECTIONS[task]
         return next((path for path in self.fields.get(key_of(word), ()) if _section(path) in sections), None)
 
+    def start_of(self, words: Sequence[str]) -> int:
+        """Return where words between what is counted and its number begin, which stand at the end of some keys."""
+        end = len(words)
+        while count := next((few for few in (3, 2, 1) if "".join(words[max(end - few, 0) : end]) in self.between), 0):
+            end -= min(count, end)
+        return end
+
+    def refusal(self, word: str) -> str | None:
+        """Return what to say in place of a word that no plan can follow, one of its sizes too, as ``yolov8m``."""
+        key = key_of(word)
+        return self.refused.get(key) or self.refused.get(re.sub(r"(?<=\d)[a-z]$", "", key))
+
     def phrase(self, word: str, task: str) -> Mapping[str, object] | None:
         """Return what a word or two set in a task; None where they set nothing."""
         return self.phrases.get(TRAIN if task == FINETUNE else task, {}).get(key_of(word))
@@ -171,6 +185,7 @@ def vocabulary() -> Vocabulary:
         phrases=rows["phrases"],
         joints=frozenset(map(key_of, rows["joints"])),
         of_something=frozenset(rows["of_something"]),
+        between=frozenset(map(key_of, rows["between"])),
         stored=frozenset(rows["stored"]),
         sound=frozenset(rows["sound"]),
         hearing=frozenset(rows["hearing"]),
