@@ -1,5 +1,6 @@
 """What all tests have in common: examples of properties, one day on which prices are read, no history of the user's."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -25,8 +26,17 @@ if sys.dont_write_bytecode:
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# Tests make many objects that live long, which a collector of garbage need not look through all the time.
+gc.set_threshold(50_000, 20, 50)
+
 settings.register_profile("default", deadline=None, derandomize=SHARED, max_examples=25 if SHARED else 100)
 settings.load_profile("default")
+
+
+def pytest_collection_finish() -> None:
+    """Pass over modules and collected tests as garbage is looked for: they stay until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

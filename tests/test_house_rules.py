@@ -52,6 +52,12 @@ def test_no_folder_is_wider_than_a_reader_can_survey(folder: str) -> None:
     assert {name: count for name, count in files.items() if count > MOST_FILES} == {}
 
 
+def test_no_two_files_of_tests_have_one_name() -> None:
+    """As the whole suite is collected, the second would be taken for the first."""
+    names = Counter(file.name for file in source_files("tests") if file.name.startswith("test_"))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
 @pytest.mark.parametrize("folder", ["engine", "tui"])
 def test_names_say_what_they_name(folder: str) -> None:
     vague: dict[str, list[str]] = {}
