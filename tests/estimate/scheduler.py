@@ -26,6 +26,7 @@ class Passes:
     deciding: Times
     mixes: bool  # whether one pass does both
     budget: float  # most tokens of a pass
+    scheduled: int  # passes for answers that are scheduled at once
 
     def seconds(self, tokens: float, sequences: float) -> float:
         """Return the seconds of one pass."""
@@ -49,7 +50,9 @@ def passes_of(run: ServingRun, slots: int) -> Passes:
     read = phase_time(reading_phase(run, chunk, answers, count + np.maximum(chunk / run.fresh, 1.0), 1.0)).seconds
     whole: Times = np.asarray(np.broadcast_to(read, chunk.shape), dtype=np.float64)
     steps = np.asarray(steps, dtype=np.float64)
-    return Passes(tokens, beside, whole, np.concatenate([[steps[0]], steps]), mixes, budget)
+    return Passes(
+        tokens, beside, whole, np.concatenate([[steps[0]], steps]), mixes, budget, int(runtime.scheduled_passes)
+    )
 
 
 @dataclass(slots=True)
@@ -105,6 +108,8 @@ class Scheduler:
         count = 1
         if not self.reading:
             count = max(1, min(most, int(min(request.left for request in self.running))))
+            # Those that were scheduled at once run to their end, whoever comes or is done meanwhile.
+            count = -(-count // self.passes.scheduled) * self.passes.scheduled
         self.now += count * self.passes.seconds(read, beside)
         for request in self.running if rides else ():
             request.left -= count

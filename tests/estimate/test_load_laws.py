@@ -170,10 +170,10 @@ def test_prompts_find_room_however_many_answers_run() -> None:
 
 def test_an_engine_takes_up_as_many_requests_as_it_is_set_to_where_nothing_is_said() -> None:
     alone = speeds_of("llamacpp", "llama-3.1-8b", (512, 128), request_rate=1e6)
-    assert alone["running_requests"] == 4
+    assert alone["running_requests"] == pytest.approx(4)
     wider = speeds_of("llamacpp", "llama-3.1-8b", (512, 128), request_rate=1e6, concurrency=64)
     assert wider["largest_requests_per_second"] > 5 * alone["largest_requests_per_second"]
-    assert speeds_of("vllm", "llama-3.1-8b", (512, 128), request_rate=1e6)["running_requests"] == 256
+    assert speeds_of("vllm", "llama-3.1-8b", (512, 128), request_rate=1e6)["running_requests"] == pytest.approx(256)
 
 
 def test_an_encoder_waits_for_whole_passes() -> None:

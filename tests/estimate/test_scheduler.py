@@ -115,6 +115,17 @@ def test_prompts_read_before_answers_hold_these_up() -> None:
     assert told(first, 0.5).first_token < told(mixed, 0.5).first_token
 
 
+@pytest.mark.parametrize("rate", [1.0, 4.0, 8.0])
+def test_prompts_wait_for_all_passes_that_are_scheduled_at_once(rate: float) -> None:
+    alone = run_of("vllm==0.6.3", 512, 256, request_rate=rate, prompt_tokens_stddev=250, output_tokens_stddev=128)
+    several = replace(alone, runtime=replace(alone.runtime, scheduled_passes=10.0))
+    for run in (alone, several):
+        check(run)
+    assert seen(several).first.mean() > seen(alone).first.mean()
+    assert told(several, 0.5).first_token > told(alone, 0.5).first_token
+    assert told(several, 0.5).token_seconds < told(alone, 0.5).token_seconds
+
+
 @pytest.mark.parametrize("percentile", [0.5, 0.9])
 def test_percentiles_grow(percentile: float) -> None:
     run = run_of("vllm", 1024, 128, request_rate=4.0, prompt_tokens_stddev=500)

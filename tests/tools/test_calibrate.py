@@ -57,7 +57,7 @@ def test_a_fit_finds_the_values_its_runs_were_made_with(where, fits, kinds):
 
 
 def test_served_runs_are_estimated_together_as_they_are_alone():
-    runs = published_runs(("serving",), CATALOG, every=15)
+    runs = published_runs(("serving",), CATALOG, every=12)
     read = [each for each in serving_constants("speed", CATALOG) if any(run.reads(each) for run in runs)]
     alone, together = Problem(runs, read, CATALOG), Problem(runs, read, CATALOG, served_together)
     assert len(together.batches) < len(runs)

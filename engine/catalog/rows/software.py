@@ -239,6 +239,7 @@ class InferenceEngine(Released):
         0.0, description="host time of a token that is sent to its client by the process that schedules, microseconds"
     )
     sequence_overlap: float = Field(0.0, ge=0, le=1, description="share of a pass on the device in which that is done")
+    scheduled_passes: PositiveInt = Field(1, description="passes of answers that the host schedules at once")
     oldest_rate: Share = Field(
         1.0, description="rate of the slowest of eight in ten older releases in use, of that of the current one"
     )

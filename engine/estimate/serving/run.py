@@ -119,6 +119,7 @@ class Runtime:
     sequence_seconds: Number
     stream_seconds: Number
     sequence_overlap: Number
+    scheduled_passes: Number
     request_seconds: Number
     eager_seconds: Number
     align_seconds: Number

@@ -217,10 +217,36 @@ def decode_phase(name: Literal["decode", "draft"], run: ServingRun, runs: Number
         runs: how many.
         guesses: tokens of each sequence that a pass checks beside its next one.
     """
-    groups = np.minimum(run.layout.pp, run.running)
+    run, groups = _scheduled_at_once(run), np.minimum(run.layout.pp, run.running)
     step = decode_pass(run, run.running / groups, guesses)
     schedule = _schedule(run, step, run.running / groups, groups, 1.0, 0.0)
     return _phase(name, run, step, pass_operators(run, step), schedule, runs)
+
+
+@equation(
+    "seconds = schedule / passes",
+    unit="s",
+    source="multi-step scheduling: the host schedules, prepares inputs and returns texts once for so many passes",
+    units={"schedule": "s"},
+)
+def shared_host_seconds(schedule: Number, passes: Number) -> Number:
+    """Seconds of the host for one pass of answers where it schedules several at once.
+
+    Args:
+        schedule: seconds of the host for one schedule.
+        passes: passes that it schedules at once.
+    """
+    return schedule / passes
+
+
+def _scheduled_at_once(run: ServingRun) -> ServingRun:
+    """Return the run with the host's time of one pass of answers, of those that it schedules at once."""
+    runtime = run.runtime
+    if not any_true(runtime.scheduled_passes > 1):
+        return run
+    of_schedule = "step_seconds", "sequence_seconds", "stream_seconds"
+    shared = {name: shared_host_seconds(getattr(runtime, name), runtime.scheduled_passes) for name in of_schedule}
+    return replace(run, runtime=replace(runtime, **shared))
 
 
 @equation(
@@ -268,7 +294,7 @@ def loaded_phases(run: ServingRun) -> tuple[Phase, ...]:
     sequences = run.batch / groups
     mixes = 0.0 if run.shape.encoder_layers else where(passes > 0, runtime.mixes_prefill, 0.0)
     budget = where(runtime.chunk_tokens > 0, runtime.chunk_tokens, np.inf)
-    arriving = sequences / np.maximum(passes, 1.0)
+    arriving = np.minimum(sequences / np.maximum(passes / runtime.scheduled_passes, 1.0), sequences)
     chunk = chunk_of_prompts(run.fresh, arriving, budget, sequences * mixes, passes * mixes)
     own = run.fresh / (groups * chunk)
     count = run.batch * own

@@ -35,6 +35,7 @@ from capacity_tui.engine.record import dataclass
 STEPS, DRAINING = 48, 24
 # Stays of a request after which a load is at rest, and where in these the others are.
 AT_REST, RESTING = 4.0, 0.7
+SETTLING = 2  # times that what begins in a step is found from what ends in it
 MARGIN = 1.2  # steps over those that the largest rate asks for
 UNIFORM = counted("uniform-square")
 
@@ -145,8 +146,9 @@ class _Stepped:
         met = np.minimum(1.0 + running * fits * (1.0 - 1.0 / np.maximum(self.requests, 1.0)), self.slots)
         answering = passes.answer(met)
         waiting = np.maximum(before - joined, 0.0)
-        # A pass reads those that came during the one before, where any did.
-        together, most = coming * answering, passes.room(met)
+        # A pass reads those that came while the passes before it were at work that were scheduled at once.
+        scheduled = answering * run.runtime.scheduled_passes
+        together, most = coming * scheduled, passes.room(met)
         prompts = np.minimum(np.maximum(waiting, together / -np.expm1(-together)), most)
         reading = passes.read(prompts)
         prompt_seconds, mixed = reading / prompts, self.mixes * answering
@@ -154,14 +156,18 @@ class _Stepped:
         longer = np.where(prompts * 2.0 <= most, (passes.read(prompts * 2.0) - reading) / prompts, prompt_seconds)
         begin = np.maximum(come - joined, 0.0)
         if not is_last:
-            # Those that end in the step make room in it; as many passes may go by as in the one before.
-            left, their_tokens = self._running(done if last is None else done + last.passes)
-            room = np.minimum(self.slots - left, (self.cache - their_tokens) / self.asked)
-            begin = np.minimum(begin, np.minimum(np.maximum(room, 0.0), size * prompts / (mixed + reading)))
+            # Those that end in the step make room in it; the more begin, the fewer passes go by in which others end.
+            come = np.minimum(begin, size * prompts / (mixed + reading))
+            going = zero if last is None else last.passes
+            for _ in range(SETTLING):
+                left, their_tokens = self._running(done + going)
+                room = np.minimum(self.slots - left, (self.cache - their_tokens) / self.asked)
+                begin = np.minimum(come, np.maximum(room, 0.0))
+                going = np.maximum(size - begin * prompt_seconds, 0.0) / answering * fits
         going = np.maximum(size - begin * prompt_seconds, 0.0) / answering * fits
         share, busy = np.clip(begin * prompt_seconds / size, 0.0, 1.0), -np.expm1(-running)
         # A random moment falls into a pass in proportion to its length; those that come during it are read together.
-        at_work = (1.0 - share) * answering + share * (mixed + reading + longer * run.prompt_spread**2)
+        at_work = (1.0 - share) * scheduled + share * (mixed + reading + longer * run.prompt_spread**2)
         # The next pass begins as soon as the first stage is free.
         turn = busy * at_work / passes.groups
         mixes = self.mixes * passes.answer(np.maximum(met, 1.0)) * passes.of_prompt(most)

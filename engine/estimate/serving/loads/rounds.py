@@ -35,6 +35,12 @@ class Round:
     tokens: Number  # passes in which an answer is given
     steps: Number  # of these, those for answers alone
     groups: Number  # passes at work at once, one on each stage
+    scheduled: Number  # passes for answers alone that the host schedules at once
+
+    @property
+    def turns(self) -> tuple[Number, Number, Number, Number]:
+        """Seconds and number of the passes that read prompts, and the same of passes for answers alone, by schedule."""
+        return self.reading, self.runs, self.step * self.scheduled, self.steps / self.scheduled
 
     @property
     def work(self) -> Number:
@@ -114,4 +120,7 @@ def round_of(run: ServingRun, running: Number) -> Round:
     passes = phases[0].runs / running
     answering = run.decode_steps * step
     groups = np.minimum(run.layout.pp, np.maximum(running, 1.0))
-    return Round(running, phases, seconds, answering, times["prefill"], passes, step, run.decode_steps, alone, groups)
+    scheduled = run.runtime.scheduled_passes
+    return Round(
+        running, phases, seconds, answering, times["prefill"], passes, step, run.decode_steps, alone, groups, scheduled
+    )

@@ -189,8 +189,8 @@ def _turn(run: ServingRun, met: Round) -> Number:
     """
     if not any_true(run.runtime.request_seconds > 0):
         return 0.0
-    mixed = mean_pass(met.reading, met.runs, met.step, met.steps)
-    seconds = where(run.runtime.mixes_prefill > 0, mixed, where(met.tokens > 0, met.step, met.reading))
+    mixed, answers = mean_pass(*met.turns), met.step * met.scheduled
+    seconds = where(run.runtime.mixes_prefill > 0, mixed, where(met.tokens > 0, answers, met.reading))
     wait = pass_wait((met.running - 1.0) / met.running, seconds / met.groups)
     return where(np.asarray(run.output_spread <= 0), 0.0, wait)
 
@@ -242,26 +242,27 @@ def _arriving(run: ServingRun, met: Round, slots: Number, largest: Number, scatt
     """Return the waits of requests that come of themselves: for room, for a pass, for the prompts before them."""
     rate, spread = np.minimum(run.rate, largest), scatter / np.maximum(met.prompt, LEAST)
     room = slot_wait(run.rate, largest, slots, run.output_spread)
-    mean = mean_pass(met.reading, met.runs, met.step, met.steps)
-    passes = met.reading, met.runs, met.step, met.steps
+    mean = mean_pass(*met.turns)
     # Where nothing is answered after the prompts, a pass reads all that came during the one before.
     answers = met.tokens > 0
     seconds = where(
-        answers, pass_at_random(*passes, rate, met.prompt, spread, rate * mean, LEAST_FREE), met.reading + 0.0 * mean
+        answers, pass_at_random(*met.turns, rate, met.prompt, spread, rate * mean, LEAST_FREE), met.reading + 0.0 * mean
     )
     busy = 1.0 - np.exp(-rate * met.seconds)
     # The next pass begins as soon as the first stage is free.
     groups = met.groups
-    seconds, step = seconds / groups, met.step / groups
+    seconds, step = seconds / groups, met.step * met.scheduled / groups
     # Prompts that fill a pass wait until those before them are read, others for the pass at work.
     is_long, occupied = _is_long(run, met), np.clip(rate * met.work, LEAST, 1.0)
     other = where(answers, _other_prompt(run, met), 0.0)
     turn = pass_wait(where(is_long, busy * (1.0 - occupied), busy), where(is_long, step, seconds))
-    others = where(
-        is_long, reading_wait(rate, met.work, scatter / met.work), shared_pass_wait(busy, rate * seconds, other)
-    )
+    others = where(is_long, reading_wait(rate, met.work, scatter / met.work), 0.0)
     # What comes at random moments may meet passes longer than the mean one.
-    started = started_seconds(met.own + others, met.seconds, met.answering, where(answers, np.inf, 0.0))
+    # A pass that reads others too takes no shorter than that of one prompt, whatever part of it each adds.
+    together = np.minimum(1.0 + busy * rate * seconds, np.maximum(_room_in_pass(run), 1.0))
+    shared = _read_together(run, met, groups * together, 1.0) * groups
+    read = where(answers & ~is_long, shared, met.own + others)
+    started = started_seconds(read, met.seconds, met.answering, where(answers, np.inf, 0.0))
     others = np.maximum(started - met.own, 0.0)
     # A wait in a queue is none, or exponential; prompts in a pass are counted.
     queue_scatter = others * np.sqrt(2.0 / occupied - 1.0)
@@ -278,7 +279,7 @@ def _returning(run: ServingRun, met: Round, scatter: Number) -> Waiting:
     """Return the waits of requests each of which follows an answer, without that for room: for a pass, for prompts."""
     turn = _turn(run, met)
     share, other = (met.running - 1.0) / met.running, _other_prompt(run, met)
-    ending = met.running / (met.tokens + 1.0)
+    ending = np.minimum(met.running * met.scheduled / (met.tokens + 1.0), met.running)
     shared = shared_pass_wait(share, ending, other)
     ahead = closed_response(met.passes, met.tokens, met.running) - met.passes
     is_long = _is_long(run, met) & (run.runtime.mixes_prefill > 0)
