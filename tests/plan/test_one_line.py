@@ -328,7 +328,6 @@ def test_a_limit_that_no_question_keeps_is_one_of_the_plan(line: str, path: str,
         ("distill llama-3.1-70b to 8b on 8xh100", "8b"),
         ("llama-3.1-70b q4 3090 128gb", "whose memory"),
         ("nemotron 90b 2xa100", "nemotron"),
-        ("1000 tokens/s llama-3.1-8b h100", "one request"),
     ],
 )
 def test_what_could_be_two_things_is_asked_back(line: str, about: str) -> None:

@@ -18,7 +18,7 @@ from capacity_tui.engine.plan.line.task_words import task_named
 from capacity_tui.engine.plan.line.tokens import duration_of
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
-from capacity_tui.engine.units import parse_count
+from capacity_tui.engine.units import parse_count, parse_quantity
 
 _BETWEEN = frozenset({"of", "is", "to", "="})  # Words between a name and its value, as in ``attention is flash``
 _OF_THEM = ("of", ("them", "those", "these", "whom"))
@@ -96,7 +96,8 @@ class CountedWords(TakenWords):
         return None if meaning is None else (count.end - index, meaning)
 
     def _is_amount(self, index: int) -> bool:
-        return self._is_number_at(index) or settings.is_time(self._tokens[index].text)
+        text = self._tokens[index].text
+        return settings.is_number(text.removesuffix("%")) or settings.is_time(text)
 
     def _names_behind(self, index: int) -> Iterator[Count]:
         """Yield what words behind a number say that it counts, the most words first, beside a unit those with it."""
@@ -237,6 +238,10 @@ class CountedWords(TakenWords):
             return Meaning(f"batch {value} tokens")
         if amount.name == "cores" and value.isdigit() and self._task != FIT:
             self._cores = int(value)
+        if amount.reciprocal and self._task == INFER and parse_quantity(value, "") > amount.most:
+            is_written = amount.per == 1 or self._is_written(value)  # 3000 tok/s are answers, 2B tokens/day all
+            self._token_rates["output" if is_written else "all"] = int(parse_quantity(value, "")), amount.per
+            return Meaning(f"{value} {name}")
         if amount.thousands and value[-1] in "kK":
             is_length = self._task == INFER or settings.is_power(value)  # 4k sequences, but 50k sequences
             amount = vocabulary().amounts[amount.thousands if is_length else "samples"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 from capacity_tui.engine.catalog import format_in_name, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.data_words import DataWords
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
@@ -17,7 +18,7 @@ from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.task_words import METHOD
-from capacity_tui.engine.units import format_count
+from capacity_tui.engine.units import format_count, format_number
 
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
@@ -42,6 +43,7 @@ class DerivedValues(DataWords):
         self._optimal_length()
         self._weights_of_the_engine()
         self._small_images()
+        self._rate_of_tokens()
         self._requests_of_a_span()
         self._requests_at_once()
         self._cores_of_processor()
@@ -134,16 +136,38 @@ class DerivedValues(DataWords):
         why = f"{batch} sequences a step: {format_count(batch * sequence)} tokens"
         self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))
 
+    def _rate_of_tokens(self) -> None:
+        """Send requests of as many tokens as there are in a second: of their answers, or of prompts and answers."""
+        paths = (Key.INFERENCE_OUTPUT_TOKENS, Key.INFERENCE_PROMPT_TOKENS)
+        lengths = [self._degree(path, float(str(all_fields()[path].default))) for path in paths]
+        for kind, (count, seconds) in self._token_rates.items():
+            requests, tokens = self._values.get(Key.INFERENCE_REQUESTS), count / seconds
+            if isinstance(requests, int):  # 1M documents of 500 tokens a day
+                self._values.pop(Key.INFERENCE_REQUESTS)
+                rate = f"{requests / seconds:.4g}"
+                self._values |= {Key.INFERENCE_PROMPT_TOKENS: count, Key.INFERENCE_REQUEST_RATE: rate}
+                why = f"{rate} requests a second: {requests} in {seconds:g} s, at all times alike"
+                self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
+                continue
+            length = lengths[0] if kind == "output" else sum(lengths)
+            self._values[Key.INFERENCE_REQUEST_RATE] = rate = f"{tokens / length:.4g}"
+            of = "answers" if kind == "output" else "prompts and answers"
+            why = f"{rate} requests a second: {tokens:.4g} tokens a second in {of} of {length} (or give 5 requests/s)"
+            self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
+
     def _requests_of_a_span(self) -> None:
         """Send requests at a rate where the line says how often there are so many, as ``1M documents daily``."""
         words, requests = vocabulary(), self._values.get(Key.INFERENCE_REQUESTS)
         keys = [key_of(token.text) for token in self._tokens]
-        often = [key for key, after in zip(keys, [*keys[1:], ""], strict=False) if after not in words.queries]
-        adverb = next((key for key in often if key in words.adverbs), "")
+        often = [(key, before) for before, key in pairwise(("", *keys))]
+        often += [(f"{key}{after}", before) for before, key, after in zip(("", *keys), keys, keys[1:], strict=False)]
+        rates = (key for key, before in often if key in words.adverbs and before not in words.within)
+        adverb = next((key for key in rates if key), "")
         if adverb and isinstance(requests, int):
             self._values.pop(Key.INFERENCE_REQUESTS)
             self._values[Key.INFERENCE_REQUEST_RATE] = rate = f"{requests / words.adverbs[adverb]:.4g}"
-            why = f"{rate} requests a second: {requests} {adverb}, at all times alike"
+            seconds = format_number(words.adverbs[adverb])
+            why = f"{rate} requests a second: {requests} in {seconds} s, at all times alike"
             self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
 
     def _requests_at_once(self) -> None:

@@ -78,10 +78,21 @@ class NamedWords(CountedWords):
             is_amount = key_of(phrase) in vocabulary().here and settings.amount_of(self._span(index, 2)) is not None
             if self._is_phrase(phrase) or is_amount:  # local batch 2
                 return None
-            meaning = task_named(phrase) or self._thing(phrase, count) or self._nodes_of(index, count)
+            is_whole = count == 1 and self._is_whole(index)
+            meaning = (
+                Meaning()
+                if is_whole
+                else task_named(phrase) or self._thing(phrase, count) or self._nodes_of(index, count)
+            )
             if meaning is not None:
                 return count, meaning
         return self._size_first(index)
+
+    def _is_whole(self, index: int) -> bool:
+        """Whether a method of training says instead that a length is a whole one, as in ``its full 128k context``."""
+        counted = self._count_of(index + 1) if self._is_number_at(index + 1) else None
+        is_length = counted is not None and counted.name.casefold().startswith(("context", "ctx", "prompt", "window"))
+        return is_length and vocabulary().methods.get(key_of(self._tokens[index].text)) == "full"
 
     def _device_hours(self, index: int) -> tuple[int, Meaning] | None:
         """Refuse hours that so many devices make up, as in ``3072 H100 hours``."""

@@ -164,9 +164,11 @@ def _number(word: str) -> int:
 
 
 def _digits_of(word: str) -> list[str]:
-    """Return the two numbers in letters that a word is, as ``twenty-five``; the word itself for others."""
-    parts = word.split("-")
-    return parts if len(parts) > 1 and all(key_of(part) in vocabulary().counts for part in parts) else [word]
+    """Return a number in letters and what it is of where a word is both, as ``twenty-five`` and ``half-second``."""
+    words, parts = vocabulary(), word.casefold().split("-")
+    units = words.counts.keys() | words.durations.keys() | words.time_units.keys()
+    is_counted = parts[0] in words.counts or parts[0] == _HALF
+    return parts if is_counted and len(parts) > 1 and all(part in units for part in parts[1:]) else [word]
 
 
 def _with_products(tokens: list[Token]) -> list[Token]:

@@ -100,6 +100,8 @@ def unlike(word: str, what: str, task: str) -> Meaning:
 def is_amount(word: str, amount: Amount, task: str) -> bool:
     """Return whether a word says how many of something there are: a number, or a time of what is counted in seconds."""
     known = all_fields().get(amount.field(task) or "")
+    if word.endswith("%"):
+        return known is not None and known.knob.maximum == 1
     takes_time = known is not None and known.knob.unit == "s"
     return is_number(word) or ((takes_time or bool(amount.hint)) and is_time(word))
 
@@ -150,6 +152,7 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
         return _fault(f"{amount.name} of which kind?", number, amount.hint)
     if path == "" or (path in _NEVER_NONE and number == "0"):  # OOM at step 0
         return Meaning(f"{amount.name} {number}: no effect on memory or time")
+    number = f"{float(number[:-1]) / 100:g}" if number.endswith("%") else number
     try:
         count = parse_quantity(number, "") if is_number(number) else 0.0
     except UnitError as error:
@@ -282,9 +285,11 @@ def named_value(word: str, task: str, method: str, catalog: Catalog) -> Meaning 
 
 
 def exact_value(name: str, task: str, catalog: Catalog) -> Meaning | None:
-    """Return what the exact name of a row sets, as ``adamw 8bit``; None for other words."""
+    """Return what the exact name of a row sets, or another name of an engine, as ``lm studio``; None for others."""
     for path in vocabulary().values_of(task):
         row_id = known_value(name, path, catalog)
+        if row_id is None and path == Key.INFERENCE_ENGINE:
+            row_id = _otherwise(name, path, catalog)
         if row_id is not None:
             return field_value(path, row_id, task)
     return None

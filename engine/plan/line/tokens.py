@@ -69,7 +69,7 @@ _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\
 
 _QUANTIZED = ("quantization", "quantisation", "quantized", "quantised", "quant")
 
-_UNITS = ((_BITS, "bit"), (_MEMORY_UNITS, "gb"), (("bpw",), "bpw"))
+_UNITS = ((_BITS, "bit"), (_MEMORY_UNITS, "gb"), (("bpw",), "bpw"), (("%", "percent"), "%"))
 
 _MACHINES = frozenset({"nodes", "devices"})
 _PER = ("per", "a", "an", "/", "each")
@@ -98,6 +98,7 @@ _NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
 
 _MANY_BITS = re.compile(r"\d{1,2}-?bits", re.IGNORECASE)
 _UNDER = re.compile(r"[<≤]=?\d[\d.]*(?:us|ms|s|min|h|days?)", re.IGNORECASE)  # <300ms ttft
+_SCALED = re.compile(r"(\d[\d.,]*)([a-z]{2,})", re.IGNORECASE)  # 2bn
 _AT_LEAST = re.compile(r"^(\d[\d.,]*[kKmMbB]?)\+$")  # 30+ t/s
 _POSSESSIVE = re.compile(r"^(.*\d.*|[a-z]{4,})['’]s$", re.IGNORECASE)
 _EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
@@ -318,6 +319,9 @@ def _plain_number(word: str) -> str:
     """Return a word with its number as it is read everywhere: ``10,5M`` is 10.5M, ``10,000`` 10000, ``24G`` 24gb."""
     word = _AT_LEAST.sub(r"\1", _POSSESSIVE.sub(r"\1", word))
     word = word.lstrip("<≤") if _UNDER.fullmatch(word) else word
+    scaled = _SCALED.fullmatch(word)
+    if scaled is not None and (scale := vocabulary().scales.get(key_of(scaled[2]))) is not None:
+        word = f"{scaled[1]}{scale}"
     size = _GIGABYTES.fullmatch(word)
     if size is not None:
         return f"{size[1]}gb"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -16,6 +17,8 @@ from capacity_tui.engine.plan.fields import SECTIONS
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN
 from capacity_tui.engine.record import dataclass
 
+_OF_A_SPAN = "tokens a span"
+_EVERY = ("per", "a", "an", "each", "every")
 UNSAID = frozenset({"running", "output"})
 """Roles of fields that a line does not say: how a run is looked after and reported stands in files."""
 
@@ -110,7 +113,7 @@ class Vocabulary:
     units: frozenset[str]  # those that are units of others
     sent: frozenset[str]  # what is a request, where so many of it come in a span of time
     spans: Mapping[str, str]  # the span of time that a rate is of, by word
-    adverbs: Mapping[str, int]  # seconds of the span that a word such as ``daily`` says
+    adverbs: Mapping[str, int]  # seconds of the span that a word or two say, as ``daily`` and ``per day``
     writing: frozenset[str]  # words before tokens that are written rather than read
     twice: Mapping[str, str]  # what to do where a field is given twice, by field
     fields: Mapping[str, tuple[str, ...]]  # fields of a plan by label and key
@@ -220,7 +223,12 @@ def vocabulary() -> Vocabulary:
         units=frozenset(row.get("unit", "") for row in rows["numbers"].values()) - {""},
         sent=frozenset(map(key_of, rows["sent"])),
         spans={key_of(word): span for span, row in rows["rates"].items() for word in row["spans"]},
-        adverbs={row["adverb"]: row["seconds"] for row in rows["rates"].values() if "adverb" in row},
+        adverbs={
+            word: row["seconds"]
+            for row in rows["rates"].values()
+            if row["seconds"] > 1
+            for word in (row.get("adverb", ""), *(f"{per}{span}" for per in _EVERY for span in row["spans"]))
+        },
         writing=frozenset(rows["writing"]),
         twice=rows["twice"],
         fields=_fields(rows["fields"]),
@@ -275,6 +283,9 @@ def _amounts(rows: Mapping[str, Any]) -> Iterator[tuple[str, Amount]]:
         spans = (f"{noun}{per}{span}" for noun in rows["sent"] for per in ("/", "per") for span in row["spans"])
         for word in (*spans, *row.get("words", ())):
             yield key_of(word), amount
+        rate = replace(amounts["tokens a second"], name=_OF_A_SPAN, per=row["seconds"], most=0, billions=True)
+        for word in rows["numbers"]["tokens"]["words"] if row["seconds"] > 1 else ():
+            yield from ((key_of(f"{word}{per}{span}"), rate) for per in ("/", "per") for span in row["spans"])
     for name, row in rows["numbers"].items():
         for word in row["words"]:
             yield key_of(word), amounts[name]
