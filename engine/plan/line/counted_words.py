@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -177,7 +178,8 @@ class CountedWords(TakenWords):
             return amount.is_behind and key_of(described) in words.of_something  # 20 milliards de tokens
         is_plain = key_of(described) in (words.fillers | words.suggests.keys()) - words.joints - words.model_words
         is_meant = is_plain or (amount.described == "any" and not self._is_known(described))
-        is_adjective = bool(amount.described or amount.is_behind) and described.replace("-", "").isalpha() and is_meant
+        letters = re.sub("[-&/]", "", described)  # 8000 Q&A pairs
+        is_adjective = bool(amount.described or amount.is_behind) and letters.isalpha() and is_meant
         return is_adjective and hardware.named_hardware(number, self._catalog) is None
 
     def _is_known(self, word: str) -> bool:

@@ -12,6 +12,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.line import setting_words as settings
+from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.data_words import DataWords
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
@@ -47,6 +48,7 @@ class DerivedValues(DataWords):
         self._requests_of_a_span()
         self._requests_at_once()
         self._cores_of_processor()
+        self._parts_of_requests()
 
     def _degree(self, path: str, otherwise: float = 1) -> int:
         """Return the number that the line has for a field; another where it has none, or one that is no count."""
@@ -169,6 +171,14 @@ class DerivedValues(DataWords):
             seconds = format_number(words.adverbs[adverb])
             why = f"{rate} requests a second: {requests} in {seconds} s, at all times alike"
             self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
+
+    def _parts_of_requests(self) -> None:
+        """Refuse what each request has several of beside a rate of these, as ``20 queries/s, 50 passages each``."""
+        for index, (count, meaning) in self._taken.items():
+            behind = key_of(self._span(index + count, 1)) in EVERY_NODE
+            if Key.INFERENCE_REQUESTS in meaning.values and behind and Key.INFERENCE_REQUEST_RATE in self._values:
+                hint = "say how many come in a second in all, and the tokens of one"
+                self._faults.append(PlanError("a request is one of them", self._span(index, count + 1), hint))
 
     def _requests_at_once(self) -> None:
         """Send requests whose number is known as many at once as engines take up, as ``10M documents`` are embedded."""

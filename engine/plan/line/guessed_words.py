@@ -108,8 +108,8 @@ class GuessedWords(DerivedValues):
     def _begins_range(self, index: int) -> bool:
         return self._span(index + 1, 1) in ("to", "-", "–") and index + 2 < len(self._tokens)
 
-    def _range(self, index: int) -> Meaning:
-        return Meaning(fault=PlanError("a range is no plan", self._span(index, 3), "keep one number of it"))
+    def _range(self, index: int, words: int = 3) -> Meaning:
+        return Meaning(fault=PlanError("a range is no plan", self._span(index, words), "keep one number of it"))
 
     def _similar(self, text: str) -> Meaning:
         """Return what the name most similar to a word stands for, or say that there is none."""
@@ -142,8 +142,8 @@ class GuessedWords(DerivedValues):
         places = [at for at in (index - 1, index + 1) if 0 <= at < len(self._tokens)]
         fields = (settings.named_field(self._tokens[at].text, self._task, self._model) for at in places)
         is_value = any(field is not None and field[1].kind == "choice" for field in fields)  # the sophia optimizer
-        parts = re.split("['’-]", text)
-        is_name = not all(map(str.isalpha, parts)) or _VOWELS.isdisjoint(text.casefold())
+        parts = re.split(r"(?<=\w)['’.-]", text)
+        is_name = not all(map(str.isalpha, parts)) or (len(text) > 1 and _VOWELS.isdisjoint(text.casefold()))
         is_name |= any(similar_names(text, self._catalog))
         is_name |= any(
             models.resembling_model(part, self._catalog) or self._is_telling(part) for part in {text, *parts}

@@ -212,7 +212,10 @@ class NamedWords(CountedWords):
         """Recognize a model whose size stands before its name, as ``70b llama2`` or ``350M gpt``."""
         if not self._is_free(index, 2) or not models.is_size(self._tokens[index].text) or self._tokens[index].ends:
             return None
-        name = self._tokens[index + 1].text
+        name, size = self._tokens[index + 1].text, self._tokens[index].text
+        named = models.named_model(f"{self._span(index + 1, 2).replace(' ', '-')}-{size}", self._catalog)
+        if named is not None and name[:1].isalpha() and self._is_free(index, 3):  # 13B Llama 2
+            return 3, named
         is_another = (
             key_of(name) in vocabulary().fillers
             or key_of(name) in self._catalog.architectures.variants
@@ -221,10 +224,10 @@ class NamedWords(CountedWords):
         )
         if is_another or self._is_number_at(index + 2) or models.named_model(name, self._catalog):
             return None
-        turned = f"{name}-{self._tokens[index].text}"
+        turned = f"{name}-{size}"
         match = models.named_model(turned, self._catalog) or models.resembling_model(turned, self._catalog)
         if match is None and name.casefold() in models.families_of_models(self._catalog):  # a 50m llama
-            match = models.sized_model(self._tokens[index].text, self._catalog)
+            match = models.sized_model(size, self._catalog)
         return None if match is None else (2, match)
 
     def _thing(self, phrase: str, count: int) -> Meaning | None:
@@ -282,7 +285,9 @@ class NamedWords(CountedWords):
         """Refuse what asks for the largest or the best of a family of models: ``the largest qwen``."""
         name, asks = self._tokens[index].text.casefold(), self._span(max(index - 1, 0), 1)
         after = self._span(index + 1, 1)
-        is_family = name in models.families_of_models(self._catalog) and not after[:1].isdigit()
+        family = (re.match("[a-z]*", name) or [""])[0]
+        is_family = family in models.families_of_models(self._catalog) and not after[:1].isdigit()
+        is_family &= models.named_model(name, self._catalog) is None
         if not index or not is_family or vocabulary().queries.get(key_of(asks)) != "most":
             return None
         hint = f"`capacity-tui models --filter {name} --on HARDWARE` shows which of them fit"

@@ -181,7 +181,10 @@ def _with_products(tokens: list[Token]) -> list[Token]:
         few = 0 if before is None or before.text[-1] in "xX×" else _number(before.text)
         multiplies = many >= _HUNDRED or key_of(token.text) in _DOZENS
         adds = 0 < many < _TEN < few and few % _TEN == 0 and before is not None and before.text.isalpha()
-        if before is not None and 0 < few < _HUNDRED and (multiplies or adds):
+        hundreds = _number(made[-2].text) if few == 0 and len(made) > 1 and made[-1].text == "and" else few
+        if hundreds >= _HUNDRED and hundreds % _HUNDRED == 0 < many < _HUNDRED:  # a hundred and twenty
+            made[-1 - int(few == 0) :] = [Token(str(hundreds + many), made[-1].start, token.end, token.ends)]
+        elif before is not None and 0 < few < _HUNDRED and (multiplies or adds):
             number = few * many if multiplies else few + many
             made[-1] = Token(str(number), before.start, token.end, token.ends)
         else:

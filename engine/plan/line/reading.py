@@ -27,6 +27,7 @@ from capacity_tui.engine.units import parse_quantity
 _NOTHING = Meaning()
 _OF_EXPERTS = ("moe", "sparse")
 _OTHER_MONEY = re.compile(r"[€£]\d.*|\d.*[€£](?:/.*)?")
+_RANGE = re.compile(r"\d+(?:\.\d+)?[km]?[-–]\d+(?:\.\d+)?[km]", re.IGNORECASE)  # 6-8k
 _TIMES = ("x", "×", "*")
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 
@@ -161,7 +162,8 @@ class _Line(GuessedWords):
         if text in _TIMES and Key.INFERENCE_REQUEST_RATE in rate:  # 300 qps x 100 passages
             hint = "write how many a second they make"
             return 1, Meaning(fault=PlanError("a product is no rate", self._span(index - 2, 4), hint))
-        measured = self._price(index) or self._hours_of_sound(index) or self._interval(index)
+        ranged = (1, self._range(index, 1)) if _RANGE.fullmatch(text) else None
+        measured = ranged or self._price(index) or self._hours_of_sound(index) or self._interval(index)
         limit = limit_in(self._tokens, index) if measured is None else None
         if measured is not None or limit is not None:
             return measured or (1, self._limit(index, limit or ""))

@@ -207,6 +207,8 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens[-1] = Token(mixture, before.start, token.end, token.ends)
     elif (release := _RELEASE.fullmatch(token.text)) and before.text.isalpha() and not before.ends:
         tokens[-1] = Token(f"{before.text}=={release[1]}", before.start, token.end, token.ends)
+    elif before.text.casefold() == "times" and token.text.isdecimal():  # h100 times 4
+        tokens[-1] = Token(f"x{token.text}", before.start, token.end, token.ends)
     elif token.text == _THOUSANDS and _BEGUN.fullmatch(before.text):
         tokens[-1] = Token(f"{before.text}{_THOUSANDS}", before.start, token.end, token.ends)
     elif joined is not None:
