@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
+from functools import lru_cache
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.keys import Key
@@ -88,14 +89,21 @@ def _entries(plan: Plan, kind: Kind, task: str) -> Iterator[PlanField]:
 
 def _in_words(entry: PlanField, catalog: Catalog, context: FieldContext) -> PlanField:
     """Return a field with its help, the rows it may name, the unit of this kind of model, and why it is idle."""
-    words, known = field_text(entry.path), known_words(entry.path, catalog)
-    knob = replace(
-        entry.knob,
-        help=words.help or entry.knob.help,
-        choices=tuple(known) or entry.knob.choices,
-        unit=_SAMPLES if context.kind == "network" and entry.knob.unit == _SEQUENCES else entry.knob.unit,
+    knob, choices = _knob_in_words(entry.path, entry.knob, catalog, context.kind == "network")
+    return PlanField(entry.path, knob, entry.value, idle_reason(entry.knob, context), choices)
+
+
+@lru_cache(maxsize=1024)
+def _knob_in_words(path: str, knob: Knob, catalog: Catalog, of_samples: bool) -> tuple[Knob, Mapping[str, str]]:
+    """Return a knob with its help, the rows it may name and its unit, and a few words for each choice, kept."""
+    words, known = field_text(path), known_words(path, catalog)
+    in_words = replace(
+        knob,
+        help=words.help or knob.help,
+        choices=tuple(known) or knob.choices,
+        unit=_SAMPLES if of_samples and knob.unit == _SEQUENCES else knob.unit,
     )
-    return replace(entry, knob=knob, idle=idle_reason(entry.knob, context), choices={**known, **words.choices})
+    return in_words, {**known, **words.choices}
 
 
 def _fields(plan: Plan, section: str) -> Iterator[PlanField]:
