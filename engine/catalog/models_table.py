@@ -51,18 +51,17 @@ class ArchitectureTable(Table[Architecture]):
         rows = (row for row in self.values() if row.kind == "decoder" and row.params_total)
         return tuple(sorted(rows, key=lambda row: -(row.params_total or 0)))
 
-    def find_id(self, name: str) -> str | None:
-        """Return the id that a name stands for; None where there is none."""
-        row_id = super().find_id(name)
+    def _id_of(self, name: str) -> str | None:
+        row_id = super()._id_of(name)
         owner, slash, _ = name.rpartition("/")
-        known_id = super().find_id
+        known_id = super()._id_of
         # A row may have a hub's own id with its owner, and not without.
         plain = (known_id(start + one) for one in self._plain_names(name) for start in ("", owner + slash))
         return row_id or self._id_by_count(name) or next(filter(None, plain), None) or self._id_within(name)
 
     def is_variant(self, name: str) -> bool:
         """Whether a name is known only without the words that name a variant."""
-        return super().find_id(name) is None and self._id_by_count(name) is None and self.find_id(name) is not None
+        return self.find_id(name) is not None and super()._id_of(name) is None and self._id_by_count(name) is None
 
     def _id_within(self, name: str) -> str | None:
         """Return the id of the known model whose whole name, size included, a hub's name holds.
@@ -76,7 +75,7 @@ class ArchitectureTable(Table[Architecture]):
             return None
         spans = ((start, end) for start in range(len(words)) for end in range(len(words), start + 1, -1))
         within = ("-".join(words[start:end]) for start, end in spans if any(map(_SIZE.fullmatch, words[start:end])))
-        return next(filter(None, map(super().find_id, within)), None)
+        return next(filter(None, map(super()._id_of, within)), None)
 
     @cached_property
     def _other_shapes(self) -> frozenset[str]:

@@ -33,6 +33,8 @@ RowT = TypeVar("RowT", bound=Row)
 
 _Fields = dict[str, Any]
 
+MOST_NAMES = 2**14  # Names whose ids a table keeps, known or not
+
 LIKE = "like"  # Field of a row that names another row of its table: what it does not give itself is as there
 
 
@@ -68,6 +70,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         self._own_documents = documents
         self._named = named or {}
         self._rows: dict[str, RowT] = {}
+        self._ids_of_names: dict[str, str | None] = {}
 
     def __getitem__(self, row_id: str) -> RowT:
         row = self._rows.get(row_id) or self._user_rows[0].get(row_id)
@@ -129,7 +132,16 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         return self[row_id]
 
     def find_id(self, name: str) -> str | None:
-        """Return the id that a name stands for; None where there is none."""
+        """Return the id that a name stands for, kept for the next line that has it; None where there is none."""
+        known = self._ids_of_names
+        if name in known:
+            return known[name]
+        if len(known) >= MOST_NAMES:
+            known = self._ids_of_names = {}
+        row_id = known[name] = self._id_of(name)
+        return row_id
+
+    def _id_of(self, name: str) -> str | None:
         if name in self:
             return name
         row_id = self._ids_by_key.get(key_of(name)) or self._ids_by_name.get(key_of(name))
