@@ -36,11 +36,32 @@ def estimate(name: str, **hardware: object) -> Estimate:
     return estimate_plan(plan_of(TRAINING, changes), None, load_catalog()).estimate
 
 
-def test_one_node_of_each_kind_is_timed_and_others_say_why_not(ssh_hosts: Path, own_folders: Path) -> None:
+SMALL_GRID = """#!{python}
+import dataclasses, json, sys
+from capacity_tui.engine.runs.sampling import kernel_samples
+
+small = {{"rows": (64, 512), "widths": (256, 1024), "elements": (2**20, 2**24)}}
+kernel_samples.CPU_QUICK = dataclasses.replace(kernel_samples.CPU_QUICK, **small)
+kernel_samples.main(json.loads(sys.argv[3]))
+"""
+
+
+@pytest.fixture
+def small_grid(tmp_path: Path) -> str:
+    """A Python of the nodes that times small kernels alone, which take a second."""
+    program = tmp_path / "python"
+    program.write_text(SMALL_GRID.format(python=sys.executable))
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_one_node_of_each_kind_is_timed_and_others_say_why_not(
+    ssh_hosts: Path, own_folders: Path, small_grid: str
+) -> None:
     cluster = on_processors()
     keep_cluster(cluster, load_catalog())
-    asking = NodeKernels(read_hosts(ssh_hosts), cluster, sys.executable, load_catalog(), True, ("gemm", "copy"))
-    one, two = sorted(asking.sample_kinds(), key=lambda kind: kind.failure)
+    timed = NodeKernels(read_hosts(ssh_hosts), cluster, small_grid, load_catalog(), True, ("gemm", "copy"))
+    one, two = sorted(timed.sample_kinds(), key=lambda kind: kind.failure)
     assert (one.device, one.node, one.nodes, one.failure) == (EPYC, "n1", 3, "")
     assert one.measured is not None
     assert {"gemm.fp32", "stream"} <= {error.name for error in one.measured.errors}
