@@ -101,13 +101,17 @@ class Ranges:
 
     def _counted(self, count: str) -> Range:
         """Return the range of memory that is counted in some way: no narrower than runs at first sight need."""
-        known, evidence = self["memory"], self._work.evidence
-        row = evidence.rows.get("memory")
-        least = None if row is None or "memory" in evidence.known else row.least_of(count, evidence.kind)
+        known, least = self["memory"], self.least(count)
         if least is None:
             return known
         low, high = least
         return replace(known, low=np.minimum(known.low, low), high=np.maximum(known.high, high))
+
+    def least(self, count: str) -> tuple[float, float] | None:
+        """Return measured over estimated memory that a range holds at least, by the way of counting; None for nothing."""
+        evidence = self._work.evidence
+        row = evidence.rows.get("memory")
+        return None if row is None or "memory" in evidence.known else row.least_of(count, evidence.kind)
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -74,7 +74,10 @@ def sample_of(measurement: Measurement, unseen: float, catalog: Catalog, *, with
     error_terms = estimate.ranges.error_terms(figure)
     amounts = {name: float(amount) for name, amount in error_terms.amounts.items()}
     error = -unseen * sign_of(measurement.quantity)
-    sample = Sample(measurement.source_key, error, amounts, error_terms.features, withheld, kind=error_terms.kind)
+    least = estimate.ranges.least(measurement.quantity.removesuffix("_bytes")) if figure == "memory" else None
+    sample = Sample(
+        measurement.source_key, error, amounts, error_terms.features, withheld, kind=error_terms.kind, least=least
+    )
     return estimate.work.evidence.rows[figure].id, sample
 
 
@@ -103,9 +106,8 @@ class RangesOfFigure:
             run = judged.fit.problem.runs[place]
             measured, sign = run.measured, sign_of(run.measurement.quantity)
             value = measured * np.exp(judged.fit.unseen[place])
-            row, counted = judged.fit.problem.catalog.reliabilities[self.row], run.measurement.quantity
-            least = row.least_of(counted.removesuffix("_bytes"), self.errors.samples[index].kind)
-            floor, bound = least or (np.inf, 0.0), row.most or (0.0, np.inf)
+            row = judged.fit.problem.catalog.reliabilities[self.row]
+            floor, bound = self.errors.samples[index].least or (np.inf, 0.0), row.most or (0.0, np.inf)
             ends = sorted(
                 (
                     value * max(min(np.exp(low[index]), floor[0]), bound[0]) ** sign,

@@ -55,6 +55,7 @@ class Sample:
     withheld: bool = False  # whether the estimate was not told the framework
     group: str = ""  # what is left out with it: the publisher's runs, where nothing is said
     kind: str = ANY  # of the run, by which ends of ranges differ
+    least: tuple[float, float] | None = None  # measured over estimated that its range holds at least
 
 
 Ends: TypeAlias = Mapping[str, tuple[float, float]]
