@@ -108,7 +108,7 @@ class Ranges:
         return replace(known, low=np.minimum(known.low, low), high=np.maximum(known.high, high))
 
     def least(self, count: str) -> tuple[float, float] | None:
-        """Return measured over estimated memory that a range holds at least, by the way of counting; None for nothing."""
+        """Return measured over estimated memory that a range holds at least, by its count; None for nothing."""
         evidence = self._work.evidence
         row = evidence.rows.get("memory")
         return None if row is None or "memory" in evidence.known else row.least_of(count, evidence.kind)
