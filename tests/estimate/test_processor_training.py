@@ -69,6 +69,23 @@ def test_dropout_waits_for_its_random_numbers() -> None:
     assert drawn(dropout=0.0) == drawn(model="smollm2-135m") == 0.0
 
 
+def test_scores_beyond_what_the_allocator_keeps_wait_for_new_pages() -> None:
+    def waited(**training: object) -> float:
+        phases = estimated(**training).work.phases
+        return sum(
+            float(operator.bytes / operator.bandwidth * operator.count)
+            for phase in phases
+            for operator in phase.operators
+            if operator.name.startswith("new pages of scores")
+        )
+
+    # 12 x 512 x 512 scores in fp32 are 12 MiB of a sequence: two are kept, four are not. Seven tensors in 12 layers.
+    scores = 4 * 12 * 512 * 512 * 4
+    assert waited(micro_batch=2) == 0.0
+    assert waited() == waited(precision="bf16") == pytest.approx(12 * 7 * scores / 2.7e9 / 64)
+    assert waited(dropout=0.0) == waited(model="smollm2-135m") == 0.0
+
+
 def test_the_trainer_updates_parameters_in_one_kernel_on_a_processor() -> None:
     shortest = {"seq_len": 64, "micro_batch": 1, "global_batch": 1}
     assert step(estimated(framework="transformers", **shortest)) < 0.8 * step(

@@ -176,6 +176,19 @@ def test_torch_runs_every_kernel_on_a_cpu(tmp_path):
     assert len(sampling_grid(backend, True)) < len(sampling_grid(backend, False))
 
 
+class WithTypes(NumpyBackend):
+    dtypes = ("fp32", "bf16", "fp16")
+
+
+def test_a_small_grid_computes_in_the_types_a_processor_has_units_for():
+    def computed(*units):
+        return {case.kernel for case in sampling_grid(WithTypes(), True, units=units) if case.dtype == "bf16"}
+
+    assert computed("fp64", "fp32") == set()
+    assert computed("fp32", "bf16") == {"gemm"}
+    assert {case.dtype for case in sampling_grid(WithTypes(), True, units=("bf16",))} == {"fp32", "bf16"}
+
+
 @needs_torch
 def test_collectives_run_between_real_processes(tmp_path):
     from capacity_tui.engine.runs.sampling import COLLECTIVES, collective_groups, sample_collectives

@@ -33,10 +33,11 @@ from capacity_tui.engine.estimate.transformer.optimizer import optimizer_operato
 from capacity_tui.engine.estimate.transformer.run import TransformerRun, expert_load, recomputed_share
 from capacity_tui.engine.estimate.work import Direction, Operator, PipelinePosition
 from capacity_tui.engine.numeric import Number, any_true, where
-from capacity_tui.engine.units import FP32_BYTES, NANO
+from capacity_tui.engine.units import FP32_BYTES, GIGA, NANO
 
 LOSS_LAUNCHES, EMBEDDING_LAUNCHES = counted("loss-kernels"), counted("embedding-kernels")
 RECOMPUTED_ELEMENTWISE = counted("recomputed-elementwise")
+NEW_SCORES, NEW_SCORE_GRADIENTS = counted("new-score-tensors"), counted("new-score-gradients")
 AUTOCAST_INPUTS = counted("autocast-inputs")
 CAST_RESIDUALS, CAST_FEED_FORWARDS = counted("cast-residual-operands"), counted("cast-feed-forward-operands")
 
@@ -47,6 +48,7 @@ def training_operators(run: TransformerRun) -> tuple[Operator, ...]:
         *_linear_layers(run),
         *attention_operators(run),
         *_elementwise(run),
+        *_new_pages(run),
         *_casts(run),
         *_autocasts(run),
         *frozen_base_operators(run),
@@ -246,6 +248,38 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     yield Operator("gradient accumulation", "compute", "backward", "layer", 0.0,
                    weights * trained * 2.0 * numerics.gradient_bytes, 1.0,
                    reached_bandwidth(device.bandwidth, device.efficiency.stream), layers)  # fmt: skip
+
+
+@equation(
+    "bytes = tensors · size where size > kept, else 0",
+    unit="B",
+    source="mallopt(3): memory beyond a threshold is mapped anew for each use, page by page as it is touched",
+    units={"size": "B", "kept": "B"},
+    origins={"kept": "coefficients.largest-kept-bytes"},
+)
+def new_bytes(tensors: Number, size: Number, kept: Number) -> Number:
+    """Bytes of new pages that tensors take.
+
+    Args:
+        tensors: how many are made.
+        size: bytes of each.
+        kept: bytes of the largest whose memory waits for the next one.
+    """
+    return tensors * where(size > kept, size, 0.0)
+
+
+def _new_pages(run: TransformerRun) -> Iterator[Operator]:
+    """What stored scores wait for on a processor where they are too large for their memory to be kept."""
+    device, software = run.cluster.device, run.software
+    if device.kind != "cpu" or not any_true(run.stored_scores > 0):
+        return
+    rate, kept = device.units * software.new_page_gbs * GIGA, software.largest_kept_bytes
+    scores = run.stored_scores * run.tokens * FP32_BYTES
+    forward, backward = (new_bytes(made, scores, kept) for made in (NEW_SCORES, NEW_SCORE_GRADIENTS))
+    layers, again = run.layers_per_stage, 1.0 + run.recompute.full_layers
+    yield Operator("new pages of scores", "attention", "forward", "layer", 0.0, forward, 1.0, rate, layers * again, 0.0)
+    yield Operator("new pages of scores, backward", "attention", "backward", "layer", 0.0, backward, 1.0, rate, layers,
+                   0.0)  # fmt: skip
 
 
 def _casts(run: TransformerRun) -> Iterator[Operator]:

@@ -81,8 +81,12 @@ class TransformerRun:
         """Random numbers that dropout takes for a token in a layer: of residuals, and of scores that are stored."""
         given = self.data.dropout
         drops = present(given) if given is not None else present(self.shape.positions) * (self.shape.vision is None)
-        scores = (1.0 - self.fused_attention) * self.shape.heads * self.data.seq_len / self.layout.tp
-        return drops * (RESIDUAL_MASKS * self.shape.hidden + scores)
+        return drops * (RESIDUAL_MASKS * self.shape.hidden + self.stored_scores)
+
+    @property
+    def stored_scores(self) -> Number:
+        """Scores that a layer stores for a token on a device."""
+        return (1.0 - self.fused_attention) * self.shape.heads * self.data.seq_len / self.layout.tp
 
     @property
     def logit_tokens(self) -> Number:

@@ -34,6 +34,8 @@ COEFFICIENTS = (
     "idle_logit_blocks",
     "varied_length_blocks",
     "random_number_ns",
+    "largest_kept_bytes",
+    "new_page_gbs",
 )
 
 
@@ -42,12 +44,14 @@ class Software:
     """What the training framework does; see profiles/frameworks.yaml and coefficients.yaml. Times are in seconds.
 
     ``compiled`` is 1 with a graph compiler, ``captured`` 1 where the kernels of a step are captured once and replayed;
-    ``random_number_ns`` has nanoseconds of one core.
+    ``random_number_ns`` has nanoseconds of one core, ``new_page_gbs`` GB/s of one.
     """
 
     compiled: Number
     captured: Number
     random_number_ns: Number
+    largest_kept_bytes: Number
+    new_page_gbs: Number
     fp32_parameters: Number
     elementwise_passes: Number
     compiled_passes: Number

@@ -7,7 +7,7 @@ import json
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypedDict, cast
 
@@ -17,8 +17,10 @@ from capacity_tui.engine.errors import MissingPartError
 from capacity_tui.engine.extras import install_command
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.sampling.kernels import (
+    COMPUTING,
     CPU,
     CPU_QUICK,
+    ELEMENT_BYTES,
     GPU,
     GPU_QUICK,
     KERNELS,
@@ -298,10 +300,23 @@ def sampling_backend(where: Where, software: Literal["torch", "numpy"] | None = 
     return NumpyBackend()
 
 
-def sampling_grid(backend: Backend, quick: bool, only: frozenset[Kernel] | None = None) -> tuple[KernelCase, ...]:
-    """Return the cases a backend is sampled with."""
-    wanted = backend.kernels if only is None else backend.kernels & only
-    return kernel_grid(_scale(backend.kind, quick), backend.dtypes[:1] if quick else backend.dtypes, wanted)
+def sampling_grid(
+    backend: Backend, quick: bool, only: frozenset[Kernel] | None = None, units: Collection[str] = ()
+) -> tuple[KernelCase, ...]:
+    """Return the cases a backend is sampled with.
+
+    Args:
+        backend: what runs them.
+        quick: whether few will do: all kernels in the first type, and what computes in narrower ones.
+        only: these kernels alone.
+        units: types that the device has units for.
+    """
+    wanted, scale = backend.kernels if only is None else backend.kernels & only, _scale(backend.kind, quick)
+    if not quick:
+        return kernel_grid(scale, backend.dtypes, wanted)
+    first, *others = backend.dtypes
+    narrower = (name for name in others if name in units and ELEMENT_BYTES[name] < ELEMENT_BYTES[first])
+    return kernel_grid(scale, (first,), wanted) + kernel_grid(scale, tuple(narrower), wanted & COMPUTING)
 
 
 def sample_kernels(

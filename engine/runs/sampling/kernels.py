@@ -127,6 +127,8 @@ GPU_QUICK = Scale((256, 2048, 8192), (1024, 4096), (1024, 4096), (8192,), (4096,
 
 HEADS, HEAD_SIZES = 8, (64, 128)
 
+COMPUTING: frozenset[Kernel] = frozenset({"gemm", "attention"})  # all others are bound by memory
+
 LARGEST = 2**31  # Elements a case may hold in one tensor: 4 GiB of 2-byte ones
 
 

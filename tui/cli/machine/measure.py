@@ -70,7 +70,8 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
         this, _, _ = _this_device(where)
     tell(f"sampling {this.name} through {backend.name}")
     limit = QUICK_SAMPLING_LIMIT_SECONDS if quick else SAMPLING_LIMIT_SECONDS
-    _show(sample_kernels(backend, _key(this), sampling_grid(backend, quick, wanted), limit_seconds=limit))
+    cases = sampling_grid(backend, quick, wanted, this.peaks)
+    _show(sample_kernels(backend, _key(this), cases, limit_seconds=limit))
     tell("done: capacity-tui calibrate makes constants of the samples")
 
 
