@@ -17,10 +17,8 @@ from capacity_tui.engine.errors import MissingPartError
 from capacity_tui.engine.extras import install_command
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.sampling.kernels import (
-    COMPUTING,
     CPU,
     CPU_QUICK,
-    ELEMENT_BYTES,
     GPU,
     GPU_QUICK,
     KERNELS,
@@ -29,6 +27,7 @@ from capacity_tui.engine.runs.sampling.kernels import (
     NumpyBackend,
     Scale,
     kernel_grid,
+    quick_grid,
 )
 from capacity_tui.engine.runs.sampling.samples import (
     Clock,
@@ -303,20 +302,9 @@ def sampling_backend(where: Where, software: Literal["torch", "numpy"] | None = 
 def sampling_grid(
     backend: Backend, quick: bool, only: frozenset[Kernel] | None = None, units: Collection[str] = ()
 ) -> tuple[KernelCase, ...]:
-    """Return the cases a backend is sampled with.
-
-    Args:
-        backend: what runs them.
-        quick: whether few will do: all kernels in the first type, and what computes in narrower ones.
-        only: these kernels alone.
-        units: types that the device has units for.
-    """
+    """Return the cases a backend is sampled with; ``units`` are the types that the device has units for."""
     wanted, scale = backend.kernels if only is None else backend.kernels & only, _scale(backend.kind, quick)
-    if not quick:
-        return kernel_grid(scale, backend.dtypes, wanted)
-    first, *others = backend.dtypes
-    narrower = (name for name in others if name in units and ELEMENT_BYTES[name] < ELEMENT_BYTES[first])
-    return kernel_grid(scale, (first,), wanted) + kernel_grid(scale, tuple(narrower), wanted & COMPUTING)
+    return quick_grid(scale, backend.dtypes, wanted, units) if quick else kernel_grid(scale, backend.dtypes, wanted)
 
 
 def sample_kernels(

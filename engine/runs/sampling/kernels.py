@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import product
 from typing import Literal, TypeAlias, get_args
 
@@ -136,6 +136,15 @@ def kernel_grid(scale: Scale, dtypes: tuple[str, ...], only: frozenset[Kernel]) 
     """Return every case of the given kernels, always in the same order."""
     cases = (case for dtype in dtypes for case in _cases(scale, dtype))
     return tuple(case for case in cases if case.kernel in only and _largest_tensor(case) <= LARGEST)
+
+
+def quick_grid(
+    scale: Scale, dtypes: tuple[str, ...], only: frozenset[Kernel], units: Collection[str]
+) -> tuple[KernelCase, ...]:
+    """Return the cases of kernels in the first type, and in narrower ones with units those that compute."""
+    first, *others = dtypes
+    narrower = (name for name in others if name in units and ELEMENT_BYTES[name] < ELEMENT_BYTES[first])
+    return kernel_grid(scale, (first,), only) + kernel_grid(scale, tuple(narrower), only & COMPUTING)
 
 
 def _cases(scale: Scale, dtype: str) -> Iterator[KernelCase]:
