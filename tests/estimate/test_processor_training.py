@@ -58,7 +58,7 @@ def test_dropout_waits_for_its_random_numbers() -> None:
     def drawn(**training: object) -> float:
         phases = estimated(**training).work.phases
         return sum(
-            float(operator.flops / operator.rate * operator.count)
+            float(operator.bytes / operator.bandwidth * operator.count)
             for phase in phases
             for operator in phase.operators
             if operator.name == "random numbers of dropout"

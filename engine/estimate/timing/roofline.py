@@ -331,7 +331,7 @@ def as_measured(work: Work, device: Device, precision: str) -> Work:
         curve = curves.get(curve_name(operator, native))
         if curve is None:
             return operator
-        if not np.all(np.asarray(curve.covers(_size(operator))) > 0):
+        if not np.all(np.asarray(curve.covers(_sampled_size(operator, curve))) > 0):
             unsampled.append(operator.name)
         return _timed(operator, curve, device.bandwidth)
 
@@ -351,13 +351,15 @@ def _computes(operator: Operator) -> bool:
     return operator.part != "optimizer" and any_true(operator.flops > 0)
 
 
-def _size(operator: Operator) -> Number:
-    return operator.flops if _computes(operator) else operator.bytes
+def _sampled_size(operator: Operator, curve: Curve) -> Number:
+    """Return the size that a curve is asked for: what is bound by memory is no faster beyond the largest sampled."""
+    return operator.flops if _computes(operator) else np.minimum(operator.bytes, curve.sizes[-1])
 
 
 def _timed(operator: Operator, curve: Curve, nominal: Number) -> Operator:
     """Return an operator at the speed measured for its size; memory-bound ones by the nominal bandwidth."""
     if _computes(operator):
         return replace(operator, rate=operator.rate * curve.at(operator.flops))
-    inside = curve.covers(operator.bytes) > 0
-    return replace(operator, bandwidth=where(inside, nominal * curve.at(operator.bytes), operator.bandwidth))
+    size = _sampled_size(operator, curve)
+    bandwidth = where(curve.covers(size) > 0, nominal * curve.at(size), operator.bandwidth)
+    return replace(operator, bandwidth=bandwidth)

@@ -241,8 +241,9 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     numbers = run.random_numbers
     if device.kind == "cpu" and any_true(numbers > 0):
         drawn = device.units / (software.random_number_ns * NANO)
-        yield Operator("random numbers of dropout", "compute", "forward", "layer", run.tokens * numbers, 0.0, drawn,
-                       bandwidth, layers * (1.0 + run.recompute.full_layers), 0.0)  # fmt: skip
+        # Each becomes a byte of a mask: none is arithmetic of products, of which samples tell.
+        yield Operator("random numbers of dropout", "compute", "forward", "layer", 0.0, run.tokens * numbers, 1.0,
+                       drawn, layers * (1.0 + run.recompute.full_layers), 0.0)  # fmt: skip
     weights = run.stacked_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
     trained = run.trained_share
     yield Operator("gradient accumulation", "compute", "backward", "layer", 0.0,
@@ -277,8 +278,8 @@ def _new_pages(run: TransformerRun) -> Iterator[Operator]:
     scores = run.stored_scores * run.tokens * FP32_BYTES
     forward, backward = (new_bytes(made, scores, kept) for made in (NEW_SCORES, NEW_SCORE_GRADIENTS))
     layers, again = run.layers_per_stage, 1.0 + run.recompute.full_layers
-    yield Operator("new pages of scores", "attention", "forward", "layer", 0.0, forward, 1.0, rate, layers * again, 0.0)
-    yield Operator("new pages of scores, backward", "attention", "backward", "layer", 0.0, backward, 1.0, rate, layers,
+    yield Operator("new pages of scores", "compute", "forward", "layer", 0.0, forward, 1.0, rate, layers * again, 0.0)
+    yield Operator("new pages of scores, backward", "compute", "backward", "layer", 0.0, backward, 1.0, rate, layers,
                    0.0)  # fmt: skip
 
 
