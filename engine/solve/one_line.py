@@ -201,6 +201,10 @@ def _why_largest(largest: LargestModel) -> str:
 
 def _length(line: OneLine) -> Iterator[Assumption]:
     """Yield what a job whose length is not said, or only in part, is taken to be long."""
+    tokens, epochs = line.values.get(_TOKENS), float(str(line.values.get(_EPOCHS, 1)))
+    if isinstance(tokens, int) and line.has(_EPOCHS):
+        count = format_count(tokens * epochs)
+        yield Assumption(_TOKENS, round(tokens * epochs), f"{count} tokens: {epochs:g} times {format_count(tokens)}")
     if line.task not in (TRAIN, FINETUNE) or line.has(_TOKENS) or line.has(Key.TRAINING_STEPS):
         return
     if line.has(Key.TRAINING_SAMPLES):
@@ -209,7 +213,6 @@ def _length(line: OneLine) -> Iterator[Assumption]:
         return
     usual = vocabulary().usual.get(line.task, {}).get(_TOKENS)
     if usual is not None:
-        epochs = float(str(line.values.get(_EPOCHS, 1)))
         count = format_count(usual * epochs, decimals=0)
         factor = f", {epochs:g} times {format_count(usual, decimals=0)}" if epochs != 1 else ""
         yield Assumption(_TOKENS, usual * epochs, f"{count} tokens{factor} (give 50M, or {_TOKENS}=)")

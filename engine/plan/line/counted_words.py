@@ -68,9 +68,12 @@ class CountedWords(TakenWords):
             is_before = before is not None and (before.end > index + 1 or is_other)
             if not is_before and not self._is_of_hardware(index, behind):
                 return behind
-        if before is not None or behind is None or behind.amount.is_behind:
+        is_open = before is None or (
+            before.amount.is_behind and behind is not None and not self._is_number_at(behind.end)
+        )
+        if behind is None or behind.amount.is_behind or not is_open:  # 12k imgs 1024 px, but batch 8 seq 2048
             return before
-        return None if self._begins_another(behind) or self._is_of_hardware(index, behind) else behind
+        return before if self._begins_another(behind) or self._is_of_hardware(index, behind) else behind
 
     def _length_of_one(self, before: Count, behind: Count, index: int) -> Count | None:
         """Return how much is in one of what stands before a number, as ``sequences of 100 steps``; None elsewhere."""
@@ -232,18 +235,8 @@ class CountedWords(TakenWords):
             return self._value_of_field(name, value)
         if amount.name == "nodes":
             return self._nodes(value)
-        if amount.name == "accumulation" and value.isdigit() and self._task in (TRAIN, FINETUNE):
-            self._accumulation = int(value)
-            return Meaning(f"accumulation {value}")
-        if amount.name == _BATCH_OF_TOKENS and self._task in (TRAIN, FINETUNE):
-            self._batch_tokens = parse_count(value)
-            return Meaning(f"batch {value} tokens")
-        if amount.name == "cores" and value.isdigit() and self._task != FIT:
-            self._cores = int(value)
-        if amount.reciprocal and self._task == INFER and parse_quantity(value, "") > amount.most:
-            is_written = amount.per == 1 or self._is_written(value)  # 3000 tok/s are answers, 2B tokens/day all
-            self._token_rates["output" if is_written else "all"] = int(parse_quantity(value, "")), amount.per
-            return Meaning(f"{value} {name}")
+        if (kept := self._kept(amount, value, name)) is not None:
+            return kept
         if amount.thousands and value[-1] in "kK":
             is_length = self._task == INFER or settings.is_power(value)  # 4k sequences, but 50k sequences
             amount = vocabulary().amounts[amount.thousands if is_length else "samples"]
@@ -252,6 +245,28 @@ class CountedWords(TakenWords):
         if amount.name == settings.TOKENS and self._task == INFER and self._is_written(value):
             amount = vocabulary().amounts[key_of("output")]
         return settings.counted(amount, value, self._task, self._model)
+
+    def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
+        """Keep a number that no field has, of which other words of the line make one."""
+        is_trained = self._task in (TRAIN, FINETUNE)
+        if amount.name == "accumulation" and value.isdigit() and is_trained:
+            self._accumulation = int(value)
+            return Meaning(f"accumulation {value}")
+        if amount.name == _BATCH_OF_TOKENS and is_trained:
+            self._batch_tokens = parse_count(value)
+            return Meaning(f"batch {value} tokens")
+        if amount.name == "cores" and value.isdigit() and self._task != FIT:
+            self._cores = int(value)
+            return Meaning(f"{value} cores")
+        if amount.reciprocal and self._task == INFER and parse_quantity(value, "") > amount.most:
+            is_written = amount.per == 1 or self._is_written(value)  # 3000 tok/s are answers, 2B tokens/day all
+            self._token_rates["output" if is_written else "all"] = int(parse_quantity(value, "")), amount.per
+            return Meaning(f"{value} {name}")
+        is_short = amount.fewer and is_trained and Key.TRAINING_SEQ_LEN in self._values
+        if is_short and not settings.at_least(value, int(vocabulary().fewest_tokens)):
+            self._document_tokens = parse_count(value)
+            return Meaning(f"samples of {value} tokens")
+        return None
 
     def _is_written(self, value: str) -> bool:
         """Whether a word before so many tokens says that they are written: ``generating 10M texts of 500 tokens``."""

@@ -41,6 +41,7 @@ class DerivedValues(DataWords):
         self._devices_of_layout()
         self._accumulate()
         self._batch_of_tokens()
+        self._length_of_documents()
         self._optimal_length()
         self._weights_of_the_engine()
         self._small_images()
@@ -246,6 +247,24 @@ class DerivedValues(DataWords):
         if values and Key.INFERENCE_WEIGHTS in self._values:
             self._values[Key.INFERENCE_WEIGHTS] = values[0]
 
+    def _length_of_documents(self) -> None:
+        """Train on the tokens of shorter samples than a sequence, which are packed, as ``8k ctx, 30k texts of 3k``."""
+        samples, sequence = self._values.get(Key.TRAINING_SAMPLES), self._values.get(Key.TRAINING_SEQ_LEN)
+        if not self._document_tokens:
+            return
+        if not isinstance(samples, int) or Key.TRAINING_TOKENS in self._values:
+            hint = "say of how many samples, as 30k samples of 3000 tokens"
+            self._faults.append(PlanError("tokens of what?", str(self._document_tokens), hint))
+        elif isinstance(sequence, int) and self._document_tokens < sequence:
+            epochs = float(str(self._values.pop(Key.TRAINING_EPOCHS, 1)))
+            tokens = round(samples * self._document_tokens * epochs)
+            self._values.pop(Key.TRAINING_SAMPLES)
+            self._values |= {Key.TRAINING_TOKENS: tokens, Key.TRAINING_DOCUMENT_TOKENS: self._document_tokens}
+            why = (
+                f"{format_count(tokens)} tokens: {samples} samples of {self._document_tokens}, {epochs:g} times, packed"
+            )
+            self._assumed.append(Assumption(Key.TRAINING_TOKENS, tokens, why))
+
     def _optimal_length(self) -> None:
         """Train as many tokens as suit the size of the model best, where the line says so."""
         words = (self._span(index, count) for index, (count, _) in self._taken.items())
@@ -277,13 +296,20 @@ class DerivedValues(DataWords):
 
     def _same_format(self, key: str) -> Meaning | None:
         """Recognize bits of weights whose format another word tells, as in ``gptq 4bit``."""
-        bits = _DIGIT.search(key)
-        if self._task != INFER or key not in vocabulary().formats or bits is None:
+        bits = _DIGIT.findall(key)
+        if self._task != INFER or key not in vocabulary().formats or not bits:
             return None
         others = (token.text for token in self._tokens if key_of(token.text) not in vocabulary().formats)
         formats = (settings.named_value(other, INFER, "", self._catalog) for other in others)
         values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
-        return Meaning() if any(bits[0] in str(name) for name in values if name) else None
+        return Meaning() if any(bits[0] in _DIGIT.findall(str(name)) for name in values if name) else None
+
+    def _same_value(self, text: str) -> Meaning | None:
+        """Recognize names of one value with hyphens between, as ``int4-awq``."""
+        named = [settings.named_value(part, self._task, "", self._catalog) for part in text.split("-")]
+        first = named[0] if len(named) > 1 else None
+        is_one = first is not None and all(part is not None and part.values == first.values for part in named)
+        return first if is_one else None
 
     def _cache(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the format of keys and values, as in ``fp8 kv cache``, ``32k q4 cache`` and ``kv q8``."""

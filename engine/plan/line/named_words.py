@@ -17,7 +17,7 @@ from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, 
 from capacity_tui.engine.plan.line.questions import asks_for_nodes
 from capacity_tui.engine.plan.line.task_words import task_named
 from capacity_tui.engine.plan.line.tokens import Token
-from capacity_tui.engine.units import parse_quantity
+from capacity_tui.engine.units import format_count, parse_quantity
 
 _MOST_WORDS = 6  # Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``
 _MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 3 super 120b``
@@ -307,8 +307,17 @@ class NamedWords(CountedWords):
         """Recognize a figure of the hardware, or the memory of its host."""
         after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
         of = key_of(self._span(index + 2, 1)) if after == "of" else after
-        is_data = of in vocabulary().stored or figure.get(hardware.MEMORY, 0) > hardware.most_memory(self._catalog)
+        is_data = (
+            of in vocabulary().stored
+            or (after == "of" and settings.amount_of(of) is not None)
+            or figure.get(hardware.MEMORY, 0) > hardware.most_memory(self._catalog)
+        )
         is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and after not in vocabulary().ram
+        if hardware.MEMORY in figure and is_data and (tokens := self._tokens_of(self._tokens[index].text, of)):
+            why = (
+                f"{self._tokens[index].text} of text: {format_count(tokens)} tokens, as plain text and JSON lines have"
+            )
+            return 2 + int(after != of), Meaning(f"{format_count(tokens)} tokens", {Key.TRAINING_TOKENS: tokens}, why)
         if hardware.MEMORY in figure and is_data:
             hint = "say how many tokens, samples or rows there are"
             return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
@@ -320,6 +329,15 @@ class NamedWords(CountedWords):
             self._values.pop(hardware.NAME)  # the same device with another memory
         is_behind = is_ram and of in vocabulary().ram
         return 1 + int(is_behind) + int(is_behind and after != of), meaning
+
+    def _tokens_of(self, size: str, kind: str) -> int:
+        """Return the tokens of so many bytes of text, to train on; 0 where they are of something else."""
+        rows = self._catalog.data_formats
+        row_id = rows.find_id(kind) or rows.find_id(kind.removesuffix("s"))
+        row = None if row_id is None else rows[row_id]
+        if row is None or row.bytes_per_token is None or self._task not in (TRAIN, FINETUNE):
+            return 0
+        return round(parse_quantity(size, "B") / row.bytes_per_token)
 
     def _is_of_host(self, index: int) -> bool:
         """Whether a figure stands behind a processor, as in ``5950x with 64GB``: it is of the host then."""

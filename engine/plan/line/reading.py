@@ -27,7 +27,7 @@ from capacity_tui.engine.units import parse_quantity
 _NOTHING = Meaning()
 _OF_EXPERTS = ("moe", "sparse")
 _OTHER_MONEY = re.compile(r"[€£]\d.*|\d.*[€£](?:/.*)?")
-_RANGE = re.compile(r"\d+(?:\.\d+)?[km]?[-–]\d+(?:\.\d+)?[km]", re.IGNORECASE)  # 6-8k
+_RANGE = re.compile(r"\d+(?:\.\d+)?[km]?[-–]\d+(?:\.\d+)?[km]?", re.IGNORECASE)  # 6-8k
 _TIMES = ("x", "×", "*")
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 
@@ -260,7 +260,7 @@ class _Line(GuessedWords):
             return 1, _NOTHING
         meaning = self._percentile(text) or self._image(text) or self._lengths(text)
         meaning = meaning or self._phrase(text) or self._packed_base(text)
-        meaning = meaning or self._dataset(text) or self._same_format(key)
+        meaning = meaning or self._dataset(text) or self._same_format(key) or self._same_value(text)
         if meaning is None and key not in words.circumstances:
             meaning = settings.named_value(text, self._task, str(self._values.get(METHOD, "")), self._catalog)
         parts = settings.glued(text)

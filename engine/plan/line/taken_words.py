@@ -33,6 +33,7 @@ class TakenWords:
         self._accumulation = 0
         self._batch_tokens = 0
         self._cores = 0
+        self._document_tokens = 0
         self._token_rates: dict[str, tuple[int, float]] = {}  # tokens in so many seconds, of answers or of all
         self._device_price = 0.0
         self._is_price_of_one = False

@@ -36,7 +36,7 @@ def task_named(phrase: str) -> Meaning | None:
     words, key = vocabulary(), key_of(phrase)
     if key in words.methods:
         method = words.methods[key]
-        return Meaning(_METHOD_WORDS[method], {TASK: FINETUNE, METHOD: method})
+        return Meaning(_METHOD_WORDS.get(method, method), {TASK: FINETUNE, METHOD: method})
     if key in words.objectives:
         return Meaning(words.objectives[key].upper(), {TASK: FINETUNE, Key.TRAINING_PREFERENCE: words.objectives[key]})
     if key in words.tasks:

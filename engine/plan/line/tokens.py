@@ -54,8 +54,10 @@ _RELEASE = re.compile(r"v?(\d+(?:\.\d+){2,}(?:\.?(?:post|rc)\d+)?)", re.IGNORECA
 PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
 """A number that may count what stands behind another one, as in ``50M 384-dim vectors``."""
 
-_IDEOGRAPHS = re.compile("[\u3400-\u9fff]+|[^\u3400-\u9fff]+")
-"""Words of a text without spaces, and what stands between them."""
+_IDEOGRAPHS = re.compile(
+    r"[\u3400-\u9fff]+|p\d\d(?=[<≤])|(?<=\d)(?:[-=]>|→)(?=\d)|(?:(?!(?<=\d)(?:[-=]>|→)\d)[^\u3400-\u9fff])+"
+)
+"""Words of a text without spaces, and what stands between them; a percentile and an arrow are words of their own."""
 
 _MARKS = "~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
 
@@ -69,7 +71,14 @@ _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\
 
 _QUANTIZED = ("quantization", "quantisation", "quantized", "quantised", "quant")
 
-_UNITS = ((_BITS, "bit"), (_MEMORY_UNITS, "gb"), (("bpw",), "bpw"), (("%", "percent"), "%"))
+_UNITS = (
+    (_BITS, "bit"),
+    (_MEMORY_UNITS, "gb"),
+    (("mb",), "mb"),
+    (("tb",), "tb"),
+    (("bpw",), "bpw"),
+    (("%", "percent"), "%"),
+)
 
 _MACHINES = frozenset({"nodes", "devices"})
 _PER = ("per", "a", "an", "/", "each")
