@@ -133,7 +133,7 @@ class CountedWords(TakenWords):
                     amount = settings.amount_named(amount.leading, self._task, self._model)
                 if self._is_apart(index - 1, "?"):
                     return
-                is_apart = end < index or self._is_apart(index - 1)
+                is_apart = self._is_apart(index - 1) or self._span(end, 1) == "of"  # how many nodes of 8 h100
                 if amount is None or amount.behind == "only" or (amount.is_behind and is_apart):
                     continue
                 is_described = self._is_number_at(start - 2) and self._is_described(start - 2)  # 88k squad examples
@@ -237,8 +237,10 @@ class CountedWords(TakenWords):
             return self._nodes(value)
         if (kept := self._kept(amount, value, name)) is not None:
             return kept
-        if amount.thousands and value[-1] in "kK":
-            is_length = self._task == INFER or settings.is_power(value)  # 4k sequences, but 50k sequences
+        if amount.thousands and value[-1] in "kKmM":
+            is_length = value[-1] in "kK" and (
+                self._task == INFER or settings.is_power(value)
+            )  # 4k sequences, but 50k sequences
             amount = vocabulary().amounts[amount.thousands if is_length else "samples"]
         if amount.fewer and settings.is_sequence(value, self._task, self._values):
             amount = vocabulary().amounts[amount.fewer]
@@ -248,21 +250,30 @@ class CountedWords(TakenWords):
 
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Keep a number that no field has, of which other words of the line make one."""
-        is_trained = self._task in (TRAIN, FINETUNE)
-        if amount.name == "accumulation" and value.isdigit() and is_trained:
+        if self._task in (TRAIN, FINETUNE) and (kept := self._kept_of_training(amount, value)) is not None:
+            return kept
+        is_share = value.endswith("%") and amount.name in settings.SHARED
+        is_of_all = not is_share and amount.reciprocal and parse_quantity(value, "") > amount.most
+        if is_share:
+            self._share_of_users = float(value[:-1]) / 100
+        elif amount.name == "cores" and value.isdigit() and self._task != FIT:
+            self._cores = int(value)
+        elif is_of_all and self._task == INFER:
+            is_written = amount.per == 1 or "out" in amount.name or self._is_written(value)  # 2B tokens/day are all
+            self._token_rates["output" if is_written else "all"] = int(parse_quantity(value, "")), amount.per
+        else:
+            return None
+        return Meaning(f"{value} {name}")
+
+    def _kept_of_training(self, amount: Amount, value: str) -> Meaning | None:
+        """Keep passes and tokens of a batch, and the tokens of samples that are shorter than the sequence."""
+        if amount.name == "accumulation" and value.isdigit():
             self._accumulation = int(value)
             return Meaning(f"accumulation {value}")
-        if amount.name == _BATCH_OF_TOKENS and is_trained:
+        if amount.name == _BATCH_OF_TOKENS:
             self._batch_tokens = parse_count(value)
             return Meaning(f"batch {value} tokens")
-        if amount.name == "cores" and value.isdigit() and self._task != FIT:
-            self._cores = int(value)
-            return Meaning(f"{value} cores")
-        if amount.reciprocal and self._task == INFER and parse_quantity(value, "") > amount.most:
-            is_written = amount.per == 1 or self._is_written(value)  # 3000 tok/s are answers, 2B tokens/day all
-            self._token_rates["output" if is_written else "all"] = int(parse_quantity(value, "")), amount.per
-            return Meaning(f"{value} {name}")
-        is_short = amount.fewer and is_trained and Key.TRAINING_SEQ_LEN in self._values
+        is_short = amount.fewer and Key.TRAINING_SEQ_LEN in self._values
         if is_short and not settings.at_least(value, int(vocabulary().fewest_tokens)):
             self._document_tokens = parse_count(value)
             return Meaning(f"samples of {value} tokens")

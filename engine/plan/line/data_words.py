@@ -11,7 +11,8 @@ from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.named_words import NamedWords
-from capacity_tui.engine.plan.line.tokens import image_of
+from capacity_tui.engine.plan.line.tokens import duration_of, image_of
+from capacity_tui.engine.units import parse_quantity
 
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
 _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)/(\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
@@ -72,7 +73,11 @@ class DataWords(NamedWords):
         return None if data is None else (2, data)
 
     def _interval(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize how often something is done in a run, as ``every 1000 steps``, which is no length of it."""
+        """Recognize how often something is done: in a run, ``every 1000 steps``, or by users, ``every 30 seconds``."""
+        span = self._span(index + 1, 1) if key_of(self._span(index, 1)) == "every" else ""
+        if self._task == INFER and (settings.is_time(span) or duration_of(span)):
+            pause = f"{parse_quantity(duration_of(span) or span, 's'):g}"
+            return 2, Meaning(f"a request every {pause} s", {Key.INFERENCE_SECONDS_BETWEEN_REQUESTS: pause})
         amount = settings.amount_of(self._span(index + 2, 1)) if key_of(self._span(index, 1)) == "every" else None
         is_counted = amount is not None and self._is_number_at(index + 1) and self._is_free(index, 3)
         if amount is None or not is_counted or amount.fields.get(TRAIN) not in _PASSES:

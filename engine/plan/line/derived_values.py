@@ -45,6 +45,7 @@ class DerivedValues(DataWords):
         self._optimal_length()
         self._weights_of_the_engine()
         self._small_images()
+        self._part_of_users()
         self._rate_of_tokens()
         self._requests_of_a_span()
         self._requests_at_once()
@@ -138,6 +139,14 @@ class DerivedValues(DataWords):
         self._values[Key.TRAINING_GLOBAL_BATCH] = batch
         why = f"{batch} sequences a step: {format_count(batch * sequence)} tokens"
         self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))
+
+    def _part_of_users(self) -> None:
+        """Take the share of all users that is there at once for the users, as ``300 seats, 5% concurrent``."""
+        users = self._values.get(Key.INFERENCE_USERS)
+        if self._share_of_users and isinstance(users, int):
+            self._values[Key.INFERENCE_USERS] = some = max(round(users * self._share_of_users), 1)
+            why = f"{some} users: {100 * self._share_of_users:g}% of {users}"
+            self._assumed.append(Assumption(Key.INFERENCE_USERS, some, why))
 
     def _rate_of_tokens(self) -> None:
         """Send requests of as many tokens as there are in a second: of their answers, or of prompts and answers."""

@@ -106,7 +106,9 @@ class GuessedWords(DerivedValues):
         return settings.bare_number(text, self._task, path in self._values, edge)
 
     def _begins_range(self, index: int) -> bool:
-        return self._span(index + 1, 1) in ("to", "-", "–") and index + 2 < len(self._tokens)
+        is_between = index > 0 and key_of(self._span(index - 1, 1)) == "between"
+        joints = ("and", "to", "-", "–") if is_between else ("to", "-", "–")
+        return self._span(index + 1, 1) in joints and index + 2 < len(self._tokens)
 
     def _range(self, index: int, words: int = 3) -> Meaning:
         return Meaning(fault=PlanError("a range is no plan", self._span(index, words), "keep one number of it"))
@@ -201,6 +203,8 @@ def _uncounted(tokens: Sequence[Token], empty: Sequence[int], task: str, fields:
     words = vocabulary()
     for at in empty:
         amount, key = words.amounts.get(key_of(tokens[at].text)), key_of(tokens[at].text)
+        if key in words.within:
+            continue
         is_load = amount is not None and amount.field(task) in _LOADS and fields.isdisjoint(_LOADS)
         if is_load or (amount is None and key not in words.fillers and key in words.fields):
             yield tokens[at].text

@@ -222,7 +222,8 @@ class NamedWords(CountedWords):
             or self._is_setting(name)
             or not name[:1].isalpha()
         )
-        if is_another or self._is_number_at(index + 2) or models.named_model(name, self._catalog):
+        is_numbered = self._is_number_at(index + 2) and not self._tokens[index + 1].ends
+        if is_another or is_numbered or models.named_model(name, self._catalog):
             return None
         turned = f"{name}-{size}"
         match = models.named_model(turned, self._catalog) or models.resembling_model(turned, self._catalog)
@@ -234,7 +235,8 @@ class NamedWords(CountedWords):
         """Return model or hardware of a name; of several words only names without additions."""
         if count > 1 and any(mark in phrase for mark in "=("):
             return None
-        if (count == 1 and self._is_value(phrase)) or (count > 1 and phrase[:2].casefold() == "a "):
+        is_plain = count == 1 and key_of(phrase) in vocabulary().fillers
+        if is_plain or (count == 1 and self._is_value(phrase)) or (count > 1 and phrase[:2].casefold() == "a "):
             return None  # a 10 person team
         match = hardware.named_hardware(phrase, self._catalog) if not settings.is_number(phrase) or count == 1 else None
         if match is not None and not (settings.is_number(phrase) and len(phrase) < 4):
@@ -306,18 +308,21 @@ class NamedWords(CountedWords):
     def _figure(self, index: int, figure: dict[str, float]) -> tuple[int, Meaning]:
         """Recognize a figure of the hardware, or the memory of its host."""
         after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
-        of = key_of(self._span(index + 2, 1)) if after == "of" else after
+        behind = [key_of(self._span(index + at, 1)) for at in (2, 3)] if after == "of" else [after]
+        of = next((word for word in behind if word in vocabulary().stored), behind[0])  # 15 GB of Dutch text
         is_data = (
             of in vocabulary().stored
             or (after == "of" and settings.amount_of(of) is not None)
             or figure.get(hardware.MEMORY, 0) > hardware.most_memory(self._catalog)
         )
         is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and after not in vocabulary().ram
-        if hardware.MEMORY in figure and is_data and (tokens := self._tokens_of(self._tokens[index].text, of)):
-            why = (
-                f"{self._tokens[index].text} of text: {format_count(tokens)} tokens, as plain text and JSON lines have"
-            )
-            return 2 + int(after != of), Meaning(f"{format_count(tokens)} tokens", {Key.TRAINING_TOKENS: tokens}, why)
+        size, is_trained = self._tokens[index].text, self._task in (TRAIN, FINETUNE)
+        tokens = settings.tokens_of(size, of, self._catalog) if is_data and is_trained else 0
+        if tokens:
+            count = format_count(tokens)
+            words = 2 + (behind.index(of) + 1 if after == "of" else 0)
+            why = f"{size} of text: {count} tokens, as plain text and JSON lines have"
+            return words, Meaning(f"{count} tokens", {Key.TRAINING_TOKENS: tokens}, why)
         if hardware.MEMORY in figure and is_data:
             hint = "say how many tokens, samples or rows there are"
             return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
@@ -329,15 +334,6 @@ class NamedWords(CountedWords):
             self._values.pop(hardware.NAME)  # the same device with another memory
         is_behind = is_ram and of in vocabulary().ram
         return 1 + int(is_behind) + int(is_behind and after != of), meaning
-
-    def _tokens_of(self, size: str, kind: str) -> int:
-        """Return the tokens of so many bytes of text, to train on; 0 where they are of something else."""
-        rows = self._catalog.data_formats
-        row_id = rows.find_id(kind) or rows.find_id(kind.removesuffix("s"))
-        row = None if row_id is None else rows[row_id]
-        if row is None or row.bytes_per_token is None or self._task not in (TRAIN, FINETUNE):
-            return 0
-        return round(parse_quantity(size, "B") / row.bytes_per_token)
 
     def _is_of_host(self, index: int) -> bool:
         """Whether a figure stands behind a processor, as in ``5950x with 64GB``: it is of the host then."""

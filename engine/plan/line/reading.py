@@ -67,6 +67,7 @@ class _Line(GuessedWords):
                 Assumption(models.MODEL, name, f"{slip}: {meant} is the nearest name")
                 for slip, meant in self._mended.items()
             ]
+        self._faults += [fault for paths, fault in self._ruled_out_values if not paths <= self._values.keys()]
         asked = self._asked()
         is_of_hardware = asked is not None and asked.solve == hardware.NAME
         if self._limits and not is_of_hardware and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):

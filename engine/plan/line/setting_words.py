@@ -23,6 +23,7 @@ from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length, parse_quantity
 
+SHARED = ("users", "requests at once")  # What a share of all users is counted as
 SEQUENCE, TOKENS, IMAGE_SIZE = "sequence", "tokens", "image_size"
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmbgtq]i?)?", re.IGNORECASE)
@@ -92,6 +93,13 @@ def is_sequence(number: str, task: str, values: Mapping[str, object]) -> bool:
         return False
 
 
+def tokens_of(size: str, kind: str, catalog: Catalog) -> int:
+    """Return the tokens of so many bytes of text, as ``100MB`` of ``text``; 0 where they are of something else."""
+    row_id = catalog.data_formats.find_id(kind) or catalog.data_formats.find_id(kind.removesuffix("s"))
+    bytes_per_token = None if row_id is None else catalog.data_formats[row_id].bytes_per_token
+    return 0 if bytes_per_token is None else round(parse_quantity(size, "B") / bytes_per_token)
+
+
 def unlike(word: str, what: str, task: str) -> Meaning:
     """Return the fault of a word that belongs to another task."""
     return _fault(f"{what} does not belong to {_TASK_WORDS[task]}", word, "leave it out, or say serve")
@@ -101,7 +109,7 @@ def is_amount(word: str, amount: Amount, task: str) -> bool:
     """Return whether a word says how many of something there are: a number, or a time of what is counted in seconds."""
     known = all_fields().get(amount.field(task) or "")
     if word.endswith("%"):
-        return known is not None and known.knob.maximum == 1
+        return known is not None and (known.knob.maximum == 1 or amount.name in SHARED)
     takes_time = known is not None and known.knob.unit == "s"
     return is_number(word) or ((takes_time or bool(amount.hint)) and is_time(word))
 
@@ -127,7 +135,7 @@ def amount_named(words: str, task: str, model: KnownModel | None) -> Amount | No
         path = next(filter(_is_degree, vocabulary().fields.get(key_of(words), ())), None)
         return None if path is None else Amount(words, {TRAIN: path, INFER: path})
     field = named_field(words, task, model)
-    if field is None or field[1].kind == "switch" or (field[1].kind == "choice" and field[1].rows):
+    if field is None or field[1].kind in ("switch", "choice"):
         return None  # what has names takes no number
     behind = "either" if field[0].startswith(OWN_PARAMETERS) else ""
     return Amount(_in_sentence(field[1].label), {TRAIN if task == FINETUNE else task: field[0]}, behind)
@@ -268,6 +276,8 @@ def bare_number(word: str, task: str, has_sequence: bool, edge: tuple[str, Knob]
 def named_value(word: str, task: str, method: str, catalog: Catalog) -> Meaning | None:
     """Return what a name of the catalogue sets: a number format, a framework, an engine, an optimizer."""
     words = vocabulary()
+    if key_of(word) in words.fillers and key_of(word) == "none":
+        return None
     software, release = named_release(word)
     if release:
         of_task = Key.INFERENCE_ENGINE if task == INFER else Key.TRAINING_FRAMEWORK

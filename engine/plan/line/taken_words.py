@@ -33,6 +33,8 @@ class TakenWords:
         self._accumulation = 0
         self._batch_tokens = 0
         self._cores = 0
+        self._share_of_users = 0.0
+        self._ruled_out_values: list[tuple[set[str], PlanError]] = []
         self._document_tokens = 0
         self._token_rates: dict[str, tuple[int, float]] = {}  # tokens in so many seconds, of answers or of all
         self._device_price = 0.0
@@ -59,7 +61,9 @@ class TakenWords:
         if meaning.values and meaning.fault is None and key_of(before) in vocabulary().negations:
             text = f"{before} {self._span(index, count)}"
             hint = "say what you want instead, or leave it out"
-            meaning = Meaning(fault=PlanError("a line says what is wanted, not what is not", repr(text)[:60], hint))
+            fault = PlanError("a line says what is wanted, not what is not", repr(text)[:60], hint)
+            self._ruled_out_values.append((set(meaning.values), fault))
+            meaning = Meaning()
         meaning = self._host(index, meaning)
         for path, value in meaning.values.items():
             if path in self._values and self._values[path] != value and meaning.fault is None:

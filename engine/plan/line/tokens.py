@@ -138,7 +138,7 @@ def split(text: str) -> list[Token]:
             parts = [(start + 1 + part.start(), part[0]) for part in re.finditer(r"[^\s()]+", word[1:])]
         parts = [(at + piece.start(), piece[0]) for at, part in parts for piece in _IDEOGRAPHS.finditer(part)]
         for at, part in parts:
-            plain = part.rstrip(_ENDINGS).removesuffix(".") or part.strip(_ENDINGS)
+            plain = part.rstrip(f"{_ENDINGS}.") or part.strip(_ENDINGS)
             if not plain:
                 continue  # a comma behind brackets
             marks = len(plain) - len(plain.lstrip(_MARKS))
@@ -190,6 +190,8 @@ def _latency_at(tokens: list[Token], index: int) -> range | None:
             return latency
         if any(map(str.isdigit, tokens[at].text)) and not PERCENTILE.fullmatch(tokens[at].text):
             break
+    if tokens[index].ends or (index and key_of(tokens[index - 1].text) == "every"):
+        return None  # a message every 30 s, ttft 1 s
     is_share = PERCENTILE.fullmatch("".join(token.text for token in tokens[index + 1 : index + 2])) is not None
     behind = index + 1 + int(is_share)
     behind = next((at for at in range(behind, len(tokens)) if key_of(tokens[at].text) not in _TOWARDS), behind)
@@ -255,7 +257,7 @@ def _with_unit(number: str, word: str) -> str | None:
     if word in _QUANTIZED and number.endswith("bit"):
         return number
     if seconds is not None and number[-1:].isdigit():
-        return f"{number}{seconds}"
+        return f"{number.lstrip('<≤')}{seconds}"
     if span is not None and number[-1:] in "kK" and _NUMBER.fullmatch(number[:-1]):
         return f"{_plain_number(number[:-1])}k{span}"  # 40k hours of calls
     if not _NUMBER.fullmatch(number):

@@ -17,7 +17,7 @@ from capacity_tui.engine.plan.fields import SECTIONS
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN
 from capacity_tui.engine.record import dataclass
 
-_OF_A_SPAN = "tokens a span"
+_OF_A_SPAN, _WRITTEN = "tokens a span", "tokens of output a span"
 _EVERY = ("per", "a", "an", "each", "every")
 UNSAID = frozenset({"running", "output"})
 """Roles of fields that a line does not say: how a run is looked after and reported stands in files."""
@@ -285,7 +285,9 @@ def _amounts(rows: Mapping[str, Any]) -> Iterator[tuple[str, Amount]]:
             yield key_of(word), amount
         rate = replace(amounts["tokens a second"], name=_OF_A_SPAN, per=row["seconds"], most=0, billions=True)
         for word in rows["numbers"]["tokens"]["words"] if row["seconds"] > 1 else ():
-            yield from ((key_of(f"{word}{per}{span}"), rate) for per in ("/", "per") for span in row["spans"])
+            nouns = {word: rate} | dict.fromkeys((f"output{word}", f"{word}generated"), replace(rate, name=_WRITTEN))
+            for noun, counted in nouns.items():
+                yield from ((key_of(f"{noun}{per}{span}"), counted) for per in ("/", "per") for span in row["spans"])
     for name, row in rows["numbers"].items():
         for word in row["words"]:
             yield key_of(word), amounts[name]
