@@ -15,6 +15,7 @@ from capacity_tui.engine.estimate.transformer.run import TransformerRun, recompu
 from capacity_tui.engine.estimate.work import Collective, HidingPass, Operator
 from capacity_tui.engine.models.transformer import forward_attention_flops
 from capacity_tui.engine.numeric import Number, any_true, where
+from capacity_tui.engine.units import FP32_BYTES
 
 SCORE_FORWARD, SCORE_BACKWARD = counted("score-passes-forward"), counted("score-passes-backward")
 
@@ -77,9 +78,14 @@ def attention_operators(run: TransformerRun) -> Iterator[Operator]:
     back = attention_rate(span, head, peak, kernel.backward_reach, back_half, kernel.backward_width)
     # Stored scores are computed in full, then masked, and pass through memory several times.
     attentions = 1.0 + run.encoder_blocks + run.cross_attentions
-    score_bytes = attentions * run.tokens * shape.heads * data.seq_len * run.numerics.element_bytes / layout.tp
+    stored_peak, stored_reach, stored_bytes = peak, kernels.attention_reach, run.numerics.element_bytes
+    if device.kind == "cpu":
+        # PyTorch widens narrower types for the separate products of a processor.
+        stored_peak, stored_reach = device.peak("fp32") * device.clock, device.gemm_reach("fp32")
+        stored_bytes = np.maximum(stored_bytes, FP32_BYTES)
+    score_bytes = attentions * run.tokens * shape.heads * data.seq_len * stored_bytes / layout.tp
     masked_compute_factor = where(run.fused_attention > 0, 1.0, data.seq_len / run.attended)
-    unfused_rate = peak * kernels.attention_reach * reach.attention_unfused * reach.sustained
+    unfused_rate = stored_peak * stored_reach * reach.attention_unfused * reach.sustained
     unfused_rate = unfused_rate * alignment(head, reach.misaligned, reach.unaligned)
     forward_rate = where(run.fused_attention > 0, rate, unfused_rate)
     backward_rate = where(run.fused_attention > 0, back, unfused_rate)

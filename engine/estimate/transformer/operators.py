@@ -38,6 +38,7 @@ from capacity_tui.engine.units import FP32_BYTES, GIGA, NANO
 LOSS_LAUNCHES, EMBEDDING_LAUNCHES = counted("loss-kernels"), counted("embedding-kernels")
 RECOMPUTED_ELEMENTWISE = counted("recomputed-elementwise")
 NEW_SCORES, NEW_SCORE_GRADIENTS = counted("new-score-tensors"), counted("new-score-gradients")
+NEW_VOCABULARY_GRADIENTS = counted("new-vocabulary-gradients")
 AUTOCAST_INPUTS = counted("autocast-inputs")
 CAST_RESIDUALS, CAST_FEED_FORWARDS = counted("cast-residual-operands"), counted("cast-feed-forward-operands")
 
@@ -270,9 +271,9 @@ def new_bytes(tensors: Number, size: Number, kept: Number) -> Number:
 
 
 def _new_pages(run: TransformerRun) -> Iterator[Operator]:
-    """What stored scores wait for on a processor where they are too large for their memory to be kept."""
-    device, software = run.cluster.device, run.software
-    if device.kind != "cpu" or not any_true(run.stored_scores > 0):
+    """What tensors wait for on a processor that are too large for their memory to be kept: scores, and the ends'."""
+    device, software, shape = run.cluster.device, run.software, run.shape
+    if device.kind != "cpu":
         return
     rate, kept = device.units * software.new_page_gbs * GIGA, software.largest_kept_bytes
     scores = run.stored_scores * run.tokens * FP32_BYTES
@@ -281,6 +282,13 @@ def _new_pages(run: TransformerRun) -> Iterator[Operator]:
     yield Operator("new pages of scores", "compute", "forward", "layer", 0.0, forward, 1.0, rate, layers * again, 0.0)
     yield Operator("new pages of scores, backward", "compute", "backward", "layer", 0.0, backward, 1.0, rate, layers,
                    0.0)  # fmt: skip
+    # Those of the loss itself are in its samples. Mixed precision makes two in the narrow type of each in fp32.
+    if any_true((shape.vocab > 0) & (np.asarray(run.data.predicted) > 0)) and shape.kind != "vit":
+        outputs = shape.vocab / run.layout.tp * FP32_BYTES
+        logits = new_bytes(1.0 + run.autocast, run.logit_tokens * outputs, kept)
+        weights = new_bytes(NEW_VOCABULARY_GRADIENTS + run.autocast, shape.hidden * outputs * run.trained_ends, kept)
+        yield Operator("new pages of logits", "compute", "backward", "last", 0.0, logits, 1.0, rate, 1.0, 0.0)
+        yield Operator("new pages of the vocabulary", "compute", "backward", "last", 0.0, weights, 1.0, rate, 1.0, 0.0)
 
 
 def _casts(run: TransformerRun) -> Iterator[Operator]:
