@@ -117,7 +117,7 @@ def work_of(resolved: ResolvedPlan, catalog: Catalog) -> Work:
     plan, cluster = resolved.plan, resolved.cluster
     if resolved.shape is None:
         return _work_of_spec(resolved, catalog)
-    if plan.task == "infer":
+    if plan.is_inference:
         return served_work(serving_run(plan, resolved.shape, cluster, catalog))
     return transformer_work(transformer_run(plan, resolved.shape, cluster, catalog), plan)
 

@@ -63,19 +63,19 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
     rows = _rows(catalog, kind_of_run(resolved.plan, resolved.shape))
     words = {name: word for name, word in like.words.items() if name in WORDS}
     errors = device.efficiency.errors
-    if resolved.plan.task != "infer":
+    if not resolved.plan.is_inference:
         errors = sampled_in(errors, device.native(str(resolved.plan.training.precision)))
     words["hardware"] = UNKNOWN if _kernels_known(errors) else device.efficiency.row
     unnamed = float(words["software"] == UNNAMED)
     flags: dict[str, Number] = {
         "unnamed": unnamed,
-        "adapted": float(resolved.plan.task != "infer" and resolved.plan.training.adapter is not None),
+        "adapted": float(not resolved.plan.is_inference and resolved.plan.training.adapter is not None),
         "offloaded": float(resolved.plan.parallelism.offload in {"optimizer", "parameters"}) * device.has_own_memory,
         "emulated": float(
-            device.conversion_share(str(resolved.plan.training.precision)) < 1.0 and resolved.plan.task != "infer"
+            device.conversion_share(str(resolved.plan.training.precision)) < 1.0 and not resolved.plan.is_inference
         ),
         "encoder": float(
-            resolved.shape is not None and resolved.shape.kind == "encoder" and resolved.plan.task != "infer"
+            resolved.shape is not None and resolved.shape.kind == "encoder" and not resolved.plan.is_inference
         ),
         MIXTURE: 0.0 if resolved.shape is None else present(resolved.shape.experts),
     }
@@ -98,7 +98,7 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
 
 def _oldest_rate(resolved: ResolvedPlan, catalog: Catalog) -> float:
     """Return the rate of older releases where a plan serves with an engine whose release it does not name; else 1."""
-    serves = resolved.plan.task == "infer" and resolved.shape is not None
+    serves = resolved.plan.is_inference and resolved.shape is not None
     name = resolved.plan.inference.engine
     if not serves or catalog.names_release(name):
         return 1.0

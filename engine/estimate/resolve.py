@@ -172,7 +172,7 @@ def _with_notes(cluster: Cluster, plan: Plan, family: Family, weights: str, cata
     notes = []
     if name is not None and family.id in catalog.architectures and catalog.architectures.is_variant(name):
         notes.append(f"{printable(name)} has the shape of {family.id}")
-    if plan.task != "infer" and plan.training.framework is not None:
+    if not plan.is_inference and plan.training.framework is not None:
         notes += _counted_as(plan.training.framework, catalog)
     if weights:
         notes.append(weights)
@@ -210,7 +210,7 @@ def _with_fixed_lengths(plan: Plan, shape: TransformerShape) -> Plan:
     Raises:
         PlanError: a model that listens is trained.
     """
-    if shape.source_positions and plan.task != "infer":
+    if shape.source_positions and not plan.is_inference:
         hint = "plan what serves it, with task=infer"
         raise PlanError("training of models that listen is not modelled", str(plan.model.name), hint)
     if shape.vision is None and not shape.source_positions:
@@ -310,8 +310,8 @@ def _fields(task: str) -> Mapping[str, tuple[str, ...]]:
 def kind_of_run(plan: Plan, shape: TransformerShape | None) -> str:
     """Return which kind of figures a transformer or a network has."""
     if shape is None:
-        return "network-inference" if plan.task == "infer" else "network-training"
-    return "serving" if plan.task == "infer" else "training"
+        return "network-inference" if plan.is_inference else "network-training"
+    return "serving" if plan.is_inference else "training"
 
 
 def run_like(
@@ -329,7 +329,7 @@ def run_like(
 
 
 def _software(plan: Plan, shape: TransformerShape | None, device: Device, catalog: Catalog) -> dict[str, str]:
-    if plan.task == "infer" and shape is not None:
+    if plan.is_inference and shape is not None:
         weights = catalog.quantizations.find(plan.inference.weights_format)
         return {"software": engine_row(plan.inference.engine, device, catalog).id, "precision": weights.id}
     training = plan.training
@@ -350,13 +350,13 @@ def _layout(plan: Plan) -> Iterator[str]:
             yield f"{way} {size}"
     if plan.parallelism.offload != "none":
         yield f"offload {plan.parallelism.offload}"
-    if plan.task != "infer" and plan.training.checkpointing != "none":
+    if not plan.is_inference and plan.training.checkpointing != "none":
         yield f"checkpointing {plan.training.checkpointing}"
 
 
 def _numbers(plan: Plan, shape: TransformerShape | None) -> dict[str, Number]:
     inference, training = plan.inference, plan.training
-    serves = plan.task == "infer"
+    serves = plan.is_inference
     numbers: dict[str, Number] = {
         "devices": float(plan.hardware.devices or 1),
         "batch": float(inference.batch if serves else training.micro_batch),

@@ -139,9 +139,7 @@ def remarks(figure: FigureValue, resolved: ResolvedPlan, estimate: Estimate, cat
 
 def _stored(resolved: ResolvedPlan, catalog: Catalog) -> Iterator[str]:
     """Say how many bits the format of the layers' weights takes, block constants included."""
-    name = (
-        resolved.plan.inference.weights_format if resolved.plan.task == "infer" else base_format(resolved.plan.training)
-    )
+    name = resolved.plan.inference.weights_format if resolved.plan.is_inference else base_format(resolved.plan.training)
     row = catalog.quantizations.find(name) if name and resolved.shape is not None else None
     if row is not None and row.block and row.body_bits:
         yield f"{row.name}: {row.block}, {row.body_bits:g} bits a weight in the layers"
@@ -195,7 +193,7 @@ def _no_memory(part: str, resolved: ResolvedPlan, peak: str) -> str:
     reasons = {
         "optimizer": "the optimizer keeps no states, or memory peaks before they exist",
         "buffers": "nothing is gathered, and no buckets are reduced",
-        "kv_cache": "the model generates no tokens" if resolved.plan.task == "infer" else "only serving keeps one",
+        "kv_cache": "the model generates no tokens" if resolved.plan.is_inference else "only serving keeps one",
         "copies": "the library works on the table itself",
         "context": "a processor has no driver context",
         "reserve": "the allocator holds nothing beyond its peak",
@@ -215,7 +213,7 @@ def _no_time(part: str, resolved: ResolvedPlan) -> str:
         "data_parallel": (replicas, "one replica: there are no gradients to reduce"),
         "pipeline_bubble": (parallel.pp, "one pipeline stage: no device waits for another"),
     }
-    if resolved.plan.task == "infer" and part in {"data_parallel", "optimizer"}:
+    if resolved.plan.is_inference and part in {"data_parallel", "optimizer"}:
         return "nothing is trained: replicas serve by themselves"
     if part in sizes:
         size, reason = sizes[part]

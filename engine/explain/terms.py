@@ -135,7 +135,7 @@ def _model_terms(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: 
             return _flops_terms(counts, mean(estimate.model.forward_flops))
         return _parameter_terms(counts, mean(counts.experts_active if "active" in key else counts.experts))
     if isinstance(resolved.spec, NetworkSpec):
-        layers = resolved.spec.network(catalog, resolved.family.id, trains=resolved.plan.task != "infer").layers
+        layers = resolved.spec.network(catalog, resolved.family.id, trains=not resolved.plan.is_inference).layers
         return _layer_terms(layers, "flops" if key == Figure.MODEL_FORWARD_FLOPS else "parameters")
     return iter(())
 

@@ -139,7 +139,7 @@ def recommend(
     """
     facts = catalog or load_catalog()
     plan = question.plan
-    if plan.task == "infer":
+    if plan.is_inference:
         raise PlanError("a service has no end", hint="fleet serve finds machines for a load")
     options = Options(plan, _opened(plan, facts), question.missed, facts, machine)
     among = tuple(options.of(question.hardware or (INSTANCES,), question.devices, _MOST_DEVICES))

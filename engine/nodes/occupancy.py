@@ -251,7 +251,7 @@ def _usable(nodes: Iterable[NodeState], replica: int, most: float) -> int:
 def _most_devices(plan: Plan, replica: int) -> float:
     """Return as many devices as there are sequences for: each replica works on one at least."""
     batch = plan.training.global_batch
-    return int(batch) * replica if plan.task != "infer" and isinstance(batch, int) else inf
+    return int(batch) * replica if not plan.is_inference and isinstance(batch, int) else inf
 
 
 MOST_ROWS = 32  # Up to this many units have a row each; of more, this many share one

@@ -271,7 +271,7 @@ LAYOUT_RULES: Final = (
 def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout:
     """Return the layout of a plan whose sizes are all settled."""
     parallel, training, engine = plan.parallelism, plan.training, plan.inference.engine
-    serves, dp = plan.task == "infer", int(parallel.dp or 1)
+    serves, dp = plan.is_inference, int(parallel.dp or 1)
     per_pass = dp * (1 if serves else int(training.micro_batch))
     return Layout(
         devices=float(plan.hardware.devices or 1),

@@ -158,6 +158,11 @@ class Plan(Section):
             raise ValueError("a scenario has none of its own")
         return self
 
+    @property
+    def is_inference(self) -> bool:
+        """Whether requests are served or samples predicted, rather than a model trained."""
+        return self.task == "infer"
+
     def value(self, path: str) -> object:
         """Return the value at a dotted path such as ``training.micro_batch``; None where a part is absent."""
         current: object = self

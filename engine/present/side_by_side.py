@@ -218,7 +218,7 @@ def _settings(plan: Plan) -> dict[str, str]:
     """Return what a mode chooses, by its label."""
     training, parallel, serving = plan.training, plan.parallelism, plan.inference
     model = {"model": plan.model.name or plan.model.config or ""}
-    if plan.task == "infer":
+    if plan.is_inference:
         return {**model, "weights": serving.weights_format, "batch": str(serving.batch)}
     if plan.task == "fit":
         return model

@@ -135,7 +135,7 @@ def _memory(plan: Plan, estimate: Estimate) -> Iterator[Row]:
 
 
 def _time(plan: Plan, estimate: Estimate) -> Iterator[Row]:
-    if plan.task == "infer" and (speed := estimate.computation.infer) is not None:
+    if plan.is_inference and (speed := estimate.computation.infer) is not None:
         yield _request(plan, writes=speed.time_per_output_token_seconds is not None)
     is_fit = estimate.computation.iteration == "fit"
     divided = Figure.ESTIMATED_TRAIN_TIME_SECONDS if is_fit else Figure.STEP_SECONDS

@@ -154,7 +154,7 @@ def _wasted(case: EstimatedPlan) -> Iterator[Finding]:
 
 def _idle_memory(case: EstimatedPlan) -> Iterator[Finding]:
     memory = case.estimate.memory
-    if memory.capacity_bytes is None or case.plan.task == "infer":
+    if memory.capacity_bytes is None or case.plan.is_inference:
         return
     capacity, most = mean(memory.capacity_bytes), mean(memory.reserved_bytes.high)
     share = 1.0 - most / capacity

@@ -284,7 +284,7 @@ class EstimatedPlan:
         """Return a change of a layout with the global batch that there is, where that follows and divides then."""
         parallel, training, batch = self.plan.parallelism, self.plan.training, self.plan.training.global_batch
         moved = any(path in change for path in (*model_sizes(), MICRO_BATCH)) and not set(change) & _OTHER_JOBS
-        if not moved or not batch or self.plan.task == "infer" or self.gives(GLOBAL_BATCH):
+        if not moved or not batch or self.plan.is_inference or self.gives(GLOBAL_BATCH):
             return change
         sizes = [change.get(f"parallelism.{name}", getattr(parallel, name)) for name in ("tp", "pp", "cp")]
         micro_batch = change.get(MICRO_BATCH, training.micro_batch)

@@ -284,7 +284,7 @@ def _run(resolved: ResolvedPlan, catalog: Catalog) -> Run | None:
     """Return the run of a transformer; None for other kinds of models."""
     if resolved.shape is None:
         return None
-    if resolved.plan.task == "infer":
+    if resolved.plan.is_inference:
         return serving_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
     return transformer_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
 

@@ -291,7 +291,7 @@ def _batches(case: EstimatedPlan, batch: int, replicas: int) -> Iterator[Mapping
     Where the plan's micro-batch does not divide a replica's share, smaller ones waste less of the last pass and more
     on further passes: the fastest counts.
     """
-    if case.plan.task == "infer":
+    if case.plan.is_inference:
         if replicas <= batch:
             yield {Key.INFERENCE_BATCH: batch // replicas}
         return
@@ -305,6 +305,6 @@ def _batches(case: EstimatedPlan, batch: int, replicas: int) -> Iterator[Mapping
 
 
 def _batch_of(case: EstimatedPlan) -> int:
-    if case.plan.task == "infer":
+    if case.plan.is_inference:
         return int(case.plan.inference.batch) * int(case.plan.parallelism.dp or 1)
     return int(case.plan.training.global_batch or case.plan.training.micro_batch)

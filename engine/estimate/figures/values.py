@@ -359,13 +359,13 @@ def plan_limits(
         estimate: its estimate, or that of several plans that differ in some numbers.
         numbers: those numbers as arrays, by plan key; None where these have none.
     """
-    return (*(_served(plan, estimate, numbers) if plan.task == "infer" else ()), *_whole_job(plan, estimate))
+    return (*(_served(plan, estimate, numbers) if plan.is_inference else ()), *_whole_job(plan, estimate))
 
 
 def _whole_job(plan: Plan, estimate: Figured) -> Iterator[Constraint]:
     """Yield the limits of time and money, of a job that trains or serves; a load that goes on has neither."""
     for path, _, trained, served in JOB_LIMITS.values():
-        most, key = plan.value(path), served if plan.task == "infer" else trained
+        most, key = plan.value(path), served if plan.is_inference else trained
         if isinstance(most, float) and figure(estimate, key).value is not None:
             yield limit(estimate, key, most=most, why=path)
 

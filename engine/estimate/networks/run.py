@@ -136,7 +136,7 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
         if int(getattr(parallel, name)) > 1:
             place = Place(field=f"parallelism.{name}")
             raise PlanError("this kind of model runs data-parallel only", hint="leave it at 1", place=place)
-    trains = plan.task != "infer"
+    trains = not plan.is_inference
     adapters = _adapters(plan, network) if trains else 0
     recomputed = checkpointing(training.checkpointing, catalog)
     recomputes = trains and recomputed == Checkpointing(full_layers=1.0)

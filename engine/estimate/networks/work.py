@@ -59,8 +59,8 @@ def network_work(
         family: its name.
         steps: optimizer steps of the job; None leaves its length open.
     """
-    network = spec.network(catalog, family, trains=plan.task != "infer")
-    steps_of_sample, at_once = (1, 1) if plan.task != "infer" else spec.passes
+    network = spec.network(catalog, family, trains=not plan.is_inference)
+    steps_of_sample, at_once = (1, 1) if not plan.is_inference else spec.passes
     run = network_run(plan, network, cluster, catalog, at_once)
     samples = run.data.global_batch / at_once
     parts, host = network_memory(run)

@@ -72,7 +72,7 @@ class Remedies:
 
     def _ways(self, device: Device) -> Iterator[tuple[str, Mapping[str, object]]]:
         """Yield what may be given up: of serving one thing at a time, in training one thing more each time."""
-        if self._plan.task == "infer":
+        if self._plan.is_inference:
             yield from self._served(device)
             return
         together: dict[str, object] = {}

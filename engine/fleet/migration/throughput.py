@@ -156,7 +156,7 @@ class Job:
     @property
     def is_replicated(self) -> bool:
         """Whether more machines mean more copies of the model that work apart from each other."""
-        return self.plan.task == "infer"
+        return self.plan.is_inference
 
     def on(self, name: str, devices: int) -> Throughput:
         """Return what the job reaches on so many devices of an instance.

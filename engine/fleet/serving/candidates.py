@@ -139,7 +139,7 @@ def candidates(
 def _loaded(question: ServingQuestion) -> Plan:
     """Return the plan of one replica under a light load, with the limits and lengths that are asked about."""
     plan = question.plan
-    if plan.task != SERVED:
+    if not plan.is_inference:
         raise PlanError(
             "this plan serves no requests", f"task {plan.task or 'train'}", "set task: infer", Place(field=Key.TASK)
         )

@@ -263,7 +263,7 @@ def launch_of(
     """
     chosen = launcher or _launcher(plan, words, catalog)
     command = tuple(words) or DEFAULT_COMMAND
-    guardable = is_guarded and plan.task != "infer"
+    guardable = is_guarded and not plan.is_inference
     values = values_of(plan)
     mark = f"{{{CHECKPOINT}}}"
     if guardable:

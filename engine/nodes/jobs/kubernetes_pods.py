@@ -41,7 +41,7 @@ def kubernetes_proposal(
     # Jobs that are listed are not written.
     from capacity_tui.engine.present.frameworks import Wishes, export_files, object_name  # noqa: PLC0415
 
-    if answer.plan.task == "infer":
+    if answer.plan.is_inference:
         raise PlanError("a plan that serves is no job", hint="`capacity-tui export kubernetes` writes its deployment")
     folder = settings.checkpoints
     if folder is not None and not PurePosixPath(folder).is_absolute():

@@ -129,7 +129,7 @@ def import_plan(
         if setting is None or setting.place.file is None:
             raise
         raise PlanError(error.title, error.detail, error.hint, setting.place) from None
-    if plan.task == _SERVED:
+    if plan.is_inference:
         guesses += assumed_load(settings, plan)
     else:
         guesses += [f"{path} {plan.value(path)}: given by no file" for path in _ASSUMED if path not in settings.chosen]

@@ -130,7 +130,7 @@ def _values(plan: Plan) -> Iterator[tuple[str, object]]:
     """Yield what a plan says beyond defaults, by path."""
     if plan.task is not None:
         yield Key.TASK, plan.task
-    for section in ("model", "hardware", *(_SERVED if plan.task == "infer" else _TRAINED)):
+    for section in ("model", "hardware", *(_SERVED if plan.is_inference else _TRAINED)):
         yield from _changed_values(getattr(plan, section), section)
 
 

@@ -91,7 +91,7 @@ def _figure_rows(audit: Audit) -> list[tuple[str, str, str]]:
     if audit.answer is None:
         return []
     estimate = audit.answer.estimate
-    keys = _SERVED if audit.answer.plan.task == "infer" else _TRAINED
+    keys = _SERVED if audit.answer.plan.is_inference else _TRAINED
     figures = (figure(estimate, key) for key in keys)
     return [(value.metric.label, value.text, value.range_text) for value in figures if value.number is not None]
 

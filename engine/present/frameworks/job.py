@@ -252,11 +252,11 @@ def rate_remarks(job: Job) -> Iterator[str]:
 def _save_steps(resolved: ResolvedPlan, catalog: Catalog) -> int | None:
     """Return the steps between two checkpoints, as many as are estimated to take the plan's time."""
     every = resolved.plan.recovery.checkpoint_every
-    if resolved.plan.task == "infer" or not isinstance(every, float):
+    if resolved.plan.is_inference or not isinstance(every, float):
         return None
     return max(1, round(every / mean(estimate_resolved(resolved, catalog).computation.step_seconds.value)))
 
 
 def _steps(plan: Plan) -> int | None:
-    result = job_steps(plan) if plan.task != "infer" else None
+    result = job_steps(plan) if not plan.is_inference else None
     return None if result is None else max(1, round(result))

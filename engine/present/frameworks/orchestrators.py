@@ -70,7 +70,7 @@ class Container:
     @property
     def trains(self) -> bool:
         """Whether it ends by itself."""
-        return self.job.plan.task != "infer"
+        return not self.job.plan.is_inference
 
     @property
     def software(self) -> str:

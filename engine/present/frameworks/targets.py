@@ -79,7 +79,7 @@ def framework_files(
         texts by file name; there is always ``environment.sh``, which says why there are no others.
     """
     job = job_of(resolved, catalog)
-    data = {} if job is None else dict(_serving(job) if job.plan.task == "infer" else _training(job, tool))
+    data = {} if job is None else dict(_serving(job) if job.plan.is_inference else _training(job, tool))
     missing = [] if data else [_why_none(job)]
     kept = "" if job is None else kept_plan(job.plan, job.steps)
     data = {name: text if name == trainer.DEEPSPEED_FILE else f"{text}\n{kept}" for name, text in data.items()}
@@ -90,7 +90,7 @@ def framework_files(
 def adapter_tools(resolved: ResolvedPlan, catalog: Catalog) -> tuple[str, ...]:
     """Return the tools whose files can fine-tune the adapters of a plan; none for a plan without."""
     job = job_of(resolved, catalog)
-    if job is None or job.plan.task == "infer" or low_rank(job) is None or job.kind != "decoder":
+    if job is None or job.plan.is_inference or low_rank(job) is None or job.kind != "decoder":
         return ()
     return (TRL, AXOLOTL, LLAMA_FACTORY, *([TORCHTUNE] if _has_builder(job) else []))
 
@@ -162,9 +162,9 @@ def _has_builder(job: Job) -> bool:
 
 
 def _why_none(job: Job | None) -> str:
-    if job is None or (job.kind == NETWORK and job.plan.task != "infer"):
+    if job is None or (job.kind == NETWORK and not job.plan.is_inference):
         return "no other file: this model is no transformer, its library takes parameters in code"
-    if job.plan.task == "infer":
+    if job.plan.is_inference:
         return f"no other file: {job.plan.inference.engine} reads none for a model of kind {job.kind}"
     if job.framework == "torchtitan":
         return f"no other file: {TORCHTITAN_VERSION} has no flavor of {job.model} in this shape"
@@ -322,7 +322,7 @@ def _step(estimate: Estimate) -> tuple[float, float | None]:
 
 def _why_not(target: str, job: Job) -> str:
     """Return why a target cannot run a plan; empty where it can."""
-    serves = job.plan.task == "infer"
+    serves = job.plan.is_inference
     if target in LAUNCHERS:
         return "it starts trainings, and this plan serves" if serves else ""
     if target in ORCHESTRATORS:
@@ -335,9 +335,9 @@ def _why_not(target: str, job: Job) -> str:
 def _why_not_there(target: str, job: Job) -> str:
     """Return why an orchestrator cannot run a plan; empty where it can."""
     engine, several = named_release(job.plan.inference.engine)[0], job.nodes > 1
-    if job.plan.task == "infer" and engine not in SERVERS:
+    if job.plan.is_inference and engine not in SERVERS:
         return f"no command is known that serves with {engine}: inference.engine is one of {', '.join(SERVERS)}"
-    if job.plan.task == "infer" and several and (engine not in SPANS_NODES or target == "dstack"):
+    if job.plan.is_inference and several and (engine not in SPANS_NODES or target == "dstack"):
         return f"the plan serves on {job.nodes} nodes, and no command is known that joins them"
     if target == "compose" and several:
         return f"Compose starts containers on one machine, and the plan has {job.nodes} nodes"

@@ -133,7 +133,7 @@ def newest_checkpoint(order: Order, folder: CheckpointFolder | None = None) -> C
 
 def why_not_from_checkpoint(order: Order) -> str:
     """Return why a command that was ended from outside cannot go on; empty where it can, as whatever serves a model."""
-    if order.plan.task == "infer":
+    if order.plan.is_inference:
         return ""
     if order.checkpoints is None:
         return "no folder of its checkpoints is named (--checkpoints)"

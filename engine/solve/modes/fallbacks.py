@@ -155,7 +155,7 @@ def explained(search: Search, taken: FallbackOutcome) -> tuple[dict[str, str], t
         lacks = format_bytes(taken.least - float(capacity))
         detail = f"Even with every change tried, a device needs {format_bytes(taken.least)}, {lacks} more than it has."
         others = ["a smaller model, which each mode chooses where model.name is auto", "more devices or larger ones"]
-        if search.plan.training.adapter is None and search.resolved.plan.task != "infer":
+        if search.plan.training.adapter is None and not search.resolved.plan.is_inference:
             others.insert(0, "adapters on a frozen model (task finetune, training.method qlora)")
         detail += f" What helps: {'; '.join(others)}."
         return {}, (Note("nothing_fits", "Nothing makes it fit on this hardware", detail),)

@@ -142,7 +142,7 @@ def serving_room(resolved: ResolvedPlan, catalog: Catalog) -> Mapping[str, Numbe
     plan, shape = resolved.plan, resolved.shape
     is_known = shape is not None and resolved.cluster.device.memory_bytes is not None
     loaded = plan.inference.is_load
-    if plan.task != "infer" or shape is None or not is_known or loaded:
+    if not plan.is_inference or shape is None or not is_known or loaded:
         return {}
 
     def largest(path: str, most: float) -> float:
@@ -164,7 +164,7 @@ def _judge(plan: Plan, resolved: ResolvedPlan, path: str, catalog: Catalog) -> H
     capacity = np.max(np.asarray(cluster.device.memory_bytes))
     if shape is None:
         return None
-    if resolved.plan.task == "infer" and path in SERVED:
+    if resolved.plan.is_inference and path in SERVED:
         served = serving_run(resolved.plan, shape, cluster, catalog)
 
         def holds_served(values: Floats) -> Flags:
@@ -172,7 +172,7 @@ def _judge(plan: Plan, resolved: ResolvedPlan, path: str, catalog: Catalog) -> H
             return np.asarray(held & (needed <= capacity), dtype=np.bool_)
 
         return holds_served
-    if resolved.plan.task != "infer" and path in TRAINED:
+    if not resolved.plan.is_inference and path in TRAINED:
 
         def holds_trained(values: Floats) -> Flags:
             grid = Grid((Axis(path, tuple(values.tolist())),))

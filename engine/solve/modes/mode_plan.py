@@ -100,7 +100,7 @@ def outside_ranges(mode: Mode, plan: Plan, estimate: Estimate, reasons: Mapping[
     Args:
         plan: the plan as the mode filled it.
     """
-    if plan.task == "infer" or estimate.computation.unit != "token":
+    if plan.is_inference or estimate.computation.unit != "token":
         return
     training, size = plan.training, largest(estimate.model.parameters)
     given = "set in the plan"
@@ -230,7 +230,7 @@ class ModePlan(ShownInNotebooks):
     @property
     def _room(self) -> Mapping[str, Number]:
         """What else a plan that serves has room for."""
-        if self.plan.task != "infer":
+        if not self.plan.is_inference:
             return {}
         from capacity_tui.engine.solve.modes.field_limits import serving_room  # noqa: PLC0415 - of its kind alone
 
@@ -242,7 +242,7 @@ class ModePlan(ShownInNotebooks):
         if not self.reasons:
             return None
         shares = used_shares(self.mode, self.estimate, self.resolved.cluster)
-        if self.plan.task == "infer":
+        if self.plan.is_inference:
             return FilledBy(self.mode.title, self.mode.line, shares)
         outside = outside_ranges(self.mode, self.plan, self.estimate, self.reasons)
         return FilledBy(self.mode.title, self.mode.line, shares, reserve_text(self.mode), tuple(outside))

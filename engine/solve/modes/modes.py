@@ -194,7 +194,7 @@ class Filler:
 
     def _mode(self, mode_name: ModeName, resolved: ResolvedPlan) -> Mode:
         mode = self.catalog.modes[mode_name]
-        return mode.served if resolved.plan.task == "infer" else mode
+        return mode.served if resolved.plan.is_inference else mode
 
     def _settled(self, plan: Plan, mode_name: ModeName, resolved: ResolvedPlan) -> Settled:
         """Choose the open fields of a plan that names its model; ``resolved`` holds placeholders in them."""
@@ -210,7 +210,7 @@ class Filler:
             return estimate_resolved(resolve(values), self.catalog)
 
         # What chooses is loaded for its own kind of plan alone.
-        if resolved.plan.task == "infer":
+        if resolved.plan.is_inference:
             if shape is None:
                 from capacity_tui.engine.solve.modes.network_settings import choose_served_batch  # noqa: PLC0415
 

@@ -149,7 +149,7 @@ class FeedState:
 
 def content_of(resolved: ResolvedPlan, catalog: Catalog) -> Content | None:
     """Return what the data of a training are made of; None for what reads none from a disk while it runs."""
-    if resolved.plan.task == "infer":
+    if resolved.plan.is_inference:
         return None
     if resolved.shape is not None:
         return transformer_content(resolved.plan, resolved.shape)

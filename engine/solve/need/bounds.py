@@ -113,7 +113,7 @@ class Bounds:
 
     def _stored_bytes(self, change: Mapping[str, object]) -> float:
         """Return the bytes of a weight on the devices at the least; 0 where that is open."""
-        if self.plan.task == "infer":
+        if self.plan.is_inference:
             model = ModelSection(name=str(change[NAME])) if NAME in change else self.plan.model
             given = change.get(Key.INFERENCE_WEIGHTS, self.plan.inference.weights)
             weights = str(given or released_format(model, self.catalog)[0])
@@ -132,13 +132,13 @@ class Bounds:
     def _served_tokens(self) -> float:
         """Return the tokens a second of the load, prompts among them; 0 without a rate of requests."""
         served = self.plan.inference
-        rate = served.arrival_rate if self.plan.task == "infer" else None
+        rate = served.arrival_rate if self.plan.is_inference else None
         return (rate or 0.0) * float(served.prompt_tokens + served.output_tokens)
 
     def _most_requests(self, row: Architecture, cluster: Cluster) -> float | None:
         """Return the requests a second that the peak of the devices allows; None where nothing is served."""
         served, size = self.plan.inference, float(row.params_active or row.params_total or 0)
-        if self.plan.task != "infer" or not size or row.kind != "decoder":
+        if not self.plan.is_inference or not size or row.kind != "decoder":
             return None
         tokens = served.prompt_tokens * (1.0 - served.prefix_cache_hit_rate) + served.output_tokens
         # Of a prompt, only the last token asks for the next one.

@@ -63,7 +63,7 @@ def best_name(
 
     Those that break a limit even at best are not estimated, nor those that cannot be better than what was found.
     """
-    rate = trials.plan.inference.arrival_rate if trials.plan.task == "infer" else None
+    rate = trials.plan.inference.arrival_rate if trials.plan.is_inference else None
     load = () if rate is None else (Limit(REQUESTS, least=rate),)
     limits = (Limit(MEMORY, most=PERCENT), *load, *trials.limits)
     missed = [missed_at_best(choice.best, limits) for choice in choices]
@@ -189,7 +189,7 @@ def usual_goal(path: str, plan: Plan) -> Goal:
         return Goal(PARAMETERS, "more")
     if path == Key.INFERENCE_WEIGHTS:
         return Goal(MEMORY, "more")
-    if path == HARDWARE and plan.task == "infer":
+    if path == HARDWARE and plan.is_inference:
         return Goal(Figure.COST_USD_PER_HOUR)
     if path == HARDWARE:
         has_length = any(getattr(plan.training, name) is not None for name in ("tokens", "steps", "epochs"))

@@ -366,7 +366,7 @@ def _usual_goal(question: Question) -> Goal:
     """Return what is aimed at where nobody says: of a load that arrives, which all that hold it serve, the money."""
     if question.models:
         return Goal(Figure.MODEL_PARAMETERS, "more")
-    if question.plan.task != "infer" or question.plan.inference.arrival_rate is None:
+    if not question.plan.is_inference or question.plan.inference.arrival_rate is None:
         return TIME
     varies = question.hardware or question.devices
     return Goal(Figure.COST_USD_PER_MILLION_TOKENS if varies else Figure.TIME_TO_FIRST_TOKEN_SECONDS)

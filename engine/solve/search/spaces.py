@@ -22,7 +22,7 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.modes import fill, open_fields
 from capacity_tui.engine.solve.modes.serving_settings import MOST_REQUESTS
 from capacity_tui.engine.solve.modes.training_settings import chosen_precision
-from capacity_tui.engine.solve.search.question import SERVED, Question, hardware_ids, model_names
+from capacity_tui.engine.solve.search.question import Question, hardware_ids, model_names
 from capacity_tui.engine.solve.space.axes import (
     LAYOUT_SIZES,
     Axis,
@@ -122,7 +122,7 @@ class Spaces:
         """
         with suppress(CapacityError):
             plan = self._plan(Grid(self.outer).at(number))
-            if family_of(plan.model.name, self.catalog).kind == "transformer" and plan.task != SERVED:
+            if family_of(plan.model.name, self.catalog).kind == "transformer" and not plan.is_inference:
                 self._filled(plan)
 
     def _plan(self, change: Values) -> Plan:
@@ -133,7 +133,7 @@ class Spaces:
         if family_of(plan.model.name, self.catalog).kind != "transformer":
             yield self._space_of_one(plan, change)
             return
-        if plan.task == SERVED:
+        if plan.is_inference:
             served, filled = served_space(plan, self.inner, not self.question.vary, self.catalog, self.machine)
             yield Prepared({**change, **filled}, served, change)
             return

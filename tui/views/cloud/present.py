@@ -69,7 +69,7 @@ def results_of(
         if (offer.fits or shows_all) and (offer.instance, offer.devices) != (current.instance, current.devices)
     )
     offers = (current, *others)
-    task = "infer" if plan.task == "infer" else "train"
+    task = "infer" if plan.is_inference else "train"
     columns = tuple(_columns(task, offers, current))
     advised = {one.instance for one in migration.recommendations}
     rows = tuple(

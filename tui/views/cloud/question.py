@@ -108,7 +108,7 @@ _DATA = Field(
 
 def precision_path(plan: Plan) -> str:
     """Return the field that says the numerics of a plan."""
-    return Key.INFERENCE_WEIGHTS if plan.task == "infer" else Key.TRAINING_PRECISION
+    return Key.INFERENCE_WEIGHTS if plan.is_inference else Key.TRAINING_PRECISION
 
 
 def parts_of(plan: Plan, catalog: Catalog, given: Mapping[str, str]) -> tuple[Field, ...]:

@@ -50,7 +50,7 @@ def weighed_figures(plan: Plan, goal: str) -> tuple[str, ...]:
     """Return the two figures that are weighed against each other: time and money, or the goal and money."""
     first, token = Figure.TIME_TO_FIRST_TOKEN_SECONDS, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS
     pair = (first, Figure.COST_USD_PER_MILLION_TOKENS)
-    if plan.task != "infer":
+    if not plan.is_inference:
         pair = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.COST_USD)
     if goal in (*pair, token):
         return (token if goal == token else pair[0], pair[1])

@@ -111,7 +111,7 @@ class SearchQuestion(PlanQuestion):
 
     @property
     def _task(self) -> str:
-        return "infer" if self.plan.task == "infer" else "train"
+        return "infer" if self.plan.is_inference else "train"
 
     def _texts(self) -> dict[str, str]:
         return {part.key: part.text for part in self.fields()}
@@ -267,7 +267,7 @@ def parts_of(plan: Plan, given: Mapping[str, str]) -> tuple[Field, ...]:
     Args:
         given: texts by key.
     """
-    task = "infer" if plan.task == "infer" else "train"
+    task = "infer" if plan.is_inference else "train"
     goals = tuple(GOALS[task])
     goal = Field(
         *("goal", "Goal", "goal", goals[0]),
@@ -291,7 +291,7 @@ def _usual_devices(plan: Plan) -> str:
 
 def _plan_limits(plan: Plan) -> Mapping[str, str]:
     """Return the limits that the plan itself has, of those that a question about it has a part for."""
-    if plan.task == "infer":
+    if plan.is_inference:
         own = {"ttft": plan.inference.ttft_seconds, "tpot": plan.inference.tpot_seconds}
         return {key: f"{1000 * value:g}ms" for key, value in own.items() if value is not None}
     limits = plan.limits
@@ -306,7 +306,7 @@ def _plan_limits(plan: Plan) -> Mapping[str, str]:
 def parts_asked(asked: Asked, plan: Plan) -> Mapping[str, str]:
     """Return the parts of the question that a line asks of its plan, whose own limits are kept as they are."""
     question = question_of_line(plan, asked, load_catalog())
-    goals = GOALS["infer" if plan.task == "infer" else "train"]
+    goals = GOALS["infer" if plan.is_inference else "train"]
     goal = next((name for name, word in goals.items() if word == asked.goal), "")
     parts = {"solve": asked.solve, "ttft": "", "tpot": "", "limits": NONE}
     parts |= {"goal": goal} if goal else {}

@@ -162,7 +162,7 @@ def _headlines(plan: Plan, estimate: Estimate) -> Iterator[Headline]:
     elif speed is not None and figure(estimate, Figure.TIME_TO_FIRST_TOKEN_SECONDS).number is not None:
         yield _timed(estimate, Figure.TIME_TO_FIRST_TOKEN_SECONDS, "first token ")
         yield _timed(estimate, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS, "", "/token", rank=_SECOND_TIME)
-    elif is_open or plan.task == "infer":
+    elif is_open or plan.is_inference:
         yield _timed(estimate, Figure.STEP_SECONDS, f"{estimate.computation.iteration} ")
     else:
         yield _timed(estimate, Figure.ESTIMATED_TRAIN_TIME_SECONDS, "fit " if plan.task == "fit" else "")
@@ -190,7 +190,7 @@ def _cost(plan: Plan, estimate: Estimate, is_open: bool) -> Headline:
     if speed is not None and speed.all_requests_seconds is not None:
         value = figure(estimate, Figure.COST_USD_OF_ALL_REQUESTS)
         return Headline(value.absence or value.text, key=Figure.COST_USD_OF_ALL_REQUESTS)
-    if plan.task == "infer":
+    if plan.is_inference:
         value = figure(estimate, Figure.COST_USD_PER_MILLION_TOKENS)
         counted = "tok" if estimate.model.unit == "token" else estimate.model.counted
         return Headline(value.absence or f"{value.text}/M {counted}", key=Figure.COST_USD_PER_MILLION_TOKENS)
@@ -278,10 +278,10 @@ def _trial_of(estimate: Estimate | CapacityError, plan: Plan) -> Trial:
 def _time(plan: Plan, estimate: Estimate) -> tuple[float | None, str]:
     """Return the seconds that rows are compared by, and how they are shown: of the job, a token, or else a step."""
     of_all = figure(
-        estimate, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS if plan.task == "infer" else Figure.ESTIMATED_TRAIN_TIME_SECONDS
+        estimate, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS if plan.is_inference else Figure.ESTIMATED_TRAIN_TIME_SECONDS
     )
     if of_all.number is not None:
-        return of_all.number, f"{of_all.text}/token" if plan.task == "infer" else of_all.text
+        return of_all.number, f"{of_all.text}/token" if plan.is_inference else of_all.text
     step = figure(estimate, Figure.STEP_SECONDS)
     return step.number, f"{estimate.computation.iteration} {step.text}"
 

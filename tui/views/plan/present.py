@@ -160,7 +160,7 @@ def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     figures = [_figure_row(estimate, key) for key in panel_figures(estimate)]
     yield from (row for row in figures if row.key in _MEMORY)
     yield from _limit_rows(estimate)
-    if plan.task == "infer" and estimate.computation.infer is not None:
+    if plan.is_inference and estimate.computation.infer is not None:
         sizes = (plan.inference.prompt_tokens, plan.inference.output_tokens)
         yield Row(Key.INFERENCE_PROMPT_TOKENS, "request", f"{' + '.join(map(plan_value_text, sizes))} tok")
     yield from figures
@@ -193,7 +193,7 @@ def _limit_rows(estimate: Estimate) -> Iterator[Row]:
 def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     """What the modes decide, whether they did or the plan said so."""
     parallel, training = plan.parallelism, plan.training
-    if plan.task == "infer":
+    if plan.is_inference:
         if not plan.inference.is_load:
             yield Row(Key.INFERENCE_BATCH, "batch", plan_value_text(plan.inference.batch))
         yield Row(Key.INFERENCE_WEIGHTS, "weights as", plan_value_text(plan.inference.weights))

@@ -231,7 +231,7 @@ class PlanCorpus:
         training = self.plan.training
         is_text = presumed_family(self.plan.model.name, self.catalog).kind == "transformer"
         length = _known(training.document_tokens) or _known(training.seq_len)
-        return length if is_text and self.plan.task != "infer" else 0.0
+        return length if is_text and not self.plan.is_inference else 0.0
 
 
 def _known(value: float | str | None) -> float:

@@ -94,7 +94,7 @@ class _Words:
         self.growth: Literal["strong", "weak"] = "weak" if growth == WEAK else "strong"
         self._case = case
         self._devices = int(case.resolved.cluster.devices)
-        served = case.plan.task == "infer"
+        served = case.plan.is_inference
         self._time = _known(case.estimate, _SERVED if served else _TIMES)
         self._cost = _known(case.estimate, _COSTS)
         self._has_layout = case.resolved.shape is not None
@@ -183,7 +183,7 @@ def _layout(plan: Plan, nearest: Plan) -> str:
     sizes = ((name, getattr(plan.parallelism, name)) for name in _SIZES)
     layout = " ".join(f"{name}{size}" for name, size in sizes if size not in (None, 1)) or "one device"
     micro_batch = plan.training.micro_batch
-    is_other = plan.task != "infer" and micro_batch != nearest.training.micro_batch
+    is_other = not plan.is_inference and micro_batch != nearest.training.micro_batch
     return f"{layout}, micro {micro_batch}" if is_other else layout
 
 
