@@ -1,3 +1,4 @@
+from .checkpointing import NETWORK_CHECKPOINTING as NETWORK_CHECKPOINTING
 from .checkpointing import Checkpointing as Checkpointing
 from .checkpointing import checkpointing as checkpointing
 from .checkpointing import checkpointing_name as checkpointing_name

@@ -10,6 +10,7 @@ from capacity_tui.engine.record import dataclass
 
 # Parts of a layer whose inputs alone can be kept, to run them again in the backward pass.
 MODULES = ("attention", "mlp", "norm", "activation", "mla-up", "router", "experts")
+NETWORK_CHECKPOINTING = ("none", "full")  # What networks other than transformers may use, the cheaper first
 _EVERY = re.compile(r"every-([1-9]\d{0,3})")
 
 

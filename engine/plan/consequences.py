@@ -12,6 +12,7 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import (
+    NETWORK_CHECKPOINTING,
     Kind,
     family_of,
     find_known_model,
@@ -35,8 +36,6 @@ _TASKS: Mapping[Kind, tuple[str | None, ...]] = {
     "transformer": ("train", "finetune", "infer"),
     "network": ("train", "infer"),
 }
-
-_NETWORK_CHECKPOINTING = ("none", "full", AUTO)
 
 
 def is_model_file(name: str, catalog: Catalog) -> bool:
@@ -156,7 +155,7 @@ def _of_network(plan: Plan) -> dict[str, object]:
     training = _without(plan.training.model_dump(mode="json"), "training", paths)
     if plan.training.tokens is not None:
         training["steps"] = _EXAMPLE_STEPS
-    if plan.training.checkpointing not in _NETWORK_CHECKPOINTING:
+    if plan.training.checkpointing not in (*NETWORK_CHECKPOINTING, AUTO):
         training["checkpointing"] = AUTO
     return {"training": training, "parallelism": _without(dict(plan.parallelism), "parallelism", paths)}
 
