@@ -88,7 +88,6 @@ def kill_guards(kills: int, folder: Path, seed: int = 0) -> Found:
     Args:
         kills: how often at least; the runs that go on then are guarded to their end.
         folder: for all that is written.
-        seed: of the moments.
     """
     chance, found = random.Random(seed), Found()
     with _places(folder):

@@ -27,8 +27,6 @@ class Terminal:
 
     Args:
         command: arguments of the program, such as ``["-c", "print(1)"]`` of Python.
-        columns: width in cells.
-        lines: height in cells.
         program: what is run; this Python by default.
     """
 

@@ -44,9 +44,6 @@ def animated(frames: Sequence[tuple[float, Frame]], columns: int, lines: int, ti
 
     Args:
         frames: seconds for which each is shown, and what it shows.
-        columns: width in cells.
-        lines: height in cells.
-        title: words above it.
     """
     rows = {row: number for number, row in enumerate(dict.fromkeys(row for _, frame in frames for row in frame))}
     width, height = columns * WIDTH + 2 * MARGIN, lines * HEIGHT + FRAME + MARGIN

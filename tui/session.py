@@ -72,9 +72,7 @@ class Session:
     """What every screen is given.
 
     Args:
-        app: the program.
         load_engine: returns the engine; called in a thread.
-        settings: the user's settings.
         glyphs: what graphs are drawn with.
     """
 
@@ -205,7 +203,6 @@ class Session:
         """Take up another plan.
 
         Args:
-            document: the plan.
             path: the file that it belongs to, if any.
             assumed: what was guessed of a plan that was said in a line.
         """

@@ -174,7 +174,6 @@ class Store:
         """Take up another plan; undoing that brings the one before back, with its history.
 
         Args:
-            document: the plan.
             path: where it is saved.
             is_saved: whether that file holds it as it is.
         """
@@ -206,7 +205,6 @@ class Store:
         """Take up a changed plan as an edit; return whether it is another one.
 
         Args:
-            after: the plan.
             key: the field that was edited.
         """
         from capacity_tui.tui.shown.results import PINS_KEY

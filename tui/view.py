@@ -236,7 +236,6 @@ class RunsReader(Protocol):
         """Return all there is to show of a run by now.
 
         Args:
-            name: its id.
             window: share of its course that is shown, the newest; 1 for all of it.
         """
 

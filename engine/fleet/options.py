@@ -108,7 +108,6 @@ class Options:
         Args:
             names: instances, devices, or whoever makes them or rents them out.
             counts: numbers of devices; none for whole instances, doubled up to the most.
-            most: devices at most.
         """
         for name in _rented(names, self.catalog):
             sold = self.catalog.sold_together(name)
@@ -168,7 +167,6 @@ def first_options(
     """Return the best plans, each of another instance; no more is planned than could be better by its bound.
 
     Args:
-        options: plans them.
         bound: what a plan on machines cannot be better than.
         figure: what is to be least.
         shown: called after each plan; whether to stop.

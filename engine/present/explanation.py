@@ -155,7 +155,6 @@ def explain_along(plan: Plan, path: str, machine: Machine | None = None) -> Expl
     """Explain a figure, or a number that was put into its formulas.
 
     Args:
-        plan: what to run.
         path: result key of the figure, and behind strokes the names of what to follow: ``cost.usd/step_seconds``.
         machine: what was detected, for plans that run on ``detected`` hardware.
 

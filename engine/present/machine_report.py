@@ -37,7 +37,6 @@ def benchmark_parts(report: BenchmarkReport, before: BenchmarkReport | None = No
     """Yield the figures with their spread, the verdict on the cooling, and what was not measured.
 
     Args:
-        report: what was measured.
         before: what was measured the time before, to stand beside it.
     """
     heads, rows = ("figure", "median", "10th to 90th percentile", "how"), [_figure_row(one) for one in report.measured]

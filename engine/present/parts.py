@@ -106,8 +106,6 @@ def write_parts(form: str, title: str, parts: Iterable[Part], data: Callable[[],
     """Return a report as json, yaml, markdown or html.
 
     Args:
-        form: one of these.
-        title: of the page.
         parts: what the page says.
         data: returns the same for scripts.
     """

@@ -195,7 +195,6 @@ def needed_as_dict(needed: Needed, answer: NeededAnswer | None) -> dict[str, obj
     """Return an answer as plain data, under the names that scripts rely on.
 
     Args:
-        needed: what was found.
         answer: the whole answer of the plan with the value; None where no value keeps the limits.
     """
     shown = needed.best or needed.nearest
@@ -222,7 +221,6 @@ def needed_parts(needed: Needed, named: Callable[[str], str] = str) -> Iterator[
     """Yield the lines of an answer: the value, each limit beside what is reached, and what the next value breaks.
 
     Args:
-        needed: what was found.
         named: returns what a field is called, by its path; as it stands for those who type it.
     """
     shown = needed.best or needed.nearest

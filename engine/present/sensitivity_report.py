@@ -53,7 +53,6 @@ def tornado_tables(sensitivity: Sensitivity, top: int, ascii_only: bool = False)
     """Yield the fields and the unknowns that move a figure most, each table on a scale of its own.
 
     Args:
-        sensitivity: what moves it.
         top: how many rows of each.
         ascii_only: whether bars are drawn with ASCII characters alone.
     """
@@ -127,7 +126,6 @@ def sensitivity_parts(sensitivity: Sensitivity, plan_name: str, top: int, ascii_
     """Yield the figure, what moves it with bars on one scale, and what to measure next.
 
     Args:
-        sensitivity: what moves it.
         plan_name: how commands name the plan.
         top: rows of each table.
         ascii_only: whether bars are drawn with ASCII characters alone.
@@ -169,7 +167,6 @@ class _Scale:
     """A logarithmic axis with the figure of the plan as it stands.
 
     Args:
-        value: that figure.
         swings: what is drawn on it.
         ascii_only: whether to draw with ASCII characters alone.
     """

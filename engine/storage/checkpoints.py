@@ -81,9 +81,7 @@ def checkpoints_of(answer: Answer, job_seconds: float | None, catalog: Catalog) 
     """Return the checkpoints of an estimated training.
 
     Args:
-        answer: the training.
         job_seconds: how long it takes; None where that is open.
-        catalog: rates and assumptions.
     """
     resolved, plan = answer.resolved, answer.plan
     cluster = resolved.cluster
@@ -194,10 +192,8 @@ def host_memory_of(answer: Answer, supply: Supply, content: Content, catalog: Ca
     """Return the main memory that a training and its data take on each node.
 
     Args:
-        answer: the training.
         supply: how its data arrive.
         content: what they are made of.
-        catalog: assumptions.
     """
     cluster, data = answer.resolved.cluster, answer.plan.data
     devices = min(mean(cluster.per_node), mean(cluster.devices))

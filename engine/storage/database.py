@@ -55,8 +55,6 @@ def patterns(first: int, count: int, chunk: int) -> Iterator[Pattern]:
 
     Args:
         first: number of the first.
-        count: how many.
-        chunk: words of each.
     """
     for number in range(first, first + count):
         drawn = random.Random(number)  # noqa: S311 - any words by that law will do

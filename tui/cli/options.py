@@ -275,7 +275,6 @@ def write_listing(
     """Write one row with all that is known, or those that match a text.
 
     Args:
-        columns: its table.
         details: name of the one row.
         text: what a row has to contain.
 

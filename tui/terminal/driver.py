@@ -162,7 +162,6 @@ class KeyDone(Message):
     """Goes the way of a key behind it: where it arrives the key has been, or was kept on its way.
 
     Args:
-        typed: the key.
         rounds: how often it goes that way yet, behind what the key set off there.
     """
 

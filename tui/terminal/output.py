@@ -38,7 +38,6 @@ class Painted:
 
         Args:
             x: column of the first cell.
-            y: the line.
             cells: what is to be shown there.
         """
         line = self._lines.setdefault(y, [])
@@ -62,7 +61,6 @@ class Difference(CompositorUpdate):
 
     Args:
         update: what is to be shown.
-        painted: what stands there.
     """
 
     def __init__(self, update: LayoutUpdate | ChopsUpdate, painted: Painted) -> None:

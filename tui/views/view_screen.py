@@ -191,7 +191,6 @@ class Views:
     """Shows one view of the plan at a time; one that is left goes on, and is found as it was.
 
     Args:
-        app: the program.
         session: what every screen works with.
     """
 
@@ -266,7 +265,6 @@ class RowActions:
     Args:
         session: what every screen works with.
         requester: the screen that answers go to.
-        table: has the rows.
         keep: keeps the rows for what a plan has become.
     """
 

@@ -131,7 +131,6 @@ class Lines(Guarded, Widget):
         """Show other lines.
 
         Args:
-            lines: the new content.
             reveal: indices that are scrolled into sight, as far as they fit.
             pinned: how many lines at the top stay while the others scroll, where there is room for others.
         """
@@ -265,7 +264,6 @@ def fitted(widths: Sequence[int], ranks: Sequence[int], room: int) -> tuple[int,
     Args:
         widths: cells that each needs.
         ranks: 0 for what is never left out; of the others the highest goes first, of equals the one at the right.
-        room: cells there are.
     """
     kept = list(range(len(widths)))
     while sum(widths[index] + GAP for index in kept) - GAP > room:
@@ -333,9 +331,6 @@ class TableLayout(NamedTuple):
         """Return the layout of rows in some room.
 
         Args:
-            columns: of the table.
-            rows: their cells.
-            room: cells there are.
             most: the widest that a column gets; None for as wide as it is.
             least: the narrowest that a column gets where not all have room.
             before: how wide columns were, so that they only get wider.

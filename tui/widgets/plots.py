@@ -231,7 +231,6 @@ def scatter(
     """Draw points, small ones at the lower left.
 
     Args:
-        points: across and up.
         front: indices of points that stand out.
         here: index of the point under the cursor.
         width: cells from left to right.
@@ -282,7 +281,6 @@ class _Axis:
 
     Args:
         values: what is to be in sight.
-        unit: what it counts.
     """
 
     def __init__(self, values: Sequence[float], unit: Unit = "") -> None:
@@ -312,7 +310,6 @@ def log_plane(chart: LogChart, width: int, height: int, glyphs: Glyphs) -> list[
     """Draw curves under their title, with what the axes count beside and below them.
 
     Args:
-        chart: what to draw.
         width: cells from left to right.
         height: cells from top to bottom.
         glyphs: what to draw with.

@@ -57,7 +57,6 @@ class Prompt(Guarded, Vertical):
         """Ask something else.
 
         Args:
-            question: what is asked.
             value: the text to start from.
             accept: called with each answer.
             follow: called with what is typed so far.

@@ -144,10 +144,8 @@ def add_entries(
     """Add the rows of one section of a file.
 
     Args:
-        content: gets them.
         id_of: returns the id of a row that is known by a name.
         section: name of the section, which is that of the table too.
-        document: the file.
         at: where the section stands in it.
     """
     data: Any = document.data

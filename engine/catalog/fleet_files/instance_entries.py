@@ -112,10 +112,8 @@ def add_instances(
     """Add the instances of a file.
 
     Args:
-        content: gets them.
         instances: rows that are known.
         accelerators: devices that are known.
-        document: the file.
         at: where the entries stand in it.
     """
     data: Any = document.data
@@ -374,7 +372,6 @@ def nearest_accelerator(tflops: float, memory_gb: float, accelerators: Table[Acc
     """Return the known device that is nearest in its dense 16-bit peak and its memory.
 
     Args:
-        tflops: peak.
         accelerators: devices that are known.
     """
     known = [row for row in accelerators.values() if row.fp16_tflops and row.bandwidth_gbs]

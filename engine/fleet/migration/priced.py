@@ -221,7 +221,6 @@ def alternative(question: MigrationQuestion, machine: Machine, current: Alternat
     """Return another machine, compared with the current one.
 
     Args:
-        machine: the other machine.
         current: the current one, priced.
         now: the same before it was.
     """

@@ -29,7 +29,6 @@ def recommendations(
     """Return what is recommended, at least one thing for each priority.
 
     Args:
-        question: the job.
         current: the machine where it is.
         alternatives: the others, the largest saving first.
         worth: those of them that are worth moving to for what they save.

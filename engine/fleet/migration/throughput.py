@@ -134,7 +134,6 @@ class Job:
         settled: the same where it runs now, with nothing open.
         mode: the mode that fills it.
         payment: how other machines are paid for, as fields of a plan.
-        machine: the detected machine.
     """
 
     def __init__(
@@ -228,11 +227,7 @@ class Fewest:
         self._known: dict[int, Throughput] = {}
 
     def from_guess(self, guess: int) -> tuple[int, Throughput]:
-        """Return the fewest machines and what they reach; where none keep the limits, the fewest that do the work.
-
-        Args:
-            guess: where to begin.
-        """
+        """Return the fewest machines and what they reach; where none keep the limits, the fewest that do the work."""
         low, high = 0, guess
         while not self._is_enough(high):
             if self._is_hopeless(high):

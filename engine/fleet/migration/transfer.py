@@ -116,7 +116,6 @@ def move_parts(
     """Yield what moving to a machine takes once, part by part; nothing where nothing moves.
 
     Args:
-        question: the job.
         alternative: the machine with its prices and the complexity of moving there.
         machine: the same as it was before.
         now: the machine where the job is.

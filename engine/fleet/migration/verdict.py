@@ -40,7 +40,6 @@ def judged(question: MigrationQuestion, current: Alternative, alternatives: Sequ
     """Return alternatives in order, with verdict and recommendations.
 
     Args:
-        question: the job.
         current: the machine where it is.
         alternatives: the others, in any order.
     """
@@ -90,7 +89,6 @@ def is_usable(alternative: Alternative, current: Alternative) -> bool:
     Nothing that fits where it is moves to where it may not fit.
 
     Args:
-        alternative: the machine.
         current: the one where the job is.
     """
     hours = alternative.hours_same_work
@@ -105,8 +103,6 @@ def is_worth_it(question: MigrationQuestion, alternative: Alternative, tuned: Al
     What other settings save without moving is no reason to move.
 
     Args:
-        question: the job.
-        alternative: the machine.
         tuned: the current machine with the best settings.
     """
     saving, paid = alternative.saving_percent, alternative.usd_same_work
@@ -233,7 +229,6 @@ def risk(alternative: Alternative, machine: Machine) -> Level:
 
     Args:
         alternative: the machine with its prices.
-        machine: the same before.
     """
     row = machine.row
     return level_of(

@@ -25,9 +25,7 @@ def read_document(document: Document, owner: Tool, path: KeyPath = ()) -> Readin
     """Return the settings of a document, or of a section of it.
 
     Args:
-        document: data with lines.
         owner: the tool whose options they are.
-        path: the section.
 
     Raises:
         PlanError: a value that its option cannot have.

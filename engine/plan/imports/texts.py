@@ -104,7 +104,6 @@ def kept_plan(plan: Plan, steps: int | None = None) -> str:
     """Return a settled plan as a comment.
 
     Args:
-        plan: the plan.
         steps: the length of its job as files write it.
     """
     values = dict(_values(plan)) | ({} if steps is None else {"written_steps": steps})

@@ -26,7 +26,6 @@ def exported(block: str, job: Job, **computed: object) -> dict[str, object]:
     """Return the options of a file, those left out that have no value.
 
     Args:
-        block: its rows.
         job: whose values they name.
         computed: further values by name; one with attributes is reached into by dots.
     """

@@ -356,8 +356,6 @@ def picture_lines(picture: Picture, width: int, ascii_only: bool = False) -> tup
     """Return a picture as lines of text.
 
     Args:
-        picture: what to draw.
-        width: columns there are.
         ascii_only: whether it is drawn with ASCII characters alone.
     """
     if isinstance(picture, Roofline):

@@ -80,7 +80,6 @@ def roofline_lines(roofline: Roofline, width: int = 64, height: int = 14, glyphs
     """Return a roofline drawn with characters, and below it what the letters stand for.
 
     Args:
-        roofline: what to draw.
         width: columns of the plane.
         height: lines of the plane.
         glyphs: characters to draw with.
@@ -282,8 +281,6 @@ def memory_lines(memory: MemoryTimeline, width: int, glyphs: BarGlyphs = BLOCKS)
     """Return memory over a step and at its peak as lines of text.
 
     Args:
-        memory: what to draw.
-        width: columns there are.
         glyphs: characters to draw with.
     """
     peak = sum(part.size for part in memory.parts)
@@ -312,8 +309,6 @@ def step_lines(step: StepTimeline, width: int, glyphs: BarGlyphs = BLOCKS) -> tu
     """Return the parts of a step one after another as lines of text.
 
     Args:
-        step: what to draw.
-        width: columns there are.
         glyphs: characters to draw with.
     """
     drawn = {phase: [_stretch(part, step.seconds) for part in phase.stretches] for phase in step.phases}

@@ -74,7 +74,6 @@ def run_events(state: RunState, last: bool = False) -> Iterator[dict[str, object
     """Yield what a look at a run brought: notices, alarms, and how it stands.
 
     Args:
-        state: how it stands.
         last: whether nobody looks again.
     """
     for notice in state.notices:
@@ -254,9 +253,6 @@ def guard_event_line(event: _Event) -> str:
 
 def guard_rehearsal(order: Order) -> dict[str, object]:
     """Return what a guard would start, as plain data; nothing is started.
-
-    Args:
-        order: what is run.
 
     Raises:
         CapacityError: a file cannot be read, or a placeholder cannot be filled.

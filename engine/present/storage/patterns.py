@@ -224,12 +224,7 @@ _MOST_NAMED = 3
 
 
 def corpus_as_dict(corpus_fit: CorpusFit, seconds: float) -> dict[str, object]:
-    """Return what a corpus is like as plain data, under the names that scripts rely on.
-
-    Args:
-        corpus_fit: what was counted.
-        seconds: that took.
-    """
+    """Return what a corpus is like as plain data, under the names that scripts rely on."""
     law = corpus_fit.tokens.law
     data: dict[str, object] = {
         "alpha": law.alpha,
@@ -255,12 +250,7 @@ def corpus_as_dict(corpus_fit: CorpusFit, seconds: float) -> dict[str, object]:
 
 
 def corpus_parts(corpus_fit: CorpusFit, seconds: float) -> Iterator[Part]:
-    """Yield what was read, its levels, what more text would repeat, and what to know of it.
-
-    Args:
-        corpus_fit: what was counted.
-        seconds: that took.
-    """
+    """Yield what was read, its levels, what more text would repeat, and what to know of it."""
     levels = [corpus_fit.tokens, *corpus_fit.levels, *([corpus_fit.sentences] if corpus_fit.sentences else [])]
     yield TextPart(f"{progress_line(corpus_fit.read)}, {format_seconds(seconds)}", "strong")
     yield table_part(HEADS, map(_cells, levels), (2, 3, 4, 5, 7, 8, 9, 10), (0, 4, 5, 6))

@@ -279,7 +279,6 @@ def user_measurements(
         plan: the run as data of a plan file.
         step_seconds: time of an optimizer step; None where it was not measured.
         peak_bytes: device memory at its peak; None likewise.
-        date: ISO day.
         number: of the run, among the user's.
     """
     if step_seconds is not None:

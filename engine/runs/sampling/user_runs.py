@@ -81,7 +81,6 @@ def run_entry(
     Args:
         run: its plan and what was measured.
         machine: this machine, with what was measured on it so far.
-        details: further plain data.
 
     Raises:
         CapacityError: its plan cannot be estimated.

@@ -39,7 +39,6 @@ class Block:
 
     Args:
         possible: those that no rule excludes.
-        plain: figures without ranges.
         ranged: returns figures with ranges, which take as long again.
         limits: what the plan itself asks of its figures.
     """

@@ -105,7 +105,6 @@ def server_of(calls: Calls, reach: AllowedFolders) -> Server[Any]:
     """Return the server of all tools.
 
     Args:
-        calls: runs their commands.
         reach: which files may be named.
     """
     from mcp import types

@@ -361,7 +361,6 @@ def scenarios_of(
 
     Args:
         label: what the plan itself is called.
-        estimated: estimates one.
         one_of_many: whether there are other files.
     """
     for name, scenario in plan.scenarios.items():

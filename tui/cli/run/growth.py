@@ -58,7 +58,6 @@ def measured_series(
     """Measure a series, and tell each run on stderr.
 
     Args:
-        measuring: the command.
         wanted: settings, each with which run of it.
         anew: whether what was measured before a stop is measured again.
         no_history: whether nothing is kept in the history.

@@ -93,7 +93,6 @@ class PassedOutput(threading.Thread):
 
     Args:
         source: the end of a pipe to read; closed at the end.
-        target: where it goes.
         block: a block at the foot of that terminal, above which whole lines are printed.
     """
 

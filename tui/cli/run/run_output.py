@@ -211,7 +211,6 @@ class RecordedOutput:
 
     Args:
         output: where it is shown.
-        writer: writes the folder.
         curve: what the run's log tells.
     """
 
@@ -238,7 +237,6 @@ def finish(
     """Keep what a run came to in the history; where nothing is to be kept, its folder goes too.
 
     Args:
-        writer: of its folder.
         entry: what it came to; None where nothing was measured.
         no_history: whether the user wants nothing kept.
         exit_code: how its command ended.

@@ -56,7 +56,6 @@ def results_of(
     """Return offers as the screen shows them, the machine of the plan first.
 
     Args:
-        migration: the offers.
         plan: the plan that was asked about.
         numerics: what of it was changed for all of them.
         source: what explains and exports them.

@@ -112,11 +112,7 @@ def precision_path(plan: Plan) -> str:
 
 
 def parts_of(plan: Plan, catalog: Catalog, given: Mapping[str, str]) -> tuple[Field, ...]:
-    """Return the parts of the question about a plan: what was said, and what makes sense at once for the rest.
-
-    Args:
-        given: texts by key.
-    """
+    """Return the parts of the question about a plan: what was said, and what makes sense at once for the rest."""
     kind = Field(
         *("kind", "Job", "month", job_kind_of(plan)),
         kind=Kind.CHOICE,

@@ -127,7 +127,6 @@ class Conclusion(DrawnLines):
         """Show what follows from the offers.
 
         Args:
-            results: the offers.
             is_old: whether they answer an older question.
         """
         self._remarks, self._is_old = results.remarks if results is not None else (), is_old

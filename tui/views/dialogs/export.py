@@ -40,7 +40,6 @@ class Replacing:
         """Return why a file cannot be written, what the same answer again must confirm, or an empty text.
 
         Args:
-            text: what was typed.
             path: the file that it means.
         """
         if text.endswith("/") or not Path(text).name.strip("."):
@@ -89,7 +88,6 @@ class Exporting:
         """Show the forms.
 
         Args:
-            title: what is exported.
             read: returns the forms; runs in a thread.
         """
         self._session.app.push_screen(ExportMenu(self._session, title, read), self._ask_where)

@@ -51,7 +51,6 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
 
     Args:
         session: what every screen works with.
-        title: what is picked.
         read: returns the choices; runs in a thread.
         current: id of what is chosen now.
         typed: what may be typed instead.
@@ -212,7 +211,6 @@ class TrialPicker(Picker):
 
     Args:
         session: what every screen works with.
-        title: what is picked.
         read: returns the choices; runs in a thread.
         attempt: returns what the plan would be with a choice, by its id; runs in a thread.
         current: id of what is chosen now.

@@ -61,7 +61,6 @@ def results_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...]
     """Return an answer as the screen shows it.
 
     Args:
-        question: what was asked.
         solved: fields that are shown in every case.
     """
     table = _Table(question, answer.top, solved)
@@ -198,8 +197,6 @@ def solved(
 
     Args:
         question: the plan, the limits, and what else may change.
-        solve: the field.
-        machine: what was detected.
         report: called with how many values were tried.
         stopped: whether to go on.
 

@@ -262,11 +262,7 @@ _LIMIT = re.compile(r"[\w.]+\s*[<>]=?\s*[^<>,;]+?(?=\s*[,;]|\s+[\w.]+\s*[<>]|\s*
 
 
 def parts_of(plan: Plan, given: Mapping[str, str]) -> tuple[Field, ...]:
-    """Return the parts of a question about a plan: what was said, and what makes sense at once for the rest.
-
-    Args:
-        given: texts by key.
-    """
+    """Return the parts of a question about a plan: what was said, and what makes sense at once for the rest."""
     task = "infer" if plan.is_inference else "train"
     goals = tuple(GOALS[task])
     goal = Field(

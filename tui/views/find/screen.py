@@ -86,7 +86,6 @@ class Front(DrawnLines):
         """Draw an answer.
 
         Args:
-            results: the answer.
             shown: indices of the rows that the table shows.
             here: index of the row under its cursor.
         """

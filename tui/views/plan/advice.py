@@ -158,7 +158,6 @@ class Advising:
     Args:
         session: what every screen works with.
         screen: who the answers go to.
-        panel: shows the advice.
     """
 
     def __init__(self, session: Session, screen: DOMNode, panel: AdviceList) -> None:

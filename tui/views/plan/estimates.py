@@ -35,7 +35,6 @@ class Estimates:
         session: what every screen works with.
         screen: who the answers go to.
         hardware: shows what is planned for.
-        fields: shows the plan.
         table: shows the modes side by side.
         why: shows where a number comes from.
     """

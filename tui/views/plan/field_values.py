@@ -207,8 +207,6 @@ def trial(
     """Return what a plan would be with some fields changed, filled as the balanced mode does.
 
     Args:
-        change: values by path.
-        machine: what was detected.
         usual: the plan as it is, filled: what is filled otherwise is told; None where nobody asks.
     """
     try:
@@ -238,9 +236,7 @@ def trial_pairs(
 
     Args:
         balanced: the same as the balanced mode fills it.
-        keys: the two fields.
         pairs: their values, in the order in which they are wanted.
-        machine: what was detected.
     """
     changes = [dict(zip(keys, pair, strict=True)) for pair in pairs]
     is_open = any(path not in keys for path in balanced.reasons)

@@ -318,7 +318,6 @@ def exports_of(
 
     Args:
         written: the shorter plan that comes to the same when its open fields are filled; or the settled plan itself.
-        filled: the settled plan.
         name: what files are called.
         what: which plan it is, in words.
         machine: what was detected, for plans that run on it.

@@ -125,8 +125,6 @@ def entry_lines(
     """Return an explanation as lines with the numbers they tell of.
 
     Args:
-        explanation: what is explained.
-        width: columns there are.
         ascii_only: whether pictures are drawn with ASCII characters alone.
         path: titles of the explanations that led here.
     """

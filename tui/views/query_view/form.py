@@ -55,7 +55,6 @@ class QuestionForm(Panel):
         """Show a question.
 
         Args:
-            fields: its parts.
             given: keys of those that the user said.
         """
         key = self.field.key if self.field else ""

@@ -33,7 +33,6 @@ class QueryScreen(PanelScreen):
 
     Args:
         session: what every screen works with.
-        table: shows the rows.
         aside: what stands beside them where there is room.
         begin: returns the question about a plan.
     """

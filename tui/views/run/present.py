@@ -51,8 +51,6 @@ class WatchedRuns:
     """Reads runs; follows the one that was asked for last.
 
     Args:
-        catalog: facts.
-        machine: returns this machine.
         document: makes a plan one that can be edited.
         history: where the settings say that the history is.
     """

@@ -45,7 +45,6 @@ def graphs_of(course: RunCourse, predicted: Mapping[str, Mapping[str, float]], w
     """Yield the figures of a run.
 
     Args:
-        course: how it went.
         predicted: ends of ranges by result key.
         window: share of it that is shown, the newest.
     """

@@ -255,7 +255,6 @@ def _size_trial(question: PatternQuestion, machine: Machine | None, catalog: Cat
     """Return what the patterns of a corpus take of the disk of a machine.
 
     Args:
-        question: the corpus.
         machine: where they would be kept; None for nowhere in particular.
     """
     size = float(pattern_storage(question, catalog).total_bytes.value)

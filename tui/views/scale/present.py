@@ -86,7 +86,6 @@ class _Words:
     """Says runs of one plan in words.
 
     Args:
-        case: the plan.
         growth: whether the batch stays, or that of each device does.
     """
 
@@ -300,7 +299,6 @@ def stored_patterns(question: PatternQuestion, machine: Machine | None, catalog:
     """Return what the patterns of a corpus take to keep, and how far the disk and the memory of a machine reach.
 
     Args:
-        question: the corpus.
         machine: where they would be kept; None for nowhere in particular.
     """
     stored, grown = pattern_storage(question, catalog), pattern_growth(question, catalog)

@@ -30,7 +30,6 @@ def program_of_image(image: str, variables: Iterable[tuple[str, str]] = ()) -> s
     """Return the program that an image of a name starts; empty for one that is not known.
 
     Args:
-        image: its name.
         variables: of the container: an image of one model has its options in them.
     """
     programs: Mapping[str, str] = words_of_manifests()["images"]
