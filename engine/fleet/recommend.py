@@ -16,7 +16,7 @@ from capacity_tui.engine.fleet.database import Database, database_for
 from capacity_tui.engine.fleet.options import TIME, USD, Option, Options, PlannedOption, assumed_startup, first_options
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import family_of
-from capacity_tui.engine.numeric import Number, largest, mean
+from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import Plan, memory_searched
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
@@ -81,7 +81,6 @@ class Machines:
     usd_per_hour: float | None
     price_source: str  # whose price it is, and of which day
     memory_bytes: float | None  # host memory of all machines; None where that is not published
-    memory_needed_bytes: float  # host memory that the job keeps states in
     cores: int | None  # virtual cores of all machines; None where they are not published
     storage_bytes: float  # disk space for data and checkpoints
     storage_usd: float | None  # its price for the time of the job; None where no price is known
@@ -255,7 +254,6 @@ class _Finding:
             usd_per_hour=cluster.price.rate,
             price_source=cluster.price.rate_source,
             memory_bytes=row.memory_gb * GIGA * count if row is not None and row.memory_gb else None,
-            memory_needed_bytes=largest(estimate.memory.host_bytes) * devices,
             cores=cores * count if cores else None,
             storage_bytes=data + checkpoints,
             storage_usd=None

@@ -22,9 +22,6 @@ from tools.calibrate.constants import Constant
 from tools.calibrate.fitting import Batch
 from tools.calibrate.runs import Run
 
-# What a plan sets of an engine.
-SET_BY_PLAN = ("claim", "chunk_tokens", "mixes_prefill")
-
 
 @dataclass(frozen=True)
 class ServedTogether:

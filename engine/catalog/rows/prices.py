@@ -1,6 +1,6 @@
 """Rows about money: regions, and what a commitment of years takes off."""
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
@@ -78,8 +78,6 @@ class Egress(Row):
 
 
 HOURS_OF_A_YEAR = 8760.0
-
-NumberT = TypeVar("NumberT")
 
 
 class Purchase(BaseModel):

@@ -61,11 +61,6 @@ class Released(Row):
     since: str | None = Field(None, description="year and month of the first release, such as 2025.03")
     until: str | None = Field(None, description="year and month of the release that came after the last; none: current")
 
-    @property
-    def spans_all(self) -> bool:
-        """Whether the row stands for all releases."""
-        return not (self.first_release or self.last_release or self.since or self.until)
-
 
 class Coefficient(Row):
     """A number of the time and power model that holds for all hardware and software."""
