@@ -123,11 +123,11 @@ def measured_sizes(points: Iterable[tuple[float, float]]) -> MeasuredSizes:
         raise CapacityError("a size is below 1", hint="count in smaller units, such as samples")
     if not (pairs[:, 1] > 0).all():
         raise CapacityError("a measured value is not above 0", hint="leave it out: laws of growth are of what is there")
-    sizes, place = np.unique(pairs[:, 0], return_inverse=True)
+    sizes, index = np.unique(pairs[:, 0], return_inverse=True)
     logs = np.log(pairs[:, 1])
-    counts = np.bincount(place).astype(np.float64)
-    means = np.bincount(place, logs) / counts
-    squares = np.bincount(place, (logs - means[place]) ** 2)
+    counts = np.bincount(index).astype(np.float64)
+    means = np.bincount(index, logs) / counts
+    squares = np.bincount(index, (logs - means[index]) ** 2)
     freedom = float(counts.sum() - len(sizes))
     pooled = float(squares.sum() / freedom) if freedom else 0.0
     many = chosen_number("pooled_repeats")
@@ -220,10 +220,10 @@ def fit_law(law: Law, measured: MeasuredSizes) -> FittedLaw:
     return FittedLaw(law, scale * float(1.0 - share), scale * float(share) / largest, power, float(misfits[best]))
 
 
-def _around(values: Floats, place: int, ends: tuple[float, float]) -> Floats:
+def _around(values: Floats, index: int, ends: tuple[float, float]) -> Floats:
     """Return values closer about the best of some."""
     aside = np.max(np.diff(values)) * _STEPS_ASIDE
-    return np.clip(np.linspace(values[place] - aside, values[place] + aside, _THEN), *ends)
+    return np.clip(np.linspace(values[index] - aside, values[index] + aside, _THEN), *ends)
 
 
 def _misfits(law: Law, measured: MeasuredSizes, odds: Floats, powers: Floats) -> tuple[Floats, Floats]:

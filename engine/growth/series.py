@@ -137,9 +137,9 @@ def read_points(text: str, file: str = "") -> dict[str, tuple[tuple[float, float
     names = _names(rows[0][1], file)
     body = rows[1:] if _number(rows[0][1][0]) is None else rows
     columns: dict[str, list[tuple[float, float]]] = {}
-    place = names.index(SIZE)
+    column = names.index(SIZE)
     for number, cells in body:
-        size = _needed(cells, place, number, file)
+        size = _needed(cells, column, number, file)
         for name, value in _values(names, cells, number, file):
             columns.setdefault(name, []).append((size, value))
     if not columns:
@@ -157,7 +157,7 @@ def _names(first: Sequence[str], file: str) -> list[str]:
     if len(first) < 2:
         raise CapacityError("one column is too few", hint=_FORM, place=Place(file or None, 1))
     if _number(first[0]) is not None:
-        figures = [*FIGURES, *(f"column {place}" for place in range(len(FIGURES) + 2, len(first) + 1))]
+        figures = [*FIGURES, *(f"column {column}" for column in range(len(FIGURES) + 2, len(first) + 1))]
         return [SIZE, *figures[: len(first) - 1]]
     names = [_MEANT.get(name.casefold(), name.casefold()) for name in first]
     size = next((name for name in _SIZE_NAMES if name in names), None)
@@ -179,10 +179,10 @@ def _values(names: Sequence[str], cells: Sequence[str], line: int, file: str) ->
             yield name, value
 
 
-def _needed(cells: Sequence[str], place: int, line: int, file: str) -> float:
-    value = _number(cells[place]) if place < len(cells) else None
+def _needed(cells: Sequence[str], column: int, line: int, file: str) -> float:
+    value = _number(cells[column]) if column < len(cells) else None
     if value is None:
-        shown = cells[place][:40] if place < len(cells) else ""
+        shown = cells[column][:40] if column < len(cells) else ""
         raise CapacityError(f"{shown!r} is no number", hint=_FORM, place=Place(file or None, line))
     return value
 

@@ -176,10 +176,10 @@ class RayWorkers:
         now = monotonic()
         while ready := [name for name, one in self._workers.items() if one.ready is None]:
             name = min(ready, key=lambda name: self._workers[name].chunks)
-            place = next((place for place, given in enumerate(self._waiting) if given.due <= now), None)
-            if place is None or self._workers[name].chunks >= CHUNKS_PER_WORKER:
+            index = next((index for index, given in enumerate(self._waiting) if given.due <= now), None)
+            if index is None or self._workers[name].chunks >= CHUNKS_PER_WORKER:
                 return
-            given, worker = self._waiting.pop(place), self._workers[name]
+            given, worker = self._waiting.pop(index), self._workers[name]
             worker.chunks += 1
             reference = worker.actor.evaluate.remote(self._work, astuple(given.chunk), pickle.dumps(given.filled))
             self._running[reference] = (name, given)

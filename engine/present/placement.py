@@ -36,7 +36,7 @@ class LevelText:
 def level_texts(placement: Placement) -> tuple[LevelText, ...]:
     """Return the levels from the outermost in, drawn as what holds what."""
     count = len(placement.levels)
-    return tuple(_level(placement, place, count - 1 - place) for place in reversed(range(count)))
+    return tuple(_level(placement, index, count - 1 - index) for index in reversed(range(count)))
 
 
 def placement_remarks(placed: PlacedPlan) -> Iterator[str]:
@@ -87,12 +87,12 @@ def placement_as_dict(placed: PlacedPlan) -> dict[str, object]:
     }
 
 
-def _level(placement: Placement, place: int, depth: int) -> LevelText:
-    result = placement.levels[place]
-    inside = "device" if place == 0 else placement.levels[place - 1].level.name
+def _level(placement: Placement, index: int, depth: int) -> LevelText:
+    result = placement.levels[index]
+    inside = "device" if index == 0 else placement.levels[index - 1].level.name
     units = format_number(result.units)
     held = f"{format_number(result.holds)} {inside}{'s' if result.holds != 1 else ''}"
-    divides = " · ".join(f"{name} {round(ways, 1):g}" for name, ways in placement.at(place))
+    divides = " · ".join(f"{name} {round(ways, 1):g}" for name, ways in placement.at(index))
     return LevelText(
         name="  " * depth + result.level.name,
         holds=held if result.units == 1 else f"{held} × {units}",

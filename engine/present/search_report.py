@@ -85,8 +85,8 @@ def _best_table(answer: Answer) -> TablePart:
     figures = _figures(answer)
     front = set(answer.pareto)
 
-    def row(place: int, search_result: SearchResult) -> tuple[str, ...]:
-        mark = "*" if place in front else " "
+    def row(rank: int, search_result: SearchResult) -> tuple[str, ...]:
+        mark = "*" if rank in front else " "
         values_set = ((path, search_result.set.get(path)) for path in settings)
         settings_text = ", ".join(
             f"{short_name(path)} {_value(value)}" for path, value in values_set if not _is_plain(path, value)
@@ -94,7 +94,7 @@ def _best_table(answer: Answer) -> TablePart:
         goal, *others = (_number(key, search_result.figures.get(key), key == answer.goal) for key in figures)
         behind = "" if search_result.dominated_by is None else f"row {search_result.dominated_by + 1}"
         values = (_value(search_result.set.get(path)) for path in own)
-        return (f"{place + 1}{mark}", *values, goal, *([settings_text or "-"] if settings else []), *others, behind)
+        return (f"{rank + 1}{mark}", *values, goal, *([settings_text or "-"] if settings else []), *others, behind)
 
     goal, *others = (column_head(key) for key in figures) if figures else ("",)
     heads = ("", *map(short_name, own), goal, *(["settings"] if settings else []), *others, "beaten by")

@@ -145,8 +145,8 @@ def ranks_and_weights(kinds: Floats) -> tuple[Floats, Floats]:
     counted = np.clip(kinds + 1.0 - single, 0.0, 1.0)
     first, last = _SINGLE_RANKS + 0.5, np.maximum(kinds + 0.5, _SINGLE_RANKS + 0.5)
     width = np.log(last / first) / _PANELS
-    places, shares = _quadrature()
-    far = first * np.exp(width * places)
+    nodes, shares = _quadrature()
+    far = first * np.exp(width * nodes)
     stands_for = far * width * shares
     shape = (*kinds.shape[:-1], _SINGLE_RANKS)
     return (
@@ -158,8 +158,8 @@ def ranks_and_weights(kinds: Floats) -> tuple[Floats, Floats]:
 @cache
 def _quadrature() -> tuple[Floats, Floats]:
     """Return places and weights over all panels, each panel one long."""
-    places, shares = np.polynomial.legendre.leggauss(_NODES)
-    return (np.arange(_PANELS)[:, None] + (places + 1.0) / 2.0).ravel(), np.tile(shares / 2.0, _PANELS)
+    nodes, shares = np.polynomial.legendre.leggauss(_NODES)
+    return (np.arange(_PANELS)[:, None] + (nodes + 1.0) / 2.0).ravel(), np.tile(shares / 2.0, _PANELS)
 
 
 def _over_ranks(value: Number) -> Floats:
@@ -223,7 +223,7 @@ _WIDER = 1.5
 
 _MOST_RANKS = 1000
 
-_PLACES, _ROUNDS = 13, 6
+_POINTS, _ROUNDS = 13, 6
 
 _DEVIATIONS = 1.2816  # Standard deviations from the middle of a normal distribution to its 10th and 90th percentile
 
@@ -312,9 +312,9 @@ def _likeliest(edges: Floats, seen: Floats, size: float) -> float:
     """Return the likeliest exponent, on ever finer rows of them."""
     middle, reach = sum(_EXPONENTS) / 2.0, (_EXPONENTS[1] - _EXPONENTS[0]) / 2.0
     for _ in range(_ROUNDS):
-        alphas = np.clip(middle + reach * np.linspace(-1.0, 1.0, _PLACES), *_EXPONENTS)
+        alphas = np.clip(middle + reach * np.linspace(-1.0, 1.0, _POINTS), *_EXPONENTS)
         middle = float(alphas[np.argmax(_log_likelihood(edges, seen, size, alphas))])
-        reach *= 2.0 / (_PLACES - 1)
+        reach *= 2.0 / (_POINTS - 1)
     return middle
 
 

@@ -287,8 +287,8 @@ def narrowed(widths: Sequence[int], room: int, least: int) -> tuple[int, ...]:
 
 def joined(texts: Sequence[str], widths: Sequence[int], at_right: Sequence[bool]) -> tuple[str, ...]:
     """Return texts in the widths of their columns, each but the last with the gap behind it."""
-    places = zip(texts, widths, at_right, strict=True)
-    cells = [(right if flush else left)(text, width) for text, width, flush in places]
+    columns = zip(texts, widths, at_right, strict=True)
+    cells = [(right if flush else left)(text, width) for text, width, flush in columns]
     return tuple(cell + " " * GAP for cell in cells[:-1]) + tuple(cells[-1:])
 
 
@@ -311,7 +311,7 @@ class ColumnLike(Protocol):
 class TableLayout(NamedTuple):
     """The columns of a table that there is room for."""
 
-    places: tuple[int, ...]  # their indices
+    indices: tuple[int, ...]  # of the columns
     widths: tuple[int, ...]  # how wide they are
     at_right: tuple[bool, ...]  # whether their texts stand at the right
     titles: tuple[str, ...]  # what stands over all columns
@@ -336,14 +336,14 @@ class TableLayout(NamedTuple):
             before: how wide columns were, so that they only get wider.
         """
         titles = tuple(column.title for column in columns)
-        widths = [widest([title, *(row[place] for row in rows)]) for place, title in enumerate(titles)]
+        widths = [widest([title, *(row[index] for row in rows)]) for index, title in enumerate(titles)]
         widths = [max(pair) for pair in zip(widths, before or widths, strict=True)]
         widths = widths if most is None else [min(width, most) for width in widths]
-        places = fitted(widths, [column.rank for column in columns], room)
-        shown = [widths[place] for place in places]
+        indices = fitted(widths, [column.rank for column in columns], room)
+        shown = [widths[index] for index in indices]
         shown = shown if most is None else list(narrowed(shown, room, least))
-        at_right = tuple(columns[place].is_number for place in places)
-        return cls(places, tuple(shown), at_right, titles, tuple(widths))
+        at_right = tuple(columns[index].is_number for index in indices)
+        return cls(indices, tuple(shown), at_right, titles, tuple(widths))
 
     @property
     def heads(self) -> str:
@@ -352,7 +352,7 @@ class TableLayout(NamedTuple):
 
     def cells(self, texts: Sequence[str]) -> tuple[str, ...]:
         """Return those texts of a row that are shown, in the widths of their columns."""
-        return joined([texts[place] for place in self.places], self.widths, self.at_right)
+        return joined([texts[index] for index in self.indices], self.widths, self.at_right)
 
     def text(self, texts: Sequence[str]) -> str:
         """Return the same in one line."""

@@ -126,19 +126,19 @@ class Entry(Guarded, Input):
         self.value = text
         self.select_all()
 
-    def underline(self, places: Iterable[tuple[int, int]]) -> None:
+    def underline(self, spans: Iterable[tuple[int, int]]) -> None:
         """Underline what was not understood: where it begins and ends."""
-        self.highlighter = _Underlined(tuple(places))
+        self.highlighter = _Underlined(tuple(spans))
         self.refresh()
 
 
 class _Underlined(Highlighter):
     """Underlines some places of a text."""
 
-    def __init__(self, places: tuple[tuple[int, int], ...]) -> None:
-        self._places = places
+    def __init__(self, spans: tuple[tuple[int, int], ...]) -> None:
+        self._spans = spans
 
     def highlight(self, text: Text) -> None:
         """Underline them."""
-        for start, end in self._places:
+        for start, end in self._spans:
             text.stylize("underline", start, end)

@@ -260,8 +260,8 @@ def _numbers(least: float, most: float) -> list[int]:
     return sorted({int(number) for number in np.round(np.geomspace(low, high, NUMBERS))} | {low, high})
 
 
-def _entry(seen: Loaded, place: int) -> Loaded:
-    parts = (getattr(seen, name)[place : place + 1] for name in Loaded.__slots__)
+def _entry(seen: Loaded, index: int) -> Loaded:
+    parts = (getattr(seen, name)[index : index + 1] for name in Loaded.__slots__)
     return Loaded(*parts)
 
 
@@ -278,4 +278,4 @@ def _binding(question: ServingQuestion, beyond: Loaded, slots: int, room: int) -
     if worst == "tpot":
         return worst, "with more requests at once each token takes longer than its limit"
     held = "as many as the cache holds" if slots >= room else "the batch that keeps the limit of each token"
-    return worst, f"with more requests prompts wait for a place: {slots} are at work at once, {held}"
+    return worst, f"with more requests prompts wait for a slot: {slots} are at work at once, {held}"

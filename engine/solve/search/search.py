@@ -111,7 +111,7 @@ class Scorer:
         return tuple(_row(prepared, block, int(index), scores, ties, needs) for index in indices)
 
     def _joining(
-        self, front: Front, prepared: Prepared, block: Block, places: Positions, scores: Floats, ties: Floats
+        self, front: Front, prepared: Prepared, block: Block, chosen_rows: Positions, scores: Floats, ties: Floats
     ) -> tuple[Row, ...]:
         """Return the rows of a block that join the front."""
         columns = []
@@ -119,10 +119,10 @@ class Scorer:
             value = block.value(key)
             if value is None:
                 return ()
-            columns.append(sign * over(value, block.grid)[places])
+            columns.append(sign * over(value, block.grid)[chosen_rows])
         points = np.stack(columns, axis=1)
         return tuple(
-            _row(prepared, block, int(places[index]), scores, ties, scores, point=tuple(points[index].tolist()))
+            _row(prepared, block, int(chosen_rows[index]), scores, ties, scores, point=tuple(points[index].tolist()))
             for index in front.improving(points)
         )
 

@@ -186,11 +186,11 @@ def excluded(layout: Layout, grid: Grid, rules: Iterable[LayoutRule]) -> tuple[E
     return tuple(rejections)
 
 
-def _single(layout: Layout, shape: tuple[int, ...], place: tuple[np.intp, ...]) -> Layout:
+def _single(layout: Layout, shape: tuple[int, ...], index: tuple[np.intp, ...]) -> Layout:
     """Return one of several layouts."""
     sizes = {entry.name: np.asarray(getattr(layout, entry.name)) for entry in fields(layout)}
     whole = np.broadcast_shapes(shape, *(size.shape for size in sizes.values()))
-    at = tuple(int(where) % length for where, length in zip(place, whole, strict=True))
+    at = tuple(int(where) % length for where, length in zip(index, whole, strict=True))
     return replace(layout, **{name: float(np.broadcast_to(size, whole)[at]) for name, size in sizes.items()})
 
 
@@ -224,38 +224,38 @@ def best(blocks: Iterable[Block], columns: Callable[[Block], tuple[Number, ...]]
         usable = over(block.feasible, block.grid) > 0
         for point in points:
             usable &= np.isfinite(point)
-        places = np.flatnonzero(usable)
-        if not places.size:
+        rows = np.flatnonzero(usable)
+        if not rows.size:
             continue
         for point in points:
-            values = point[places]
-            places = places[values == values.min()]
-        index = int(places[0])
+            values = point[rows]
+            rows = rows[values == values.min()]
+        index = int(rows[0])
         order = tuple(float(point[index]) for point in points)
         if first is None or order < first.order:
             first = Ranked(order, block.grid.at(index), block, index)
     return first
 
 
-def best_of(points: Floats, places: Positions, count: int) -> Positions:
-    """Return the places of the best points, column by column, the first of equal ones.
+def best_of(points: Floats, rows: Positions, count: int) -> Positions:
+    """Return the rows of the best points, column by column, the first of equal ones.
 
     Args:
         points: a row for each point, less of every column being better.
-        places: rows to look at.
+        rows: those to look at.
     """
     window = 16 * count
     while True:
-        some = places
-        if places.size > window:
-            first = points[places, 0]
-            some = places[first <= np.partition(first, window)[window]]
+        some = rows
+        if rows.size > window:
+            first = points[rows, 0]
+            some = rows[first <= np.partition(first, window)[window]]
         ordered = some[np.lexsort((some, *points[some].T[::-1]))]
-        rows = points[ordered]
+        in_order = points[ordered]
         new = np.ones(len(ordered), dtype=np.bool_)
-        new[1:] = np.any(rows[1:] != rows[:-1], axis=1)
+        new[1:] = np.any(in_order[1:] != in_order[:-1], axis=1)
         first_of_equal = ordered[new]
-        if first_of_equal.size >= count or some.size == places.size:
+        if first_of_equal.size >= count or some.size == rows.size:
             return np.asarray(first_of_equal[:count], dtype=np.intp)
         window *= 16
 

@@ -93,30 +93,30 @@ def _names(value: object) -> tuple[str, ...]:
     return _NAMES[kind]
 
 
-def select(record: Run, place: tuple[int, ...], shape: tuple[int, ...]) -> Run:
-    """Return what a record of arrays holds at one place of their shape.
+def select(record: Run, index: tuple[int, ...], shape: tuple[int, ...]) -> Run:
+    """Return what a record of arrays holds at one index of their shape.
 
     Args:
         record: numbers, arrays that broadcast to the shape, and records and mappings of them.
-        place: where, in each dimension.
+        index: where, in each dimension.
     """
-    return cast("Run", _picked(record, place, shape))
+    return cast("Run", _picked(record, index, shape))
 
 
-def _picked(value: object, place: tuple[int, ...], shape: tuple[int, ...]) -> object:
+def _picked(value: object, index: tuple[int, ...], shape: tuple[int, ...]) -> object:
     if isinstance(value, np.ndarray):
-        selected = value[place] if value.shape == shape else np.broadcast_to(value, shape)[place]
+        selected = value[index] if value.shape == shape else np.broadcast_to(value, shape)[index]
         return float(selected) if value.dtype.kind == "f" else np.asarray(selected)
     if names := _names(value):
         changed = {}
         for name in names:
             before = getattr(value, name)
-            after = _picked(before, place, shape)
+            after = _picked(before, index, shape)
             if after is not before:
                 changed[name] = after
         return replace(cast("DataclassInstance", value), **changed) if changed else value
     if isinstance(value, Mapping):
-        return {key: _picked(entry, place, shape) for key, entry in value.items()}
+        return {key: _picked(entry, index, shape) for key, entry in value.items()}
     return value
 
 

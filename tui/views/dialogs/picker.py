@@ -376,5 +376,5 @@ def _cell(text: str, name: str, size: int) -> str:
 
 def _columns_in(width: int) -> tuple[tuple[str, int], ...]:
     """Return the columns that there is room for, dropped from the right."""
-    places = fitted([size - GAP for _, size in _COLUMNS], range(1, len(_COLUMNS) + 1), width - _TITLE - 4 - GAP)
-    return tuple(_COLUMNS[place] for place in places)
+    columns = fitted([size - GAP for _, size in _COLUMNS], range(1, len(_COLUMNS) + 1), width - _TITLE - 4 - GAP)
+    return tuple(_COLUMNS[column] for column in columns)

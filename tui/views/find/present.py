@@ -65,7 +65,7 @@ def results_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...]
     """
     table = _Table(question, answer.top, solved)
     keys = table.figures(question)
-    weighed = tuple(table.place_of(key, keys) for key in answer.compared if key in keys)
+    weighed = tuple(table.column_of(key, keys) for key in answer.compared if key in keys)
     return Results(
         columns=tuple(table.columns(keys)),
         rows=tuple(table.row(plan, keys) for plan in answer.top),
@@ -109,7 +109,7 @@ class _Table:
             figure = FIGURES[key]
             yield TableColumn(column_head(key), figure.better, rank=figure.rank, unit=column_unit(key))
 
-    def place_of(self, key: str, figures: Sequence[str]) -> int:
+    def column_of(self, key: str, figures: Sequence[str]) -> int:
         """Return the place of a figure among the columns."""
         return len(self._named) + self._has_layout + len(self._others) + tuple(figures).index(key)
 

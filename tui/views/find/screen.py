@@ -102,7 +102,7 @@ class Front(DrawnLines):
     def _title(self) -> str:
         if self._results is None or self._results.weighed is None:
             return self.TITLE
-        across, up = (self._results.columns[place].title for place in self._results.weighed)
+        across, up = (self._results.columns[position].title for position in self._results.weighed)
         return f"{up} over {across}, ● best"
 
     def drawings(self) -> Iterator[tuple[str, str]]:
@@ -114,12 +114,12 @@ class Front(DrawnLines):
         if results is None or results.weighed is None:
             return
         rows = [index for index in self._shown if None not in _numbers(results, index)]
-        places = {index: (x or 0.0, y or 0.0) for index in rows for x, y in (_numbers(results, index),)}
-        titles = [results.columns[place].title for place in results.weighed]
+        positions = {index: (x or 0.0, y or 0.0) for index in rows for x, y in (_numbers(results, index),)}
+        titles = [results.columns[position].title for position in results.weighed]
         across, up = (Axis(title, partial(format_quantity, unit=_UNITS.get(title, ""))) for title in titles)
-        best = frozenset(place for place, index in enumerate(rows) if index in results.front)
-        points = tuple((results.rows[index].cells[0].text, places[index]) for index in rows)
-        here = places.get(self._here) if self._here is not None else None
+        best = frozenset(position for position, index in enumerate(rows) if index in results.front)
+        points = tuple((results.rows[index].cells[0].text, positions[index]) for index in rows)
+        here = positions.get(self._here) if self._here is not None else None
         title = f"{up.title} over {across.title}"
         yield title, plane_file(Plane(title, across, up, points=points, best=best, here=here))
 
@@ -135,7 +135,7 @@ class Front(DrawnLines):
         points = [(x, y) for x, y in (_numbers(results, index) for index in rows) if x is not None and y is not None]
         if len(points) < _LEAST_POINTS or height < _LEAST_POINTS:
             return [line(Span(_NOTHING_WEIGHED, "dim"))]
-        front = {place for place, index in enumerate(rows) if index in results.front}
+        front = {position for position, index in enumerate(rows) if index in results.front}
         here = rows.index(self._here) if self._here in rows else None
         drawn = scatter(points, front, here, width, height - 1, self._glyphs)
         right, left, high, low = (
@@ -147,12 +147,12 @@ class Front(DrawnLines):
 
 
 def _numbers(results: Results, index: int) -> tuple[float | None, ...]:
-    return tuple(results.rows[index].cells[place].number for place in results.weighed or ())
+    return tuple(results.rows[index].cells[position].number for position in results.weighed or ())
 
 
 def _most(points: list[tuple[float, float]], axis: int, sign: int) -> int:
     """Return the index of the point that is most on an axis, or least."""
-    return max(range(len(points)), key=lambda place: sign * points[place][axis])
+    return max(range(len(points)), key=lambda position: sign * points[position][axis])
 
 
 def _over(row: Line, text: str) -> Line:

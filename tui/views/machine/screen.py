@@ -294,7 +294,7 @@ def _widths(table: TablePart, width: int) -> list[int]:
     while sum(widths) > room:
         # First those whose text reads well in several lines, then any.
         broken = [
-            place for place, size in enumerate(widths) if place and place not in table.right and size > _NARROWEST
+            column for column, size in enumerate(widths) if column and column not in table.right and size > _NARROWEST
         ]
         widest = max(broken or range(len(widths)), key=widths.__getitem__)
         widths[widest] -= 1
@@ -304,5 +304,7 @@ def _widths(table: TablePart, width: int) -> list[int]:
 def _row_lines(cells: Sequence[str], widths: Sequence[int], flush_right: Sequence[int], role: str) -> Iterator[Line]:
     folded = [fold(cell, size) for cell, size in zip(cells, widths, strict=True)]
     for pieces in zip_longest(*folded, fillvalue=""):
-        placed = ((right if place in flush_right else left)(piece, widths[place]) for place, piece in enumerate(pieces))
+        placed = (
+            (right if column in flush_right else left)(piece, widths[column]) for column, piece in enumerate(pieces)
+        )
         yield line(Span(_GAP.join(placed), role))

@@ -43,7 +43,7 @@ class ResultTable(HeadedPanel):
         self.marked: set[tuple[tuple[str, str], ...]] = set()  # keys of rows that were marked
         self.taken: tuple[tuple[str, str], ...] = ()  # key of the row that was taken over last
         self.is_old = False  # whether the rows answer an older question
-        self.message = ""  # what stands here in place of rows
+        self.message = ""  # what stands here instead of rows
         self._shown: tuple[int, ...] = ()
         self._widths: tuple[int, ...] = ()
         self._wanted: tuple[tuple[str, str], ...] = ()
@@ -141,14 +141,14 @@ class ResultTable(HeadedPanel):
         columns = results.columns
         # Names give way to numbers before a column is left out.
         least = [size if one.is_number else min(size, _NAME) for size, one in zip(self._widths, columns, strict=True)]
-        places = fitted(least, [column.rank for column in columns], width - _MARKS)
-        widths = self._cut(places, columns, width - _MARKS)
-        right = [columns[place].is_number for place in places]
-        heads = joined([self._head(columns[place].title, place) for place in places], widths, right)
+        indices = fitted(least, [column.rank for column in columns], width - _MARKS)
+        widths = self._cut(indices, columns, width - _MARKS)
+        right = [columns[number].is_number for number in indices]
+        heads = joined([self._head(columns[number].title, number) for number in indices], widths, right)
         lines = [line(" " * _MARKS, Span("".join(heads), "heading"))]
         for position, index in enumerate(self._shown):
             row = results.rows[index]
-            cells = joined([row.cells[place].text for place in places], widths, right)
+            cells = joined([row.cells[number].text for number in indices], widths, right)
             lines.append(self._line(row, cells, is_front=index in results.front, at_cursor=position == self.cursor))
         return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
 
@@ -156,20 +156,20 @@ class ResultTable(HeadedPanel):
         """Return how wide the columns are; while rows come in they only get wider."""
         before = self._widths or (0,) * len(results.columns)
         return tuple(
-            max(widest([row.cells[place].text for row in results.rows]), len(column.title) + 1, before[place])
-            for place, column in enumerate(results.columns)
+            max(widest([row.cells[at].text for row in results.rows]), len(column.title) + 1, before[at])
+            for at, column in enumerate(results.columns)
         )
 
-    def _cut(self, places: tuple[int, ...], columns: Sequence[TableColumn], room: int) -> tuple[int, ...]:
+    def _cut(self, indices: tuple[int, ...], columns: Sequence[TableColumn], room: int) -> tuple[int, ...]:
         """Return the widths of the columns that are shown, words cut where there is no room for all of them."""
-        words = [place for place in places if not columns[place].is_number]
-        taken = sum(self._widths[place] + GAP for place in places if place not in words)
-        cut = narrowed([self._widths[place] for place in words], room - taken, _NARROWEST)
+        words = [number for number in indices if not columns[number].is_number]
+        taken = sum(self._widths[number] + GAP for number in indices if number not in words)
+        cut = narrowed([self._widths[number] for number in words], room - taken, _NARROWEST)
         by_index = dict(zip(words, cut, strict=True))
-        return tuple(by_index.get(place, self._widths[place]) for place in places)
+        return tuple(by_index.get(number, self._widths[number]) for number in indices)
 
-    def _head(self, title: str, place: int) -> str:
-        if place != self.sorted_by:
+    def _head(self, title: str, number: int) -> str:
+        if number != self.sorted_by:
             return title
         return f"{title}{'▴' if self.is_reversed else '▾'}"
 
@@ -202,8 +202,10 @@ class ResultTable(HeadedPanel):
         words = self.filter.casefold().split()
         kept = [index for index, row in enumerate(rows) if matches(row, columns, words, index in self.results.front)]
         self._shown = tuple(in_order(kept, rows, columns, self.sorted_by, self.is_reversed))
-        place = next((place for place, index in enumerate(self._shown) if rows[index].key == self._wanted), None)
-        self.cursor = place if place is not None else max(0, min(self.cursor, len(self._shown) - 1))
+        position = next(
+            (position for position, index in enumerate(self._shown) if rows[index].key == self._wanted), None
+        )
+        self.cursor = position if position is not None else max(0, min(self.cursor, len(self._shown) - 1))
         self.repaint()
         if self.row is not before:
             self.post_message(self.CursorMoved(self))
@@ -240,12 +242,12 @@ def _keeps(row: ResultRow, columns: Sequence[TableColumn], word: str) -> bool:
         return False
     wanted, value = limit["column"], limit["value"]
     titles = [column.title.casefold().replace(" ", "") for column in columns]
-    place = next((place for place, title in enumerate(titles) if title.startswith(wanted)), None)
-    if place is None:
+    number = next((number for number, title in enumerate(titles) if title.startswith(wanted)), None)
+    if number is None:
         return False
-    cell = row.cells[place]
+    cell = row.cells[number]
     try:
-        wanted_number = parse_quantity(value, columns[place].unit)
+        wanted_number = parse_quantity(value, columns[number].unit)
     except CapacityError:
         return limit["sign"] == "=" and cell.text.casefold().startswith(value)
     return cell.number is not None and _SIGNS[limit["sign"]](cell.number, wanted_number)

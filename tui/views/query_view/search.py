@@ -204,7 +204,11 @@ class Details(DrawnLines):
 
     def show_row(self, row: ResultRow | None, results: Results | None) -> None:
         """Say all that a row sets, its ranges, and what surpasses it."""
-        texts = [] if row is None else [(text, "value" if not place else "dim") for place, text in enumerate(row.about)]
+        texts = (
+            []
+            if row is None
+            else [(text, "value" if not position else "dim") for position, text in enumerate(row.about)]
+        )
         if row is not None and results is not None and row.surpassed is not None:
             texts.insert(0, (_surpassed(row.surpassed, results), "warn"))
         if row is None and results is not None:
@@ -229,7 +233,7 @@ def _surpassed(index: int, results: Results) -> str:
     """Return which row is no worse in all that was weighed."""
     other = results.rows[index]
     words = [cell.text for cell, column in zip(other.cells, results.columns, strict=True) if not column.is_number]
-    figures = [f"{results.columns[place].title} {other.cells[place].text}" for place in results.weighed or ()]
+    figures = [f"{results.columns[position].title} {other.cells[position].text}" for position in results.weighed or ()]
     return f"dominated by {' '.join(word for word in words if word)}: {', '.join(figures)}"
 
 

@@ -282,7 +282,7 @@ class Devices(HeadedPanel):
         layout = TableLayout.of(plan.columns, texts, width - _MARKS, before=self._widths)
         self._widths = layout.widest
         lines = [line(" " * _MARKS, Span(layout.heads, "heading"))]
-        is_waiting = [plan.columns[place].title == WAITS for place in layout.places]
+        is_waiting = [plan.columns[index].title == WAITS for index in layout.indices]
         for index, (row, cells) in enumerate(zip(rows, texts, strict=True)):
             bound = ("warn" if row.is_bound and waits else "" for waits in is_waiting)
             spans = [Span(text, role) for text, role in zip(layout.cells(cells), bound, strict=True)]

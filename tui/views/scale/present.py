@@ -366,7 +366,7 @@ def _everything(stored: PatternStorage, first: StoredLevel) -> StoredLevel:
 
 def _frequencies(level: PatternLevel) -> LogChart:
     kinds = max(float(level.kinds), 1.0)
-    ranks = sorted({kinds ** (place / (_RANKS - 1)) for place in range(_RANKS)})
+    ranks = sorted({kinds ** (step / (_RANKS - 1)) for step in range(_RANKS)})
     points = tuple((rank, float(level.frequency(rank))) for rank in ranks)
     return LogChart(f"occurrences over rank, {level.name} {level.holds}", (LogCurve(points),))
 
