@@ -83,7 +83,7 @@ class Options:
     _refused: dict[str, list[Option]] = field(default_factory=dict)
 
     @property
-    def tried(self) -> int:
+    def evaluated(self) -> int:
         """How many were planned."""
         return len(self._planned)
 

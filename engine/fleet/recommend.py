@@ -202,7 +202,7 @@ class _Finding:
             cheapest=tuple(self._machines(entry) for entry in _of_instances(holding, lambda entry: entry.usd)),
             fastest=tuple(self._machines(entry) for entry in _of_instances(holding, lambda entry: entry.seconds)),
             balanced=None if balanced is None else self._machines(balanced),
-            evaluated=self.options.tried,
+            evaluated=self.options.evaluated,
             missed=self.options.missed,
             rejected=self.options.refused,
             complete=self.complete,

@@ -74,7 +74,7 @@ class Schedule:
     fleet_usd: float | None  # price of the whole fleet until the last has ended, likewise
     late_seconds: float  # after all deadlines together, each times its job's priority
     bounds: Bounds  # what no schedule is better than
-    tried: int  # schedules that were tried
+    evaluated: int  # schedules that were compared
     seconds: float
     left_out: tuple[tuple[str, str], ...] = ()  # jobs that run on none of the machines, with the reason
     unread: tuple[PlanError, ...] = ()  # what is wrong with jobs that are left out since their plans cannot be read
@@ -156,7 +156,7 @@ def schedule(
         fleet_usd=timetable.makespan / HOUR_SECONDS * hourly if known else None,
         late_seconds=timetable.lateness,
         bounds=lower_bounds(problem),
-        tried=best.tried,
+        evaluated=best.evaluated,
         seconds=monotonic() - begun,
         left_out=left_out,
         unread=unread,
@@ -284,7 +284,7 @@ def _job(
 
 
 # Schedules that are tried at most, and jobs times schedules: many jobs take longer each.
-MOST_TRIED, MOST_PLACED = 3000, 60_000
+MOST_EVALUATED, MOST_PLACED = 3000, 60_000
 
 PATIENCE = 40  # Schedules that are tried for each job after the last that was better
 
@@ -296,7 +296,7 @@ class Ordered:
     order: tuple[int, ...]
     wanted: tuple[int | None, ...]
     timetable: Timetable
-    tried: int = 1
+    evaluated: int = 1
 
 
 def best_schedule(problem: Problem, seed: int = 1) -> Ordered:
@@ -312,17 +312,17 @@ def best_schedule(problem: Problem, seed: int = 1) -> Ordered:
     bounds = lower_bounds(problem)
     least = (bounds.lateness, bounds.makespan, bounds.usd)
     draw = np.random.default_rng(seed)
-    tried, better = len(ordered), len(ordered)
-    while tried < min(MOST_TRIED, MOST_PLACED // count) and tried - better < PATIENCE * count:
+    evaluated, better = len(ordered), len(ordered)
+    while evaluated < min(MOST_EVALUATED, MOST_PLACED // count) and evaluated - better < PATIENCE * count:
         if np.allclose(best.timetable.score, least):
             break
         changed = _changed(problem, best, draw)
-        tried += 1
+        evaluated += 1
         if changed.timetable.score < best.timetable.score:
-            better = tried
+            better = evaluated
         if changed.timetable.score <= best.timetable.score:
             best = changed
-    return replace(best, tried=tried)
+    return replace(best, evaluated=evaluated)
 
 
 def _made(problem: Problem, order: Sequence[int], wanted: tuple[int | None, ...]) -> Ordered:

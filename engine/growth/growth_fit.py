@@ -285,9 +285,9 @@ def _quantile(share: float, middles: Floats, spreads: Floats, weights: Floats) -
     below = np.min(middles - _FAR * spreads, axis=0)
     above = np.max(middles + _FAR * spreads, axis=0)
     for _ in range(_HALVINGS):
-        tried = (below + above) / 2.0
-        less = np.sum(weights[:, None] * _normal((tried - middles) / spreads), axis=0) < share
-        below, above = np.where(less, tried, below), np.where(less, above, tried)
+        middle = (below + above) / 2.0
+        less = np.sum(weights[:, None] * _normal((middle - middles) / spreads), axis=0) < share
+        below, above = np.where(less, middle, below), np.where(less, above, middle)
     return np.asarray((below + above) / 2.0)
 
 

@@ -108,8 +108,8 @@ def search_lines(answer: Answer) -> Iterator[str]:
     """Yield what a search looked at, and what excluded how much of it."""
     result = format_number(answer.fitting)
     speed = format_count(answer.plans_per_second)
-    tried = f"{format_number(answer.valid)} of {format_number(answer.evaluated)} configurations are possible"
-    yield f"{tried}, {result} of them fit and keep every limit; {answer.seconds:.1f} s, {speed} a second"
+    possible = f"{format_number(answer.valid)} of {format_number(answer.evaluated)} configurations are possible"
+    yield f"{possible}, {result} of them fit and keep every limit; {answer.seconds:.1f} s, {speed} a second"
     if not answer.complete:
         yield f"stopped after {format_percent(answer.share_done)} of the search: the best so far"
     if answer.varied:
@@ -137,11 +137,11 @@ def _price_lines(answer: Answer) -> Iterator[str]:
 def progress_text(answer: Answer) -> str:
     """Return how far a search is, and its best so far, on one line."""
     counts = (f"{format_number(answer.valid)} tried", f"{format_number(answer.fitting)} fit")
-    tried = ", ".join((format_percent(answer.share_done), *counts))
+    done = ", ".join((format_percent(answer.share_done), *counts))
     if not answer.top or answer.goal not in answer.top[0].figures:
-        return tried
+        return done
     best = format_quantity(mean(answer.top[0].figures[answer.goal].value), unit_of(answer.goal))
-    return f"{tried}; {label_of(answer.goal)} {best} so far; ctrl-c stops"
+    return f"{done}; {label_of(answer.goal)} {best} so far; ctrl-c stops"
 
 
 def figure_text(key: str, value: Interval) -> str:
@@ -208,7 +208,7 @@ def needed_as_dict(needed: Needed, answer: NeededAnswer | None) -> dict[str, obj
         "neighbour": _candidate_data(needed, needed.neighbour),
         "nearest": _candidate_data(needed, needed.nearest),
         "monotone": needed.is_monotonic,
-        "tried": needed.tried,
+        "tried": needed.evaluated,
         "seconds": needed.seconds,
         "complete": needed.complete,
         "remarks": list(remarks(needed)),
@@ -273,8 +273,8 @@ def _limit(constraint: CheckedConstraint) -> dict[str, object]:
     return {**limit, "value": constraint.value, **ends, "holds": constraint.holds}
 
 
-def _candidate_data(needed: Needed, tried: Candidate | None) -> dict[str, object] | None:
-    if tried is None:
+def _candidate_data(needed: Needed, candidate: Candidate | None) -> dict[str, object] | None:
+    if candidate is None:
         return None
     broken: list[Mapping[str, object]] = [
         {
@@ -283,9 +283,14 @@ def _candidate_data(needed: Needed, tried: Candidate | None) -> dict[str, object
             "missed_by": violation.violation,
             "relax_to": violation.bound_value,
         }
-        for violation in tried.violations
+        for violation in candidate.violations
     ]
-    return {"value": needed.value_of(tried), "set": dict(tried.change), "broken": broken, "fault": tried.fault or None}
+    return {
+        "value": needed.value_of(candidate),
+        "set": dict(candidate.change),
+        "broken": broken,
+        "fault": candidate.fault or None,
+    }
 
 
 def _row(constraint: CheckedConstraint, of: Candidate) -> tuple[str, ...]:
@@ -339,8 +344,8 @@ def _missed_by(constraint: CheckedConstraint) -> str:
     return f"{missed} {'over' if constraint.most is not None else 'short'}"
 
 
-def _change_text(tried: Candidate, named: Callable[[str], str]) -> str:
-    return ", ".join(f"{named(path)} {plan_value_text(value)}" for path, value in tried.change.items())
+def _change_text(candidate: Candidate, named: Callable[[str], str]) -> str:
+    return ", ".join(f"{named(path)} {plan_value_text(value)}" for path, value in candidate.change.items())
 
 
 def _value_text(path: str, value: object) -> str:

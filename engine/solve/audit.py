@@ -146,8 +146,8 @@ def _wasted(case: EstimatedPlan) -> Iterator[Finding]:
     """Yield what costs memory, time or money without need, by the figures of what would be without it."""
     yield from _idle_memory(case)
     yield from _bubble(case)
-    tried = planned(case, (remedy for remedy in remedies(case) if remedy.code in _WASTE))
-    for offer in recommended(case, tried):
+    offers = planned(case, (remedy for remedy in remedies(case) if remedy.code in _WASTE))
+    for offer in recommended(case, offers):
         note = offer.note
         yield Finding(offer.code, _WASTE[offer.code], f"{note.title}: {note.detail}", (), offer.saves)
 

@@ -1,4 +1,4 @@
-"""A change of a plan tried: made as anybody makes it, filled as planning fills it, and held against limits."""
+"""A change of a plan and what it comes to: made as anybody makes it, filled as planning fills it, held to limits."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ class EstimatedPlan:
 
     def feasible(self, changes: Iterable[Mapping[str, object]]) -> Iterator[Candidate]:
         """Yield what becomes of the plan with each of several changes, as far as there are such plans."""
-        yield from (tried for change in changes if (tried := self.evaluate(change)).filled is not None)
+        yield from (made for change in changes if (made := self.evaluate(change)).filled is not None)
 
     def same_batch(self, change: Mapping[str, object]) -> Mapping[str, object]:
         """Return a change of a layout with the global batch that there is, where that follows and divides then."""

@@ -120,8 +120,8 @@ def _spreads(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
             ratios = (float(alone.high), float(alone.low)) if is_rate else (float(alone.low), float(alone.high))
             # What remains of a range without any spread, such as interruptions, is no part's.
             figures = (value * low / certain[0], value * high / certain[1])
-            tried = tuple(zip(ratios, figures, strict=True))
-            swing = swing_of("unknown", f"{name}.{part}", f"{label}: {_words(part)}", 1.0, tried, RATIO)
+            values = tuple(zip(ratios, figures, strict=True))
+            swing = swing_of("unknown", f"{name}.{part}", f"{label}: {_words(part)}", 1.0, values, RATIO)
             if swing is not None:
                 yield swing
 
@@ -177,8 +177,8 @@ def _interruptions(case: EstimatedPlan, of: str) -> Iterator[Swing]:
     ends = range_ends(with_evidence(case, _evidence(case)), of)
     if risk is not None and ends is not None:
         hours = risk.seconds_between / HOUR
-        tried = tuple(zip((hours * risk.spread, hours / risk.spread), ends, strict=True))
-        swing = swing_of("unknown", INTERRUPTIONS, "hours between interruptions of spot capacity", hours, tried, "h")
+        values = tuple(zip((hours * risk.spread, hours / risk.spread), ends, strict=True))
+        swing = swing_of("unknown", INTERRUPTIONS, "hours between interruptions of spot capacity", hours, values, "h")
         if swing is not None:
             yield swing
 
@@ -190,8 +190,8 @@ def _price(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
     if ends is None or not of.startswith("cost."):
         return
     trials = ((usd, case.pinned.evaluate({PRICE: usd})) for usd in ends)
-    tried = ((usd, trial.number(of)) for usd, trial in trials)
-    swing = swing_of("unknown", PRICE, "price: other offers of these devices", now, ((now, value), *tried), "USD/h")
+    offers = ((usd, trial.number(of)) for usd, trial in trials)
+    swing = swing_of("unknown", PRICE, "price: other offers of these devices", now, ((now, value), *offers), "USD/h")
     if swing is not None:
         yield swing
 
@@ -204,16 +204,16 @@ def _assumptions(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
     for row_id, row in rows.items():
         if row.low is None or row.high is None:
             continue
-        tried: list[tuple[object, float | None]] = [(row.value, value)]
+        values: list[tuple[object, float | None]] = [(row.value, value)]
         for end in (row.low, row.high):
             other = cast("Table[Row]", rows.with_rows({row_id: row.model_copy(update={"value": end})}))
             catalog = case.catalog.with_tables({"assumptions": other})
             try:
                 resolved = resolve_plan(case.plan, catalog, case.machine)
-                tried.append((end, figure(estimate_resolved(resolved, catalog), of).number))
+                values.append((end, figure(estimate_resolved(resolved, catalog), of).number))
             except CapacityError:
                 continue
-        swing = swing_of("unknown", f"{ASSUMED}{row_id}", row.name, row.value, tried, row.unit)
+        swing = swing_of("unknown", f"{ASSUMED}{row_id}", row.name, row.value, values, row.unit)
         if swing is not None:
             yield swing
 

@@ -44,14 +44,14 @@ class Swing:
 
 
 def swing_of(
-    kind: Kind, key: str, label: str, now: object, tried: Iterable[tuple[object, float | None]], unit: str = ""
+    kind: Kind, key: str, label: str, now: object, trials: Iterable[tuple[object, float | None]], unit: str = ""
 ) -> Swing | None:
     """Return how far something moves a figure; None where the figure stands still.
 
     Args:
-        tried: its values, each with the figure; None where there is no figure.
+        trials: its values, each with the figure; None where there is no figure.
     """
-    values = [(number, value) for value, number in tried if number is not None]
+    values = [(number, value) for value, number in trials if number is not None]
     if not values:
         return None
     low, start = min(values, key=lambda pair: pair[0])

@@ -336,13 +336,13 @@ def _solve(
     for _ in range((evaluations or EVALUATIONS) - 1):
         step = weighing.lowest(now, distances) - distances
         for share in SHORTER:
-            tried = errors(distances + share * step)
-            better = weighing.loss(tried.residuals, distances + share * step)
+            stepped = errors(distances + share * step)
+            better = weighing.loss(stepped.residuals, distances + share * step)
             if better < loss:
                 break
         else:
             return distances
-        distances, now, gained, loss = distances + share * step, tried, loss - better, better
+        distances, now, gained, loss = distances + share * step, stepped, loss - better, better
         if gained < ENOUGH * loss:
             break
     return distances

@@ -58,8 +58,8 @@ class Remedies:
         # The last goes furthest: where that is not enough, nothing before it is.
         if furthest is not None and not furthest.is_enough:
             return (furthest,)
-        tried = (self._remedy(alternative, *way) for way in ways[:-1])
-        enough = next((remedy for remedy in tried if remedy is not None and remedy.is_enough), furthest)
+        remedies = (self._remedy(alternative, *way) for way in ways[:-1])
+        enough = next((remedy for remedy in remedies if remedy is not None and remedy.is_enough), furthest)
         return () if enough is None else (enough,)
 
     def _remedy(self, alternative: Alternative, words: str, change: Mapping[str, object]) -> Remedy | None:
@@ -194,8 +194,8 @@ class Comparing:
         low, high, result = 0, doublings, largest
         while high - low > 1:
             middle = (low + high) // 2
-            tried = self.job.on(row.id, (short << middle) * row.sold_devices)
-            low, high, result = (low, middle, tried) if tried.figures else (middle, high, result)
+            trial = self.job.on(row.id, (short << middle) * row.sold_devices)
+            low, high, result = (low, middle, trial) if trial.figures else (middle, high, result)
         return result
 
     def _enough(self, row: Instance, reached: Throughput) -> Throughput:

@@ -159,21 +159,21 @@ def sized(replica: Replica) -> Sized | None:
     question, candidate = replica.question, replica.candidate
     if not candidate.keeps_limits_unloaded(question):
         return None
-    tried = _load_bounds(replica, SHARES)
-    if any(kept <= 0 for of_batch in tried.values() for kept, _ in of_batch.values()):
+    bounds = _load_bounds(replica, SHARES)
+    if any(kept <= 0 for of_batch in bounds.values() for kept, _ in of_batch.values()):
         light = _load_bounds(replica, (*LIGHT_SHARES, SHARES[0]))
-        tried = {
+        bounds = {
             slots: {end: light[slots][end] if entry[0] <= 0 else entry for end, entry in of_batch.items()}
-            for slots, of_batch in tried.items()
+            for slots, of_batch in bounds.items()
         }
-    best = max(tried, key=lambda slots: (tried[slots]["value"][0], slots))
-    kept, failing = tried[best]["value"]
+    best = max(bounds, key=lambda slots: (bounds[slots]["value"][0], slots))
+    kept, failing = bounds[best]["value"]
     if kept <= 0:
         return None
     replicas: dict[End, int | None] = {}
     asked: list[tuple[End, int]] = []
     for end in ENDS:
-        most, least = tried[best][end]
+        most, least = bounds[best][end]
         if most > 0:
             asked += [(end, number) for number in _numbers(question.rate / least, question.rate / most)]
     seen = replica.loaded(

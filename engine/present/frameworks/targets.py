@@ -301,12 +301,12 @@ def _alternatives(answer: Answer, container: Container, catalog: Catalog) -> Ite
         word, row = replace(container, device=str(device)).gpu, catalog.accelerators.get(str(device))
         if row is None or row.vendor != container.vendor or word in seen:
             continue
-        tried = case.evaluate({Key.HARDWARE_NAME: device})
-        job = None if tried.filled is None else job_of(tried.filled.resolved, catalog)
+        candidate = case.evaluate({Key.HARDWARE_NAME: device})
+        job = None if candidate.filled is None else job_of(candidate.filled.resolved, catalog)
         if job is None or (job.nodes, job.per_node) != (container.nodes, container.per_node):
             continue
-        seconds, dollars = _step(tried.estimate)
-        is_as_sure = tried.estimate.verdict.gravity <= own.verdict.gravity
+        seconds, dollars = _step(candidate.estimate)
+        is_as_sure = candidate.estimate.verdict.gravity <= own.verdict.gravity
         if is_as_sure and seconds <= most_seconds and dollars is not None and dollars <= (most_dollars or 0.0):
             seen.add(word)
             yield word

@@ -81,8 +81,8 @@ def choose_model(
 
     if (smaller := counted_below(_size(named(rows[-1].id)))) is not None:
         return smaller
-    tried = (settled(row.id) for row in reversed(rows))
-    smallest = next((one for one in tried if one.filled.estimate.verdict is not Verdict.DOES_NOT_FIT), None)
+    plans = (settled(row.id) for row in reversed(rows))
+    smallest = next((one for one in plans if one.filled.estimate.verdict is not Verdict.DOES_NOT_FIT), None)
     if (smaller := counted_below(math.inf if smallest is None else _size(smallest.resolved))) is not None:
         return smaller
     if smallest is None:

@@ -133,12 +133,12 @@ def choose_serving(
     if BATCH in wanted:
         axes = (*axes, Axis(BATCH, powers_of_two(MOST_REQUESTS)))
     chosen: tuple[Ranked, ResolvedPlan] | None = None
-    tried = 0
+    evaluated = 0
     for formatted in formats(resolved, wanted, catalog):
         settings = choice.best_settings(formatted, axes) or choice.best_settings(formatted, axes[len(axes) :])
         if settings is None:
             continue
-        tried += settings[1]
+        evaluated += settings[1]
         if chosen is None or _is_better(choice.goal, settings[0], formatted, *chosen):
             chosen = settings[0], formatted
     if chosen is None:
@@ -148,7 +148,7 @@ def choose_serving(
         ranked = choice.refined(formatted, ranked)
     stored: dict[str, object] = {path: formatted.plan.value(path) for path in (WEIGHTS, CACHE) if path in wanted}
     values = {**ranked.values, **stored}
-    return values, dict.fromkeys(values, _reason(choice, ranked, formatted, tried))
+    return values, dict.fromkeys(values, _reason(choice, ranked, formatted, evaluated))
 
 
 def formats(resolved: ResolvedPlan, wanted: Sequence[str], catalog: Catalog) -> Iterator[ResolvedPlan]:
@@ -157,10 +157,10 @@ def formats(resolved: ResolvedPlan, wanted: Sequence[str], catalog: Catalog) -> 
     weights: tuple[object, ...] = (resolved.plan.inference.weights,)
     caches: tuple[str, ...] = (resolved.plan.inference.kv_cache,)
     if WEIGHTS in wanted:
-        tried = next((row.tried_weights for row in engines if row.tried_weights), FORMATS)
+        formats = next((row.tried_weights for row in engines if row.tried_weights), FORMATS)
         published, _ = released_format(resolved.plan.model, catalog)
         most = _bits(published, catalog)
-        lighter = (name for name in tried if name != published and _bits(name, catalog) <= most)
+        lighter = (name for name in formats if name != published and _bits(name, catalog) <= most)
         weights = tuple(dict.fromkeys((published, *lighter)))
     if CACHE in wanted:
         caches = (*caches, *(row.lighter_cache for row in engines[:1] if row.lighter_cache))
@@ -200,12 +200,12 @@ def _is_better(goal: str, ranked: Ranked, formatted: ResolvedPlan, best_yet: Ran
     return ranked.order[0] < best_yet.order[0]
 
 
-def _reason(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPlan, tried: int) -> str:
+def _reason(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPlan, evaluated: int) -> str:
     """Say what the settings were chosen by, and what they reach of it."""
     standing, budget = ranked.order[0], budget_text(choice.mode, resolved.cluster)
     needed = format_bytes(ranked.number(Figure.MEMORY_RESERVED_BYTES))
     if standing == TOO_LARGE:
-        return f"no layout fits: of {tried} settings {_layout_words(ranked.values)} needs least, {needed} a device"
+        return f"no layout fits: of {evaluated} settings {_layout_words(ranked.values)} needs least, {needed} a device"
     if choice.goal == "devices":
         return _fewest_devices(choice, ranked, resolved, budget)
     words = "lowest request latency" if choice.goal == "latency" else "highest request throughput"
@@ -217,10 +217,10 @@ def _reason(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPlan, tried
     )
     limited = " and the latency limits" if limits_of(choice.plan.inference) else ""
     chosen_by = {
-        KEEPS_INSIDE: f"{words} of {tried} settings within {budget}{limited}",
+        KEEPS_INSIDE: f"{words} of {evaluated} settings within {budget}{limited}",
         KEEPS: f"nothing stays within {budget}{limited}; {words} of what fits",
-        INSIDE: f"none of {tried} settings meets the latency limits; the nearest within {budget}",
-        FITS: f"none of {tried} settings meets the latency limits within {budget}; the nearest",
+        INSIDE: f"none of {evaluated} settings meets the latency limits; the nearest within {budget}",
+        FITS: f"none of {evaluated} settings meets the latency limits within {budget}; the nearest",
     }
     return f"{chosen_by[standing]}: {reached}"
 

@@ -99,7 +99,7 @@ class Search:
         ranked = self._best(space, whole=True) or self._best(space, whole=False)
         if ranked is None:
             raise _nothing_possible(space)
-        standing, tried = ranked.order[0], space.count
+        standing, evaluated = ranked.order[0], space.count
         grows = standing == INSIDE and self.mode.batch_range[1] is None and Key.TRAINING_MICRO_BATCH in wanted
         if grows:
             space = _along_micro_batch(space, ranked)
@@ -112,7 +112,7 @@ class Search:
             values[Key.PARALLELISM_DP] = self.plan.parallelism.dp
         needed, speed = ranked.number(RESERVED), format_count(ranked.number(SPEED))
         reached = f"{format_bytes(needed)}, {speed} tok/s"
-        reasons = self._reasons(values, wanted, space, tried, standing == INSIDE, reached)
+        reasons = self._reasons(values, wanted, space, evaluated, standing == INSIDE, reached)
         if grows:
             limit = budget_text(self.mode, resolved.cluster)
             reasons[Key.TRAINING_MICRO_BATCH] = f"as many sequences as stay within {limit}: {reached}"
@@ -205,11 +205,11 @@ class Search:
         return self.mode.batch_range[1] or LARGEST_MICRO_BATCH
 
     def _reasons(
-        self, values: Values, wanted: tuple[str, ...], space: TrainingSpace, tried: int, inside: bool, reached: str
+        self, values: Values, wanted: tuple[str, ...], space: TrainingSpace, evaluated: int, inside: bool, reached: str
     ) -> Reasons:
         """Say why each value was chosen, with the figures that decided."""
         limit = budget_text(self.mode, space.resolved.cluster)
-        verdict = f"fastest of {format_number(tried)} settings that stay within {limit}"
+        verdict = f"fastest of {format_number(evaluated)} settings that stay within {limit}"
         low, high = self.mode.batch_range
         if Key.TRAINING_MICRO_BATCH in wanted and high is None:
             verdict = f"within {100 * BATCH_WORTH:g} % of the {verdict}"
@@ -218,7 +218,7 @@ class Search:
         verdict += f": {reached}"
         if not inside:
             least = f"the fastest of those that need least: {reached}"
-            verdict = f"none of {format_number(tried)} settings stays inside {limit}; {least}"
+            verdict = f"none of {format_number(evaluated)} settings stays inside {limit}; {least}"
         reasons = dict.fromkeys((path for path in values if path in wanted and path not in open_jobs()), verdict)
         if Key.TRAINING_GLOBAL_BATCH in values and space.batch is not None:
             reasons[Key.TRAINING_GLOBAL_BATCH] = _batch_reason(values, space, self.mode)

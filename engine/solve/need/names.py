@@ -76,9 +76,9 @@ def best_name(
             return Named(best, _beyond(best, left_out, trials, goal), False)
         if best is not None and not _may_beat(choice, best, goal):
             continue
-        tried = evaluate(choice, trials)
-        if tried.holds and (best is None or is_better(tried, best, goal)):
-            best = tried
+        candidate = evaluate(choice, trials)
+        if candidate.holds and (best is None or is_better(candidate, best, goal)):
+            best = candidate
     beyond = _beyond(best, left_out, trials, goal)
     if beyond is not None and beyond.holds:
         return Named(beyond, None)
@@ -232,21 +232,21 @@ def affordable_choices(choices: Iterable[Choice], limits: Iterable[Limit], catal
 
 def with_paid_tokens(choice: Choice, trials: Evaluator) -> Candidate:
     """Return a model with as many tokens as the limits pay for."""
-    tried = trials.evaluate(choice.change)
+    candidate = trials.evaluate(choice.change)
     for kept in (1.0, _LESS):
         shares = [
             constraint.most / constraint.bound_value
-            for constraint in tried.constraints
+            for constraint in candidate.constraints
             if _grows(constraint) and constraint.bound_value and constraint.most
         ]
-        if tried.filled is None or not shares:
-            return tried
-        tokens = kept * min(shares) * float(tried.filled.plan.training.tokens or 0)
+        if candidate.filled is None or not shares:
+            return candidate
+        tokens = kept * min(shares) * float(candidate.filled.plan.training.tokens or 0)
         change = {**choice.change, Key.TRAINING_TOKENS: _floor(tokens)}
-        tried = trials.evaluate(change)
-        if tried.holds:
+        candidate = trials.evaluate(change)
+        if candidate.holds:
             break
-    return tried
+    return candidate
 
 
 def budget_of(candidate: Candidate) -> str:

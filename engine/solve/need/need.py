@@ -53,7 +53,7 @@ class Needed(ShownInNotebooks):
     # what ends the range of the value where no limit does: the field itself, or what the model reads
     ended_by: str = ""
     is_monotonic: bool = True  # whether no value fails between two that hold
-    tried: int = 0
+    evaluated: int = 0
     seconds: float = 0.0
     complete: bool = True  # whether everything was looked at: else somebody stopped it
 
@@ -111,10 +111,10 @@ class Values:
         for other in (*self.last[-1:], *self.others):
             if self.stopped():
                 raise StoppedError
-            tried = self.trials.evaluate({self.path: value, **other})
-            if best is None or self._suits_better(tried, best):
-                best = tried
-            if tried.holds and self.goal is None:
+            candidate = self.trials.evaluate({self.path: value, **other})
+            if best is None or self._suits_better(candidate, best):
+                best = candidate
+            if candidate.holds and self.goal is None:
                 break
         assert best is not None  # noqa: S101 - changing nothing else is a combination too
         if best.holds:
@@ -324,7 +324,7 @@ def need(
             _refuse_unknown(trials)
         nearest = needed.nearest or min(trials.all, key=lambda candidate: candidate.violation, default=None)
         needed = replace(needed, neighbour=None, nearest=nearest)
-    return replace(needed, tried=len(trials.all), seconds=perf_counter() - began)
+    return replace(needed, evaluated=len(trials.all), seconds=perf_counter() - began)
 
 
 def _named(path: str, question: Question, trials: Evaluator, stopped: Callable[[], bool]) -> Needed:
@@ -346,17 +346,17 @@ def _refuse_unknown(trials: Evaluator) -> None:
     Raises:
         PlanError: what is missing, and why.
     """
-    tried = [candidate for candidate in trials.all if candidate.filled is not None]
-    if not tried:
+    filled = [candidate for candidate in trials.all if candidate.filled is not None]
+    if not filled:
         first = next(iter(trials.all), None)
         raise PlanError("no value makes a plan", "" if first is None else first.fault)
     for limit in trials.limits:
         lacking = [
             reached
-            for one in tried
+            for one in filled
             for reached in one.constraints
             if reached.key == limit.figure and reached.bound_value is None
         ]
-        if len(lacking) == len(tried):
+        if len(lacking) == len(filled):
             why = lacking[0].constraint.why
             raise PlanError(f"{limit.figure} is not known", why, "add to the plan, or limit another figure")

@@ -267,15 +267,15 @@ class ValueSearch:
     def best(self, goal: Goal) -> int:
         """Return the index that holds and reaches a goal best: of what was tried, and of what lies around that."""
 
-        def score(tried: Candidate) -> float:
-            value = tried.number(goal.figure) if tried.holds else None
+        def score(candidate: Candidate) -> float:
+            value = candidate.number(goal.figure) if candidate.holds else None
             return np.inf if value is None else goal.sign * value
 
         return self._lowest(score)
 
     def nearest(self) -> int:
         """Return the index that misses the limits by least, of what was tried, and of what lies around that."""
-        return self._lowest(lambda tried: tried.violation)
+        return self._lowest(lambda candidate: candidate.violation)
 
     def _lowest(self, score: Callable[[Candidate], float]) -> int:
         while True:

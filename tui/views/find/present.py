@@ -221,7 +221,7 @@ def _need_results(needed: Needed, question: Question, path: str) -> Results:
     shown = [candidate for candidate in (needed.best or needed.nearest, needed.neighbour) if candidate is not None]
     plans = [plan for candidate in shown for plan in _plans(candidate)]
     answer = SearchAnswer(
-        evaluated=needed.tried,
+        evaluated=needed.evaluated,
         fitting=int(needed.best is not None),
         seconds=needed.seconds,
         top=tuple(plans),
