@@ -67,6 +67,18 @@ def test_prompts_that_scatter_as_much_and_are_longer_take_no_less() -> None:
     assert first == sorted(first)
 
 
+def test_users_whose_prompts_just_outgrow_a_pass_are_answered_no_sooner() -> None:
+    """A pass of TensorRT-LLM reads 8,192 tokens: 12.8 users a device, of prompts of 640 tokens."""
+    whole = [
+        speeds_of("tensorrt-llm", "t5-small", (prompt, 3), devices=5, hardware="rtx-5090", concurrency=64)[
+            "request_seconds"
+        ]
+        for prompt in (630, 650, 800, 1200)
+    ]
+    assert whole == sorted(whole)
+    assert whole[1] == pytest.approx(whole[0], rel=0.02)
+
+
 def test_a_load_that_ends_comes_to_rest_by_and_by() -> None:
     load = {"request_rate": 60, "output_tokens_stddev": 175}
     seconds = [

@@ -333,7 +333,7 @@ def _met(run: ServingRun, slots: Number, tried: Round) -> Number:
     """Return how many requests run while one of them does, itself included.
 
     Of requests that arrive at random moments each meets as many as there are on average, as far as there is room
-    (Wolff 1982); of users, all that are not at the host run, and all of them together where answers have one length.
+    (Wolff 1982); of users, all that are not at the host run, and those together whose answers have one length.
 
     Args:
         tried: rounds of numbers from one to all slots, over the first axis.
@@ -361,7 +361,11 @@ def _met(run: ServingRun, slots: Number, tried: Round) -> Number:
                 np.where(above, here, over / 2.0),
             )
         met = np.where(full, slots, np.exp(np.where(over < -under, high, low)))
-    return met if run.traffic.arrives else where(_in_lockstep(run, slots), slots, met)
+    if run.traffic.arrives:
+        return met
+    # As many as one pass reads begin together, and answers of one length end so.
+    together = where(run.runtime.mixes_prefill > 0, np.minimum(_room_in_pass(run), slots), slots)
+    return where(run.output_spread <= 0, np.maximum(met, together), met)
 
 
 def _beyond(run: ServingRun, slots: Number, here: Round) -> NDArray[np.float64]:
