@@ -100,7 +100,7 @@ class Session:
         self._turns: dict[str, threading.Lock] = {}
         self._keep_timer: Timer | None = None
         self._keeping_failed = False
-        self._asked_to_leave_at = -1
+        self._leave_requested_at = -1
 
     @property
     def engine(self) -> Engine:
@@ -297,9 +297,9 @@ class Session:
 
     def may_leave(self) -> bool:
         """Return whether the program may end: nothing is unsaved, or it was asked for twice."""
-        if not self.store.unsaved or self._asked_to_leave_at == self.store.revision:
+        if not self.store.unsaved or self._leave_requested_at == self.store.revision:
             return True
-        self._asked_to_leave_at = self.store.revision
+        self._leave_requested_at = self.store.revision
         self.say("unsaved changes: w saves, q again quits without saving", "warn")
         return False
 

@@ -91,9 +91,9 @@ def checked_constraints(estimate: Estimate, limits: Iterable[Limit] = ()) -> Ite
     Args:
         estimate: of a plan without open fields.
     """
-    asked = tuple(limits)
-    named = {key for limit in asked for key in (limit.figure, _SAME.get(limit.figure))}
-    for limit in asked:
+    limited = tuple(limits)
+    named = {key for limit in limited for key in (limit.figure, _SAME.get(limit.figure))}
+    for limit in limited:
         yield CheckedConstraint(limit.constraint(estimate), surely=True)
     yield from (CheckedConstraint(constraint) for constraint in estimate.constraints if constraint.figure not in named)
 

@@ -120,14 +120,14 @@ class CorpusFit:
 
         Laws are those of the first levels, up to one where none holds; the last then stands for those above.
         """
-        asked = self.question
+        question = self.question
         laws = [level.law for level in takewhile(lambda level: level.law.holds, self.levels)]
         return PatternQuestion(
             float(self.read.documents if samples is None else samples),
             self.mean_tokens,
-            asked.chunk,
-            asked.levels,
-            asked.fan_in,
+            question.chunk,
+            question.levels,
+            question.fan_in,
             tuple(law.alpha for law in laws),
             tuple(level.deduplication for level in self.levels),
             kinds=tuple(law.kinds for law in laws) if len(laws) == len(self.levels) else (),

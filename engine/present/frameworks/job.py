@@ -217,10 +217,10 @@ def kernel_remarks(job: Job) -> Iterator[str]:
 
 def length_remarks(job: Job) -> Iterator[str]:
     """Yield what a training loop cannot take from the plan as it is."""
-    asked = int(job.training.global_batch or 1)
-    if asked != job.global_batch:
+    global_batch = int(job.training.global_batch or 1)
+    if global_batch != job.global_batch:
         yield (
-            f"a global batch of {asked} is no multiple of {job.micro_batch} x {job.data_parallel}: "
+            f"a global batch of {global_batch} is no multiple of {job.micro_batch} x {job.data_parallel}: "
             f"{job.global_batch} is written"
         )
     if job.plan.model.spec:

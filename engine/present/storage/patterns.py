@@ -295,19 +295,19 @@ def progress_line(read: Read) -> str:
 
 def estimate_command(corpus_fit: CorpusFit) -> str:
     """Return the command that estimates the storage of texts like these."""
-    asked = corpus_fit.storage_question()
+    question = corpus_fit.storage_question()
     words = [
         "capacity-tui",
         "storage",
         "estimate",
         "--samples",
-        f"{asked.samples:g}",
+        f"{question.samples:g}",
         "--tokens",
-        f"{asked.tokens:.6g}",
+        f"{question.tokens:.6g}",
     ]
-    words += ["--chunk", f"{asked.chunk:g}", "--levels", str(asked.levels)]
-    words += ["--fan-in", f"{asked.fan_in:g}"] if asked.fan_in else []
-    lists = {"--alpha": asked.alpha, "--dedup": asked.deduplication, "--kinds": asked.kinds}
+    words += ["--chunk", f"{question.chunk:g}", "--levels", str(question.levels)]
+    words += ["--fan-in", f"{question.fan_in:g}"] if question.fan_in else []
+    lists = {"--alpha": question.alpha, "--dedup": question.deduplication, "--kinds": question.kinds}
     for option, values in lists.items():
         words += [option, ",".join(f"{value:.4g}" for value in values)] if values else []
     return join(words)

@@ -280,8 +280,8 @@ class TopK:
     def _result(self, change: Values, estimate: Estimate | CapacityError) -> SearchResult:
         if isinstance(estimate, CapacityError):
             raise estimate
-        asked = tuple(limit.constraint(estimate) for limit in self._question.limits)
-        judged = replace(estimate, limits=(*estimate.limits, *asked))
+        limits = tuple(limit.constraint(estimate) for limit in self._question.limits)
+        judged = replace(estimate, limits=(*estimate.limits, *limits))
         return SearchResult.of(change, estimate, judged.verdict)
 
 

@@ -162,40 +162,40 @@ class OffersQuestion(PlanQuestion):
 
     def command(self) -> str:
         """Return the command that asks the same."""
-        asked = self.asked()
-        words = ["capacity-tui", "fleet", "migrate", *self._job_words(asked)]
+        query = self.stated()
+        words = ["capacity-tui", "fleet", "migrate", *self._job_words(query)]
         words += ["--precision", self._texts["precision"]] if self._numerics else []
-        words += ["--hours", f"{asked.hours:g}", *(["--spot"] if asked.spot else [])]
-        words += ["--region", asked.region] if asked.region else []
-        words += ["--commitment", asked.commitment] if asked.commitment else []
-        words += ["--to", ",".join(asked.instances)] if asked.instances else []
+        words += ["--hours", f"{query.hours:g}", *(["--spot"] if query.spot else [])]
+        words += ["--region", query.region] if query.region else []
+        words += ["--commitment", query.commitment] if query.commitment else []
+        words += ["--to", ",".join(query.instances)] if query.instances else []
         words += ["--data", self._texts["data"]] if self._texts["data"] else []
-        words += ["--mode", asked.fills] if replace(asked, mode=None).fills != asked.fills else []
+        words += ["--mode", query.fills] if replace(query, mode=None).fills != query.fills else []
         return command_text(tuple(words))
 
-    def _job_words(self, asked: MigrationQuestion) -> list[str]:
+    def _job_words(self, query: MigrationQuestion) -> list[str]:
         """Return what the command calls the job: its machine and model with settings, or a file of the plan."""
         model, hardware = self.plan.model.name, self.plan.hardware
-        job = JobWords(hardware.name, model or "", asked.kind, devices=int(hardware.devices or 1))
+        job = JobWords(hardware.name, model or "", query.kind, devices=int(hardware.devices or 1))
         try:
             settings = fewest_settings(question_of_job(job, self.catalog).plan, self.plan)
         except CapacityError:
             settings = None
         if settings is None or model is None:
             return ["--model", "plan.yaml"]
-        words = ["--from", str(hardware.name), "--gpus", str(job.devices), "--task", asked.kind, "--model", model]
+        words = ["--from", str(hardware.name), "--gpus", str(job.devices), "--task", query.kind, "--model", model]
         return [*words, *(word for setting in settings for word in ("--set", setting))]
 
     def answer(self, report: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
         """Compare the offers; return all of them, or those that were compared when it was stopped."""
-        asked = self.asked()
+        query = self.stated()
 
         def tell(migration: Migration) -> None:
-            report(self._results(migration, asked))
+            report(self._results(migration, query))
 
-        return self._results(migrate(asked, self.catalog, self.machine, tell, stopped), asked)
+        return self._results(migrate(query, self.catalog, self.machine, tell, stopped), query)
 
-    def asked(self) -> MigrationQuestion:
+    def stated(self) -> MigrationQuestion:
         """Return the question of the engine.
 
         Raises:
@@ -215,9 +215,9 @@ class OffersQuestion(PlanQuestion):
             mode=cast("ModeName", self.mode or _USUAL),
         )
 
-    def _results(self, migration: Migration, asked: MigrationQuestion) -> Results:
-        source = _Offers(self, asked, migration)
-        return results_of(migration, asked.plan, self._numerics, source, shows_all=self._texts["shown"] == ALL)
+    def _results(self, migration: Migration, query: MigrationQuestion) -> Results:
+        source = _Offers(self, query, migration)
+        return results_of(migration, query.plan, self._numerics, source, shows_all=self._texts["shown"] == ALL)
 
     @property
     def _numerics(self) -> Mapping[str, object]:
@@ -237,17 +237,17 @@ class _Offers:
     """The offers that were compared, which can explain themselves and leave the program."""
 
     question: OffersQuestion
-    asked: MigrationQuestion
+    query: MigrationQuestion
     migration: Migration
 
     def explained(self, row: ResultRow, key: str) -> ExplanationText:
         """Return where a figure of an offer comes from."""
-        asked = self.question
+        query = self.question
         if "." not in key:
             instance = row.page.key if row.page is not None else ""
-            return offer_explanation(self.asked, instance, key, asked.catalog, asked.machine)
-        plan = edited(asked.plan, row.change, asked.catalog).plan
-        return explanation_text(explain(plan, key, asked.machine, asked.catalog))
+            return offer_explanation(self.query, instance, key, query.catalog, query.machine)
+        plan = edited(query.plan, row.change, query.catalog).plan
+        return explanation_text(explain(plan, key, query.machine, query.catalog))
 
     def exports(self) -> tuple[Export, ...]:
         """Return the offers in every form they can leave the program in."""

@@ -45,7 +45,7 @@ class ClusterScreen(PanelScreen):
     def __init__(self, session: Session) -> None:
         self._node_rows, self._placement, self._queue = Nodes(), PlacementLevels(), Queue()
         super().__init__(session, (self._node_rows, self._placement, self._queue))
-        self._asked: object = None
+        self._requested: object = None
         self._row_actions = RowActions(session, self, self._node_rows, lambda _: None)
         self.commands = {
             **self.commands,
@@ -75,7 +75,7 @@ class ClusterScreen(PanelScreen):
 
     def on_screen_resume(self) -> None:
         """Look at the cluster anew, for the plan as it is now."""
-        self._asked = None
+        self._requested = None
         self._follow()
 
     def _show_cluster(self, cluster: Clustered) -> None:
@@ -90,7 +90,7 @@ class ClusterScreen(PanelScreen):
 
     def _show_failure(self, fault: Fault) -> None:
         """Say what went wrong, and ask again when there are new numbers."""
-        self._asked = None
+        self._requested = None
         self.session.fail(fault)
 
     def _follow(self) -> None:
@@ -100,8 +100,8 @@ class ClusterScreen(PanelScreen):
         if not self.is_current or document is None or column is None or store.is_stale:
             return
         mode = column.mode
-        if self._asked != (document, mode):
-            self._asked = document, mode
+        if self._requested != (document, mode):
+            self._requested = document, mode
             work = partial(_seen, document, mode)
             self.session.ask(self, SEEN, work, self._show_cluster, failed=self._show_failure)
 

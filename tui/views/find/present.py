@@ -92,8 +92,8 @@ class _Table:
     def figures(self, question: Question) -> tuple[str, ...]:
         """Return the figures of the columns: the usual ones that are known, the goal's and those with limits."""
         known = {key for plan in self.plans for key in plan.figures}
-        asked = (*(limit.figure for limit in question.limits), *([question.goal.figure] if question.goal else []))
-        return tuple(dict.fromkeys((*column_figures(known), *(key for key in asked if key in known))))
+        figures = (*(limit.figure for limit in question.limits), *([question.goal.figure] if question.goal else []))
+        return tuple(dict.fromkeys((*column_figures(known), *(key for key in figures if key in known))))
 
     def columns(self, figures: Sequence[str]) -> Iterator[TableColumn]:
         """Yield the columns, words first."""
@@ -124,8 +124,8 @@ class _Table:
     @property
     def _named(self) -> tuple[str, ...]:
         """Model, hardware and number of devices, where the question leaves them open."""
-        asked = self.question
-        open_ones = ((_MODEL, asked.models), (_HARDWARE, asked.hardware), (_DEVICES, asked.devices))
+        query = self.question
+        open_ones = ((_MODEL, query.models), (_HARDWARE, query.hardware), (_DEVICES, query.devices))
         named = (path for path, names in open_ones if names)
         return tuple(dict.fromkeys((*(path for path in self.solved if path in all_fields()), *named)))
 

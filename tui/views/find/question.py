@@ -54,27 +54,27 @@ class SearchQuestion(PlanQuestion):
         per_kind = self._per_kind(texts["each"])
         if not texts["solve"]:
             words += ["--each", str(per_kind)] if per_kind else []
-            words += ["--pareto", ",".join(self.asked().pareto), "--top", str(_TOP)]
+            words += ["--pareto", ",".join(self.stated().pareto), "--top", str(_TOP)]
         return command_text(tuple(words))
 
-    def _without(self, asked: tuple[str, ...]) -> Plan:
+    def _without(self, given: tuple[str, ...]) -> Plan:
         """Return the plan without those of its limits that the question has itself, and keeps more surely."""
-        own = {limit.partition("<=")[0] for limit in limits_of(_plan_limits(self.plan)) if limit in asked}
+        own = {limit.partition("<=")[0] for limit in limits_of(_plan_limits(self.plan)) if limit in given}
         fields = [JOB_LIMITS[figure].field for figure in own & JOB_LIMITS.keys()]
         return edited(self.plan, dict.fromkeys(fields), self.catalog).plan if fields else self.plan
 
     def answer(self, report: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
         """Search; return the best there is, or was when it was stopped."""
-        asked, solve = self.asked(), self._texts()["solve"]
+        query, solve = self.stated(), self._texts()["solve"]
         if solve:
-            return solved(asked, solve, self.machine, self.catalog, report, stopped)
+            return solved(query, solve, self.machine, self.catalog, report, stopped)
 
         def tell(answer: SearchAnswer) -> None:
-            report(results_of(answer, asked))
+            report(results_of(answer, query))
 
-        return results_of(search(asked, self.catalog, self.machine, tell, stopped), asked)
+        return results_of(search(query, self.catalog, self.machine, tell, stopped), query)
 
-    def asked(self) -> Question:
+    def stated(self) -> Question:
         """Return the question of the engine.
 
         Raises:

@@ -165,7 +165,7 @@ class Advising:
         self._store = session.store
         self._screen = screen
         self._panel = panel
-        self._asked: tuple[int, str] | None = None
+        self._requested: tuple[int, str] | None = None
         self.commands: Commands = {"advice.apply": self.take, "advice.take": self.take}
         session.plan_changes.subscribe(screen, lambda _: self._session.cancel(screen, "advise"))
         session.answers.subscribe(screen, lambda _: self._follow())
@@ -206,9 +206,9 @@ class Advising:
         )
         self._panel.show_subject(f"on {column.mode}" if column is not store.column else "")
         wanted = (store.generation, column.mode)
-        if store.is_stale or self._asked == wanted:
+        if store.is_stale or self._requested == wanted:
             return
-        self._asked = wanted
+        self._requested = wanted
 
         def work(request: Request[tuple[Advice, ...]]) -> tuple[Advice, ...] | None:
             if request.cancelled.wait(ADVISE_AFTER_SECONDS):

@@ -43,7 +43,7 @@ class Sweeping:
         self._store = session.store
         self._screen = screen
         self._fields = fields
-        self._asked: tuple[int, str, tuple[str, ...]] | None = None
+        self._requested: tuple[int, str, tuple[str, ...]] | None = None
         self.commands: Commands = {"value.limit": self.to_the_limit}
         fields.sizes = self._sizes
         session.answers.subscribe(screen, lambda _: self.follow())
@@ -54,10 +54,10 @@ class Sweeping:
         if document is None or field is None or self._store.is_stale:
             return
         values = self._fields.values_around()
-        asked = (self._store.generation, field.key, values)
-        if asked == self._asked:
+        requested = (self._store.generation, field.key, values)
+        if requested == self._requested:
             return
-        self._asked = asked
+        self._requested = requested
         chosen, sizes = self._fields.chosen, document.sizes(field.key)
         steps = [stepped(field, direction, chosen=chosen, sizes=sizes) for direction in (1, -1)]
 

@@ -142,14 +142,14 @@ class Searching:
         given = self._given
 
         def work(request: Request[SearchState]) -> SearchState:
-            asked = question or self._begin(document, given)
-            request.answer(SearchState(asked))
+            query = question or self._begin(document, given)
+            request.answer(SearchState(query))
 
             def is_stopped() -> bool:
                 return stop.is_set() or request.cancelled.is_set()
 
-            rows = asked.answer(lambda so_far: request.answer(SearchState(asked, so_far)), is_stopped)
-            return SearchState(asked, rows, is_last=True)
+            rows = query.answer(lambda so_far: request.answer(SearchState(query, so_far)), is_stopped)
+            return SearchState(query, rows, is_last=True)
 
         self._session.ask(self._requester, self.SUBJECT, work, self._take, failed=self._fail)
 
@@ -254,11 +254,11 @@ class PlanQuestion(ABC):
         """
         given = {**self.given, key: text.strip()}
         after = replace(self, given={name: value for name, value in given.items() if value})
-        after.asked()
+        after.stated()
         return after
 
     @abstractmethod
-    def asked(self) -> object:
+    def stated(self) -> object:
         """Return the question of the engine.
 
         Raises:

@@ -155,14 +155,14 @@ class CorpusSweep:
 
     def __init__(self, session: Session, screen: DOMNode, fields: CorpusFields) -> None:
         self._session, self._screen, self._fields = session, screen, fields
-        self._asked: tuple[Corpus, str] | None = None
+        self._requested: tuple[Corpus, str] | None = None
 
     def follow(self, corpus: Corpus | None) -> None:
         """Try the values around that of the field under the cursor, unless they are known."""
         field = self._fields.field
-        if corpus is None or field is None or self._asked == (corpus, field.key):
+        if corpus is None or field is None or self._requested == (corpus, field.key):
             return
-        self._asked = corpus, field.key
+        self._requested = corpus, field.key
         values = self._fields.values_around()
 
         def work(request: Request[dict[str, Trial]]) -> dict[str, Trial] | None:

@@ -52,7 +52,7 @@ class ScaleScreen(PanelScreen):
         self._prompt = Prompt()
         super().__init__(session, (self._devices, self._storage, self._fields, self._levels))
         self._growth = STRONG
-        self._asked: dict[str, object] = {}
+        self._requested: dict[str, object] = {}
         self._row_actions = RowActions(session, self, self._devices, lambda _: None)
         self._sweep = CorpusSweep(session, self, self._fields)
         self._late: Timer | None = None
@@ -118,7 +118,7 @@ class ScaleScreen(PanelScreen):
 
     def _show_failure(self, subject: str, show: Callable[[str], object] | None, fault: Fault) -> None:
         """Say what went wrong, and ask again when there are new numbers."""
-        self._asked.pop(subject, None)
+        self._requested.pop(subject, None)
         if show is not None:
             show(fault.in_short)
         self.session.fail(fault)
@@ -251,10 +251,10 @@ class ScaleScreen(PanelScreen):
             work = partial(_stored_patterns, document, given)
             self.session.ask(self, CORPUS, work, lambda answer: self._show_corpus(*answer), failed=failed)
 
-    def _is_new(self, subject: str, asked: object) -> bool:
+    def _is_new(self, subject: str, requested: object) -> bool:
         """Return whether something else was asked for last, and note what is asked for now."""
-        is_new = self._asked.get(subject) != asked
-        self._asked[subject] = asked
+        is_new = self._requested.get(subject) != requested
+        self._requested[subject] = requested
         return is_new
 
 
