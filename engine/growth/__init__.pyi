@@ -6,14 +6,14 @@ from .growth_fit import Judged as Judged
 from .growth_fit import fit_all as fit_all
 from .growth_fit import fit_growth as fit_growth
 from .laws import POWER as POWER
-from .machines_for_size import SizedJob as SizedJob
-from .machines_for_size import SizedMachines as SizedMachines
-from .machines_for_size import machines_for_size as machines_for_size
 from .measuring import Measurement as Measurement
 from .measuring import Measuring as Measuring
 from .measuring import Setting as Setting
 from .measuring import parse_output_metric as parse_output_metric
 from .ranking import RankedSetting as RankedSetting
+from .ranking import SizedJob as SizedJob
+from .ranking import SizedMachines as SizedMachines
+from .ranking import machines_for_size as machines_for_size
 from .ranking import parse_grid as parse_grid
 from .ranking import ranked_settings as ranked_settings
 from .series import KeptMeasurements as KeptMeasurements
