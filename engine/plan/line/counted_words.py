@@ -11,7 +11,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
-from capacity_tui.engine.plan.line.lexicon.model_words import is_size, named_model
+from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, is_size, named_model
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.taken_words import TakenWords
@@ -68,9 +68,9 @@ class CountedWords(TakenWords):
             is_before = before is not None and (before.end > index + 1 or is_other)
             if not is_before and not self._is_of_hardware(index, behind):
                 return behind
-        is_open = before is None or (
-            before.amount.is_behind and behind is not None and not self._is_number_at(behind.end)
-        )
+        is_last = behind is not None and (not self._is_number_at(behind.end) or self._is_apart(behind.end - 1))
+        is_far = before is not None and (before.amount.is_behind or self._is_apart(index - 1))
+        is_open = before is None or (is_far and is_last)
         if behind is None or behind.amount.is_behind or not is_open:  # 12k imgs 1024 px, but batch 8 seq 2048
             return before
         return before if self._begins_another(behind) or self._is_of_hardware(index, behind) else behind
@@ -252,6 +252,9 @@ class CountedWords(TakenWords):
         """Keep a number that no field has, of which other words of the line make one."""
         if self._task in (TRAIN, FINETUNE) and (kept := self._kept_of_training(amount, value)) is not None:
             return kept
+        row = self._catalog.architectures.get(str(self._values.get(MODEL)))
+        if amount.name == "image size" and row is not None and f"({value})" in row.name:
+            return Meaning(f"{value} pixels, as it has")
         is_share = value.endswith("%") and amount.name in settings.SHARED
         is_of_all = not is_share and amount.reciprocal and parse_quantity(value, "") > amount.most
         if is_share:

@@ -58,19 +58,14 @@ class GuessedWords(DerivedValues):
             return 1, Meaning(fault=PlanError("what does this number count?", self._span(index, 2), hint))
         if settings.is_number(text):
             return 1, self._memory_behind(index) or self._bare_number(index)
-        return 1, _NOTHING if is_near_filler(text) or self._is_plain(text) else self._similar(text)
-
-    def _is_plain(self, text: str) -> bool:
-        """Whether a word is made of some that say nothing, as ``batch-embed``."""
-        words, parts = vocabulary(), text.casefold().split("-")
-        return len(parts) > 1 and {*parts} <= words.fillers | words.of_serving | words.suggests.keys()
+        return 1, _NOTHING if is_near_filler(text) else self._similar(text)
 
     def _nothing(self, index: int) -> Meaning | None:
-        """Recognize a word that says nothing beside the others, or that needs a number to say something."""
+        """Recognize a word that says nothing beside the others, or that says too little alone."""
         text, words = self._tokens[index].text, vocabulary()
         path, hint = words.needs.get(key_of(text), ("", ""))
         if path and path not in self._values:
-            return Meaning(fault=PlanError(f"{text!r} needs a number", hint=hint))
+            return Meaning(fault=PlanError(f"{text!r} alone says too little", hint=hint))
         field = settings.named_field(text, self._task, self._model)
         is_given = bool(path) or (field is not None and field[0] in self._values)
         is_format = key_of(text) in words.formats or format_in_name(text) is not None

@@ -57,11 +57,8 @@ def _begins_alike(word: str, name: str) -> bool:
 
 
 def is_near_filler(word: str) -> bool:
-    """Return whether a word is a form of one that says nothing, as ``sizing``, or has its letters in another order."""
-    key = key_of(word)
-    if not _stems(key).isdisjoint(_stems_of_fillers()):
-        return True
-    return len(key) >= _FEWEST_LETTERS and (key[0], "".join(sorted(key))) in _letters_of_fillers()
+    """Return whether a word is a form of one that says nothing, as ``sizing``."""
+    return not _stems(key_of(word)).isdisjoint(_stems_of_fillers())
 
 
 def _stems(key: str) -> frozenset[str]:
@@ -75,11 +72,6 @@ def _stems_of_fillers() -> frozenset[str]:
     fillers = vocabulary().fillers
     forms = frozenset().union(*map(_stems, fillers))
     return fillers | {stem for stem in forms if len(stem) > _FEWEST_LETTERS - 1}
-
-
-@cache
-def _letters_of_fillers() -> frozenset[tuple[str, str]]:
-    return frozenset((key[0], "".join(sorted(key))) for key in vocabulary().fillers if key.isalpha())
 
 
 def unknown_words(words: Mapping[str, str], catalog: Catalog) -> PlanError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import Field, fields, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -18,6 +18,10 @@ from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN
 from capacity_tui.engine.record import dataclass
 
 _OF_A_SPAN, _WRITTEN = "tokens a span", "tokens of output a span"
+_BY_WORD = frozenset(
+    {"tasks", "suggests", "remarks", "refused", "machines", "scales", "time_units", "durations", "methods"}
+    | {"objectives", "like"}
+)
 _EVERY = ("per", "a", "an", "each", "every")
 UNSAID = frozenset({"running", "output"})
 """Roles of fields that a line does not say: how a run is looked after and reported stands in files."""
@@ -171,85 +175,39 @@ class Vocabulary:
 def vocabulary() -> Vocabulary:
     """Return the shipped words."""
     rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "one_line.yaml")
-    return Vocabulary(
-        fillers=frozenset(map(key_of, (*rows["fillers"], *rows["prose"], *rows["circumstances"]))) | {""},
-        prose=frozenset(map(key_of, rows["prose"])),
-        circumstances=frozenset(map(key_of, rows["circumstances"])),
-        tasks=_by_word(rows["tasks"]),
-        suggests=_by_word(rows["suggests"]),
-        suggests_little=frozenset(rows["suggests_little"]),
-        of_serving=frozenset(map(key_of, rows["of_serving"])),
-        remarks=_by_word(rows["remarks"]),
-        comparing=frozenset(rows["comparing"]),
-        both=frozenset(rows["both"]),
-        refused=_by_word(rows["refused"]),
-        counts={word: int(count) for word, count in _by_word(rows["counts"]).items()},
-        ordinals={word: int(count) for word, count in _by_word(rows["ordinals"]).items()},
-        phrases=rows["phrases"],
-        joints=frozenset(map(key_of, rows["joints"])),
-        of_something=frozenset(rows["of_something"]),
-        between=frozenset(map(key_of, rows["between"])),
-        stored=frozenset(rows["stored"]),
-        sound=frozenset(rows["sound"]),
-        hearing=frozenset(rows["hearing"]),
-        datasets={name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},
-        image_edges=rows["image_edges"],
-        slices=rows["slices"],
-        core_slices=rows["core_slices"],
-        per_device=frozenset(rows["per_device"]),
-        plurals=frozenset(rows["plurals"]),
-        product_lines=tuple(rows["product_lines"]),
-        machines=_by_word(rows["machines"]),
-        portable=frozenset(rows["portable"]),
-        prefixes=rows["prefixes"],
-        ram=frozenset(map(key_of, rows["ram"])),
-        scales=_by_word(rows["scales"]),
-        time_units=_by_word(rows["time_units"]),
-        durations=_by_word(rows["durations"]),
-        negations=frozenset(map(key_of, rows["negations"])),
-        ruled_out=rows["ruled_out"],
-        queries=_by_word(rows["asking"]),
-        asked={kind: _by_word(fields) for kind, fields in rows["asked"].items()},
-        priced=frozenset(rows["priced"]),
-        totals=frozenset(rows["totals"]),
-        within=frozenset(rows["within"]),
-        deadlines=rows["deadlines"],
-        nodes=rows["nodes"],
-        racks=rows["racks"],
-        methods=_by_word(rows["methods"]),
-        objectives=_by_word(rows["objectives"]),
-        here=frozenset(rows["here"]),
-        amounts=dict(_amounts(rows)),
-        units=frozenset(row.get("unit", "") for row in rows["numbers"].values()) - {""},
-        sent=frozenset(map(key_of, rows["sent"])),
-        spans={key_of(word): span for span, row in rows["rates"].items() for word in row["spans"]},
-        adverbs={
+    made = {
+        "fillers": frozenset(map(key_of, (*rows["fillers"], *rows["prose"], *rows["circumstances"]))) | {""},
+        "counts": {word: int(count) for word, count in _by_word(rows["counts"]).items()},
+        "ordinals": {word: int(count) for word, count in _by_word(rows["ordinals"]).items()},
+        "datasets": {name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},
+        "queries": _by_word(rows["asking"]),
+        "asked": {kind: _by_word(words) for kind, words in rows["asked"].items()},
+        "amounts": dict(_amounts(rows)),
+        "units": frozenset(row.get("unit", "") for row in rows["numbers"].values()) - {""},
+        "spans": {key_of(word): span for span, row in rows["rates"].items() for word in row["spans"]},
+        "adverbs": {
             word: row["seconds"]
             for row in rows["rates"].values()
             if row["seconds"] > 1
             for word in (row.get("adverb", ""), *(f"{per}{span}" for per in _EVERY for span in row["spans"]))
         },
-        writing=frozenset(rows["writing"]),
-        twice=rows["twice"],
-        fields=_fields(rows["fields"]),
-        values={task: tuple(paths) for task, paths in rows["values"].items()},
-        formats=rows["formats"],
-        bits=rows["bits"],
-        served=rows["served"],
-        weights_of=rows["weights_of"],
-        fewest_tokens=float(rows["fewest_tokens"]),
-        needs={key_of(word): (path, row["hint"]) for path, row in rows["needs"].items() for word in row["words"]},
-        adjectives=frozenset(map(key_of, rows["adjectives"])),
-        like=_by_word(rows["like"]),
-        model_words=frozenset(rows["model_words"]),
-        models=tuple(rows["models"]),
-        sized_models=(*rows["models"], *rows["models_of_sizes"]),
-        hardware=tuple(map(str, rows["hardware"])),
-        makers=tuple(rows["makers"]),
-        usual=rows["usual"],
-        engines=rows["engines"],
-        examples=rows["examples"],
+        "fields": _fields(rows["fields"]),
+        "values": {task: tuple(paths) for task, paths in rows["values"].items()},
+        "needs": {key_of(word): (path, row["hint"]) for path, row in rows["needs"].items() for word in row["words"]},
+        "sized_models": (*rows["models"], *rows["models_of_sizes"]),
+    }
+    return Vocabulary(
+        **{field.name: _as_written(field, rows) for field in fields(Vocabulary) if field.name in rows} | made
     )
+
+
+def _as_written(field: Field[Any], rows: Mapping[str, Any]) -> Any:
+    """Return a row of the table as a field of the words takes it: keys of words, names, or words by what they mean."""
+    if "frozenset" in str(field.type):
+        return frozenset(map(key_of, rows[field.name]))
+    if "tuple[str" in str(field.type) and "Mapping" not in str(field.type):
+        return tuple(map(str, rows[field.name]))
+    return _by_word(rows[field.name]) if field.name in _BY_WORD else rows[field.name]
 
 
 def line_examples() -> Mapping[str, str]:
