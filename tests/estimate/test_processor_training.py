@@ -86,6 +86,18 @@ def test_scores_beyond_what_the_allocator_keeps_wait_for_new_pages() -> None:
     assert waited(dropout=0.0) == waited(model="smollm2-135m") == 0.0
 
 
+def test_an_activation_in_steps_moves_more_than_one_kernel_does() -> None:
+    def moved(model: str) -> float:
+        phases = estimated(model, framework="transformers", dropout=0.0).work.phases
+        names = ("norms, residuals and activations", "norms, residuals and activations, backward")
+        chosen = [one for phase in phases for one in phase.operators if one.name in names]
+        return sum(float(one.bytes) for one in chosen)
+
+    # GPT-2's own code takes 41 widths of 3,072 more than one kernel, forward and backward, of which 83 % reach memory.
+    passes = load_catalog().frameworks["transformers"].elementwise_passes
+    assert moved("gpt2") - moved("opt-125m") == pytest.approx(passes * 0.83 * 41 * 3072 * 4 * 512 * 4, rel=0.02)
+
+
 def test_the_trainer_updates_parameters_in_one_kernel_on_a_processor() -> None:
     shortest = {"seq_len": 64, "micro_batch": 1, "global_batch": 1}
     assert step(estimated(framework="transformers", **shortest)) < 0.8 * step(

@@ -39,6 +39,7 @@ LOSS_LAUNCHES, EMBEDDING_LAUNCHES = counted("loss-kernels"), counted("embedding-
 RECOMPUTED_ELEMENTWISE = counted("recomputed-elementwise")
 NEW_SCORES, NEW_SCORE_GRADIENTS = counted("new-score-tensors"), counted("new-score-gradients")
 NEW_VOCABULARY_GRADIENTS = counted("new-vocabulary-gradients")
+STEPS_FORWARD, STEPS_BACKWARD = counted("activation-step-passes-forward"), counted("activation-step-passes-backward")
 AUTOCAST_INPUTS = counted("autocast-inputs")
 CAST_RESIDUALS, CAST_FEED_FORWARDS = counted("cast-residual-operands"), counted("cast-feed-forward-operands")
 
@@ -220,7 +221,8 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     stream = _hidden_share(run) * where(run.autocast > 0, FP32_BYTES / width, 1.0)
 
     def moved(around: Number, *, backward: bool) -> Number:
-        activation = activation_passes(shape.gated, backward=backward)
+        steps = STEPS_BACKWARD if backward else STEPS_FORWARD
+        activation = activation_passes(shape.gated, backward=backward) + software.activation_in_steps * steps
         elements = layer_elements(around, sublayers, stream, rotary, software.feed_forward_traffic,
                                   activation, blocks * _active_ffn(run), software.moe_passes, routed)  # fmt: skip
         return elementwise_bytes(passes, run.tokens, width, elements)

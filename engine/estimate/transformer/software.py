@@ -56,6 +56,7 @@ class Software:
     elementwise_passes: Number
     compiled_passes: Number
     moe_passes: Number
+    activation_in_steps: Number
     saved_activation: Number
     saved_norm: Number
     saved_norm_fused: Number
@@ -113,6 +114,7 @@ def training_software(
 ) -> Software:
     """Return what a framework does with a plan's choices for a model."""
     saved_activation: Number = row.saved_activation[0] if shape.gated else row.saved_activation[1]
+    usual_activation = saved_activation
     if not training.compile:
         saved_activation = row.saved_by_class.get(shape.architecture, saved_activation)
     saved_norm: tuple[Number, Number] = row.saved_norm
@@ -138,6 +140,7 @@ def training_software(
         logit_bytes=whole,
         sharded_logit_bytes=sharded,
         loss_traffic=LOSS_PASSES * (numerics.element_bytes if loss in {KERNEL, FUSED} or compiled else whole),
+        activation_in_steps=float(any_true(saved_activation > usual_activation)),
         chunked_loss=float(loss == CHUNKED),
         fused_loss=float(loss == FUSED),
         fused_kernels=1.0 if loss == FUSED else row.fused_kernels,
