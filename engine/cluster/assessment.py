@@ -138,7 +138,7 @@ def _device_figures(match: HardwareMatch, measured: MeasuredFacts | None) -> dic
         provenance = device.known[name]
         return Fact(value, provenance.origin, provenance.source)
 
-    sized = device.kind != "cpu" and device.memory_bytes is not None
+    sized = not device.is_processor and device.memory_bytes is not None
     arithmetic = known(f"peaks.{fastest}", device.peaks[fastest] * count)
     return {
         "arithmetic": _measured_rate(device, fastest, measured) or arithmetic,
@@ -152,7 +152,7 @@ def _device_figures(match: HardwareMatch, measured: MeasuredFacts | None) -> dic
 
 def _measured_rate(device: Device, fastest: str, measured: MeasuredFacts | None) -> Fact[float] | None:
     """Return what a processor reached where that was measured; of a faster type than that, as large a share."""
-    if device.kind != "cpu" or measured is None or measured.fp32_flops.value is None:
+    if not device.is_processor or measured is None or measured.fp32_flops.value is None:
         return None
     rate = measured.fp32_flops.value * device.peaks[fastest] / device.peak("fp32")
     how = measured.fp32_flops.source

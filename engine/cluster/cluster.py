@@ -124,6 +124,11 @@ class Device:
     # what joins devices of a node where links join pairs alone, B/s in one direction; else infinite
     bus_bandwidth: Number = np.inf
 
+    @property
+    def is_processor(self) -> bool:
+        """Whether it is a machine's processors rather than an accelerator."""
+        return self.kind == "cpu"
+
     def with_provenance(self, provenance: Provenance, *names: str) -> Device:
         """Return the device with another provenance for some figures; ``peaks`` stands for all of its peaks."""
         fields = (name for requested in names for name in self._expanded(requested))
@@ -198,7 +203,7 @@ class Device:
 
     def conversion_share(self, precision: str) -> float:
         """Rate of products whose operands are converted, 16 bits on a processor, over that of what runs; else 1."""
-        converts = self.kind == "cpu" and precision in SIXTEEN_BIT and self.native(precision) not in SIXTEEN_BIT
+        converts = self.is_processor and precision in SIXTEEN_BIT and self.native(precision) not in SIXTEEN_BIT
         return float(self.efficiency.emulated) if converts else 1.0
 
 
@@ -352,7 +357,7 @@ def hardware_facts(cluster: Cluster, has_own_price: bool = False) -> HardwareFac
     return HardwareFacts(
         devices=int(np.max(cluster.devices)),
         per_node=int(np.max(cluster.direct_devices)),
-        on_processor=cluster.device.kind == "cpu",
+        on_processor=cluster.device.is_processor,
         has_own_memory=cluster.device.has_own_memory,
         has_price=has_own_price or cluster.price.usd_per_hour is not None,
         has_spot_price=has_own_price or cluster.price.spot_usd_per_hour is not None,

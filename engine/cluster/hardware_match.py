@@ -294,7 +294,7 @@ _CONSTANTS = frozenset(part.name for part in fields(Efficiency)) - _OTHERS
 
 def device_key(device: Device) -> str:
     """Return the name a device's measurements go by: its catalogue id, or CPU model and usable cores."""
-    if device.kind != "cpu":
+    if not device.is_processor:
         return device.id
     words = re.sub(r"[^a-z0-9]+", "-", device.name.lower()).strip("-")
     return f"cpu-{words}-{device.units:g}"

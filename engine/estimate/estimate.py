@@ -210,7 +210,7 @@ def plugin_work(plan: Plan, spec: Spec, plugin: ModelPlugin, cluster: Cluster) -
         rate=device.peak(precision) * share,
         bandwidth=device.bandwidth * device.efficiency.stream,
     )
-    on_cpu = device.kind == "cpu"
+    on_cpu = device.is_processor
     return Work(
         facts=ModelFacts(
             calculated.params,

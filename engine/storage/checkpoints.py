@@ -200,7 +200,7 @@ def host_memory_of(answer: Answer, supply: Supply, content: Content, catalog: Ca
     workers, sample = supply.workers, sample_bytes(content)
     batch = float(answer.plan.training.micro_batch)
     host = cluster.host_memory_bytes
-    processor = cluster.device.kind == "cpu"
+    processor = cluster.device.is_processor
     return HostMemory(
         workers=devices * workers * catalog.assumptions[WORKER].value * 1e9,
         prefetched=mean(waiting_bytes(devices, workers * _number(data, "prefetch"), batch, sample)),

@@ -160,7 +160,7 @@ def rates_of(device: Device, row: Algorithm, common: Algorithm, precision: str, 
         precision: fp32 or fp64.
         cores: cores it may use; on a GPU its multiprocessors.
     """
-    on_cpu = device.kind == "cpu"
+    on_cpu = device.is_processor
     used = 1.0 if row.single_threaded and on_cpu else cores
     stream = device.bandwidth * device.efficiency.stream
     return Rates(

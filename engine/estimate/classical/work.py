@@ -56,7 +56,7 @@ def settle_classical(plan: Plan, family: str, device: Device) -> ClassicalSpec:
     for name in ("precision", "n_jobs"):
         if getattr(spec, name) == AUTO:
             raise PlanError("still auto", hint="choose a mode, or give a value", place=_place(name))
-    on_cpu, cores = device.kind == "cpu", int(device.units)
+    on_cpu, cores = device.is_processor, int(device.units)
     precision = spec.precision or ("fp64" if on_cpu else "fp32")
     if precision not in device.peaks:
         hint = "use fp32, or give hardware.spec.fp64_tflops"
@@ -76,7 +76,7 @@ def classical_work(
         family: name of the algorithm.
         efficiency: share of the peak that matrix products reach, where the plan says so.
     """
-    device, on_cpu = cluster.device, cluster.device.kind == "cpu"
+    device, on_cpu = cluster.device, cluster.device.is_processor
     rates = fit_rates(spec, family, device, catalog, efficiency)
     fit = fit_of(spec, rates)
     operators = fit.operators if on_cpu else (*fit.operators, _transfer(fit.memory["data"], device))
@@ -208,7 +208,7 @@ def _idle(spec: ClassicalSpec, rates: Rates, cluster: Cluster) -> Iterator[Note]
             f"A fit runs on one of {format_number(float(np.max(cluster.devices)))} devices; the others wait and cost."
         )
         yield Note("one_device", "One device does the work", detail)
-    if rates.row.single_threaded and cluster.device.kind == "cpu" and float(spec.n_jobs or 1) > 1:
+    if rates.row.single_threaded and cluster.device.is_processor and float(spec.n_jobs or 1) > 1:
         detail = f"{rates.row.library} runs on one core, whatever n_jobs says."
         yield Note("one_core", "One core does the work", detail)
 
@@ -246,7 +246,7 @@ def fit_rates(spec: ClassicalSpec, family: str, device: Device, catalog: Catalog
         family: name of the algorithm.
         efficiency: share of the peak that matrix products reach, where the plan says so.
     """
-    cores = float(spec.n_jobs or device.units) if device.kind == "cpu" else float(device.units)
+    cores = float(spec.n_jobs or device.units) if device.is_processor else float(device.units)
     rates = rates_of(device, catalog.algorithms[family], catalog.algorithms[COMMON], str(spec.precision), cores)
     return rates if efficiency is None else replace(rates, reach=efficiency)
 

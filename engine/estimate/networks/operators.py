@@ -76,7 +76,7 @@ def _multiplied(
         )
         fed = fed_rate(full, device.units, reach.gather_rate, element_bytes) if gathered else full
         # Libraries of processors take every product (oneDNN's direct convolutions, which PyTorch asks for).
-        saves = layer.overlapping and kernels.peak <= kernels.vector_peak and device.kind != "cpu"
+        saves = layer.overlapping and kernels.peak <= kernels.vector_peak and not device.is_processor
         fewer = shares.fewer_products if saves else 1.0
         library = run.software.convolution_share * reach.convolutions if layer.unfolded else 1.0
         rate = narrow_rate(fed, n, shares.half_columns) * (fewer * library)

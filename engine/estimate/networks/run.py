@@ -144,7 +144,7 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
         place = Place(field=Key.TRAINING_CHECKPOINTING)
         raise PlanError("not for this kind of model", training.checkpointing, "allowed: none, full", place)
     row = framework_row(plan, catalog)
-    on_processor = cluster.device.kind == "cpu"
+    on_processor = cluster.device.is_processor
     numerics = training_numerics(training, row, catalog, on_processor=on_processor)
     precision = str(training.precision)
     if not trains:

@@ -234,7 +234,7 @@ def outside_bytes(run: ServingRun) -> Number:
     groups = (layout.tp > 1) * 1.0 + (layout.pp > 1) * 1.0 + (layout.ep > 1) * 1.0
     efficiency = run.cluster.device.efficiency
     driver = efficiency.context_bytes
-    if run.cluster.device.kind == "cpu":
+    if run.cluster.device.is_processor:
         driver = where(process > 0, process, driver)
     return context_bytes(driver, efficiency.communicator_bytes, groups)
 

@@ -43,7 +43,7 @@ def engine_row(name: str, device: Device, catalog: Catalog) -> InferenceEngine:
 
 def vendor_of(device: Device, catalog: Catalog) -> str:
     """Return the maker of an accelerator, or ``CPU``."""
-    return "CPU" if device.kind == "cpu" else catalog.accelerators[device.id].vendor
+    return "CPU" if device.is_processor else catalog.accelerators[device.id].vendor
 
 
 def choose_engine(rows: Iterable[InferenceEngine], name: str, vendor: str) -> InferenceEngine:
@@ -248,7 +248,7 @@ def _assumed(plan: Plan, shape: TransformerShape, device: Device, catalog: Catal
     elif not catalog.names_release(plan.inference.engine):
         yield f"{plan.inference.engine}: current release assumed"
     layers = plan.inference.gpu_layers
-    if layers is not None and device.kind != "cpu" and np.any(layers < shape.layers):
+    if layers is not None and not device.is_processor and np.any(layers < shape.layers):
         yield f"processor beside the accelerator: {catalog.processors[HOST_PROCESSOR].name}"
 
 
@@ -296,7 +296,7 @@ def _exact(
 def _host(gpu_layers: int | None, shape: TransformerShape, device: Device, catalog: Catalog) -> Host:
     """Return the processor that runs the layers an accelerator does not hold."""
     processor = processor_device(catalog.processors[HOST_PROCESSOR], catalog)
-    held = shape.layers if gpu_layers is None or device.kind == "cpu" else np.minimum(gpu_layers, shape.layers)
+    held = shape.layers if gpu_layers is None or device.is_processor else np.minimum(gpu_layers, shape.layers)
     return Host(
         share=1.0 - held / shape.layers,
         rate=processor.peak("fp32") * processor.gemm_reach("fp32"),

@@ -79,7 +79,7 @@ def attention_operators(run: TransformerRun) -> Iterator[Operator]:
     # Stored scores are computed in full, then masked, and pass through memory several times.
     attentions = 1.0 + run.encoder_blocks + run.cross_attentions
     stored_peak, stored_reach, stored_bytes = peak, kernels.attention_reach, run.numerics.element_bytes
-    if device.kind == "cpu":
+    if device.is_processor:
         # PyTorch widens narrower types for the separate products of a processor.
         stored_peak, stored_reach = device.peak("fp32") * device.clock, device.gemm_reach("fp32")
         stored_bytes = np.maximum(stored_bytes, FP32_BYTES)

@@ -216,7 +216,7 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     launches = forward_launches(run)
 
     # Processors widen what is narrower than fp32 in registers: an element takes as long.
-    width = np.maximum(numerics.element_bytes, FP32_BYTES) if device.kind == "cpu" else numerics.element_bytes
+    width = np.maximum(numerics.element_bytes, FP32_BYTES) if device.is_processor else numerics.element_bytes
     # Norms put out fp32 under automatic mixed precision, and so the residual stream is as wide.
     stream = _hidden_share(run) * where(run.autocast > 0, FP32_BYTES / width, 1.0)
 
@@ -242,7 +242,7 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     yield Operator("norms, residuals and activations, recomputed", "compute", "recompute", "layer", 0.0, forward, 1.0,
                    bandwidth, layers * recompute_fraction, launches)  # fmt: skip
     numbers = run.random_numbers
-    if device.kind == "cpu" and any_true(numbers > 0):
+    if device.is_processor and any_true(numbers > 0):
         drawn = device.units / (software.random_number_ns * NANO)
         # Each becomes a byte of a mask: none is arithmetic of products, of which samples tell.
         yield Operator("random numbers of dropout", "compute", "forward", "layer", 0.0, run.tokens * numbers, 1.0,
@@ -275,7 +275,7 @@ def new_bytes(tensors: Number, size: Number, kept: Number) -> Number:
 def _new_pages(run: TransformerRun) -> Iterator[Operator]:
     """What tensors wait for on a processor that are too large for their memory to be kept: scores, and the ends'."""
     device, software, shape = run.cluster.device, run.software, run.shape
-    if device.kind != "cpu":
+    if not device.is_processor:
         return
     rate, kept = device.units * software.new_page_gbs * GIGA, software.largest_kept_bytes
     scores = run.stored_scores * run.tokens * FP32_BYTES

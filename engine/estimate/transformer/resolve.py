@@ -93,7 +93,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         PlanError: a combination that does not make sense.
     """
     training, row = plan.training, framework_row(plan, catalog)
-    on_processor = cluster.device.kind == "cpu"
+    on_processor = cluster.device.is_processor
     numerics, counts = training_numerics(training, row, catalog, on_processor=on_processor), count_parameters(shape)
     return TransformerRun(
         shape=shape,
@@ -127,7 +127,7 @@ def _kernels(plan: Plan, shape: TransformerShape, device: Device, row: Framework
         for name in (precision, wide)
     ]
     kernel = attention_kernel(plan.training.attention, device, row, catalog)
-    if device.kind == "cpu" and _drops_scores(plan, shape):
+    if device.is_processor and _drops_scores(plan, shape):
         kernel = catalog.attention_kernels["eager"]  # the fused kernels of processors have no dropout
     return KernelRates(
         peak=device.peak(precision),

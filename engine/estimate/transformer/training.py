@@ -266,7 +266,7 @@ def _host_holds(run: TransformerRun) -> str:
 
 def _process_bytes(run: TransformerRun) -> Number:
     """Return bytes of a driver's context; on a processor those of the process, with the software's libraries."""
-    libraries = run.software.process_bytes if run.cluster.device.kind == "cpu" else 0.0
+    libraries = run.software.process_bytes if run.cluster.device.is_processor else 0.0
     return run.cluster.device.efficiency.context_bytes + libraries
 
 

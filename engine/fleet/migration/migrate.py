@@ -258,7 +258,7 @@ def migrate(
 def _rows(question: MigrationQuestion, now: Machine, catalog: Catalog) -> tuple[Instance, ...]:
     """Return the instances to compare: the wanted ones, else all with devices of the kind that the job runs on."""
     if not question.instances:
-        on_processors = now.cluster.device.kind == "cpu"
+        on_processors = now.cluster.device.is_processor
         return tuple(row for row in catalog.instances.values() if on_processors or row.accelerator is not None)
     ids = [name for instance in question.instances for name in hardware_ids((instance,), catalog)]
     named = dict.fromkeys(entry for name in ids for entry in _instances_of(name, catalog))

@@ -117,7 +117,7 @@ def request_of(
     high = longest.get("high", longest.get("value"))
     limit = limit_seconds if limit_seconds is not None else None if high is None else high * MARGIN + START_SECONDS
     workers = plan.data.workers if isinstance(plan.data.workers, int) else 0
-    is_on_gpus = cluster.device.kind != "cpu"
+    is_on_gpus = not cluster.device.is_processor
     whole_nodes = not is_on_gpus or per_node >= in_node > 1
     host = answer.estimate.memory.host_bytes
     host_bytes = mean(host) if is_on_gpus else mean(answer.estimate.memory.per_device_bytes.value)

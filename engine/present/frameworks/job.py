@@ -179,7 +179,7 @@ def job_of(resolved: ResolvedPlan, catalog: Catalog) -> Job | None:
         transformer=resolved.shape,
         model=hub or plan.model.config or plan.model.name or resolved.family.id,
         on_hub=hub is not None and not plan.model.spec,
-        on_cpu=device.kind == "cpu",
+        on_cpu=device.is_processor,
         steps=_steps(plan),
         framework=None if plan.training.framework is None else software_id(plan.training.framework, catalog),
         attention=plan.training.attention if instead is None else instead.value,

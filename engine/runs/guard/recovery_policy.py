@@ -213,7 +213,7 @@ def _less_memory(
     case: EstimatedPlan, failure: Failure, remedy: str, rungs: Sequence[Rung], detect: Detect | None
 ) -> Step | None:
     """Return a remedy's gentlest change that saves enough, else the most; None where none is worth a restart."""
-    on_host = failure.where == "host" and case.resolved.cluster.device.kind != "cpu"
+    on_host = failure.where == "host" and not case.resolved.cluster.device.is_processor
     key = HOST if on_host else RESERVED
     before, most = _figure(case.estimate, key), _room(case, key)
     trials = [
@@ -270,7 +270,7 @@ def _on_processor(case: EstimatedPlan, detect: Detect | None) -> Candidate | Non
 
     The micro-batch is halved, with the global batch kept, until the run fits.
     """
-    if case.resolved.cluster.device.kind == "cpu":
+    if case.resolved.cluster.device.is_processor:
         return None
     machine = detect() if case.machine is None and detect is not None else case.machine
     cpu_machine = None if machine is None else replace(machine, accelerators=())
@@ -298,7 +298,7 @@ def _on_processor(case: EstimatedPlan, detect: Detect | None) -> Candidate | Non
 def _fewer_devices(case: EstimatedPlan, failure: Failure) -> Step | None:
     """Return the run on the most devices that are left, with the same global batch."""
     devices = int(np.max(case.resolved.cluster.devices))
-    if case.resolved.cluster.device.kind == "cpu":
+    if case.resolved.cluster.device.is_processor:
         return None
     for count in range(devices - 1, 0, -1):
         trial = _whole_steps(case, {Key.HARDWARE_DEVICES: count})

@@ -50,7 +50,7 @@ def memory_budget(mode: Mode, cluster: Cluster) -> float | None:
     capacity = cluster.device.memory_bytes
     if capacity is None:
         return None
-    system = mode.reserve.system_gb * 1e9 if cluster.device.kind == "cpu" else 0.0
+    system = mode.reserve.system_gb * 1e9 if cluster.device.is_processor else 0.0
     return max(0.0, (largest(capacity) - system) * mode.utilization)
 
 

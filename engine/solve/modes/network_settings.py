@@ -106,7 +106,7 @@ def _classical(spec: ClassicalSpec, cluster: Cluster, wanted: tuple[str, ...], m
     device = cluster.device
     if _CORES in wanted:
         cores = int(np.max(device.units))
-        values[_CORES] = max(1, int(cores * mode.utilization)) if device.kind == "cpu" else None
+        values[_CORES] = max(1, int(cores * mode.utilization)) if device.is_processor else None
         reasons[_CORES] = f"{format_percent(mode.utilization)} of {cores} cores, the mode's share"
     if _PRECISION in wanted:
         exact = isinstance(spec, LinearRegressionNormal) or mode.id == "conservative"

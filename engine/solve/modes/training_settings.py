@@ -191,7 +191,7 @@ class Search:
         if budget is not None and capacity is not None:
             margin = max(reserve.fragmentation, reserve.spikes)
             peak = block.number(ALLOCATED) * (1.0 + margin) + reserve.context_gb * 1e9
-            inside = np.less_equal(reserved, budget) & (np.less_equal(peak, capacity) | (cluster.device.kind == "cpu"))
+            inside = np.less_equal(reserved, budget) & (np.less_equal(peak, capacity) | (cluster.device.is_processor))
             fits = np.less_equal(reserved, capacity)
         if cluster.host_memory_bytes is not None:
             there = largest(cluster.host_memory_bytes)

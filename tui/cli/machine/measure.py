@@ -310,7 +310,7 @@ def _this_device(where: SampledDevice) -> tuple[Device, Machine, int]:
     if where == "cpu":
         machine = replace(machine, accelerators=())
     cluster = cluster_of_machine(machine, _catalog())
-    return cluster.device, machine, cluster.devices if cluster.device.kind != "cpu" else 0
+    return cluster.device, machine, cluster.devices if not cluster.device.is_processor else 0
 
 
 def _key(device: Device) -> str:

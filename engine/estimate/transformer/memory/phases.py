@@ -253,7 +253,7 @@ def _kept(run: TransformerRun, parameters: Parameters, layers: Number) -> dict[s
     states = state_bytes(layer_states, outer, parameters.ends, shards[0])
     temporaries: Number = 0.0
     # Steps on a processor take one tensor after the other: operations over lists of tensors are of accelerators.
-    if any_true(numerics.optimizer.temporary_bytes > 0) and run.cluster.device.kind != "cpu":
+    if any_true(numerics.optimizer.temporary_bytes > 0) and not run.cluster.device.is_processor:
         temporaries = sharded_bytes(numerics.optimizer.temporary_bytes, dense, experts, shards[0], expert_shards[0])
     # An engine that updates on the host sends sharded gradients there as they are made.
     sent = layout.offload_optimizer * (layout.zero >= 2)
