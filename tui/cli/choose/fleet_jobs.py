@@ -11,7 +11,7 @@ import click
 
 from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.choose.search import DEVICES, names_of
-from capacity_tui.tui.cli.options import reaching_later
+from capacity_tui.tui.cli.options import CommandT, reaching_later
 from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell
 from capacity_tui.tui.cli.plan_sources import GivenPlan, config_option, machine_for, plan_options, read_plan
 
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 NO_ANSWER = 1
 
 RENTED = ("instances",)  # What is chosen among where nobody names hardware
+
+
+def _seed_option(words: str) -> Callable[[CommandT], CommandT]:
+    return click.option("--seed", metavar="N", type=click.IntRange(0), default=1, show_default=True, help=words)
 
 
 @click.command()
@@ -114,14 +118,7 @@ MISSED = 1
 @click.argument("file", metavar="FILE|FOLDER", type=click.Path())
 @click.option("--check", is_flag=True, help="Exit with 1 if a deadline is missed.")
 @click.option("--cluster", metavar="NAME", help="Cluster that was kept, for a FOLDER; the only one by default.")
-@click.option(
-    "--seed",
-    metavar="N",
-    type=click.IntRange(0),
-    default=1,
-    show_default=True,
-    help="Of the search: the same seed gives the same schedule.",
-)
+@_seed_option("Of the search: the same seed gives the same schedule.")
 @output_options("table", "json", "yaml")
 @reaching_later
 def schedule(
@@ -215,14 +212,7 @@ def _machines(choose: Callable[[], Launcher], cluster: str | None) -> list[Plain
 @click.option("--startup", metavar="TIME", help="Time until a new replica answers; assumed by default.")
 @click.option("--scale-down", metavar="TIME", help="Time for which fewer must be enough before one is released.")
 @click.option("--reserve", metavar="SHARE", type=float, help="Replicas beyond what the load needs, such as 0.1.")
-@click.option(
-    "--seed",
-    metavar="N",
-    type=click.IntRange(0),
-    default=1,
-    show_default=True,
-    help="Of the random requests: the same seed gives the same answer.",
-)
+@_seed_option("Of the random requests: the same seed gives the same answer.")
 @config_option
 @output_options("table", "json", "yaml")
 def serve(
