@@ -29,6 +29,9 @@ NUMBERS = (
     *("mfu 40%", "4:1", "10,000", "1e9", "100 km", "dropout 0.1", "temperature 0.7", "#2", "5-10", "3+", "32 loras"),
     *("seven", "half", "twice", "a dozen", "two hundred", "zorble", "no gpu", "without nvlink", "monday"),
     *("every 500 steps", "3 to 5 epochs", "batches of 48 images", "prompts of 700 words", "one more h100"),
+    *("every 30 min", "50% of users", "2B tokens/day", "three teams", "half an hour", "ttft within a second"),
+    *("20% prefix hits", "300 tok/s", "4000 tok/s", "8 cores of an epyc 9654", "100MB of text", "30 of them at once"),
+    *("twenty-five users", "5 rollouts", "two seconds", "a hundred and twenty requests a minute", "6-8k", "orpo"),
 )
 
 

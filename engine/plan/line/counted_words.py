@@ -220,7 +220,8 @@ class CountedWords(TakenWords):
         text = self._tokens[index].text
         if hardware.named_hardware(text, self._catalog) is None:
             return False
-        is_followed = self._is_number_at(behind.end) or duration_of(self._span(behind.end, 1)) is not None
+        end = behind.end + int(self._span(behind.end, 1) == "of")
+        is_followed = self._is_number_at(end) or duration_of(self._span(end, 1)) is not None
         others = [token.text for at, token in enumerate(self._tokens) if at != index and not self._is_number_at(at)]
         is_only = behind.amount.behind == "either" and int(text) % _ROUND != 0 if text.isdecimal() else False
         is_only &= not any(hardware.named_hardware(other, self._catalog) for other in others)

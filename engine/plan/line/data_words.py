@@ -75,7 +75,10 @@ class DataWords(NamedWords):
     def _interval(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how often something is done: in a run, ``every 1000 steps``, or by users, ``every 30 seconds``."""
         span = self._span(index + 1, 1) if key_of(self._span(index, 1)) == "every" else ""
-        if self._task == INFER and (settings.is_time(span) or duration_of(span)):
+        is_time = settings.is_time(span) or duration_of(span) is not None
+        if is_time and self._task != INFER:
+            return 2, Meaning(why=f"left out: every {span}")
+        if is_time:
             pause = f"{parse_quantity(duration_of(span) or span, 's'):g}"
             return 2, Meaning(f"a request every {pause} s", {Key.INFERENCE_SECONDS_BETWEEN_REQUESTS: pause})
         amount = settings.amount_of(self._span(index + 2, 1)) if key_of(self._span(index, 1)) == "every" else None

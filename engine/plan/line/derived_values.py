@@ -143,7 +143,10 @@ class DerivedValues(DataWords):
     def _part_of_users(self) -> None:
         """Take the share of all users that is there at once for the users, as ``300 seats, 5% concurrent``."""
         users = self._values.get(Key.INFERENCE_USERS)
-        if self._share_of_users and isinstance(users, int):
+        if self._share_of_users and not isinstance(users, int):
+            share = f"{100 * self._share_of_users:g}%"
+            self._faults.append(PlanError("a share of how many?", share, "say how many users there are, as 300 users"))
+        elif self._share_of_users and isinstance(users, int):
             self._values[Key.INFERENCE_USERS] = some = max(round(users * self._share_of_users), 1)
             why = f"{some} users: {100 * self._share_of_users:g}% of {users}"
             self._assumed.append(Assumption(Key.INFERENCE_USERS, some, why))
