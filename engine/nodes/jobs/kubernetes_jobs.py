@@ -88,10 +88,6 @@ class _Workload(BaseModel):
     status: _Status = Field(default_factory=_Status)
 
 
-class _Workloads(BaseModel):
-    items: tuple[_Workload, ...]
-
-
 class _StateDetail(BaseModel):
     reason: str = ""
     message: str = ""
@@ -131,10 +127,6 @@ class _Pod(BaseModel):
         """Why it was taken away by others; empty where it was not."""
         condition = _true(self.status.conditions, _DISRUPTED)
         return condition.reason or _DISRUPTED if condition else self.status.reason
-
-
-class _Pods(BaseModel):
-    items: tuple[_Pod, ...]
 
 
 class KubernetesQueue:
@@ -183,7 +175,7 @@ class KubernetesQueue:
         """Return what was written here, or everything, the newest first; what is deleted is forgotten."""
         del since
         selection = () if everyone else (f"--selector={MADE}",)
-        pods = self._kubectl.read(_Pods, "get", "pods", *selection).items
+        pods = self._kubectl.items(_Pod, "pods", *selection)
         workloads = [job for kind in _KINDS for job in self._workloads(kind, *selection)]
         chosen = [job for job in workloads if not names or job.metadata.name in names]
         chosen.sort(key=lambda job: job.metadata.created, reverse=True)
@@ -227,7 +219,7 @@ class KubernetesQueue:
     def _workloads(self, kind: str, *selection: str) -> tuple[_Workload, ...]:
         """Return the objects of a kind; none where the cluster does not know it."""
         try:
-            return self._kubectl.read(_Workloads, "get", kind, *selection).items
+            return self._kubectl.items(_Workload, kind, *selection)
         except KubectlError as error:
             if kind != _KINDS[0] and error.is_unknown_kind:
                 return ()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from threading import Timer
-from typing import TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -37,6 +37,13 @@ class Names(BaseModel):
 def names() -> Names:
     """Return the names."""
     return Names.model_validate(parse_shipped(files("capacity_tui.profiles") / "kubernetes.yaml"))
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class _Listed(BaseModel, Generic[Model]):
+    items: tuple[Model, ...]
 
 
 class _Resources(BaseModel):
@@ -97,7 +104,6 @@ _PREFIX = re.compile(r"^(?:error|Error from server(?: \((?P<reason>\w+)\))?): ")
 _NOT_REACHED = ("Unable to connect to the server", "The connection to the server")
 _REACHED_HINT = "`kubectl version` shows whether the server answers"
 _NO_SUCH_KIND = ("doesn't have a resource type", "no matches for kind", "could not find the requested resource")
-Model = TypeVar("Model", bound=BaseModel)
 
 
 class KubectlError(LauncherError):
@@ -125,18 +131,19 @@ class Kubectl:
         namespace = (f"--namespace={self.namespace}",) if self.namespace else ()
         return ("kubectl", *context, *namespace, *words)
 
-    def read(self, model: type[Model], *words: str) -> Model:
-        """Return what kubectl prints as JSON.
+    def items(self, model: type[Model], *words: str) -> tuple[Model, ...]:
+        """Return the objects that ``kubectl get`` lists as JSON.
 
         Raises:
             KubectlError: it is not there, hangs, is refused, never ends, or makes no sense.
         """
-        text = self.text(*words, "--output=json")
+        text = self.text("get", *words, "--output=json")
+        listed: Any = _Listed
         try:
-            return model.model_validate_json(text)
+            return cast("tuple[Model, ...]", listed[model].model_validate_json(text).items)
         except ValidationError as error:
             where = ".".join(map(str, error.errors()[0]["loc"]))
-            hint = f"see what `kubectl {' '.join(words)} -o json` prints"
+            hint = f"see what `kubectl get {' '.join(words)} -o json` prints"
             raise KubectlError("kubectl: the answer makes no sense", where[:200], hint) from error
 
     def text(self, *words: str, standard_input: str = "") -> str:

@@ -76,16 +76,8 @@ class _ClusterQueue(BaseModel):
     status: _Status = Field(default_factory=_Status)
 
 
-class _ClusterQueues(BaseModel):
-    items: tuple[_ClusterQueue, ...]
-
-
 class _Cohort(BaseModel):
     metadata: _Metadata
-
-
-class _Cohorts(BaseModel):
-    items: tuple[_Cohort, ...]
 
 
 class _LocalSpec(BaseModel):
@@ -100,10 +92,6 @@ class _LocalMetadata(_Metadata):
 class _LocalQueue(BaseModel):
     metadata: _LocalMetadata
     spec: _LocalSpec
-
-
-class _LocalQueues(BaseModel):
-    items: tuple[_LocalQueue, ...]
 
 
 class _Condition(BaseModel):
@@ -130,10 +118,6 @@ class _Workload(BaseModel):
     status: _WorkloadStatus = Field(default_factory=_WorkloadStatus)
 
 
-class _Workloads(BaseModel):
-    items: tuple[_Workload, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Admission:
     """How a job stands with its queue."""
@@ -148,12 +132,8 @@ def admissions(kubectl: Kubectl) -> Mapping[str, Admission]:
     Raises:
         KubectlError: kubectl is not there.
     """
-    workloads = _read(kubectl, _Workloads, [], f"workloads.{_GROUP}")
-    return (
-        {owner.uid: _admission(workload) for workload in workloads.items for owner in workload.metadata.owners}
-        if workloads
-        else {}
-    )
+    workloads = _read(kubectl, _Workload, [], f"workloads.{_GROUP}")
+    return {owner.uid: _admission(workload) for workload in workloads for owner in workload.metadata.owners}
 
 
 def _admission(workload: _Workload) -> Admission:
@@ -177,24 +157,24 @@ def device_queues(kubectl: Kubectl, *, everywhere: bool = True) -> tuple[tuple[D
     """
     notes: list[str] = []
     where = ("--all-namespaces",) if everywhere else ()
-    local = _read(kubectl, _LocalQueues, notes, f"localqueues.{_GROUP}", *where)
-    if local is None or not local.items:
+    local = _read(kubectl, _LocalQueue, notes, f"localqueues.{_GROUP}", *where)
+    if not local:
         return (), tuple(notes)
-    shared = _read(kubectl, _ClusterQueues, notes, f"clusterqueues.{_GROUP}")
-    behind = {queue.metadata.name: queue for queue in shared.items} if shared is not None else {}
-    cohorts = _read(kubectl, _Cohorts, [], f"cohorts.{_GROUP}")
-    nested = {cohort.metadata.name for cohort in cohorts.items} if cohorts is not None else set()
-    return tuple(_queue(queue, behind, nested) for queue in local.items), tuple(notes)
+    shared = _read(kubectl, _ClusterQueue, notes, f"clusterqueues.{_GROUP}")
+    behind = {queue.metadata.name: queue for queue in shared}
+    cohorts = _read(kubectl, _Cohort, [], f"cohorts.{_GROUP}")
+    nested = {cohort.metadata.name for cohort in cohorts}
+    return tuple(_queue(queue, behind, nested) for queue in local), tuple(notes)
 
 
-def _read(kubectl: Kubectl, model: type[Model], notes: list[str], *words: str) -> Model | None:
-    """Return objects of Kueue; None where the cluster has no Kueue, or does not say."""
+def _read(kubectl: Kubectl, model: type[Model], notes: list[str], *words: str) -> tuple[Model, ...]:
+    """Return objects of Kueue; none where the cluster has no Kueue, or does not say."""
     try:
-        return kubectl.read(model, "get", *words)
+        return kubectl.items(model, *words)
     except KubectlError as error:
         if not error.is_unknown_kind:
             notes.append(f"queues of Kueue are not known: {error.title}")
-        return None
+        return ()
 
 
 def _queue(local: _LocalQueue, behind: Mapping[str, _ClusterQueue], nested: Collection[str]) -> DeviceQueue:

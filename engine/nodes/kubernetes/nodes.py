@@ -66,10 +66,6 @@ class _Node(BaseModel):
     status: _NodeStatus = Field(default_factory=_NodeStatus)
 
 
-class _Nodes(BaseModel):
-    items: tuple[_Node, ...]
-
-
 class _PodSpec(BaseModel):
     node: str = Field(default="", alias="nodeName")
     containers: tuple[Container, ...] = ()
@@ -90,10 +86,6 @@ def _devices(container: Container) -> Counter[str]:
 
 class _Pod(BaseModel):
     spec: _PodSpec = Field(default_factory=_PodSpec)
-
-
-class _Pods(BaseModel):
-    items: tuple[_Pod, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +143,7 @@ class Kubernetes:
         """Return what pods have of each node's devices and slices, by resource, and why that is unknown where it is."""
         over = "--field-selector=status.phase!=Succeeded,status.phase!=Failed"
         try:
-            pods = self.kubectl.read(_Pods, "get", "pods", "--all-namespaces", over).items
+            pods = self.kubectl.items(_Pod, "pods", "--all-namespaces", over)
         except LauncherError as error:
             return None, (f"what pods have is not known: {error.title}",)
         used: dict[str, Counter[str]] = defaultdict(Counter)
@@ -161,7 +153,7 @@ class Kubernetes:
         return used, ()
 
     def _nodes(self) -> tuple[_Node, ...]:
-        return self.kubectl.read(_Nodes, "get", "nodes").items
+        return self.kubectl.items(_Node, "nodes")
 
 
 def _not_ready(node: _Node) -> str:
