@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import os
 import sys
@@ -300,6 +301,15 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
             self.set_keymap(keys)
 
 
+_ARENA_MAX = -8  # M_ARENA_MAX in malloc.h of glibc
+
+
+def _share_one_heap() -> None:
+    """Keep glibc from giving each worker thread a heap of its own, none of which shrinks."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)  # only glibc has it
+
+
 def run(
     *,
     plan: str | None = None,
@@ -328,6 +338,7 @@ def run(
         raise CapacityError("the screen needs a terminal", hint="see `capacity-tui --help` for commands without one")
     if os.environ.get("TERM") == "dumb":
         raise CapacityError("TERM=dumb cannot position text", hint="set TERM, such as xterm-256color")
+    _share_one_heap()
     settings = load_settings(settings_file())
     if theme:
         settings = replace(settings, theme=theme)

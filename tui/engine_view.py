@@ -48,7 +48,6 @@ from capacity_tui.tui.shown.results import Choice, Suggestion, Understood
 from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.plan.hardware_facts import LiveSampler, load_rows, machine_rows
-from capacity_tui.tui.views.run.present import WatchedRuns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
     from capacity_tui.engine.machine.benchmark import BenchmarkReport
     from capacity_tui.engine.machine.benchmark import Progress as BenchmarkProgress
+    from capacity_tui.tui.views.run.present import WatchedRuns
 
 
 _LOAD_SECONDS = 0.2  # Between two readings of what is busy
@@ -179,6 +179,8 @@ class CapacityEngine:
 
     def runs(self, history: str) -> WatchedRuns:
         """Return the reader of runs that go on and are past."""
+        from capacity_tui.tui.views.run.present import WatchedRuns
+
         return WatchedRuns(self._catalog, self._detected, self._document, history)
 
     def _plan_of_file(self, path: Path) -> Plan:

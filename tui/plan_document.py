@@ -26,20 +26,18 @@ from capacity_tui.engine.solve.modes import FieldLimit, ModePlan, compare, feasi
 from capacity_tui.tui.shown.comparison import Advice, Comparison, Row, Trial
 from capacity_tui.tui.shown.results import Export, Field, SizedModel
 from capacity_tui.tui.view import Document
-from capacity_tui.tui.views.cloud.question import OffersQuestion
-from capacity_tui.tui.views.cluster.present import clustered
-from capacity_tui.tui.views.find.question import SearchQuestion, parts_asked
 from capacity_tui.tui.views.plan.field_values import Pair, advice_of, field_lines, trial, trial_pairs
 from capacity_tui.tui.views.plan.hardware_facts import cluster_rows, hardware_words, run_words, simulated
 from capacity_tui.tui.views.plan.present import PinnedPlans, column, exports_of, setting_reason, warning_lines
-from capacity_tui.tui.views.scale.corpus_question import PlanCorpus
-from capacity_tui.tui.views.scale.present import scaled_plans, stored_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from capacity_tui.engine.plan.line import Asked
     from capacity_tui.tui.shown.scale import Clustered, ScaledPlan
+    from capacity_tui.tui.views.cloud.question import OffersQuestion
+    from capacity_tui.tui.views.find.question import SearchQuestion
+    from capacity_tui.tui.views.scale.corpus_question import PlanCorpus
 
 
 _NOT_IN_NAMES = re.compile(r"[^\w.]+")  # What names of files do without
@@ -151,19 +149,27 @@ class PlanDocument:
 
     def scaled(self, mode: str, growth: str) -> Iterator[ScaledPlan]:
         """Yield the plan as a mode fills it on more and more devices."""
+        from capacity_tui.tui.views.scale.present import scaled_plans
+
         return scaled_plans(self._case(mode), growth)
 
     def clustered(self, mode: str) -> Iterator[Clustered]:
         """Yield where the plan as a mode fills it lies on its cluster, then its nodes as they are now."""
+        from capacity_tui.tui.views.cluster.present import clustered
+
         return clustered(self._case(mode), self.plan)
 
     def stored(self, mode: str) -> tuple[Row, ...]:
         """Return what the plan as a mode fills it keeps on disk, and reads from there."""
+        from capacity_tui.tui.views.scale.present import stored_rows
+
         filled = self._mode(mode)
         return stored_rows(self.machine, Answer(filled.resolved, filled.estimate), self.catalog)
 
     def corpus(self, given: Mapping[str, str]) -> PlanCorpus:
         """Return the plan's data as a corpus of patterns."""
+        from capacity_tui.tui.views.scale.corpus_question import PlanCorpus
+
         return PlanCorpus(_without_pins(self.plan), self.machine, self.catalog, given)
 
     def explain(self, mode: str, key: str) -> ExplanationText:
@@ -205,6 +211,8 @@ class PlanDocument:
 
     def question(self, given: Mapping[str, str]) -> SearchQuestion:
         """Return what to search for around the plan."""
+        from capacity_tui.tui.views.find.question import SearchQuestion, parts_asked
+
         parts = given
         if not given and self.asked is not None:
             parts = parts_asked(self.asked, self.plan)
@@ -212,6 +220,8 @@ class PlanDocument:
 
     def migration(self, mode: str, given: Mapping[str, str]) -> OffersQuestion:
         """Return what the plan as a mode fills it would be worth on other machines."""
+        from capacity_tui.tui.views.cloud.question import OffersQuestion
+
         filled_by = self._mode(mode).mode.id if mode else ""
         return OffersQuestion(_without_pins(self.plan), self.machine, self.catalog, given, filled_by)
 

@@ -149,14 +149,10 @@ def _column(number: Number) -> Floats:
 @cache
 def published_bins(figure: str) -> Bins | None:
     """Return what was published of one kind of figure; None where nothing was."""
-    bins = [group for kind, group in _read() if kind == figure]
+    head, *lines = resources.files("capacity_tui.profiles").joinpath("fits", FILE).read_text("utf-8").splitlines()
+    rows = csv.DictReader([head, *(line for line in lines if line.startswith(f"{figure},"))])
+    bins = [_cell(row) for row in rows]
     return Bins(bins) if bins else None
-
-
-@cache
-def _read() -> tuple[tuple[str, Bin], ...]:
-    text = resources.files("capacity_tui.profiles").joinpath("fits", FILE).read_text("utf-8")
-    return tuple((row["figure"], _cell(row)) for row in csv.DictReader(text.splitlines()))
 
 
 def _cell(row: Mapping[str, str]) -> Bin:

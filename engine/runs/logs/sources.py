@@ -9,7 +9,6 @@ import re
 import select
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -215,8 +214,10 @@ class MetricsPage:
     def _text(self) -> str:
         if not _is_address(self._place):
             return whole_file(Path(self._place), LARGEST_PAGE).decode("utf-8", "replace")
-        request = urllib.request.Request(self._place, headers={"Accept": "text/plain"})  # noqa: S310 - http(s) alone
-        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:  # noqa: S310 - likewise
+        from urllib.request import Request, urlopen  # noqa: PLC0415 - few runs have a page of metrics
+
+        request = Request(self._place, headers={"Accept": "text/plain"})  # noqa: S310 - http(s) alone
+        with urlopen(request, timeout=ANSWER_SECONDS) as answer:  # noqa: S310 - likewise
             page: bytes = answer.read(LARGEST_PAGE)
         return page.decode("utf-8", "replace")
 
