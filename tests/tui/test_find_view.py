@@ -162,6 +162,20 @@ async def test_escape_stops_the_search_and_keeps_the_best_so_far(make_app: MakeA
         assert pilot.app.screen is plan_screen(pilot.app)
 
 
+async def test_after_a_row_was_applied_it_is_said_what_escape_does(make_app: MakeApp, engine: FakeEngine) -> None:
+    engine.pace.steps.clear()
+    async with make_app().run_test(size=USUAL) as pilot:
+        await settle(pilot)
+        await pilot.press("space", "f")
+        await until(pilot, "progress", "1 284 tried")
+        await pilot.press("enter")
+        await until(pilot, "note", "applied to the plan; u undoes it, esc stops the search")
+        await pilot.press("escape")
+        await until(pilot, "note", "the search stops; esc shows the plan")
+        await press(pilot, "escape")
+        assert pilot.app.screen is plan_screen(pilot.app)
+
+
 async def test_an_answer_to_an_older_question_never_wins(make_app: MakeApp, engine: FakeEngine) -> None:
     engine.pace.steps.clear()
     async with make_app().run_test(size=USUAL) as pilot:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
-from textual.dom import DOMNode
 from textual.screen import Screen
 
 from capacity_tui.tui.actions import FIGURE, VIEWS, Commanded, Commands, bindings
@@ -70,6 +69,11 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
     def back(self) -> None:
         """Go back to the plan."""
         self.session.show_view("plan")
+
+    @property
+    def back_does(self) -> str:
+        """What ``back`` does next, in words that follow its key."""
+        return "shows the plan"
 
     def show_text(
         self, title: str, build: Callable[[int], list[Line]], export: Callable[[], object] | None = None
@@ -264,13 +268,13 @@ class RowActions:
 
     Args:
         session: what every screen works with.
-        requester: the screen that answers go to.
+        screen: theirs, which answers go to.
         keep: keeps the rows for what a plan has become.
     """
 
-    def __init__(self, session: Session, requester: DOMNode, table: PlanRows, keep: Callable[[Document], None]) -> None:
+    def __init__(self, session: Session, screen: ViewScreen, table: PlanRows, keep: Callable[[Document], None]) -> None:
         self._session = session
-        self._requester = requester
+        self._screen = screen
         self._table = table
         self._keep = keep
 
@@ -287,7 +291,7 @@ class RowActions:
         self._table.taken = row.key
         self._table.repaint()
         self._session.change_to(changed, next(iter(row.change)))
-        self._session.say("applied to the plan; u undoes it, esc shows the plan", "good")
+        self._session.say(f"applied to the plan; u undoes it, esc {self._screen.back_does}", "good")
 
     def pin(self) -> None:
         """Put the rows that are marked, or the one under the cursor, beside the plan."""
@@ -301,7 +305,7 @@ class RowActions:
                 after = after.pinned_with(row.change)
             return after
 
-        self._session.ask(self._requester, "pin", work, partial(self._take_pinned, document))
+        self._session.ask(self._screen, "pin", work, partial(self._take_pinned, document))
 
     def _take_pinned(self, before: Document, after: Document) -> None:
         """Take up the plan with others beside it, unless it was edited meanwhile."""

@@ -138,8 +138,10 @@ class QueryScreen(PanelScreen):
 
     def back(self) -> None:
         """Stop searching; show all rows again; go back to the plan."""
-        if self._searching.stop():
+        if self._searching.can_stop:
+            self._searching.stop()
             self.show_state()
+            self.session.say(f"the search stops; esc {self.back_does}")
         elif self.has_class(ASIDE):
             self.lay_out(aside=False, rows=False)
         elif self.table.filter:
@@ -147,6 +149,15 @@ class QueryScreen(PanelScreen):
             self.show_state()
         else:
             super().back()
+
+    @property
+    def back_does(self) -> str:
+        """What ``back`` does next."""
+        if self._searching.can_stop:
+            return "stops the search"
+        if self.has_class(ASIDE):
+            return "shows the rows"
+        return "shows all rows" if self.table.filter else super().back_does
 
     def about(self) -> tuple[str, str]:
         """Return what is under the cursor and what it means."""

@@ -109,13 +109,15 @@ class Searching:
         """Take no answer for one about the plan as it is."""
         self._answered = []
 
-    def stop(self) -> bool:
-        """Stop searching, and keep the best so far; return whether there was anything to stop."""
-        if not self.is_running or self._stop.is_set():
-            return False
+    @property
+    def can_stop(self) -> bool:
+        """Whether a search is under way that was not stopped."""
+        return self.is_running and not self._stop.is_set()
+
+    def stop(self) -> None:
+        """Stop searching, and keep the best so far."""
         self._stop.set()
         self.was_stopped = True
-        return True
 
     def give_up(self) -> None:
         """Search no more for a plan that is not there any more."""

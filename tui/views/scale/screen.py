@@ -155,6 +155,11 @@ class ScaleScreen(PanelScreen):
         else:
             super().back()
 
+    @property
+    def back_does(self) -> str:
+        """What ``back`` does next."""
+        return "shows devices" if self.has_class(PICTURES) or self.current is not self._devices else super().back_does
+
     def go_to(self, panel: Panel) -> None:
         """Give the keys to a panel, and ask for what it shows."""
         self.remove_class(PICTURES)
