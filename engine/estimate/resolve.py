@@ -16,7 +16,7 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.resolve import engine_row, served_weights
 from capacity_tui.engine.estimate.transformer.adapters import base_format
-from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
+from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism, stores_scores
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.machine import MeasuredRun
 from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec
@@ -335,12 +335,14 @@ def _software(plan: Plan, shape: TransformerShape | None, device: Device, catalo
     training = plan.training
     adapter = training.adapter.kind if training.adapter is not None else FULL
     base = base_format(training)
-    return {
+    words = {
         "software": framework_row(plan, catalog).id,
         "precision": str(training.precision),
         "method": f"{adapter}, {base}" if base else adapter,
         "optimizer": training.optimizer,
     }
+    stores = shape is not None and stores_scores(plan, shape, device, catalog)
+    return {**words, "attention": "stored"} if stores else words
 
 
 def _layout(plan: Plan) -> Iterator[str]:

@@ -40,7 +40,7 @@ Unsure: TypeAlias = Mapping[str, Number]
 
 KIND = "kind"  # The word of runs that have nothing to say of each other where it differs: training, serving, fitting
 
-ALIKE_WORDS = ("precision", "family", "software", "method", "optimizer", "layout")
+ALIKE_WORDS = ("precision", "family", "software", "method", "optimizer", "attention", "layout")
 ALIKE_NUMBERS = ("length", "parameters", "batch", "devices")
 
 SAME = 1.0 - 1e-9  # Similarity of runs of one plan

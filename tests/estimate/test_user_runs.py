@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from capacity_tui.engine.machine import MeasuredRun
 from capacity_tui.engine.uncertainty import Similarity, UserRuns
 
-ALIKE = {"precision": 0.5, "family": 0.5, "software": 0.5, "method": 0.7, "optimizer": 0.9, "layout": 0.8}
+ALIKE = {"precision": 0.5, "family": 0.5, "software": 0.5, "method": 0.7, "optimizer": 0.9, "attention": 0.1,
+         "layout": 0.8}  # fmt: skip
 LIKENESS = Similarity(ALIKE, doubling=0.95, shared=0.7, scatter=0.1, patience=2.0, context=0.5)
 WORDS = {"kind": "training", "precision": "fp32", "family": "decoder", "software": "transformers", "method": "full"}
 NUMBERS = {"length": 512.0, "parameters": 1e8, "batch": 4.0, "devices": 1.0}

@@ -19,6 +19,7 @@ from capacity_tui.engine.machine import detect
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, history_entry
 from capacity_tui.engine.runs.sampling import UserRun, kept_runs, learnt_from, read_runs, with_cores_of
+from capacity_tui.engine.runs.sampling.run_fit import estimate_as_measured, resolved_run
 from capacity_tui.engine.runs.sampling.user_runs import STEP
 from capacity_tui.engine.solve import answer
 from capacity_tui.tui.cli import main
@@ -107,6 +108,26 @@ def test_one_watched_run_teaches_what_it_took():
     assert step_of(learnt.after) == pytest.approx(2 * step_of(learnt.before), rel=1e-3)
     with pytest.raises(PlanError, match="nothing can be learnt"):
         learnt_from(replace(run, actual={}), machine, catalog, History())
+
+
+@pytest.mark.parametrize("hardware", ["epyc-9654", "rtx-4090"])
+def test_runs_with_fused_attention_hardly_move_those_that_store_scores(hardware):
+    def plan(batch, **training):
+        return {"task": "train", "model": {"name": "pythia-160m"}, "hardware": {"name": hardware, "devices": 1},
+                "training": {"seq_len": 512, "micro_batch": batch, **training}}  # fmt: skip
+
+    def moved(document):
+        resolved = resolved_run(plan_from_data(document), catalog, machine)
+        before, after = (step_of(estimate_as_measured(resolved, known, catalog)) for known in (None, learnt.measured))
+        return math.log(after / before)
+
+    machine, catalog = detect(), load_catalog()
+    predicted = answer(plan_from_data(plan(2)), machine, catalog)
+    run = history_entry(predicted, "run", {STEP: 1.3 * step_of(predicted.estimate)})
+    learnt = learnt_from(run, machine, catalog, History())
+    stored = {"dropout": 0.1} if hardware.startswith("epyc") else {"attention": "eager"}
+    assert moved(plan(4)) > 0.1
+    assert 0 < moved(plan(4, **stored)) < 0.2 * moved(plan(4))
 
 
 def test_a_run_that_others_held_up_teaches_nothing_of_time(tmp_path, capsys):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows import Framework, ScalingLaw
+from capacity_tui.engine.catalog.rows import AttentionKernel, Framework, ScalingLaw
 from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.data.supply import supply_of, transformer_content
 from capacity_tui.engine.estimate.run import KernelRates, RunData, run_layout, training_numerics
@@ -126,9 +126,7 @@ def _kernels(plan: Plan, shape: TransformerShape, device: Device, row: Framework
         else efficiency / device.efficiency.sustained
         for name in (precision, wide)
     ]
-    kernel = attention_kernel(plan.training.attention, device, row, catalog)
-    if device.is_processor and _drops_scores(plan, shape):
-        kernel = catalog.attention_kernels["eager"]  # the fused kernels of processors have no dropout
+    kernel = _attention(plan, shape, device, row, catalog)
     return KernelRates(
         peak=device.peak(precision),
         gemm_reach=reaches[0],
@@ -138,6 +136,20 @@ def _kernels(plan: Plan, shape: TransformerShape, device: Device, row: Framework
         attention=attention_rates(kernel, device, catalog),
         casts=float(catalog.precisions[device.native(precision)].casts),
     )
+
+
+def stores_scores(plan: Plan, shape: TransformerShape, device: Device, catalog: Catalog) -> bool:
+    """Whether scores of attention are stored in training, rather than kept inside one fused kernel."""
+    return not _attention(plan, shape, device, framework_row(plan, catalog), catalog).fused
+
+
+def _attention(
+    plan: Plan, shape: TransformerShape, device: Device, row: Framework, catalog: Catalog
+) -> AttentionKernel:
+    """Return the kernel of attention that training runs; the fused ones of processors have no dropout."""
+    if device.is_processor and _drops_scores(plan, shape):
+        return catalog.attention_kernels["eager"]
+    return attention_kernel(plan.training.attention, device, row, catalog)
 
 
 def _drops_scores(plan: Plan, shape: TransformerShape) -> bool:
