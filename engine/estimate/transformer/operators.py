@@ -255,7 +255,7 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
 
 
 @equation(
-    "bytes = tensors · size where size > kept, else 0",
+    "bytes = tensors · size if size > kept else 0",
     unit="B",
     source="mallopt(3): memory beyond a threshold is mapped anew for each use, page by page as it is touched",
     units={"size": "B", "kept": "B"},
