@@ -68,6 +68,7 @@ class Key(StrEnum):
     INFERENCE_KV_CACHE = "inference.kv_cache"
     INFERENCE_TTFT_SECONDS = "inference.ttft_seconds"
     INFERENCE_TPOT_SECONDS = "inference.tpot_seconds"
+    INFERENCE_REQUEST_SECONDS = "inference.request_seconds"
     INFERENCE_ENGINE = "inference.engine"
     INFERENCE_GPU_MEMORY_UTILIZATION = "inference.gpu_memory_utilization"
     INFERENCE_GPU_LAYERS = "inference.gpu_layers"

@@ -180,6 +180,7 @@ class RequestFields(Section):
     kv_cache: str = "fp16"
     ttft_seconds: Duration | None = None
     tpot_seconds: Duration | None = None
+    request_seconds: Duration | None = None
     engine: str = "transformers"
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
     gpu_layers: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None

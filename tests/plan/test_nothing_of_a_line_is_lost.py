@@ -105,6 +105,20 @@ def test_limits_of_other_figures_name_the_command_that_has_them() -> None:
     assert "need --limit 'memory<=80%'" in line.faults[0].hint
 
 
-@pytest.mark.parametrize("words", ["2k to 4k", "3 to 5 epochs", "$10k to $20k"])
-def test_ranges_are_no_plan(words: str) -> None:
+@pytest.mark.parametrize(
+    ("words", "path", "larger"),
+    [
+        ("3 to 5 epochs", "training.epochs", 5),
+        ("20-30k samples", "training.samples", 30_000),
+        ("batch between 64 and 128", "training.global_batch", 128),
+    ],
+)
+def test_of_a_range_the_larger_is_planned_and_that_is_said(words: str, path: str, larger: int) -> None:
+    line = read_line(f"train llama-2-13b on 8xa100 {words}")
+    assert float(str(line.values[path])) == larger
+    assert "planned for the larger" in " ".join((*line.readings, *(entry.why for entry in line.assumptions)))
+
+
+@pytest.mark.parametrize("words", ["2k to 4k", "$10k to $20k"])
+def test_ranges_of_nothing_that_is_counted_are_no_plan(words: str) -> None:
     assert "a range is no plan" in {fault.title for fault in read_line(f"train llama-2-13b on a100s {words}").faults}

@@ -104,6 +104,21 @@ def test_under_a_load_limits_hold_for_the_percentile() -> None:
     assert not found.annotated_estimate.broken
 
 
+@pytest.mark.parametrize(("seconds", "verdict"), [(60, Verdict.FITS), (1, Verdict.MISSES_LIMIT)])
+def test_whole_requests_keep_a_limit_in_their_mean(seconds: float, verdict: Verdict) -> None:
+    found = answer(served(1, batch=1, request_rate=2, request_seconds=seconds)).estimate
+    assert found.verdict is verdict
+    (kept,) = [limit for limit in found.limits if limit.figure == "computation.infer.request_seconds"]
+    assert kept.label == "mean request latency"
+    assert (kept.holds is Holds.NO) is (verdict is Verdict.MISSES_LIMIT)
+
+
+def test_a_limit_of_whole_requests_without_a_load_is_not_passed_over() -> None:
+    found = answer(served(1, batch=4, request_seconds=60)).estimate
+    assert found.verdict is Verdict.MISSES_LIMIT
+    assert "the plan gives no load" in found.verdict_text
+
+
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.1-70b"])
 def test_the_largest_batch_and_the_longest_context_that_fit_are_told(model: str) -> None:
     plan = served(8, model, batch=8)

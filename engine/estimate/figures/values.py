@@ -18,7 +18,7 @@ from capacity_tui.engine.estimate.figures.readers import Figured, Value
 from capacity_tui.engine.estimate.figures.table import METRICS
 from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed, Iteration
 from capacity_tui.engine.estimate.serving.memory import SEQUENCES
-from capacity_tui.engine.estimate.serving.rates import FIRST, PER_TOKEN, limited, limits_of
+from capacity_tui.engine.estimate.serving.rates import FIRST, PER_TOKEN, WHOLE, limited, limits_of
 from capacity_tui.engine.keys import JOB_LIMITS, SERVING, Figure, Key, Parts
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import Plan
@@ -325,7 +325,7 @@ def _labels() -> Mapping[str, str]:
 
 RATE, BATCH, REQUESTS = Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH, Figure.LARGEST_REQUESTS_PER_SECOND
 NO_NUMBERS: Mapping[str, Number | None] = MappingProxyType({})
-_FIELDS = {FIRST: "ttft_seconds", PER_TOKEN: "tpot_seconds"}
+_FIELDS = {FIRST: "ttft_seconds", PER_TOKEN: "tpot_seconds", WHOLE: "request_seconds"}
 
 
 def limit(
@@ -379,7 +379,10 @@ def _served(plan: Plan, estimate: Figured, numbers: Mapping[str, Number | None])
     for name, seconds in limits_of(wanted).items():
         path = f"inference.{_FIELDS[name]}"
         limiting = None if speed is None else limited(speed, name)
-        if limiting is not None:
+        if name == WHOLE and speed is not None:
+            whole = limit(estimate, Figure.REQUEST_SECONDS, most=numbers.get(path, seconds), why=path)
+            yield replace(whole, label=f"mean {whole.label}")
+        elif limiting is not None:
             yield limit(estimate, limiting[0], most=numbers.get(path, seconds), why=path)
     given = float(wanted.batch) if isinstance(wanted.batch, int) else None
     room, batch = estimate.details.get(SEQUENCES), numbers.get(BATCH, given)

@@ -252,19 +252,22 @@ def _until_the_last(requests: Number, rate: Interval) -> Interval | None:
     return Interval(*(all_requests_seconds(requests, speed) for speed in (rate.value, rate.high, rate.low)))
 
 
-FIRST, PER_TOKEN = "time_to_first_token", "time_per_output_token"
+FIRST, PER_TOKEN, WHOLE = "time_to_first_token", "time_per_output_token", "request"
 
 
 def limits_of(inference: InferenceSection) -> dict[str, float]:
     """Return the limits that a plan gives, in seconds by the figure's first words."""
-    given = {FIRST: inference.ttft_seconds, PER_TOKEN: inference.tpot_seconds}
+    given = {FIRST: inference.ttft_seconds, PER_TOKEN: inference.tpot_seconds, WHOLE: inference.request_seconds}
     return {name: limit for name, limit in given.items() if limit is not None}
 
 
 def limited(speed: InferenceSpeed, name: str) -> tuple[str, Number] | None:
-    """Return the figure that a limit is for, its key and value: at the percentile under a load; None without one."""
+    """Return the figure that a limit is for, its key and value: at the percentile under a load; None without one.
+
+    Of whole requests only the mean is known, and that under a load alone.
+    """
     for key in (f"{name}_percentile_seconds", f"{name}_seconds"):
-        reached = getattr(speed, key)
+        reached = getattr(speed, key, None)
         if reached is not None:
             return f"{SERVING}.{key}", reached.value
     return None

@@ -355,7 +355,7 @@ class CountedWords(TakenWords):
         """Whether a word that no plan knows stands behind a number and may be what it counts: ``25k patients``."""
         after = self._tokens[index + 1].text if index + 1 < len(self._tokens) else ""
         words, key = vocabulary(), key_of(after)
-        is_noun = after.isalpha() and (len(after) > _LONGEST_OTHER or key in words.circumstances)
+        is_noun = after.replace("-", "").isalpha() and (len(after) > _LONGEST_OTHER or key in words.circumstances)
         is_noun = is_noun and key not in words.joints
         is_nothing = self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
         return is_noun and is_nothing and not self._is_apart(index)

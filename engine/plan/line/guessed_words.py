@@ -26,6 +26,7 @@ from capacity_tui.engine.plan.line.lexicon.similarity import (
 )
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Asked, Meaning
+from capacity_tui.engine.plan.line.numerals import range_in
 from capacity_tui.engine.plan.line.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.tokens import Token, duration_of
 
@@ -51,7 +52,7 @@ class GuessedWords(DerivedValues):
         if taken is not None:
             return taken
         if settings.is_time(text) or duration_of(text) is not None:
-            hint = "write ttft 500ms or tpot 50ms of a latency, within 24h of a job"
+            hint = "write ttft 500ms, tpot 50ms or e2e 8s of a latency, within 24h of a job"
             return 1, Meaning(fault=PlanError("what does this time limit?", text, hint))
         if settings.is_number(text) and self._counts_something(index):
             hint = f"write a word with it, {settings.EXAMPLES}"
@@ -85,6 +86,8 @@ class GuessedWords(DerivedValues):
     def _bare_number(self, index: int) -> Meaning:
         """Return what a number without a word counts."""
         text = self._tokens[index].text
+        if self._written_range(index, 1):
+            return self._range(index, 1)
         if self._begins_range(index) and self._is_number_at(index + 2):
             return self._range(index)
         path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
@@ -105,8 +108,14 @@ class GuessedWords(DerivedValues):
         joints = ("and", "to", "-", "–") if is_between else ("to", "-", "–")
         return self._span(index + 1, 1) in joints and index + 2 < len(self._tokens)
 
+    def _written_range(self, index: int, count: int) -> str | None:
+        """Return the range of which some words have the larger number, as the line has it; None for other words."""
+        tokens = self._tokens[index : index + count]
+        ranges = (range_in(self._text[token.start : token.end], token.text) for token in tokens)
+        return next(filter(None, ranges), None)
+
     def _range(self, index: int, words: int = 3) -> Meaning:
-        return Meaning(fault=PlanError("a range is no plan", self._span(index, words), "keep one number of it"))
+        return Meaning(fault=PlanError("a range is no plan", self._written_range(index, words) or self._span(index, words), "keep one number of it"))
 
     def _similar(self, text: str) -> Meaning:
         """Return what the name most similar to a word stands for, or say that there is none."""

@@ -10,8 +10,14 @@ from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.tokens import PLAIN_COUNT, Token, image_of, is_latency, split, with_latencies
+from capacity_tui.engine.units import parse_quantity
 
 _TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
+_ONE_NUMBER = r"\d+(?:\.\d+)?[kM]?"
+_RANGE = re.compile(
+    rf"(?:(?P<between>between) )?(?P<low>{_ONE_NUMBER})(?: ?[-–] ?| to |(?(between) and |(?!)))(?P<high>{_ONE_NUMBER})",
+    re.IGNORECASE,
+)
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
 _TEN, _HUNDRED, _DOZENS = 10, 100, ("dozen", "dozens")
 _HALF, _ARTICLES, _FEWEST_OF_A_UNIT = "half", ("a", "an", "one", "the", "this"), 3
@@ -23,8 +29,38 @@ _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what i
 
 def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     """Return the words of a line, its numbers as digits before hardware and before what they count."""
-    tokens = with_latencies(_with_times(_with_products(split(text)), catalog))
+    tokens = with_latencies(_with_times(_with_ranges(_with_products(split(text))), catalog))
     return _with_digits(_with_names_first(_with_images_first(tokens), catalog), catalog)
+
+
+def range_in(source: str, read: str) -> str | None:
+    """Return the range of which a word has the larger number in its place, as it is written; None where it has none."""
+    match = _RANGE.search(source)
+    return match[0] if match is not None and match[0] not in read and _larger_of(match[0]) else None
+
+
+def _larger_of(text: str) -> str | None:
+    """Return the larger number of a range, as ``8k`` of ``6-8k`` and ``12`` of ``between 8 and 12``; None for others."""
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        return None
+    low, high = match["low"], match["high"]
+    low += high[-1] if low[-1].isdecimal() and not high[-1].isdecimal() else ""
+    return high if parse_quantity(low, "") < parse_quantity(high, "") else None
+
+
+def _with_ranges(tokens: list[Token]) -> list[Token]:
+    """Return the words with the larger number of a range in its place, with what it counts: ``6-8k tokens``."""
+    made: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        sizes = (words for words in (4, 3, 1) if index + words <= len(tokens))
+        spans = ((words, " ".join(token.text for token in tokens[index : index + words])) for words in sizes)
+        words, larger = next(((words, larger) for words, span in spans if (larger := _larger_of(span))), (1, None))
+        last = tokens[index + words - 1]
+        made.append(tokens[index] if larger is None else Token(larger, tokens[index].start, last.end, last.ends))
+        index += words
+    return made
 
 
 def _with_times(tokens: list[Token], catalog: Catalog) -> list[Token]:

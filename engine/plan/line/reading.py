@@ -27,7 +27,6 @@ from capacity_tui.engine.units import parse_quantity
 _NOTHING = Meaning()
 _OF_EXPERTS = ("moe", "sparse")
 _OTHER_MONEY = re.compile(r"[€£]\d.*|\d.*[€£](?:/.*)?")
-_RANGE = re.compile(r"\d+(?:\.\d+)?[km]?[-–]\d+(?:\.\d+)?[km]?", re.IGNORECASE)  # 6-8k
 _TIMES = ("x", "×", "*")
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 
@@ -163,8 +162,7 @@ class _Line(GuessedWords):
         if text in _TIMES and Key.INFERENCE_REQUEST_RATE in rate:  # 300 qps x 100 passages
             hint = "write how many a second they make"
             return 1, Meaning(fault=PlanError("a product is no rate", self._span(index - 2, 4), hint))
-        ranged = (1, self._range(index, 1)) if _RANGE.fullmatch(text) else None
-        measured = ranged or self._price(index) or self._hours_of_sound(index) or self._interval(index)
+        measured = self._price(index) or self._hours_of_sound(index) or self._interval(index)
         limit = limit_in(self._tokens, index) if measured is None else None
         if measured is not None or limit is not None:
             return measured or (1, self._limit(index, limit or ""))
@@ -226,7 +224,7 @@ class _Line(GuessedWords):
             if not ends:
                 hint = (
                     "of a job say train or lora; of a load that is served say the dollars an hour or a month, as $2/h, "
-                    "or ttft 1s and tpot 50ms"
+                    "or ttft 1s, tpot 50ms and e2e 8s"
                 )
                 self._faults.append(PlanError("what does this limit?", self._tokens[index].text, hint))
 
@@ -292,4 +290,7 @@ class _Line(GuessedWords):
     def _words(self) -> Iterator[Word]:
         for index, (count, meaning) in sorted(self._taken.items()):
             first, last = self._tokens[index], self._tokens[index + count - 1]
+            written = self._written_range(index, count)
+            if written and meaning.values:
+                meaning = replace(meaning, why=f"{written}: planned for the larger ({meaning.words})")
             yield Word(self._text[first.start : last.end], first.start, last.end, meaning)

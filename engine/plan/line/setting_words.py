@@ -324,7 +324,7 @@ def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
         return field_value(named[0], value, task, knob=named[1])
     near = nearest(key, (*all_fields(), *vocabulary().fields), 2)
     hint = f"did you mean {' or '.join(near)}?" if near else "the fields are in the list of the screen"
-    of_any = f"a line limits time, dollars, ttft and tpot; `capacity-tui need --limit '{text[:40]}'` any figure"
+    of_any = f"a line limits time, dollars, ttft, tpot and e2e; `capacity-tui need --limit '{text[:40]}'` any figure"
     return _fault("no such limit", repr(text), of_any) if is_limit else _fault("no such field", repr(key), hint)
 
 

@@ -55,9 +55,9 @@ PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
 """A number that may count what stands behind another one, as in ``50M 384-dim vectors``."""
 
 _IDEOGRAPHS = re.compile(
-    r"[\u3400-\u9fff]+|p\d\d(?=[<≤])|(?<=\d)(?:[-=]>|→)(?=\d)|(?:(?!(?<=\d)(?:[-=]>|→)\d)[^\u3400-\u9fff])+"
+    r"[\u3400-\u9fff]+|(?:p\d\d|e2el?)(?=[<≤])|(?<=\d)(?:[-=]>|→)(?=\d)|(?:(?!(?<=\d)(?:[-=]>|→)\d)[^\u3400-\u9fff])+"
 )
-"""Words of a text without spaces, and what stands between them; a percentile and an arrow are words of their own."""
+"""Words of a text without spaces, and what stands between them; a percentile, an arrow and e2e are words of their own."""
 
 _MARKS = "~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
 
@@ -89,8 +89,10 @@ _MONEY = re.compile(
 _OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|mo|month)", re.IGNORECASE)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?k?)(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE)
 _HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
+_LATENCIES = (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS)
 _SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)
 _FARTHEST_TIME = 6  # Words between a latency and its time
+_WHOLE = "endtoend"  # The latency of a whole request
 _TOWARDS = frozenset({"for", "to", "until", "till", "before", "the", "a"})  # Words between a time and its latency
 _LONGEST_LATENCY = 4  # Words of its name, as ``time to first token``
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
@@ -172,14 +174,37 @@ def with_latencies(tokens: list[Token]) -> list[Token]:
     for index, token in enumerate(tokens):
         match = _SECONDS.fullmatch(token.text)
         at = _latency_at(tokens, index) if match is not None else None
+        name = "" if at is None else _name(tokens, at)
+        if match is not None and at is None:
+            at, name = _timed_at(tokens, index)
         if match is None or at is None:
             continue
         first, last = min(at.start, index), max(at.stop - 1, index)
-        name = _name(tokens, at)
+        name = _WHOLE if name.startswith("e2e") else name
         limit = Token(f"{name}<{match[1]}", tokens[first].start, tokens[last].end, tokens[last].ends)
         share = [between for between in tokens[first:last] if PERCENTILE.fullmatch(between.text)]
         return [*tokens[:first], *share, limit, *with_latencies(tokens[last + 1 :])]
     return tokens
+
+
+def _timed_at(tokens: list[Token], index: int) -> tuple[range | None, str]:
+    """Return where words stand that a time limits, and the latency that they mean, as in ``answers within 10 s``.
+
+    A percentile without a latency is one of whole requests, as in ``p95 under 8 s``.
+    """
+    words = vocabulary()
+    limits = index > 0 and key_of(tokens[index - 1].text) in words.within | {"most", "than"}
+    for at in range(index - 1, max(index - _FARTHEST_TIME, -1), -1):
+        key = key_of(tokens[at].text)
+        if PERCENTILE.fullmatch(tokens[at].text):
+            return range(at + 1, index), _WHOLE
+        if limits and key in words.timed:
+            return range(at, index), words.timed[key]
+        if any(map(str.isdigit, key)):
+            break
+    behind = tokens[index + 1 : index + 2]
+    is_share = bool(behind) and not tokens[index].ends and PERCENTILE.fullmatch(behind[0].text) is not None
+    return (range(index, index + 2), _WHOLE) if is_share else (None, "")
 
 
 def _latency_at(tokens: list[Token], index: int) -> range | None:
@@ -232,6 +257,8 @@ def _add(token: Token, tokens: list[Token]) -> None:
         and _is_rated(tokens[:-1])
     ):
         tokens[-2:] = [Token(f"{tokens[-2].text}/{unit}", tokens[-2].start, token.end, token.ends)]
+    elif unit and before.text.casefold() in _PER and len(tokens) > 1 and PLAIN_COUNT.fullmatch(tokens[-2].text):
+        tokens[-1] = Token(f"requests/{unit}", before.start, token.end, token.ends)  # 90 per minute
     elif key_of(before.text) in _DEVICE and key_of(token.text) in _HOURS:
         tokens[-1] = Token(f"{before.text}{_HOURS[0]}", before.start, token.end, token.ends)
     elif key_of(token.text) in _TOKEN and before.text.casefold() in _PER and _is_time(tokens[:-1]):
@@ -315,7 +342,7 @@ def _is_time(tokens: list[Token]) -> bool:
 def is_latency(word: str) -> bool:
     """Whether a key is the name of a latency."""
     amount = vocabulary().amounts.get(word)
-    return amount is not None and amount.fields.get(INFER) in (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS)
+    return amount is not None and not amount.reciprocal and amount.fields.get(INFER) in _LATENCIES
 
 
 def _phrase(word: str) -> str:

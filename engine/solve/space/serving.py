@@ -36,7 +36,12 @@ from capacity_tui.engine.uncertainty import Evidence
 NUMBERS = frozenset({*LAYOUT_SIZES, *served_sizes()})
 ENGINE, BATCH = Key.INFERENCE_ENGINE, Key.INFERENCE_BATCH
 # Limits that a plan sets, where they vary.
-LIMITING = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS)
+LIMITING = (
+    Key.INFERENCE_REQUEST_RATE,
+    Key.INFERENCE_TTFT_SECONDS,
+    Key.INFERENCE_TPOT_SECONDS,
+    Key.INFERENCE_REQUEST_SECONDS,
+)
 # Sizes that a plan has to say, since modes choose them where it does not.
 CHOSEN = (Key.PARALLELISM_TP, Key.PARALLELISM_PP)
 

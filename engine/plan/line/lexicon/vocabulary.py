@@ -20,7 +20,7 @@ from capacity_tui.engine.record import dataclass
 _OF_A_SPAN, _WRITTEN = "tokens a span", "tokens of output a span"
 _BY_WORD = frozenset(
     {"tasks", "suggests", "remarks", "refused", "machines", "scales", "time_units", "durations", "methods"}
-    | {"objectives", "like"}
+    | {"objectives", "like", "timed"}
 )
 _EVERY = ("per", "a", "an", "each", "every")
 UNSAID = frozenset({"running", "output"})
@@ -106,6 +106,7 @@ class Vocabulary:
     asked: Mapping[str, Mapping[str, str]]  # fields, by the words that ask and by what they ask for
     totals: frozenset[str]  # words behind a price that is of all devices together
     priced: frozenset[str]  # words before dollars an hour that a device costs; before others they are a limit
+    timed: Mapping[str, str]  # the latency that a time limits, by a word before it and one of ``within``
     within: frozenset[str]  # words before a time that is not to be passed
     deadlines: Mapping[str, str]  # words that are such a time
     nodes: Mapping[str, int]  # machines of so many devices, by the word before the name of these
