@@ -115,7 +115,8 @@ class GuessedWords(DerivedValues):
         return next(filter(None, ranges), None)
 
     def _range(self, index: int, words: int = 3) -> Meaning:
-        return Meaning(fault=PlanError("a range is no plan", self._written_range(index, words) or self._span(index, words), "keep one number of it"))
+        written = self._written_range(index, words) or self._span(index, words)
+        return Meaning(fault=PlanError("a range is no plan", written, "keep one number of it"))
 
     def _similar(self, text: str) -> Meaning:
         """Return what the name most similar to a word stands for, or say that there is none."""

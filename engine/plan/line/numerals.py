@@ -40,7 +40,7 @@ def range_in(source: str, read: str) -> str | None:
 
 
 def _larger_of(text: str) -> str | None:
-    """Return the larger number of a range, as ``8k`` of ``6-8k`` and ``12`` of ``between 8 and 12``; None for others."""
+    """Return the larger number of a range, as 8k of ``6-8k`` and 12 of ``between 8 and 12``; None for others."""
     match = _RANGE.fullmatch(text)
     if match is None:
         return None

@@ -291,6 +291,6 @@ class _Line(GuessedWords):
         for index, (count, meaning) in sorted(self._taken.items()):
             first, last = self._tokens[index], self._tokens[index + count - 1]
             written = self._written_range(index, count)
-            if written and meaning.values:
-                meaning = replace(meaning, why=f"{written}: planned for the larger ({meaning.words})")
-            yield Word(self._text[first.start : last.end], first.start, last.end, meaning)
+            is_range = written and meaning.values
+            why = f"{written}: planned for the larger ({meaning.words})" if is_range else meaning.why
+            yield Word(self._text[first.start : last.end], first.start, last.end, replace(meaning, why=why))

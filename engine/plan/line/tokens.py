@@ -57,7 +57,7 @@ PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
 _IDEOGRAPHS = re.compile(
     r"[\u3400-\u9fff]+|(?:p\d\d|e2el?)(?=[<≤])|(?<=\d)(?:[-=]>|→)(?=\d)|(?:(?!(?<=\d)(?:[-=]>|→)\d)[^\u3400-\u9fff])+"
 )
-"""Words of a text without spaces, and what stands between them; a percentile, an arrow and e2e are words of their own."""
+"""Words of a text without spaces, and what stands between them; a percentile, an arrow and e2e are words themselves."""
 
 _MARKS = "~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
 
