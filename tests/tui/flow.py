@@ -13,7 +13,7 @@ from textual.command import CommandList
 from textual.css.query import NoMatches
 from textual.pilot import Pilot
 
-from capacity_tui.tui.terminal.driver import KeysInTurn
+from capacity_tui.tui.terminal.keys import KeysInTurn
 from capacity_tui.tui.views.plan.screen import PlanScreen
 from capacity_tui.tui.widgets.lines import Lines
 

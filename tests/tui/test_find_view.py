@@ -20,7 +20,8 @@ WIDE, USUAL, NARROW, TINY = (120, 40), (80, 24), (60, 20), (40, 12)
 
 async def find(pilot: Pilot[None], *keys: str) -> None:
     await settle(pilot)
-    await press(pilot, "space", "f", *keys)
+    await press(pilot, "space", "f")
+    await press(pilot, *keys)  # once the search is done
 
 
 def rows(pilot: Pilot[None]) -> list[str]:
