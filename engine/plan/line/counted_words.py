@@ -27,6 +27,7 @@ _MOST_WORDS = 4  # Words that one name of what is counted may have
 _LONGEST_OTHER = 4  # Letters of words that are seldom what is counted, as ``plus`` and ``only``
 EVERY_NODE, OF_A_NODE = frozenset({"each", "apiece"}), frozenset({"of", "with", "w/", "x", "×"})
 _BATCH, _BATCH_OF_TOKENS = "batch", "tokens of a batch"
+_DRAWING, _GROUPS = ("grpo", "ppo"), ("answers to a prompt", "answers of a group")  # Preferences that draw answers
 _ROUND = 100  # What a number of something is mostly a multiple of, and that of a device is not
 _LARGEST_BATCH = 100_000  # Sequences of a batch; a larger number counts its tokens
 _FEWEST_TOKENS = 4096  # Of a batch that is said in tokens
@@ -274,6 +275,13 @@ class CountedWords(TakenWords):
         if amount.name == "accumulation" and value.isdigit():
             self._accumulation = int(value)
             return Meaning(f"accumulation {value}")
+        if self._values.get(Key.TRAINING_PREFERENCE) in _DRAWING and value.isdigit() and amount.name in _GROUPS:
+            self._group = int(value)
+            return Meaning(f"{value} answers to each prompt")
+        if self._values.get(Key.TRAINING_PREFERENCE) in _DRAWING and amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS:
+            length = settings.field_value(Key.TRAINING_SEQ_LEN, value, TRAIN).values
+            self._answer_tokens = int(str(length.get(Key.TRAINING_SEQ_LEN, 0)))
+            return Meaning(f"answers of {value} tokens")
         if amount.name == _BATCH_OF_TOKENS:
             self._batch_tokens = parse_count(value)
             return Meaning(f"batch {value} tokens")

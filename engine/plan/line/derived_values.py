@@ -41,6 +41,7 @@ class DerivedValues(DataWords):
         self._devices_of_layout()
         self._accumulate()
         self._batch_of_tokens()
+        self._answers_to_prompts()
         self._length_of_documents()
         self._optimal_length()
         self._weights_of_the_engine()
@@ -139,6 +140,24 @@ class DerivedValues(DataWords):
         self._values[Key.TRAINING_GLOBAL_BATCH] = batch
         why = f"{batch} sequences a step: {format_count(batch * sequence)} tokens"
         self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))
+
+    def _answers_to_prompts(self) -> None:
+        """Make the samples of a training of its prompts and the answers drawn to each, which follow their prompt."""
+        prompts, read = self._values.get(Key.TRAINING_SAMPLES), self._values.get(Key.TRAINING_SEQ_LEN)
+        if self._group and isinstance(prompts, int):
+            self._values[Key.TRAINING_SAMPLES] = samples = prompts * self._group
+            why = f"{samples} samples: {self._group} answers to each of {prompts} prompts"
+            self._assumed.append(Assumption(Key.TRAINING_SAMPLES, samples, why))
+        elif self._group and self._values.keys().isdisjoint({Key.TRAINING_TOKENS, Key.TRAINING_STEPS}):
+            hint = "say how many prompts there are, as 7.5k prompts"
+            self._faults.append(PlanError("answers to how many prompts?", str(self._group), hint))
+        of_prompt = any(taken.words.startswith("prompt ") for _, taken in self._taken.values())
+        if self._answer_tokens and (read is None or (of_prompt and isinstance(read, int))):
+            before = read if isinstance(read, int) else 0
+            self._values[Key.TRAINING_SEQ_LEN] = sequence = before + self._answer_tokens
+            parts = f"a prompt of {before} and an answer" if before else "an answer; say seq for it and its prompt"
+            why = f"sequences of {sequence} tokens: {parts}"
+            self._assumed.append(Assumption(Key.TRAINING_SEQ_LEN, sequence, why))
 
     def _part_of_users(self) -> None:
         """Take the share of all users that is there at once for the users, as ``300 seats, 5% concurrent``."""

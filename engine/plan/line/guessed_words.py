@@ -12,6 +12,7 @@ from itertools import pairwise
 from capacity_tui.engine.catalog import format_in_name, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.derived_values import DerivedValues
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
@@ -31,6 +32,7 @@ from capacity_tui.engine.plan.line.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.tokens import Token, duration_of
 
 _NOTHING = Meaning()
+_CORES_USED = f"{OWN_PARAMETERS}n_jobs"
 _ONE, _NOT = 1, "not"
 _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE)
 _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how many busy users``
@@ -120,6 +122,10 @@ class GuessedWords(DerivedValues):
 
     def _similar(self, text: str) -> Meaning:
         """Return what the name most similar to a word stands for, or say that there is none."""
+        cores = self._cores or int(str(self._values.get(_CORES_USED, 0)))
+        of_line = hardware.processor_of_cores(text, cores, self._catalog)
+        if of_line is not None and not self._is_number_at(self._tokens_before(text) + 1):
+            return of_line
         counted = hardware.counted(text)
         name = counted[1] if counted else text
         for kind, near in similar_names(name, self._catalog):
@@ -136,6 +142,9 @@ class GuessedWords(DerivedValues):
         self._unknown[text] = name
         return Meaning(fault=unknown_words({text: name}, self._catalog))
 
+    def _tokens_before(self, text: str) -> int:
+        return next(at for at, token in enumerate(self._tokens) if token.text == text)
+
     def _is_named(self, asked: Asked | None) -> bool:
         """Whether a line names its model and its hardware, or asks for them: no other word can be their name then."""
         solved = "" if asked is None else asked.solve
@@ -144,7 +153,7 @@ class GuessedWords(DerivedValues):
 
     def _bears_nothing(self, text: str) -> bool:
         """Whether a word that no list has is of plain language: like no name, and beside none that it may belong to."""
-        index = next(at for at, token in enumerate(self._tokens) if token.text == text)
+        index = self._tokens_before(text)
         named = {at for at, (_, meaning) in self._taken.items() if meaning.why and models.MODEL in meaning.values}
         places = [at for at in (index - 1, index + 1) if 0 <= at < len(self._tokens)]
         fields = (settings.named_field(self._tokens[at].text, self._task, self._model) for at in places)

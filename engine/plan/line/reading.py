@@ -167,7 +167,10 @@ class _Line(GuessedWords):
         if measured is not None or limit is not None:
             return measured or (1, self._limit(index, limit or ""))
         if "=" in text:
-            return 1, settings.assigned(text, self._task, self._model)
+            key, _, number = text.partition("=")
+            amount = settings.amount_of(key) if settings.is_number(number) else None
+            kept = None if amount is None else self._kept(amount, number, key)
+            return 1, kept or settings.assigned(text, self._task, self._model)
         figure = hardware.figures_of(text)
         if figure is not None:
             return self._figure(index, figure)

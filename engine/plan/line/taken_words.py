@@ -33,6 +33,8 @@ class TakenWords:
         self._accumulation = 0
         self._batch_tokens = 0
         self._cores = 0
+        self._group = 0  # answers that are drawn to each prompt of a training
+        self._answer_tokens = 0  # tokens of one of them
         self._share_of_users = 0.0
         self._ruled_out_values: list[tuple[set[str], PlanError]] = []
         self._document_tokens = 0

@@ -69,6 +69,7 @@ _MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go")
 _BITS = ("bit", "bits")
 _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
 
+_PER_WEIGHT = ("at", "@", "of", "with")
 _QUANTIZED = ("quantization", "quantisation", "quantized", "quantised", "quant")
 
 _UNITS = (
@@ -109,6 +110,7 @@ _NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
 
 _MANY_BITS = re.compile(r"\d{1,2}-?bits", re.IGNORECASE)
 _UNDER = re.compile(r"[<≤]=?\d[\d.]*(?:us|ms|s|min|h|days?)", re.IGNORECASE)  # <300ms ttft
+_SUB = re.compile(r"^sub-?(?:second|(\d+m?s))$", re.IGNORECASE)  # sub-second, sub-500ms
 _SCALED = re.compile(r"(\d[\d.,]*)([a-z]{2,})", re.IGNORECASE)  # 2bn
 _AT_LEAST = re.compile(r"^(\d[\d.,]*[kKmMbB]?)\+$")  # 30+ t/s
 _POSSESSIVE = re.compile(r"^(.*\d.*|[a-z]{4,})['’]s$", re.IGNORECASE)
@@ -141,8 +143,8 @@ def split(text: str) -> list[Token]:
         parts = [(at + piece.start(), piece[0]) for at, part in parts for piece in _IDEOGRAPHS.finditer(part)]
         for at, part in parts:
             plain = part.rstrip(f"{_ENDINGS}.") or part.strip(_ENDINGS)
-            if not plain:
-                continue  # a comma behind brackets
+            if not plain.strip("~≈"):
+                continue  # a comma behind brackets, out ~ 300
             marks = len(plain) - len(plain.lstrip(_MARKS))
             marks = 0 if marks == len(plain) else marks
             counted, words = _COUNTED_WORD.fullmatch(plain), vocabulary()
@@ -235,6 +237,8 @@ def _name(tokens: list[Token], words: range) -> str:
 
 def _add(token: Token, tokens: list[Token]) -> None:
     """Add a word to those before it, as one with them where they belong together: ``10 million``, ``ttft < 1 s``."""
+    is_mixed = len(tokens) > 1 and tokens[-1].text in _PER_WEIGHT and _mixture(tokens[-2].text, token.text)
+    del tokens[len(tokens) - bool(is_mixed) :]  # exl2 at 3.5bpw
     before = tokens[-1] if tokens else None
     joined = None if before is None else _with_unit(before.text, key_of(token.text))
     if before is None:
@@ -358,6 +362,7 @@ def _phrase(word: str) -> str:
 def _plain_number(word: str) -> str:
     """Return a word with its number as it is read everywhere: ``10,5M`` is 10.5M, ``10,000`` 10000, ``24G`` 24gb."""
     word = _AT_LEAST.sub(r"\1", _POSSESSIVE.sub(r"\1", word))
+    word = _SUB.sub(lambda below: below[1] or "1s", word)
     word = word.lstrip("<≤") if _UNDER.fullmatch(word) else word
     scaled = _SCALED.fullmatch(word)
     if scaled is not None and (scale := vocabulary().scales.get(key_of(scaled[2]))) is not None:

@@ -279,6 +279,14 @@ def _row_named(name: str, catalog: Catalog) -> Row | None:
     return None if processor is None else catalog.processors[processor]
 
 
+def processor_of_cores(line: str, cores: int, catalog: Catalog) -> Meaning | None:
+    """Return the processor of a line, as ``epyc``, with the nearest number of cores; None where none is given."""
+    rows = [row for row in catalog.processors.values() if key_of(line) == row.id.partition("-")[0]]
+    row = min(rows, key=lambda row: abs(row.cores - cores), default=None) if cores else None
+    why = "" if row is None else f"{line}: {row.id} of {row.cores} cores, one of {len(rows)} called so"
+    return None if row is None else Meaning(row.id, {NAME: row.id}, why)
+
+
 def portable_of(row_id: str, catalog: Catalog) -> str | None:
     """Return the row of laptops that has the name of a card, as ``rtx-3050-laptop`` of ``rtx-3050-8gb``."""
     return catalog.accelerators.find_id(f"{re.sub(rf'-{_SIZE_IN_ID.pattern}$', '', row_id)}-{LAPTOP}")
