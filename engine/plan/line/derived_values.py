@@ -87,7 +87,9 @@ class DerivedValues(DataWords):
     def _batches_of_devices(self) -> None:
         """Take a batch for that of a device where the words behind it say so, as in ``bs=2 per gpu``."""
         for index, (count, meaning) in self._taken.items():
-            behind = (key_of(self._span(index + count, words)) for words in (2, 3))
+            end = index + count
+            starts = range(end - 3, end + 1 + int(not self._is_number_at(end)))  # of 4 per gpu; per gpu; images per gpu
+            behind = (key_of(self._span(start, words)) for start in starts for words in (2, 3))
             if Key.TRAINING_GLOBAL_BATCH in meaning.values and not vocabulary().per_device.isdisjoint(behind):
                 batch = self._values.pop(Key.TRAINING_GLOBAL_BATCH)
                 values: dict[str, object] = {Key.TRAINING_MICRO_BATCH: batch}
@@ -205,10 +207,21 @@ class DerivedValues(DataWords):
             self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
 
     def _parts_of_requests(self) -> None:
-        """Refuse what each request has several of beside a rate of these, as ``20 queries/s, 50 passages each``."""
+        """Take a rate of each user for the pause between its requests; refuse what each request has several of.
+
+        As in ``50 users, 10 requests an hour each``, and in ``20 queries/s, 50 passages each``.
+        """
         for index, (count, meaning) in self._taken.items():
-            behind = key_of(self._span(index + count, 1)) in EVERY_NODE
-            if Key.INFERENCE_REQUESTS in meaning.values and behind and Key.INFERENCE_REQUEST_RATE in self._values:
+            around = (self._span(max(at, 0), 1) for at in (index + count, index - 1, index - 2))
+            is_of_one = any(key_of(word) in EVERY_NODE for word in around)
+            is_loaded = not self._values.keys().isdisjoint({Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS})
+            rate, users = meaning.values.get(Key.INFERENCE_REQUEST_RATE), self._values.get(Key.INFERENCE_USERS)
+            if rate and users and (is_of_one or "each" in map(key_of, self._span(0, index).split())):
+                self._values.pop(Key.INFERENCE_REQUEST_RATE)
+                self._values[Key.INFERENCE_SECONDS_BETWEEN_REQUESTS] = pause = f"{1 / float(str(rate)):.4g}"
+                why = f"each of {users} users sends a request every {pause} s"
+                self._assumed.append(Assumption(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, pause, why))
+            if Key.INFERENCE_REQUESTS in meaning.values and is_of_one and is_loaded:
                 hint = "say how many come in a second in all, and the tokens of one"
                 self._faults.append(PlanError("a request is one of them", self._span(index, count + 1), hint))
 

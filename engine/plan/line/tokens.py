@@ -28,9 +28,13 @@ _PER_MILLION = re.compile(
 OF_ONE, _OF_MILLION = "/gpuh", "permillion"
 
 _ORDINAL = re.compile(r"(\d{2}(?:\.\d)?)(?:st|nd|rd|th)[\s-]+percentile", re.IGNORECASE)
+_SHARE_OF = re.compile(
+    r"(?:for|in|at) (\d{2}(?:\.\d)?)\s?% of (?:the |all )?(?:requests|queries|prompts|calls|cases|time)\b",
+    re.IGNORECASE,
+)
 # A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
 _WORD = re.compile(
-    rf"{_ORDINAL.pattern}|{_PRICE.pattern}|{_PER_MILLION.pattern}|(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+",
+    rf"{_ORDINAL.pattern}|{_SHARE_OF.pattern}|{_PRICE.pattern}|{_PER_MILLION.pattern}|(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+",
     re.IGNORECASE,
 )
 
@@ -351,7 +355,7 @@ def is_latency(word: str) -> bool:
 
 def _phrase(word: str) -> str:
     """Return a phrase that is one word as it is read everywhere; other words with their numbers so."""
-    price, ordinal = _PRICE.fullmatch(word), _ORDINAL.fullmatch(word)
+    price, ordinal = _PRICE.fullmatch(word), _ORDINAL.fullmatch(word) or _SHARE_OF.fullmatch(word)
     if price is not None:
         return f"${price[1] or price[2]}{OF_ONE}"
     if ordinal is not None:
