@@ -119,6 +119,12 @@ def test_of_a_range_the_larger_is_planned_and_that_is_said(words: str, path: str
     assert "planned for the larger" in " ".join((*line.readings, *(entry.why for entry in line.assumptions)))
 
 
+def test_the_longer_of_two_deadlines_is_planned_and_that_is_said() -> None:
+    line = read_line("train llama-2-13b on 8xa100 10B tokens in 3-5 days")
+    assert line.limits == ("time<=5d",)
+    assert "3-5: planned for the larger (time<=5d)" in line.remarks
+
+
 @pytest.mark.parametrize("words", ["2k to 4k", "$10k to $20k"])
 def test_ranges_of_nothing_that_is_counted_are_no_plan(words: str) -> None:
     assert "a range is no plan" in {fault.title for fault in read_line(f"train llama-2-13b on a100s {words}").faults}

@@ -15,7 +15,8 @@ from capacity_tui.engine.units import parse_quantity
 _TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
 _ONE_NUMBER = r"\d+(?:\.\d+)?[kM]?"
 _RANGE = re.compile(
-    rf"(?:(?P<between>between) )?(?P<low>{_ONE_NUMBER})(?: ?[-–] ?| to |(?(between) and |(?!)))(?P<high>{_ONE_NUMBER})",
+    rf"(?:(?P<between>between) )?(?P<low>{_ONE_NUMBER})(?: ?[-–] ?| to |(?(between) and |(?!)))"
+    rf"(?P<high>{_ONE_NUMBER})(?P<unit>m?s)?",
     re.IGNORECASE,
 )
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
@@ -44,9 +45,9 @@ def _larger_of(text: str) -> str | None:
     match = _RANGE.fullmatch(text)
     if match is None:
         return None
-    low, high = match["low"], match["high"]
+    low, high, unit = match["low"], match["high"], match["unit"] or ""
     low += high[-1] if low[-1].isdecimal() and not high[-1].isdecimal() else ""
-    return high if parse_quantity(low, "") < parse_quantity(high, "") else None
+    return f"{high}{unit}" if parse_quantity(low, "") < parse_quantity(high, "") else None
 
 
 def _with_ranges(tokens: list[Token]) -> list[Token]:

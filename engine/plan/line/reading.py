@@ -294,6 +294,7 @@ class _Line(GuessedWords):
         for index, (count, meaning) in sorted(self._taken.items()):
             first, last = self._tokens[index], self._tokens[index + count - 1]
             written = self._written_range(index, count)
-            is_range = written and meaning.values
-            why = f"{written}: planned for the larger ({meaning.words})" if is_range else meaning.why
+            is_range = written and meaning.words and meaning.fault is None
+            larger = f"{written}: planned for the larger ({meaning.words})" if is_range else ""
+            why = "; ".join(filter(None, (larger, meaning.why)))
             yield Word(self._text[first.start : last.end], first.start, last.end, replace(meaning, why=why))
