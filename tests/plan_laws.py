@@ -22,6 +22,7 @@ HIGH = 90.0
 FEWER_PRODUCTS = 1.49
 HOUR = 3600.0
 NO_NUMBER = re.compile(r"(?<![\w.-])[+-]?(inf|nan)(?![\w-])")
+SURELY_MORE = 1.05  # Steps of time leave a mean up to so many times what it cannot exceed
 INFER = "computation.infer."
 
 
@@ -133,6 +134,9 @@ def _served(plan: Plan, estimate: Estimate) -> Iterator[str]:
         users = min(users, running + waiting)
     if users is not None and not math.isclose(running + waiting, users, rel_tol=1e-6):
         yield f"{running + waiting} requests of {users} users"
+    whole = figures.get(f"{INFER}all_requests_seconds")
+    if whole is not None and time > whole * SURELY_MORE:
+        yield f"a request takes {time} s, all of them {whole} s"
 
 
 def _texts(plan: Plan, estimate: Estimate) -> Iterator[str]:

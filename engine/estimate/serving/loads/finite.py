@@ -45,11 +45,12 @@ class Steady:
     """What requests see of a replica in the steady state, in seconds."""
 
     largest: Number  # requests that it answers in a second at most
-    stay: Number  # of a request that runs
+    stay: Number  # of a request that runs, with what it takes longer
     alongside: Number  # requests that run beside one whose prompt is read
     first: Number  # to the first token, without the host's time; infinite where more come than are answered
     room: Number  # of these until the engine takes a request up
-    token: Number  # of each token after it
+    token: Number  # of each token after it, the mean of an answer
+    longer: Number = 0.0  # of which a whole answer, however long, waits for those who came before it began
     first_scatter: Number = 0.0  # standard deviation of ``first``
     token_scatter: Number = 0.0  # standard deviation of ``token``
     locked: Flags | bool = False  # whether requests of users start and end together
@@ -272,7 +273,9 @@ class _Stepped:
         of_lengths = (begin + (number == resting) * others)[:, np.newaxis] * along(WEIGHTS, others)
         # The more of them there are, the more of the load is at rest.
         share = np.clip(others / self.requests, 0.0, 1.0) * ((number == resting) & (self.steady.first < np.inf))
-        answer = answer + share[:, np.newaxis] * (self.steady.token * given - answer)
+        going_on = self.steady.token - self.steady.longer / np.maximum(run.output - 1.0, 1.0)
+        rested = where(given > 0, self.steady.longer, 0.0) + going_on * given
+        answer = answer + share[:, np.newaxis] * (rested - answer)
         # Answers of one token have none after it; where all are, the next would take as long as where load goes on.
         more = (given > 0).any(axis=0)
         token = np.where(more, answer / tokens, self.steady.token)

@@ -141,7 +141,16 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
         started = waiting.room + waiting.turn + waiting.started
         locked = False if traffic.arrives else _in_lockstep(run, met.running)
         steady = Steady(
-            largest, met.seconds, met.running, started, waiting.room, token, first_scatter, token_scatter, locked
+            largest=largest,
+            stay=seconds,
+            alongside=met.running,
+            first=started,
+            room=waiting.room,
+            token=token,
+            longer=seconds - met.seconds,
+            first_scatter=first_scatter,
+            token_scatter=token_scatter,
+            locked=locked,
         )
         return _ending(run, seen, held, steady)
     return replace(run, batch=now.running), (*now.phases, *_idle(rate, now)), seen
