@@ -18,7 +18,7 @@ from capacity_tui.engine.estimate.transformer.optimizer import WHOLE_MATRICES
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import ModelFacts, Phase, Schedule, Work
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.models.transformer import forward_attention_flops, forward_flops_per_token
+from capacity_tui.engine.models.transformer import forward_attention_flops, forward_flops_per_token, output_weights
 from capacity_tui.engine.numeric import Number, added, any_true, where
 
 METHOD = "operator roofline with collectives and pipeline schedule; memory term by term"
@@ -166,9 +166,11 @@ def model_facts(run: TransformerRun) -> ModelFacts:
 
 
 def _forward_flops(run: TransformerRun) -> Number:
-    """Return the operations of a forward pass per token; attention stops at the ends of documents."""
-    data = run.data
+    """Return the operations of a forward pass per token: logits that the loss reads, attention within documents."""
+    data, unread = run.data, 1.0 - run.logit_tokens / run.tokens
     whole = forward_flops_per_token(run.shape, data.seq_len, run.causal)
+    if run.shape.kind == "decoder" and any_true(unread > 0):
+        whole = whole - unread * 2.0 * output_weights(run.shape)
     if not any_true(data.document > 0):
         return whole
     return whole - (1.0 - run.document_share) * forward_attention_flops(run.shape, data.seq_len, run.causal)
