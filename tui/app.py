@@ -306,8 +306,9 @@ _ARENA_MAX = -8  # M_ARENA_MAX in malloc.h of glibc
 
 def _share_one_heap() -> None:
     """Keep glibc from giving each worker thread a heap of its own, none of which shrinks."""
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)  # only glibc has it
+    if sys.platform == "linux":
+        with suppress(AttributeError, OSError):
+            ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)  # musl has none
 
 
 def run(

@@ -37,6 +37,7 @@ from capacity_tui.engine.units import format_percent, format_quantity
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
     from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.uncertainty import Evidence
 
 _NOTHING = 1e-6  # Changes smaller than this are the arithmetic's, not the machine's
 
@@ -211,9 +212,9 @@ def estimate_stacked(
     """Estimate variants of a plan in as few calls as there are kinds of them; what cannot run is left out.
 
     Args:
-        with_ranges: whether figures have ranges, for which the variants have to name the same things.
+        with_ranges: whether figures have ranges; variants that name other things are then estimated apart.
     """
-    groups: list[tuple[list[int], list[Run]]] = []
+    groups: list[tuple[list[int], list[Run], Evidence | None]] = []
     estimates: list[StackedEstimate] = []
     for index, resolved in enumerate(variants):
         try:
@@ -224,19 +225,29 @@ def estimate_stacked(
             continue
         if run is None:
             continue
-        for indices, runs in groups:
-            if _same_job(resolved, variants[indices[0]]) and can_stack(run, runs[0]):
+        evidence = evidence_before(resolved, catalog) if with_ranges else None
+        for indices, runs, theirs in groups:
+            is_alike = _named(evidence) == _named(theirs) and _same_job(resolved, variants[indices[0]])
+            if is_alike and can_stack(run, runs[0]):
                 indices.append(index)
                 runs.append(run)
                 break
         else:
-            groups.append(([index], [run]))
-    for indices, runs in groups:
-        like = variants[indices[0]]
+            groups.append(([index], [run], evidence))
+    for indices, runs, evidence in groups:
         run = stacked(runs, (len(runs),)) if len(runs) > 1 else runs[0]
-        evidence = evidence_before(like, catalog) if with_ranges else None
-        estimates.append(StackedEstimate(tuple(indices), estimate_run(run, like.plan, evidence)))
+        plan = variants[indices[0]].plan
+        estimates.append(StackedEstimate(tuple(indices), estimate_run(run, plan, evidence)))
     return estimates
+
+
+def _named(evidence: Evidence | None) -> tuple[object, ...]:
+    """Return what ranges rest on apart from numbers, which are each run's own."""
+    if evidence is None:
+        return ()
+    own = None if evidence.own is None else evidence.own[1].words
+    known = evidence.here, evidence.known, evidence.networks
+    return evidence.features.words, evidence.flags, own, known, evidence.oldest_rate, evidence.kind
 
 
 def estimate_changes(
@@ -248,7 +259,7 @@ def estimate_changes(
         changes: new values by path, as a file or a person writes them; they fill what the plan leaves open.
     """
     facts = catalog or load_catalog()
-    base: ResolvedPlan | None = None
+    base = _resolved(plan, facts, machine)
     estimates: dict[int, Estimate | CapacityError] = {}
     variants: list[tuple[int, ResolvedPlan]] = []
     for number, change in enumerate(changes):
@@ -260,7 +271,6 @@ def estimate_changes(
             estimates[number] = error
             continue
         variants.append((number, resolved))
-        base = base if is_elsewhere else resolved
     for together in estimate_stacked([resolved for _, resolved in variants], facts, with_ranges=True):
         shape = (len(together.indices),)
         for at, index in enumerate(together.indices):
@@ -271,6 +281,14 @@ def estimate_changes(
         if number not in estimates:
             estimates[number] = _alone(resolved, facts)
     return tuple(estimates[number] for number in range(len(changes)))
+
+
+def _resolved(plan: Plan, catalog: Catalog, machine: Machine | None) -> ResolvedPlan | None:
+    """Return a plan with what its names stand for; None where it leaves open what changes fill."""
+    try:
+        return resolve_plan(plan, catalog, machine)
+    except CapacityError:
+        return None
 
 
 def _alone(resolved: ResolvedPlan, catalog: Catalog) -> Estimate | CapacityError:

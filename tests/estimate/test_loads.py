@@ -23,6 +23,7 @@ from capacity_tui.engine.estimate.serving.run import ServingRun, accepted_tokens
 from capacity_tui.engine.estimate.serving.speed import decode, launch_seconds, prefill
 from capacity_tui.engine.estimate.timing.schedule import phase_time
 from capacity_tui.engine.estimate.work import Phase
+from capacity_tui.engine.plan import Plan
 
 FEW = settings(max_examples=8, deadline=None)
 
@@ -293,3 +294,14 @@ def test_kernels_of_blocks_of_8_bit_floats_were_slow_before_spring_2025() -> Non
     # A published server of 0.7.4 read four such prompts in 0.97 s.
     assert 0.7 < old < 1.4
     assert old > 1.5 * new
+
+
+def test_fewer_requests_than_replicas_take_as_long_together_as_one() -> None:
+    served = {"task": "infer", "model": {"name": "llama-3.1-8b"}, "hardware": {"name": "h100-sxm-80gb", "devices": 8}}
+    load = {"engine": "vllm", "request_rate": 50.0, "requests": 4}
+    plan = Plan.model_validate({**served, "inference": load, "parallelism": {"tp": 1, "pp": 1}})
+    speed = estimate_plan(plan).estimate.computation.infer
+    assert speed is not None
+    assert speed.all_requests_seconds is not None
+    assert speed.request_seconds is not None
+    assert float(speed.all_requests_seconds.value) >= float(speed.request_seconds.value)

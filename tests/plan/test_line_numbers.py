@@ -123,3 +123,25 @@ def test_numbers_go_to_the_words_that_count_them(line: str, values: dict[str, ob
 def test_a_degree_that_is_no_count_is_left_to_the_plan(word: str) -> None:
     line = read_line(f"lora llama-3.1-8b 8xh100 micro batch 2 accumulation 8 {word}")
     assert line.values["training.micro_batch"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "path", "value"),
+    [
+        ("serve llama-3.1-8b h100 tpot below a tenth of a second", "inference.tpot_seconds", 0.1),
+        ("serve llama-3.1-8b h100 ttft within a quarter of a second", "inference.ttft_seconds", 0.25),
+        ("serve llama-3.1-8b h100 ttft under one and a half seconds", "inference.ttft_seconds", 1.5),
+        ("train gpt2 on a 3090 50M tokens within one and a half days", "limits.seconds", 1.5 * 86400),
+        ("train gpt2 on a 3090 50M tokens within an hour and a half", "limits.seconds", 5400),
+        ("train gpt2 on a 3090 50M tokens within three quarters of an hour", "limits.seconds", 2700),
+        ("train gpt2 on a 3090 with two million tokens", "training.tokens", 2e6),
+        ("train gpt2 on a 3090 with half a billion tokens", "training.tokens", 5e8),
+    ],
+)
+def test_parts_and_scales_in_words_are_numbers(words: str, path: str, value: float) -> None:
+    assert float(str(plan_of_line(read_line(words)).plan.value(path))) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("words", ["minus five users", "a tenth of the users", "5 rps 3000 tok/s"])
+def test_numbers_that_would_be_lost_are_asked_back(words: str) -> None:
+    assert read_line(f"serve llama-3.1-8b h100 {words}").faults

@@ -228,3 +228,12 @@ def test_sequences_of_images_are_not_varied() -> None:
     found = search(Question(Plan.model_validate(data), axes))
     assert dict(found.varied) == {"training.micro_batch": 3}
     assert [each.set["training.micro_batch"] for each in found.top] == [1, 2, 4]
+
+
+def test_rows_have_the_ranges_of_their_plans() -> None:
+    offloads, plan = ("none", "optimizer"), Plan.model_validate(PLAN)
+    for row in search(Question(plan, (Axis("parallelism.offload", offloads),))).top:
+        alone = estimate_plan(edited(plan, row.set, load_catalog()).plan).estimate
+        step = METRICS["computation.step_seconds"].read(alone)
+        assert isinstance(step, Interval)
+        assert row.figures["computation.step_seconds"].high == pytest.approx(mean(step.high))

@@ -220,6 +220,11 @@ class ServingRun:
         return self.traffic.concurrency / self.layout.dp
 
     @property
+    def replicas(self) -> Number:
+        """Replicas that any request reaches."""
+        return np.minimum(self.layout.dp, self.traffic.requests)
+
+    @property
     def requests(self) -> Number:
         """Requests of one replica in all; infinite where the load goes on."""
         return np.maximum(self.traffic.requests / self.layout.dp, 1.0)

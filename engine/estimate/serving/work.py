@@ -91,7 +91,7 @@ def serving_work(run: ServingRun) -> Work:
         served=Served(
             run.batch,
             run.prompt,
-            layout.dp,
+            run.replicas,
             run.output,
             run.running,
             run.accepted,

@@ -177,6 +177,10 @@ class DerivedValues(DataWords):
         paths = (Key.INFERENCE_OUTPUT_TOKENS, Key.INFERENCE_PROMPT_TOKENS)
         lengths = [self._degree(path, float(str(all_fields()[path].default))) for path in paths]
         for kind, (count, seconds) in self._token_rates.items():
+            if (given := self._values.get(Key.INFERENCE_REQUEST_RATE)) is not None:
+                hint = "say requests/s, or tokens a second"
+                self._faults.append(PlanError("a rate given twice", f"{given} requests/s, and tokens a second", hint))
+                continue
             requests, tokens = self._values.get(Key.INFERENCE_REQUESTS), count / seconds
             if isinstance(requests, int):  # 1M documents of 500 tokens a day
                 self._values.pop(Key.INFERENCE_REQUESTS)

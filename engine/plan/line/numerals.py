@@ -22,6 +22,8 @@ _RANGE = re.compile(
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
 _TEN, _HUNDRED, _DOZENS = 10, 100, ("dozen", "dozens")
 _HALF, _ARTICLES, _FEWEST_OF_A_UNIT = "half", ("a", "an", "one", "the", "this"), 3
+_AND_A_HALF = ["and", "a", _HALF]
+_SCALES = {"million": "M", "millions": "M", "billion": "B", "billions": "B", "trillion": "T", "trillions": "T"}
 _TIME_FOLLOWS = frozenset({"in", "within", "under", "below", "than", "most", "for", "<", "of", "is"})
 """Words before a time that is said by an article, as in ``within a second``."""
 _LONGEST_NAME = 4  # Words of a device's name, as ``rtx pro 6000 blackwell``
@@ -71,10 +73,10 @@ def _with_times(tokens: list[Token], catalog: Catalog) -> list[Token]:
     made: list[Token] = []
     index = 0
     while index < len(tokens):
-        one = 0.5 if keys[index] == _HALF else float(keys[index] in _ARTICLES)
-        number = max(_number(keys[index]), one)
-        at = index + 1 + int(number != 1 and keys[index + 1 : index + 2] in (["a"], ["an"], ["of"]))
+        number, at = _amount_of_time(keys, index)
         unit = units.get(keys[at]) if number and at < len(keys) and len(keys[at]) >= _FEWEST_OF_A_UNIT else None
+        if unit is not None and keys[at + 1 : at + 4] == _AND_A_HALF:  # an hour and a half
+            number, at = number + 0.5, at + 3
         before = made[-1].text if made else ""
         is_time = number != 1 or keys[index] in words.counts or is_latency(key_of(before))
         is_time |= key_of(before) in _TIME_FOLLOWS
@@ -86,6 +88,20 @@ def _with_times(tokens: list[Token], catalog: Catalog) -> list[Token]:
         made.append(Token(f"{number:g}{unit}", tokens[index].start, tokens[at].end, tokens[at].ends))
         index = at + 1
     return made
+
+
+def _amount_of_time(keys: list[str], index: int) -> tuple[float, int]:
+    """Return a number in words before a unit of time, and where that stands: ``a tenth of a``, ``one and a half``."""
+    whole = max(_number(keys[index]), float(keys[index] in _ARTICLES))
+    if whole and keys[index + 1 : index + 4] == _AND_A_HALF:
+        return whole + 0.5, index + 4
+    at = index + int(whole > 0)
+    part = vocabulary().parts.get(keys[at], 0.0) if at < len(keys) else 0.0
+    if not part:
+        return whole, index + 1 + int(whole > 1 and keys[index + 1 : index + 2] == ["of"])
+    after = keys[at + 1 : at + 3]
+    joints = 2 if after[:1] == ["of"] and after[1:] and after[1] in _ARTICLES else int(after[:1] in (["a"], ["an"]))
+    return (whole or 1.0) * part, at + 1 + joints
 
 
 def _is_named(tokens: list[Token], catalog: Catalog) -> bool:
@@ -208,6 +224,11 @@ def _digits_of(word: str) -> list[str]:
     return parts if is_counted and len(parts) > 1 and all(part in units for part in parts[1:]) else [word]
 
 
+def _is_half(tokens: list[Token]) -> bool:
+    """Whether words end with half of what follows."""
+    return [key_of(token.text) for token in tokens[-2:]] == [_HALF, "a"]
+
+
 def _with_products(tokens: list[Token]) -> list[Token]:
     """Return the words with two numbers as one, as ``two hundred``, ``two dozen`` and ``twenty four``."""
     counts = vocabulary().counts
@@ -219,7 +240,12 @@ def _with_products(tokens: list[Token]) -> list[Token]:
         multiplies = many >= _HUNDRED or key_of(token.text) in _DOZENS
         adds = 0 < many < _TEN < few and few % _TEN == 0 and before is not None and before.text.isalpha()
         hundreds = _number(made[-2].text) if few == 0 and len(made) > 1 and made[-1].text == "and" else few
-        if hundreds >= _HUNDRED and hundreds % _HUNDRED == 0 < many < _HUNDRED:  # a hundred and twenty
+        is_half = _is_half(made)
+        if key_of(token.text) in _SCALES and (few > 0 or is_half):  # two million, half a million
+            first = made[-1 - int(is_half)]
+            text = ("0.5" if is_half else str(few)) + _SCALES[key_of(token.text)]
+            made[-1 - int(is_half) :] = [Token(text, first.start, token.end, token.ends)]
+        elif hundreds >= _HUNDRED and hundreds % _HUNDRED == 0 < many < _HUNDRED:  # a hundred and twenty
             made[-1 - int(few == 0) :] = [Token(str(hundreds + many), made[-1].start, token.end, token.ends)]
         elif before is not None and 0 < few < _HUNDRED and (multiplies or adds):
             number = few * many if multiplies else few + many

@@ -230,7 +230,7 @@ class TopK:
                 yield row
 
     def answer(self, seconds: float, share: float, *, complete: bool) -> Answer:
-        """Return the best so far, each estimated by itself."""
+        """Return the best so far, with the ranges of each."""
         changes = [row.change for row in self._rows]
         changes += [change for change in self._front_changes() if change not in changes]
         rows = self._estimated(changes)

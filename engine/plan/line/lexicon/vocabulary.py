@@ -77,6 +77,7 @@ class Vocabulary:
     comparing: frozenset[str]  # words between names that a line compares
     both: frozenset[str]  # words between them where the line says that it compares
     refused: Mapping[str, str]  # words that no plan can follow, and what to say instead
+    parts: Mapping[str, float]  # parts of one, in words
     ordinals: Mapping[str, int]  # how many devices there are with one that such a word stands before
     counts: Mapping[str, int]  # numbers in words
     phrases: Mapping[str, Mapping[str, Mapping[str, object]]]  # values that words set, by what is done
@@ -179,6 +180,7 @@ def vocabulary() -> Vocabulary:
     made = {
         "fillers": frozenset(map(key_of, (*rows["fillers"], *rows["prose"], *rows["circumstances"]))) | {""},
         "counts": {word: int(count) for word, count in _by_word(rows["counts"]).items()},
+        "parts": {word: float(part) for word, part in _by_word(rows["parts"]).items()},
         "ordinals": {word: int(count) for word, count in _by_word(rows["ordinals"]).items()},
         "datasets": {name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},
         "queries": _by_word(rows["asking"]),
