@@ -287,12 +287,13 @@ class _Stepped:
             weighted_mean(answer, of_lengths, others.ndim),
         )
         waiting = (self.over("waiting") * self.steps[0].time + begin * waits).sum(axis=0)
+        # Steps of time blur long prompts of a few requests: none takes longer than all of them.
         return Finite(
-            first=mean_first,
-            first_percentile=weighted_percentile(values, shares, percentile),
+            first=np.minimum(mean_first, seconds),
+            first_percentile=np.minimum(weighted_percentile(values, shares, percentile), seconds),
             token=weighted_mean(token, of_tokens, others.ndim),
             token_percentile=weighted_percentile(*per_token, percentile),
-            request=mean_first + mean_answer,
+            request=np.minimum(mean_first + mean_answer, seconds),
             seconds=seconds,
             running=(busy + others * mean_answer) / seconds,
             waiting=(waiting + others * parts.mean(axis=0)) / seconds,
