@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 MOST_RECOMMENDATIONS = 5
 MOST_OFFERS = 6  # Recommendations, and the ways out of a plan that does not fit
+LOOKS = 8  # Remedies that are looked at together: a key that is pressed meanwhile waits for no more
 MOST_PLANNED = 2  # Of the remedies of one kind, those that promise most are planned where that takes a search
 # What costs time for memory, or throughput for latency, is tried where these are short alone.
 _EASING = frozenset({"smaller_micro_batch", "smaller_batch", "checkpointing", "offload"})
@@ -90,10 +91,13 @@ def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] = lambda: True) ->
     """
     tried: list[tuple[Remedy, Candidate]] = []
     presses = is_short(case) or case.estimate.verdict is Verdict.TIGHT
-    for pair in planned(case, (remedy for remedy in remedies(case) if presses or remedy.code not in _EASING)):
+    sensible = (remedy for remedy in remedies(case) if presses or remedy.code not in _EASING)
+    for pair in planned(case, sensible, is_wanted):
         tried.append(pair)
         if not is_wanted():
-            return Advice()
+            break
+    if not is_wanted():
+        return Advice()
     settings = searched_change(case, case.mode)
     if settings is not None:
         tried.append((Remedy("settings", setting_words(settings.change), settings.change), settings))
@@ -130,22 +134,26 @@ def notes(case: EstimatedPlan) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     return tuple(offer.note for offer in advice.recommended), warnings
 
 
-def planned(case: EstimatedPlan, tried: Iterable[Remedy]) -> Iterator[tuple[Remedy, Candidate]]:
+def planned(
+    case: EstimatedPlan, tried: Iterable[Remedy], is_wanted: Callable[[], bool] = lambda: True
+) -> Iterator[tuple[Remedy, Candidate]]:
     """Yield the remedies that promise something with what planning them comes to.
 
-    All of them are looked at together, with all else as it is. Those of each kind that promise most are then planned,
+    They are looked at some at a time, with all else as it is. Those of each kind that promise most are then planned,
     until one keeps its promise: where the plan has open fields, these are searched for with each change. What a look
     cannot judge is planned as well: what does not go with the settings that were chosen, and other hardware too small
     for them. Of a plan that does not fit, whatever makes it fit is of use.
     """
     searches, looked_at = bool(open_fields(case.wanted)), tuple(tried)
     every = case.estimate.verdict is Verdict.DOES_NOT_FIT and not searches
-    looks = estimate_changes(
-        case.pinned.wanted if searches else case.wanted,
-        [remedy.change for remedy in looked_at],
-        case.machine,
-        case.catalog,
-    )
+    plan = case.pinned.wanted if searches else case.wanted
+    changes: list[Mapping[str, object]] = [remedy.change for remedy in looked_at]
+    looks: list[Estimate | CapacityError] = []
+    while len(looks) < len(changes):
+        if not is_wanted():
+            return
+        few = changes[len(looks) : len(looks) + LOOKS]
+        looks += estimate_changes(plan, few, case.machine, case.catalog)
     promising = dict[str, list[tuple[float, Remedy]]]()
     for remedy, look in zip(looked_at, looks, strict=True):
         promise = _promise(case, remedy, look, searches)
