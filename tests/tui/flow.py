@@ -46,7 +46,7 @@ def is_busy(app: App[None]) -> bool:
     return (
         (isinstance(app, KeysInTurn) and app.has_keys)
         or any(worker.group != "live" and not worker.is_finished for worker in app.workers)
-        or any(not pump._message_queue.empty() for pump in pumps)
+        or any(pump.message_queue_size for pump in pumps)
     )
 
 
