@@ -6,20 +6,16 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar
 
 import click
 
+from capacity_tui.engine import catalog as catalogs
+from capacity_tui.engine import estimate as estimates
+from capacity_tui.engine import files, nodes
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.runs import history as histories
 from capacity_tui.tui.cli.output import Command, Output, output_options, tell, tell_problems
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Row as CatalogRow
-    from capacity_tui.engine.catalog import Table as CatalogTable
-    from capacity_tui.engine.estimate import Answer
-    from capacity_tui.engine.nodes import Launcher
-    from capacity_tui.engine.runs.history import History, HistoryPlace, RunRecord
-
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -36,11 +32,10 @@ def store_option(command: CommandT) -> CommandT:
     )(command)
 
 
-def keep_entries(entries: Iterable[RunRecord], no_history: bool = False) -> None:
+def keep_entries(entries: Iterable[histories.RunRecord], no_history: bool = False) -> None:
     """Keep entries; what goes wrong with that is reported in one line, and stops nothing."""
     if no_history:
         return
-    from capacity_tui.engine.runs.history import record_run
 
     try:
         place = chosen_history()
@@ -49,60 +44,52 @@ def keep_entries(entries: Iterable[RunRecord], no_history: bool = False) -> None
         return
     if not place.is_on:
         return
-    for note in dict.fromkeys(record_run(entry, place) for entry in entries):
+    for note in dict.fromkeys(histories.record_run(entry, place) for entry in entries):
         if note:
             tell(f"capacity-tui: {note}; --no-history keeps nothing")
 
 
-def keep_estimates(answers: Iterable[Answer], no_history: bool) -> None:
+def keep_estimates(answers: Iterable[estimates.Answer], no_history: bool) -> None:
     """Keep what was estimated of plans, as ``keep_entries`` does."""
     if not no_history:
-        from capacity_tui.engine.runs.history import history_entry
-
-        keep_entries(history_entry(answer) for answer in answers)
+        keep_entries(histories.history_entry(answer) for answer in answers)
 
 
-def opened_history(store: str | None = None) -> History:
+def opened_history(store: str | None = None) -> histories.History:
     """Return the history of the place that was named, or chosen before.
 
     Raises:
         CapacityError: the settings cannot be read.
     """
-    from capacity_tui.engine.runs.history import History
-
-    return History(chosen_history(store))
+    return histories.History(chosen_history(store))
 
 
-def tell_notes(history: History) -> None:
+def tell_notes(history: histories.History) -> None:
     """Tell what happened to a history, once."""
     for note in history.notes:
         tell(f"capacity-tui: {note}")
     history.notes.clear()
 
 
-def chosen_history(store: str | None = None) -> HistoryPlace:
+def chosen_history(store: str | None = None) -> histories.HistoryPlace:
     """Return where the history is kept.
 
     Raises:
         CapacityError: the settings cannot be read.
     """
-    from capacity_tui.engine.runs.history import VARIABLE as HISTORY_VARIABLE
-    from capacity_tui.engine.runs.history import history_place
-
-    if store or os.environ.get(HISTORY_VARIABLE):
-        return history_place(store)
-    from capacity_tui.engine.files import settings_file
+    if store or os.environ.get(histories.VARIABLE):
+        return histories.history_place(store)
 
     try:
-        text = settings_file().read_text(encoding="utf-8", errors="replace")
+        text = files.settings_file().read_text(encoding="utf-8", errors="replace")
     except OSError:
         text = ""
     # A command that only estimates should not wait for settings to be parsed that say nothing of the history.
     if "history" not in text:
-        return history_place()
+        return histories.history_place()
     from capacity_tui.tui.settings import load
 
-    return history_place(setting=load(settings_file()).history)
+    return histories.history_place(setting=load(files.settings_file()).history)
 
 
 P = ParamSpec("P")
@@ -110,17 +97,17 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def reaching(command: Callable[Concatenate[Launcher, P], R]) -> Callable[P, R]:
+def reaching(command: Callable[Concatenate[nodes.Launcher, P], R]) -> Callable[P, R]:
     """Give a command the options that say how nodes are reached, and hand it the launcher that they choose."""
 
     @wraps(command)
-    def with_launcher(choose: Callable[[], Launcher], /, *words: P.args, **options: P.kwargs) -> R:
+    def with_launcher(choose: Callable[[], nodes.Launcher], /, *words: P.args, **options: P.kwargs) -> R:
         return command(choose(), *words, **options)
 
     return reaching_later(with_launcher)
 
 
-def reaching_later(command: Callable[Concatenate[Callable[[], Launcher], P], R]) -> Callable[P, R]:
+def reaching_later(command: Callable[Concatenate[Callable[[], nodes.Launcher], P], R]) -> Callable[P, R]:
     """Give a command the options that say how nodes are reached, and hand it what chooses the launcher when asked."""
 
     @click.option("--slurm", is_flag=True, help="Reach the nodes through Slurm; what is taken where it is installed.")
@@ -144,10 +131,8 @@ def reaching_later(command: Callable[Concatenate[Callable[[], Launcher], P], R])
             if value is not None and not is_kubernetes:
                 raise click.UsageError(f"{option} is one of kubectl: give --kubernetes too")
 
-        def choose() -> Launcher:
-            from capacity_tui.engine.nodes import chosen_launcher
-
-            return chosen_launcher(
+        def choose() -> nodes.Launcher:
+            return nodes.chosen_launcher(
                 bool(slurm),
                 None if ray is None else str(ray),
                 hosts if isinstance(hosts, Path) else None,
@@ -160,7 +145,7 @@ def reaching_later(command: Callable[Concatenate[Callable[[], Launcher], P], R])
     return with_choice
 
 
-RowT = TypeVar("RowT", bound="CatalogRow")
+RowT = TypeVar("RowT", bound="catalogs.Row")
 
 
 def listing_options(command: Command) -> Command:
@@ -179,7 +164,7 @@ def listing_options(command: Command) -> Command:
     return click.argument("words", nargs=-1, metavar="[TEXT]...")(with_words)
 
 
-def named_or_matching(rows: CatalogTable[RowT], text: str) -> list[RowT]:
+def named_or_matching(rows: catalogs.Table[RowT], text: str) -> list[RowT]:
     """Return the rows whose fields or other names, but for remarks and sources, contain every word; else the one."""
     others: dict[str, list[str]] = {}
     for alias, row_id in rows.aliases.items():
@@ -191,7 +176,7 @@ def named_or_matching(rows: CatalogTable[RowT], text: str) -> list[RowT]:
     return matches if named is None else [rows[named]]
 
 
-def _searched(row: CatalogRow) -> Iterable[object]:
+def _searched(row: catalogs.Row) -> Iterable[object]:
     return (value for name, value in row if not name.endswith(("notes", "source", "used_by")))
 
 
@@ -201,7 +186,7 @@ def contains(row: str, text: str) -> bool:
     return all(word in folded for word in text.casefold().split())
 
 
-def fields(row: CatalogRow) -> Mapping[str, object]:
+def fields(row: catalogs.Row) -> Mapping[str, object]:
     """Return the fields of a row that have a value, as plain data."""
     return row.model_dump(mode="json", exclude_none=True)
 
@@ -223,7 +208,7 @@ _UNITS = {
 }
 
 
-def write_details(row: CatalogRow, output: Output, more: Iterable[tuple[str, str]] = ()) -> None:
+def write_details(row: catalogs.Row, output: Output, more: Iterable[tuple[str, str]] = ()) -> None:
     """Write all that is known about one row: fields as files of the catalogue name them, with their units.
 
     Args:
@@ -270,7 +255,7 @@ class Columns(NamedTuple, Generic[RowT]):
 
 
 def write_listing(
-    rows: CatalogTable[RowT], columns: Columns[RowT], details: str | None, text: str, output: Output
+    rows: catalogs.Table[RowT], columns: Columns[RowT], details: str | None, text: str, output: Output
 ) -> None:
     """Write one row with all that is known, or those that match a text.
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.engine import files, present, schema
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.printable import printable, printable_lines
 from capacity_tui.engine.record import dataclass
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.segment import Segment
 
-    from capacity_tui.engine.present import Part
 
 CLEAR = "\r\x1b[K"  # Begins a line of a terminal anew
 PATIENCE = 1.0  # Seconds after which somebody wants to see that a command works
@@ -94,10 +94,9 @@ class Output:
         """The form that an option or the file's suffix says."""
         if self.wanted or self.path is None:
             return self.wanted
-        from capacity_tui.engine.schema import format_of_suffix
 
         suffix = self.path.suffix.lower()
-        return suffix[1:] if suffix[1:] in self.choices else format_of_suffix(self.path.suffix)
+        return suffix[1:] if suffix[1:] in self.choices else schema.format_of_suffix(self.path.suffix)
 
     @property
     def is_data(self) -> bool:
@@ -119,7 +118,7 @@ class Output:
         """Whether characters beyond ASCII can be written."""
         return self.is_file or "utf" in (sys.stdout.encoding or "").lower()
 
-    def report(self, data: Callable[[], object], parts: Callable[[], Iterable[Part]]) -> None:
+    def report(self, data: Callable[[], object], parts: Callable[[], Iterable[present.Part]]) -> None:
         """Write a result as data where that is asked for, else as the parts of a report."""
         if self.is_data:
             self.data(data())
@@ -128,15 +127,13 @@ class Output:
 
     def data(self, data: object, inputs: Iterable[str] = ()) -> None:
         """Write plain data as YAML, or as JSON."""
-        from capacity_tui.engine.present import to_json, to_yaml
+        self.write(present.to_yaml(data) if self.form == "yaml" else present.to_json(data), inputs)
 
-        self.write(to_yaml(data) if self.form == "yaml" else to_json(data), inputs)
-
-    def parts(self, parts: Iterable[Part], inputs: Iterable[str] = ()) -> None:
+    def parts(self, parts: Iterable[present.Part], inputs: Iterable[str] = ()) -> None:
         """Write the parts of a report."""
         self.write(self.parts_text(parts), inputs)
 
-    def parts_text(self, parts: Iterable[Part]) -> str:
+    def parts_text(self, parts: Iterable[present.Part]) -> str:
         """Return the parts of a report as text, for where it goes."""
         from capacity_tui.tui.cli.rich_tables import rich_parts
 
@@ -159,12 +156,11 @@ class Output:
         if self.path is None:
             sys.stdout.write(text)
             return
-        from capacity_tui.engine.files import write_atomically
 
         for name in inputs:
             if self.path.exists() and Path(name).exists() and self.path.samefile(name):
                 raise StorageError("this is the plan itself", hint="name another file", place=Place(str(self.path)))
-        write_atomically(self.path, text, overwrite=True)
+        files.write_atomically(self.path, text, overwrite=True)
         tell(f"wrote {self.path}")
 
 

@@ -7,35 +7,33 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from capacity_tui.engine import catalog as catalogs
+from capacity_tui.engine import machine as machines
+from capacity_tui.engine import plan as plans
+from capacity_tui.engine import present, solve
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan import files as plan_files
+from capacity_tui.engine.plan import imports as plan_imports
+from capacity_tui.engine.plan import line as plan_lines
+from capacity_tui.engine.solve import search as searches
 from capacity_tui.tui.cli.output import tell
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
-    from capacity_tui.engine.plan import Plan
-    from capacity_tui.engine.plan.files import PlanSource
-    from capacity_tui.engine.plan.imports import Imported
-    from capacity_tui.engine.plan.line import Asked, OneLine, PlanFlags
 
 
 def architectures(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the models that begin like this."""
     del context, parameter
-    from capacity_tui.engine.catalog import load_catalog
-
-    return [name for name in load_catalog().architectures if name.startswith(incomplete)]
+    return [name for name in catalogs.load_catalog().architectures if name.startswith(incomplete)]
 
 
 def models(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the models and families that begin like this."""
-    from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.models import known_models
 
-    known = [model.id for model in known_models(load_catalog())]
+    known = [model.id for model in known_models(catalogs.load_catalog())]
     fitting = [name for name in known if name.startswith(incomplete)]
     return list(dict.fromkeys((*fitting, *architectures(context, parameter, incomplete))))
 
@@ -43,43 +41,32 @@ def models(context: click.Context, parameter: click.Parameter, incomplete: str) 
 def devices(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the accelerators and processors that begin like this."""
     del context, parameter
-    from capacity_tui.engine.catalog import load_catalog
-
-    catalog = load_catalog()
+    catalog = catalogs.load_catalog()
     return [name for name in (*catalog.accelerators, *catalog.processors) if name.startswith(incomplete)]
 
 
 def fields(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the plan fields that begin like this, ready for a value."""
     del context, parameter
-    from capacity_tui.engine.plan import field_names
-
-    return [f"{name}=" for name in field_names() if name.startswith(incomplete)]
+    return [f"{name}=" for name in plans.field_names() if name.startswith(incomplete)]
 
 
 def names_of_fields(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the plan fields that begin like this."""
     del context, parameter
-    from capacity_tui.engine.plan import field_names
-
-    return [name for name in field_names() if name.startswith(incomplete)]
+    return [name for name in plans.field_names() if name.startswith(incomplete)]
 
 
 def saved_plans(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the saved plans that begin like this."""
     del context, parameter
-    from capacity_tui.engine.plan.files import list_plans
-
-    return [plan.name for plan in list_plans() if plan.name.startswith(incomplete)]
+    return [plan.name for plan in plan_files.list_plans() if plan.name.startswith(incomplete)]
 
 
 def schemas(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the names of schemas that begin like this."""
     del context, parameter
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.present import schema_names
-
-    return [name for name in schema_names(load_catalog()) if name.startswith(incomplete)]
+    return [name for name in present.schema_names(catalogs.load_catalog()) if name.startswith(incomplete)]
 
 
 _OPTIONS = (
@@ -121,13 +108,13 @@ def plan_flags(command: Callable[..., object]) -> Callable[..., object]:
         stand_in: bool,
         **others: object,
     ) -> object:
-        from capacity_tui.engine.plan.line import PlanFlags
-
         if len(gpus) > 1:
             if "compare" not in others:
                 raise click.UsageError("--gpu may be repeated with `plan` alone, which shows the plan on each")
             others["gpus"], others["compare"] = gpus, True
-        return command(flags=PlanFlags(model, task, next(iter(gpus), None), seq, tokens, imports, stand_in), **others)
+        return command(
+            flags=plan_lines.PlanFlags(model, task, next(iter(gpus), None), seq, tokens, imports, stand_in), **others
+        )
 
     wrapped: Callable[..., object] = with_flags
     for option in reversed(_OPTIONS):
@@ -148,9 +135,9 @@ settings_option = click.option(
 class GivenPlan(NamedTuple):
     """The plan that a command is about."""
 
-    plan: Plan  # as flags and settings change it
+    plan: plans.Plan  # as flags and settings change it
     inputs: tuple[str, ...]  # the file it comes from, which results never replace
-    asked: Asked | None = None  # what a line asks that its plan does not say
+    asked: plan_lines.Asked | None = None  # what a line asks that its plan does not say
     name: str = ""  # what tells it from the others that its line compares
     # all plans that its line compares, this one among them; empty where it compares nothing
     compared: tuple[GivenPlan, ...] = ()
@@ -168,7 +155,9 @@ def plan_options(
 
     def decorated(command: Callable[..., object]) -> Callable[..., object]:
         @wraps(command)
-        def with_plan(file: str | None, flags: PlanFlags, settings: tuple[str, ...], **others: object) -> object:
+        def with_plan(
+            file: str | None, flags: plan_lines.PlanFlags, settings: tuple[str, ...], **others: object
+        ) -> object:
             files = (file,) if file else ()
             (name,) = sources_of(files, flags)
             labels = compared_lines(name) if compares and name is not None else {}
@@ -184,7 +173,7 @@ def plan_options(
     return decorated
 
 
-def sources_of(files: tuple[str, ...], flags: PlanFlags) -> tuple[str | None, ...]:
+def sources_of(files: tuple[str, ...], flags: plan_lines.PlanFlags) -> tuple[str | None, ...]:
     """Return the names of the plans that are meant; None stands for the flags alone.
 
     Raises:
@@ -199,16 +188,13 @@ def sources_of(files: tuple[str, ...], flags: PlanFlags) -> tuple[str | None, ..
 
 def compared_lines(name: str) -> Mapping[str, str]:
     """Return the lines that one line compares, each with what tells it apart; empty for what compares nothing."""
-    from capacity_tui.engine.plan.files import may_be_line
-
-    if not may_be_line(name):
+    if not plan_files.may_be_line(name):
         return {}
-    from capacity_tui.engine.plan.line import alternatives
 
-    return {line.text: line.name for line in alternatives(name)}
+    return {line.text: line.name for line in plan_lines.alternatives(name)}
 
 
-def source_of(name: str | None, flags: PlanFlags, hardware: object = None) -> PlanSource:
+def source_of(name: str | None, flags: plan_lines.PlanFlags, hardware: object = None) -> plan_files.PlanSource:
     """Return the plan that a name stands for, before it is checked, changed by the flags.
 
     Args:
@@ -219,142 +205,115 @@ def source_of(name: str | None, flags: PlanFlags, hardware: object = None) -> Pl
     Raises:
         CapacityError: nothing is called that, or a word or flag makes no sense.
     """
-    from capacity_tui.engine.plan.files import may_be_line
-
-    if name is None or flags.is_given or flags.imports or may_be_line(name):
+    if name is None or flags.is_given or flags.imports or plan_files.may_be_line(name):
         return _with_words(name, flags, hardware)
     return _of_file(name)
 
 
-def _with_words(name: str | None, flags: PlanFlags, hardware: object) -> PlanSource:
+def _with_words(name: str | None, flags: plan_lines.PlanFlags, hardware: object) -> plan_files.PlanSource:
     """Return the plan that words say: a line, or flags alone or with a plan; what reads them is loaded for these."""
-    from capacity_tui.engine.plan.files import may_be_line, read_source
-    from capacity_tui.engine.plan.line import PlanFlags, line_of_flags, read_line
-    from capacity_tui.engine.solve import changed_by_line, refuse_faults
-
     if name is None:
-        return _imported(flags, {}, None) if flags.imports else _of_line(line_of_flags(flags), "the flags")
-    line = read_line(name) if may_be_line(name) else None
+        return _imported(flags, {}, None) if flags.imports else _of_line(plan_lines.line_of_flags(flags), "the flags")
+    line = plan_lines.read_line(name) if plan_files.may_be_line(name) else None
     if line is not None and not line.understood:
         line = None  # what says nothing at all is the name of a plan with a slip of the pen
     if flags.imports:
         if line is None:
-            return _imported(flags, {}, read_source(name, sys.stdin.buffer).plan())
-        refuse_faults(line)
+            return _imported(flags, {}, plan_files.read_source(name, sys.stdin.buffer).plan())
+        solve.refuse_faults(line)
         return _imported(flags, line.values, None)
     if line is not None:
-        line = line.changed_by(line_of_flags(flags, line.task))
+        line = line.changed_by(plan_lines.line_of_flags(flags, line.task))
         tried = str(hardware[0]).partition(",")[0] if isinstance(hardware, tuple) and hardware else ""
         if tried and not line.has(Key.HARDWARE_NAME) and (one := _alone(tried)):
-            line = line.changed_by(line_of_flags(PlanFlags(gpu=one), line.task))
+            line = line.changed_by(plan_lines.line_of_flags(plan_lines.PlanFlags(gpu=one), line.task))
         return _of_line(line, name, tries_hardware=bool(tried))
     source = _of_file(name)
     if not flags.is_given:
         return source
     plan = source.plan()
-    return replace(source, made=changed_by_line(plan, line_of_flags(flags, plan.task)))
+    return replace(source, made=solve.changed_by_line(plan, plan_lines.line_of_flags(flags, plan.task)))
 
 
 def _alone(name: str) -> str | None:
     """Return hardware of a name, None where the name stands for several, such as those of a maker."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.solve.search import hardware_ids
-
-    return name if len(hardware_ids((name,), load_catalog())) == 1 else None
+    return name if len(searches.hardware_ids((name,), catalogs.load_catalog())) == 1 else None
 
 
-def _of_file(name: str) -> PlanSource:
+def _of_file(name: str) -> plan_files.PlanSource:
     """Return the plan of a file, an example, a saved plan or standard input."""
-    from capacity_tui.engine.plan.files import names_model, read_source
-
-    source = read_source(name, sys.stdin.buffer)
-    if not names_model(source.document.data):
-        from capacity_tui.engine.plan.imports import refuse_files_of_tools
-
-        refuse_files_of_tools(source.document)
+    source = plan_files.read_source(name, sys.stdin.buffer)
+    if not plan_files.names_model(source.document.data):
+        plan_imports.refuse_files_of_tools(source.document)
     return source
 
 
-def _of_line(line: OneLine, name: str, *, tries_hardware: bool = False) -> PlanSource:
+def _of_line(line: plan_lines.OneLine, name: str, *, tries_hardware: bool = False) -> plan_files.PlanSource:
     """Return the plan that a line says; what was assumed is reported, hardware only where a command tries no other."""
-    from capacity_tui.engine.machine import detect
-    from capacity_tui.engine.plan.files import PlanSource
-    from capacity_tui.engine.solve import plan_of_line
-
-    machine = None if line.has(Key.HARDWARE_NAME) else detect()
-    made = plan_of_line(line, machine, tries_hardware=tries_hardware)
+    machine = None if line.has(Key.HARDWARE_NAME) else machines.detect()
+    made = solve.plan_of_line(line, machine, tries_hardware=tries_hardware)
     if made.assumed:
         tell(f"capacity-tui: assumed: {'; '.join(made.assumed)}")
-    return PlanSource.of_plan(made.plan, name, assumed=made.assumptions, not_understood=made.remarks, asked=made.asked)
+    return plan_files.PlanSource.of_plan(
+        made.plan, name, assumed=made.assumptions, not_understood=made.remarks, asked=made.asked
+    )
 
 
-def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:
+def imported_of(files: tuple[str, ...], flags: plan_lines.PlanFlags) -> plan_imports.Imported:
     """Return what files of other tools say, with what the flags add; they may name no model.
 
     Raises:
         CapacityError: one cannot be read, or model or hardware are missing.
     """
-    from capacity_tui.engine.plan.imports import import_plan
-    from capacity_tui.engine.plan.line import line_of_flags
-    from capacity_tui.engine.solve import refuse_faults
-
-    line = line_of_flags(flags)
-    refuse_faults(line)
+    line = plan_lines.line_of_flags(flags)
+    solve.refuse_faults(line)
     names = (*files, *flags.imports)
-    return import_plan(names, line.values, allow_stand_in=flags.stand_in, allow_fragment=True)
+    return plan_imports.import_plan(names, line.values, allow_stand_in=flags.stand_in, allow_fragment=True)
 
 
-def _imported(flags: PlanFlags, values: Mapping[str, object], base: Plan | None) -> PlanSource:
+def _imported(
+    flags: plan_lines.PlanFlags, values: Mapping[str, object], base: plans.Plan | None
+) -> plan_files.PlanSource:
     """Return the plan that files of other tools say, with what is typed beside them; remarks on them are reported."""
-    from capacity_tui.engine.plan.files import PlanSource
-    from capacity_tui.engine.plan.imports import import_plan
-    from capacity_tui.engine.plan.line import line_of_flags
-    from capacity_tui.engine.solve import refuse_faults
-
-    line = line_of_flags(flags, base.task if base else None)
-    refuse_faults(line)
-    imported = import_plan(flags.imports, {**values, **line.values}, base, allow_stand_in=flags.stand_in)
+    line = plan_lines.line_of_flags(flags, base.task if base else None)
+    solve.refuse_faults(line)
+    imported = plan_imports.import_plan(flags.imports, {**values, **line.values}, base, allow_stand_in=flags.stand_in)
     for note in imported.notes():
         tell(f"capacity-tui: {note}")
-    return PlanSource.of_plan(
+    return plan_files.PlanSource.of_plan(
         imported.plan, ", ".join(flags.imports), imported.places, not_understood=tuple(imported.not_understood)
     )
 
 
-def read_plan(name: str) -> Plan:
+def read_plan(name: str) -> plans.Plan:
     """Return the plan of a file, an example, a line or standard input.
 
     Raises:
         CapacityError: it cannot be read, or is not a plan.
     """
-    from capacity_tui.engine.plan.line import PlanFlags
-
-    return source_of(name, PlanFlags()).plan()
+    return source_of(name, plan_lines.PlanFlags()).plan()
 
 
-def changed_plan(plan: Plan, settings: tuple[str, ...]) -> Plan:
+def changed_plan(plan: plans.Plan, settings: tuple[str, ...]) -> plans.Plan:
     """Return a plan with what settings change.
 
     Raises:
         PlanError: a setting that makes no sense.
     """
-    from capacity_tui.engine.plan.files import apply_settings
-
     if not settings:
         return plan
-    changed = apply_settings(plan, settings)
+    changed = plan_files.apply_settings(plan, settings)
     for follower in changed.followed:
         tell(f"capacity-tui: also changed: {follower.words}")
     return changed.plan
 
 
-def machine_for(plan: Plan) -> Machine | None:
+def machine_for(plan: plans.Plan) -> machines.Machine | None:
     """Return this machine if the plan runs on what is detected, else None."""
     if plan.hardware.name != "detected":
         return None
-    from capacity_tui.engine.machine import detect
 
-    return detect()
+    return machines.detect()
 
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])

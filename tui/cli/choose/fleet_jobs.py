@@ -5,22 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.engine import catalog as catalogs
+from capacity_tui.engine import fleet, nodes
+from capacity_tui.engine import plan as plans
+from capacity_tui.engine.errors import LauncherError, PlanError
+from capacity_tui.engine.fleet import serving
+from capacity_tui.engine.present import fleet as fleet_texts
+from capacity_tui.engine.solve import search as searches
+from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.choose.search import DEVICES, names_of
 from capacity_tui.tui.cli.options import CommandT, reaching_later
 from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell
 from capacity_tui.tui.cli.plan_sources import GivenPlan, config_option, machine_for, plan_options, read_plan
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Plain
-    from capacity_tui.engine.fleet import Recommended
-    from capacity_tui.engine.fleet.serving import ServingQuestion
-    from capacity_tui.engine.nodes import Launcher
-    from capacity_tui.engine.plan import Plan
 
 NO_ANSWER = 1
 
@@ -60,28 +60,25 @@ def recommend(
     Each with its memory, cores, storage, GPUs, database and cost. Time and cost hold at the far end of their ranges.
     Ctrl-C stops and shows the best so far. Exit code 1 where nothing ends in time.
     """
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.fleet import DeadlineQuestion
-    from capacity_tui.engine.fleet import recommend as recommended
-    from capacity_tui.engine.present.fleet import recommended_as_dict, recommended_parts, recommended_so_far
-    from capacity_tui.engine.solve.search import parse_axis
-    from capacity_tui.engine.units import parse_quantity
-
     plan = given.plan
-    question = DeadlineQuestion(
+    question = fleet.DeadlineQuestion(
         plan,
         parse_quantity(deadline, "s"),
         None if budget is None else parse_quantity(budget, "USD"),
         names_of(hardware),
-        tuple(int(str(count)) for count in parse_axis(f"{DEVICES}={devices}").values) if devices else (),
+        tuple(int(str(count)) for count in searches.parse_axis(f"{DEVICES}={devices}").values) if devices else (),
     )
     with interrupted() as stopped, progress("looking for machines") as shown:
 
-        def tell(so_far: Recommended) -> None:
-            shown.show(lambda: recommended_so_far(so_far))
+        def tell(so_far: fleet.Recommended) -> None:
+            shown.show(lambda: fleet_texts.recommended_so_far(so_far))
 
-        machines = recommended(question, load_catalog(fleet_files=config), machine_for(plan), tell, stopped)
-    output.report(lambda: recommended_as_dict(machines), lambda: recommended_parts(question, machines))
+        machines = fleet.recommend(
+            question, catalogs.load_catalog(fleet_files=config), machine_for(plan), tell, stopped
+        )
+    output.report(
+        lambda: fleet_texts.recommended_as_dict(machines), lambda: fleet_texts.recommended_parts(question, machines)
+    )
     return NO_ANSWER if machines.balanced is None else 0
 
 
@@ -98,17 +95,12 @@ def regions(given: GivenPlan, data: str, home: str | None, config: Path | None, 
     Prices are as the plan pays: on demand, with its commitment, or on spot capacity. A plan whose length is open is
     compared by the month.
     """
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.fleet import by_region
-    from capacity_tui.engine.present.fleet import regions_as_dict, regions_parts
-    from capacity_tui.engine.units import parse_quantity
-
     plan = given.plan
     with progress("comparing regions"):
-        comparison = by_region(
-            plan, parse_quantity(data, "B"), home, load_catalog(fleet_files=config), machine_for(plan)
+        comparison = fleet.by_region(
+            plan, parse_quantity(data, "B"), home, catalogs.load_catalog(fleet_files=config), machine_for(plan)
         )
-    output.report(lambda: regions_as_dict(comparison), lambda: regions_parts(comparison))
+    output.report(lambda: fleet_texts.regions_as_dict(comparison), lambda: fleet_texts.regions_parts(comparison))
 
 
 MISSED = 1
@@ -122,7 +114,7 @@ MISSED = 1
 @output_options("table", "json", "yaml")
 @reaching_later
 def schedule(
-    choose: Callable[[], Launcher], file: str, check: bool, cluster: str | None, seed: int, output: Output
+    choose: Callable[[], nodes.Launcher], file: str, check: bool, cluster: str | None, seed: int, output: Output
 ) -> int:
     """Schedule jobs on machines: order, start and end, machines, what is late and by how much, and the cost.
 
@@ -134,51 +126,41 @@ def schedule(
     queue.yaml. The cluster is the one that --slurm or --kubernetes reach, or that was kept. Exit code 1 with --check
     also where a job of it runs nowhere. A file that is no plan is left out and named: exit code 2.
     """
-    from capacity_tui.engine.errors import PlanError
-    from capacity_tui.engine.fleet import folder_entries
-    from capacity_tui.engine.fleet import read_entries as read_schedule
-    from capacity_tui.engine.fleet import schedule as scheduled
-    from capacity_tui.engine.present.fleet import schedule_as_dict, schedule_parts
-
     is_folder = Path(file).is_dir()
     folder = Path(file) if is_folder else Path(file).parent
 
-    def read(name: str) -> Plan:
+    def read(name: str) -> plans.Plan:
         sibling = folder / name
         return read_plan(str(sibling) if file != "-" and sibling.is_file() else name)
 
     try:
         with progress("scheduling the jobs"):
             if is_folder:
-                entries = folder_entries(folder, lambda: _machines(choose, cluster))
+                entries = fleet.folder_entries(folder, lambda: _machines(choose, cluster))
             else:
-                entries = read_schedule(file, sys.stdin.buffer)
-            result = scheduled(entries, read, None, None, seed)
+                entries = fleet.read_entries(file, sys.stdin.buffer)
+            result = fleet.schedule(entries, read, None, None, seed)
     except PlanError as error:
         for fault in (error, *error.further):
             tell(f"capacity-tui: {fault.one_line()}")
         return error.exit_code
     for fault in result.unread:
         tell(f"capacity-tui: left out: {fault.one_line()}")
-    output.report(lambda: schedule_as_dict(result), lambda: schedule_parts(result))
+    output.report(lambda: fleet_texts.schedule_as_dict(result), lambda: fleet_texts.schedule_parts(result))
     missed = MISSED if check and (result.missed or result.left_out) else 0
     return max((missed, *(fault.exit_code for fault in result.unread)))
 
 
-def _machines(choose: Callable[[], Launcher], cluster: str | None) -> list[Plain]:
+def _machines(choose: Callable[[], nodes.Launcher], cluster: str | None) -> list[catalogs.Plain]:
     """Return what a cluster has free, and say where that is from."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.errors import LauncherError
-    from capacity_tui.engine.nodes import kept_cluster_names, machines_of
-
-    nodes = None
+    launcher = None
     if cluster is None:
         try:
-            nodes = choose()
+            launcher = choose()
         except LauncherError:
-            if not kept_cluster_names():
+            if not nodes.kept_cluster_names():
                 raise
-    machines, source = machines_of(nodes, cluster, load_catalog())
+    machines, source = nodes.machines_of(launcher, cluster, catalogs.load_catalog())
     tell(f"machines: {source}")
     return machines
 
@@ -229,10 +211,6 @@ def serve(
     for a percentile of them; step times are the estimate's, and its range gives a range of replicas. Exit code 1
     where nothing keeps the limits.
     """
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.fleet.serving import serve as served
-    from capacity_tui.engine.present.fleet import serving_as_dict, serving_parts
-
     plan = given.plan
     is_open = plan.hardware.name == "detected" and not plan.hardware.spec
     among = names_of(hardware) or (RENTED if is_open else ())
@@ -242,25 +220,22 @@ def serve(
         def tell(text: str) -> None:
             shown.show(lambda: text)
 
-        answer = served(question, load_catalog(fleet_files=config), machine_for(plan), stopped, tell)
-    output.report(lambda: serving_as_dict(answer), lambda: serving_parts(answer))
+        answer = serving.serve(question, catalogs.load_catalog(fleet_files=config), machine_for(plan), stopped, tell)
+    output.report(lambda: fleet_texts.serving_as_dict(answer), lambda: fleet_texts.serving_parts(answer))
     return NO_ANSWER if answer.best is None else 0
 
 
 def _question(
-    plan: Plan, hardware: tuple[str, ...], load: str | None, limits: dict[str, str | float | None]
-) -> ServingQuestion:
+    plan: plans.Plan, hardware: tuple[str, ...], load: str | None, limits: dict[str, str | float | None]
+) -> serving.ServingQuestion:
     """Return what options ask of a plan, which says itself what they leave out."""
-    from capacity_tui.engine.errors import PlanError
-    from capacity_tui.engine.fleet.serving import ServingQuestion, load_curve
-    from capacity_tui.engine.units import parse_quantity
 
     def seconds(option: str, otherwise: float | None = None) -> float | None:
         text = limits[option]
         return otherwise if text is None else parse_quantity(str(text), "s")
 
     inference = plan.inference
-    curve = None if load is None else load_curve(load)
+    curve = None if load is None else serving.load_curve(load)
     rate = inference.arrival_rate if limits["rate"] is None else parse_quantity(str(limits["rate"]), "req/s")
     if rate is None and curve is not None and curve.peak > 1:
         rate = curve.peak
@@ -268,7 +243,7 @@ def _question(
         raise PlanError("no rate of requests", hint="say --rate 20, or set inference.request_rate in the plan")
     percentile = limits["percentile"]
     share, reserve, seed = limits["spread"], limits["reserve"], limits["seed"]
-    return ServingQuestion(
+    return serving.ServingQuestion(
         plan,
         rate,
         seconds("ttft", inference.ttft_seconds),

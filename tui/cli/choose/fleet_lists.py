@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.engine import catalog as catalogs
+from capacity_tui.engine import cluster as clusters
+from capacity_tui.engine import files, fleet
+from capacity_tui.engine.printable import printable
+from capacity_tui.engine.units import format_bytes, format_money, format_number
 from capacity_tui.tui.cli.options import Columns, listing_options, named_or_matching, write_listing, write_table
 from capacity_tui.tui.cli.output import Output, fault_data, location_as_dict, output_options, tell, tell_problems
 from capacity_tui.tui.cli.plan_sources import config_option
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.catalog import WorkloadSet as WorkloadSetRow
-    from capacity_tui.engine.cluster import Quote
-    from capacity_tui.engine.fleet import ListedPrices
 
 _LISTED_BY = {"instances": "instances", "sizes": "fleet sizes", "workloads": "workloads", "sets": "fleet sets"}
 
@@ -27,11 +25,7 @@ _LISTED_BY = {"instances": "instances", "sizes": "fleet sizes", "workloads": "wo
 @output_options("text", "json", "yaml")
 def check(config: Path | None, output: Output) -> int:
     """Tell what is known, and name every fault of your own catalogues and JSON files; whatever has none is used."""
-    from capacity_tui.engine.files import config_folder
-    from capacity_tui.engine.fleet import check_fleet_files
-    from capacity_tui.engine.printable import printable
-
-    checked = check_fleet_files(config)
+    checked = fleet.check_fleet_files(config)
     form = output.form
     if form in ("json", "yaml"):
         data = {
@@ -48,7 +42,7 @@ def check(config: Path | None, output: Output) -> int:
         lines += [f"note: {remark.one_line()}" for remark in checked.remarks]
         lines += [] if checked.faults else ["your own catalogues: no faults"]
         lines += [_known_line(kind, names) for kind, names in checked.known.items()]
-        lines += [f"files of your own lie in {config_folder() / 'catalog'}, or where --config says"]
+        lines += [f"files of your own lie in {files.config_folder() / 'catalog'}, or where --config says"]
         output.write("".join(f"{printable(line)}\n" for line in lines))
     return max((fault.exit_code for fault in checked.faults), default=0)
 
@@ -96,19 +90,16 @@ def prices(text: str, region: str | None, refresh: bool, config: Path | None, ou
     A month has 720 hours, memory is that of all accelerators together. A star stands behind a price over 90 days old,
     or of no known day. JSON and CSV hold the prices of all regions.
     """
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.fleet import price_list, price_rows, prices_as_csv
-
-    catalog = load_catalog(fleet_files=config)
+    catalog = catalogs.load_catalog(fleet_files=config)
     if refresh:
         catalog = _refreshed(catalog)
     tell_problems(catalog.problems)
     form = output.form
-    listed = price_list(named_or_matching(catalog.instances, text), region, catalog)
+    listed = fleet.price_list(named_or_matching(catalog.instances, text), region, catalog)
     if form == "csv":
-        output.write(prices_as_csv(listed))
+        output.write(fleet.prices_as_csv(listed))
     elif form in ("json", "yaml"):
-        output.data(price_rows(listed))
+        output.data(fleet.price_rows(listed))
     else:
         cells = [_price_cells(instance) for instance in listed]
         write_table(_HEADS, cells, range(1, 9), {0, 1, 2, 3}, output, catalog.instances.nearest(text))
@@ -117,25 +108,19 @@ def prices(text: str, region: str | None, refresh: bool, config: Path | None, ou
             tell("behind a price: " + "; ".join(f"{mark} {words}" for mark, words in _LEGEND.items() if mark in marks))
 
 
-def _refreshed(catalog: Catalog) -> Catalog:
-    from capacity_tui.engine.fleet import failure_words, refresh_prices
-    from capacity_tui.engine.units import format_number
-
-    refreshed = refresh_prices(catalog)
+def _refreshed(catalog: catalogs.Catalog) -> catalogs.Catalog:
+    refreshed = fleet.refresh_prices(catalog)
     left_out = f", {refreshed.dropped} that cannot be left out" if refreshed.dropped else ""
     tell(
         f"{format_number(refreshed.prices)} prices of {refreshed.instances} instances from {refreshed.source}"
         f"{left_out}; {refreshed.missing} instances keep what was known; kept in {refreshed.path}"
     )
-    for words in failure_words(refreshed.failures):
+    for words in fleet.failure_words(refreshed.failures):
         tell(f"capacity-tui: {words}; the prices that were known stay")
     return refreshed.catalog
 
 
-def _price_cells(prices: ListedPrices) -> Sequence[str]:
-    from capacity_tui.engine.catalog import marked_day
-    from capacity_tui.engine.units import format_bytes
-
+def _price_cells(prices: fleet.ListedPrices) -> Sequence[str]:
     first, spot = prices.first, prices.spot
     region = "" if first is None else first.region or ""
     spot_region = "" if spot is None else spot.region or ""
@@ -150,22 +135,19 @@ def _price_cells(prices: ListedPrices) -> Sequence[str]:
         _usd(prices.one_year),
         _usd(prices.three_years),
         f"{prices.row.provider} {region}".rstrip(),
-        marked_day(first.price_date) if first else "",
+        catalogs.marked_day(first.price_date) if first else "",
         prices.row.devices_words,
         spot_region if spot_region != region else "",
     )
 
 
-def _month(quote: Quote | None) -> str:
+def _month(quote: clusters.Quote | None) -> str:
     from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH
-    from capacity_tui.engine.units import format_money
 
     return "" if quote is None else format_money(quote.usd_per_hour * HOURS_OF_A_MONTH, 0)
 
 
-def _usd(quote: Quote | None, by_device: bool = False) -> str:
-    from capacity_tui.engine.units import format_money
-
+def _usd(quote: clusters.Quote | None, by_device: bool = False) -> str:
     usd = None if quote is None else quote.usd_per_device_hour if by_device else quote.usd_per_hour
     if quote is None or usd is None:
         return ""
@@ -179,13 +161,9 @@ def _usd(quote: Quote | None, by_device: bool = False) -> str:
 @config_option
 def sizes(names: tuple[str, ...], precisions: tuple[str, ...], output: Output, config: Path | None) -> None:
     """Tell what the weights of models of known sizes take in each precision, in GB (billions of bytes)."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.fleet import sizes_in_precisions
-    from capacity_tui.engine.units import format_number
-
-    catalog = load_catalog(fleet_files=config)
+    catalog = catalogs.load_catalog(fleet_files=config)
     tell_problems(catalog.model_sizes.problems)
-    weights = sizes_in_precisions(catalog, precisions, names)
+    weights = fleet.sizes_in_precisions(catalog, precisions, names)
     form = output.form
     if form in ("json", "yaml"):
         rows = [
@@ -226,12 +204,10 @@ def sizes(names: tuple[str, ...], precisions: tuple[str, ...], output: Output, c
 def sets(listing: bool, details: str | None, text: str, output: Output, config: Path | None) -> None:
     """List the sets of workloads, with what each is for."""
     del listing
-    from capacity_tui.engine.catalog import load_catalog
-
     columns = Columns(("id", "purpose", "workloads", "for", "which"), _set_cells, (2,), (0, 1, 2))
-    rows = load_catalog(fleet_files=config).workload_sets
+    rows = catalogs.load_catalog(fleet_files=config).workload_sets
     write_listing(rows, columns, details, text, output)
 
 
-def _set_cells(row: WorkloadSetRow) -> Sequence[str]:
+def _set_cells(row: catalogs.WorkloadSet) -> Sequence[str]:
     return (row.id, row.purpose, f"{len(row.workloads)}", row.use_case, ", ".join(row.workloads))

@@ -9,6 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.engine import catalog as catalogs
+from capacity_tui.engine import compat, models
+from capacity_tui.engine import plan as plans
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.fleet import migration as migrations
+from capacity_tui.engine.plan import files as plan_files
+from capacity_tui.engine.plan import line as plan_lines
+from capacity_tui.engine.present import fleet as fleet_texts
+from capacity_tui.engine.solve import modes
+from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.choose.search import names_of
 from capacity_tui.tui.cli.output import Output, Progress, interrupted, output_options, progress, tell_problems
@@ -17,11 +27,6 @@ from capacity_tui.tui.cli.plan_sources import changed_plan, config_option, machi
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.fleet.migration import Goal as MigrationGoal
-    from capacity_tui.engine.fleet.migration import JobKind, Migration, WorkloadRun
-    from capacity_tui.engine.plan import Plan
-    from capacity_tui.engine.solve.modes import ModeName
 
 _FORMS = ("table", "json", "markdown", "csv", "yaml", "html")
 _TOP = 15
@@ -39,18 +44,15 @@ _to_option = click.option(
 )
 
 
-class JobKindType(click.ParamType["JobKind"]):
+class JobKindType(click.ParamType["migrations.JobKind"]):
     """A kind of job, by this program's name or as workload files of the fleet guide have it."""
 
     name = "task"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> JobKind:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> migrations.JobKind:
         """Return the kind of a name."""
-        from capacity_tui.engine.errors import CapacityError
-        from capacity_tui.engine.fleet.migration import job_kind_called
-
         try:
-            return job_kind_called(str(value))
+            return migrations.job_kind_called(str(value))
         except CapacityError as error:
             self.fail(error.one_line(), param, ctx)
 
@@ -127,15 +129,15 @@ def migrate(
     instance: str | None,
     count: int,
     devices: int | None,
-    kind: JobKind | None,
+    kind: migrations.JobKind | None,
     model: str | None,
     precision: str | None,
     hours: float,
     spot: bool,
     region: str | None,
     commitment: str | None,
-    goal: MigrationGoal,
-    mode: ModeName | None,
+    goal: migrations.Goal,
+    mode: modes.ModeName | None,
     targets: tuple[str, ...],
     data: str | None,
     settings: tuple[str, ...],
@@ -150,15 +152,9 @@ def migrate(
     """
     from dataclasses import replace
 
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.fleet.migration import JobWords, question_of_job
-    from capacity_tui.engine.fleet.migration import migrate as find
-    from capacity_tui.engine.present.fleet import migration_parts, write_migration
-    from capacity_tui.engine.units import parse_quantity
-
-    catalog = load_catalog(fleet_files=config)
+    catalog = catalogs.load_catalog(fleet_files=config)
     tell_problems(catalog.instances.problems)
-    job = JobWords(
+    job = migrations.JobWords(
         instance=instance,
         model=_model_or_plan(file, model, catalog),
         kind=kind,
@@ -174,15 +170,17 @@ def migrate(
         goal=goal,
         mode=mode,
     )
-    question = question_of_job(job, catalog)
+    question = migrations.question_of_job(job, catalog)
     question = replace(question, plan=changed_plan(question.plan, settings))
     with interrupted() as stopped, progress("comparing instances") as shown:
-        migration = find(question, catalog, machine_for(question.plan), partial(_show, shown, ""), stopped)
+        migration = migrations.migrate(
+            question, catalog, machine_for(question.plan), partial(_show, shown, ""), stopped
+        )
     form = output.form or "table"
     if form == "table":
-        output.parts(migration_parts(migration, top))
+        output.parts(fleet_texts.migration_parts(migration, top))
     else:
-        output.write(write_migration(form, migration))
+        output.write(fleet_texts.write_migration(form, migration))
     return 0
 
 
@@ -194,11 +192,8 @@ def migrate(
 @output_options(*_FORMS)
 def run(workloads: tuple[str, ...], targets: tuple[str, ...], top: int, config: Path | None, output: Output) -> int:
     """Find out for workloads of the catalogue whether to move; without any, for those of basic_demos."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.fleet.migration import workloads_of
-
-    catalog = load_catalog(fleet_files=config)
-    return _run(workloads or workloads_of((), catalog), names_of(targets), catalog, top, output)
+    catalog = catalogs.load_catalog(fleet_files=config)
+    return _run(workloads or migrations.workloads_of((), catalog), names_of(targets), catalog, top, output)
 
 
 @click.command("set")
@@ -209,11 +204,8 @@ def run(workloads: tuple[str, ...], targets: tuple[str, ...], top: int, config: 
 @output_options(*_FORMS)
 def run_set(names: tuple[str, ...], targets: tuple[str, ...], top: int, config: Path | None, output: Output) -> int:
     """Find out for all workloads of sets whether to move; without any, for those of basic_demos."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.fleet.migration import workloads_of
-
-    catalog = load_catalog(fleet_files=config)
-    return _run(workloads_of(names, catalog), names_of(targets), catalog, top, output)
+    catalog = catalogs.load_catalog(fleet_files=config)
+    return _run(migrations.workloads_of(names, catalog), names_of(targets), catalog, top, output)
 
 
 @click.command()
@@ -221,55 +213,46 @@ def run_set(names: tuple[str, ...], targets: tuple[str, ...], top: int, config: 
 @output_options("table", "json", "markdown", "yaml", "html")
 def promises(config: Path | None, output: Output) -> int:
     """Hold what is often promised of moving (90 % saved, 2-3 times as fast, spot 60-70 % off) against true prices."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.compat import check_promises, promises_parts, write_promises
-
-    catalog = load_catalog(fleet_files=config)
+    catalog = catalogs.load_catalog(fleet_files=config)
     tell_problems(catalog.instances.problems)
     with interrupted() as stopped, progress("comparing instances") as shown:
-        checked = list(check_promises(None, catalog, stopped, partial(_show, shown)))
+        checked = list(compat.check_promises(None, catalog, stopped, partial(_show, shown)))
     form = output.form or "table"
     if form == "table":
-        output.parts(promises_parts(checked))
+        output.parts(compat.promises_parts(checked))
     else:
-        output.write(write_promises(form, checked))
+        output.write(compat.write_promises(form, checked))
     return 0
 
 
-def _run(names: Iterable[str], instances: tuple[str, ...], catalog: Catalog, top: int, output: Output) -> int:
-    from capacity_tui.engine.fleet.migration import run_workloads
-    from capacity_tui.engine.present.fleet import runs_parts, write_runs
-
+def _run(names: Iterable[str], instances: tuple[str, ...], catalog: catalogs.Catalog, top: int, output: Output) -> int:
     for problems in (catalog.workloads.problems, catalog.workload_sets.problems, catalog.instances.problems):
         tell_problems(problems)
     with interrupted() as stopped, progress("comparing instances") as shown:
-        runs: list[WorkloadRun] = list(run_workloads(names, catalog, partial(_show, shown), stopped, instances))
+        runs: list[migrations.WorkloadRun] = list(
+            migrations.run_workloads(names, catalog, partial(_show, shown), stopped, instances)
+        )
     form = output.form or "table"
     if form == "table":
-        output.parts(runs_parts(runs, top))
+        output.parts(fleet_texts.runs_parts(runs, top))
     else:
-        output.write(write_runs(form, runs))
+        output.write(fleet_texts.write_runs(form, runs))
     return 0
 
 
-def _model_or_plan(file: str | None, name: str | None, catalog: Catalog) -> str | Plan:
+def _model_or_plan(file: str | None, name: str | None, catalog: catalogs.Catalog) -> str | plans.Plan:
     """Return the plan of a file or a line; of ``--model`` a model's name as it is, and a plan for what is none."""
-    from capacity_tui.engine.errors import CapacityError
-    from capacity_tui.engine.models import family_of
-    from capacity_tui.engine.plan.files import read_source
-    from capacity_tui.engine.plan.line import PlanFlags
-
     if (file is None) == (name is None):
         raise click.UsageError("Say what runs: PLAN, or --model with a size or a model")
     if file is not None:
-        return source_of(file, PlanFlags()).plan()
+        return source_of(file, plan_lines.PlanFlags()).plan()
     assert name is not None  # noqa: S101 - one of both is given
 
     try:
-        family_of(name, catalog)
+        models.family_of(name, catalog)
     except CapacityError as no_model:
         try:
-            return read_source(name, sys.stdin.buffer).plan()
+            return plan_files.read_source(name, sys.stdin.buffer).plan()
         except CapacityError as no_plan:
             raise (no_plan if _is_path(name) else no_model) from no_plan
     return name
@@ -279,11 +262,11 @@ def _is_path(name: str) -> bool:
     return name == "-" or bool(Path(name).suffix in (".yaml", ".yml", ".json") or "/" in name)
 
 
-def _show(shown: Progress, name: str, migration: Migration) -> None:
+def _show(shown: Progress, name: str, migration: migrations.Migration) -> None:
     shown.show(lambda: _state(name, migration))
 
 
-def _state(name: str, migration: Migration) -> str:
+def _state(name: str, migration: migrations.Migration) -> str:
     """Return how far a comparison is, and what follows from it so far."""
     named = f"{name}: " if name else ""
     so_far = f"; so far {migration.verdict}: {migration.reasons[0]}" if migration.reasons else ""

@@ -5,27 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
+from capacity_tui.engine import estimate as estimates
+from capacity_tui.engine import machine as machines
+from capacity_tui.engine import nodes, present, solve
+from capacity_tui.engine import plan as plans
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.solve import need as needs
+from capacity_tui.engine.solve import search as searches
+from capacity_tui.engine.solve import space as spaces
 from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell
 from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_options
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.estimate import Answer
-    from capacity_tui.engine.machine import Machine
-    from capacity_tui.engine.nodes import SharedAnswer
-    from capacity_tui.engine.plan import Plan
-    from capacity_tui.engine.present import Part
-    from capacity_tui.engine.solve import Candidate
-    from capacity_tui.engine.solve.need import Needed
-    from capacity_tui.engine.solve.search import Answer as SearchAnswer
-    from capacity_tui.engine.solve.search import Question
-    from capacity_tui.engine.solve.space import Axis
-
 
 MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 hardware_option = click.option(
@@ -74,24 +68,22 @@ class QuestionOptions(NamedTuple):
     limits: tuple[str, ...]
     goal: str | None
 
-    def question(self, plan: Plan) -> Question:
+    def question(self, plan: plans.Plan) -> searches.Question:
         """Return what is asked of a plan.
 
         Raises:
             CapacityError: an axis, a limit or a goal that makes no sense.
         """
-        from capacity_tui.engine.solve.search import Question, parse_axis, parse_goal, parse_limit
-
         task = plan.task or "train"
-        axes: list[Axis] = [parse_axis(text) for text in self.vary]
-        return Question(
+        axes: list[spaces.Axis] = [searches.parse_axis(text) for text in self.vary]
+        return searches.Question(
             plan,
             tuple(axis for axis in axes if axis.path not in (MODEL, HARDWARE, DEVICES)),
             hardware=(*names_of(self.hardware), *map(str, _values(axes, HARDWARE))),
             devices=device_counts(self.devices) or tuple(int(str(count)) for count in _values(axes, DEVICES)),
             models=tuple(map(str, _values(axes, MODEL))),
-            limits=tuple(parse_limit(text, task) for text in self.limits),
-            goal=parse_goal(self.goal, task) if self.goal else None,
+            limits=tuple(searches.parse_limit(text, task) for text in self.limits),
+            goal=searches.parse_goal(self.goal, task) if self.goal else None,
         )
 
 
@@ -117,9 +109,7 @@ def question_options(command: Callable[..., object]) -> Callable[..., object]:
 
 def device_counts(text: str | None) -> tuple[int, ...]:
     """Return numbers of devices that an option says."""
-    from capacity_tui.engine.solve.search import parse_axis
-
-    return tuple(int(str(count)) for count in parse_axis(f"{DEVICES}={text}").values) if text else ()
+    return tuple(int(str(count)) for count in searches.parse_axis(f"{DEVICES}={text}").values) if text else ()
 
 
 def names_of(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -127,7 +117,7 @@ def names_of(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
 
 
-def _values(axes: list[Axis], path: str) -> tuple[object, ...]:
+def _values(axes: list[spaces.Axis], path: str) -> tuple[object, ...]:
     return tuple(value for axis in axes if axis.path == path for value in axis.values)
 
 
@@ -170,45 +160,37 @@ def search(
     "llama-3.1-70b lora 8xh100 4k 50M"; without one the flags say the plan. What fits is counted as estimated; limits
     hold at the far end of each figure's range. Ctrl-C stops and shows the best so far.
     """
-    from capacity_tui.engine.present import search_as_dict
-    from capacity_tui.engine.solve.search import parse_figures
-
     plan = given.plan
-    figures = parse_figures(pareto, plan.task or "train") if pareto else ()
+    figures = searches.parse_figures(pareto, plan.task or "train") if pareto else ()
     question = replace(asked.question(plan), pareto=figures, top=top, per_kind=per_kind)
     answer = _searched(question, plan, address)
     if output.form == "json":
-        output.data(search_as_dict(answer))
+        output.data(present.search_as_dict(answer))
         return 0
-    from capacity_tui.engine.present import search_parts
 
-    output.parts(search_parts(answer))
+    output.parts(present.search_parts(answer))
     return 0
 
 
-def _searched(question: Question, plan: Plan, address: str | None) -> SearchAnswer:
+def _searched(question: searches.Question, plan: plans.Plan, address: str | None) -> searches.Answer:
     """Return what a search finds; it is shown meanwhile on a terminal, and Ctrl-C ends it with the best so far."""
-    from capacity_tui.engine.nodes import search_on_ray
-    from capacity_tui.engine.present import progress_text
-    from capacity_tui.engine.solve.search import search as search_space
-
     machine = machine_for(plan)
     with interrupted() as stopped, progress("searching") as shown:
 
-        def show(answer: SearchAnswer) -> None:
-            shown.show(lambda: progress_text(answer))
+        def show(answer: searches.Answer) -> None:
+            shown.show(lambda: present.progress_text(answer))
 
         if address is None:
-            result = search_space(question, None, machine, show, stopped)
+            result = searches.search(question, None, machine, show, stopped)
         else:
-            shared = search_on_ray(address, question, machine, show, stopped)
+            shared = nodes.search_on_ray(address, question, machine, show, stopped)
             result = shared.answer
     if address is not None:
         _tell_of_chunks(shared)
     return result
 
 
-def _tell_of_chunks(shared: SharedAnswer) -> None:
+def _tell_of_chunks(shared: nodes.SharedAnswer) -> None:
     """Tell what became of the chunks of a search that was shared out."""
     if shared.resumed:
         tell(f"resumed an earlier search:  {shared.resumed} of its chunks were done")
@@ -249,82 +231,71 @@ def need(given: GivenPlan, solve: str, asked: QuestionOptions, output: Output) -
     return NO_ANSWER if needed.best is None else 0
 
 
-def _solved(given: GivenPlan, solve: str, asked: QuestionOptions) -> tuple[Needed, Machine | None]:
+def _solved(given: GivenPlan, solve: str, asked: QuestionOptions) -> tuple[needs.Needed, machines.Machine | None]:
     """Return what solving a plan comes to, and the machine that it was estimated for."""
-    from capacity_tui.engine.solve.need import need as solved
-    from capacity_tui.engine.solve.search import parse_limit
-
     plan = given.plan
     question = asked.question(plan)
     if given.asked is not None:
-        of_line = tuple(parse_limit(text, plan.task or "train") for text in given.asked.limits)
+        of_line = tuple(searches.parse_limit(text, plan.task or "train") for text in given.asked.limits)
         question = replace(question, limits=(*question.limits, *of_line))
     machine = machine_for(plan)
-    needed = shown_while_solved(lambda show, stopped: solved(question, solve, machine, callback=show, stopped=stopped))
+    needed = shown_while_solved(
+        lambda show, stopped: needs.need(question, solve, machine, callback=show, stopped=stopped)
+    )
     return needed, machine
 
 
-def _compared_text(solutions: Mapping[str, tuple[Needed, Machine | None]], output: Output) -> str:
+def _compared_text(solutions: Mapping[str, tuple[needs.Needed, machines.Machine | None]], output: Output) -> str:
     """Return what solving each of some plans comes to, and those with an answer side by side."""
-    from capacity_tui.engine.present import (
-        Named,
-        TextPart,
-        comparison_parts,
-        needed_as_dict,
-        needed_parts,
-        side_by_side,
-        to_json,
-        to_yaml,
-    )
-    from capacity_tui.engine.solve import answer as answered
-
     answers = {
-        name: answered(needed.best.plan, machine)
+        name: solve.answer(needed.best.plan, machine)
         for name, (needed, machine) in solutions.items()
         if needed.best is not None and needed.best.plan is not None
     }
     if output.is_data:
-        data = [{"name": name, **needed_as_dict(needed, answers.get(name))} for name, (needed, _) in solutions.items()]
-        return to_yaml(data) if output.form == "yaml" else to_json(data)
-    parts: list[Part] = []
+        data = [
+            {"name": name, **present.needed_as_dict(needed, answers.get(name))}
+            for name, (needed, _) in solutions.items()
+        ]
+        return present.to_yaml(data) if output.form == "yaml" else present.to_json(data)
+    parts: list[present.Part] = []
     for name, (needed, _) in solutions.items():
-        parts += (TextPart(name, "strong"), *needed_parts(needed), TextPart())
+        parts += (present.TextPart(name, "strong"), *present.needed_parts(needed), present.TextPart())
     if len(answers) > 1:
-        parts += comparison_parts(side_by_side(Named(name, answer) for name, answer in answers.items()))
+        parts += present.comparison_parts(
+            present.side_by_side(present.Named(name, answer) for name, answer in answers.items())
+        )
     return output.parts_text(parts)
 
 
-def shown_while_solved(solve: Callable[[Callable[[Candidate, int], None], Callable[[], bool]], Needed]) -> Needed:
+def shown_while_solved(
+    find: Callable[[Callable[[solve.Candidate, int], None], Callable[[], bool]], needs.Needed],
+) -> needs.Needed:
     """Return what solving a plan comes to; what is tried is shown, and Ctrl-C ends it with the best so far."""
     with interrupted() as stopped, progress("solving the plan") as shown:
-        tried: list[Candidate] = []
+        tried: list[solve.Candidate] = []
 
-        def show(candidate: Candidate, left: int) -> None:
+        def show(candidate: solve.Candidate, left: int) -> None:
             tried.append(candidate)
             state = "holds" if candidate.holds else "does not hold"
             value = ", ".join(map(str, candidate.change.values()))
             shown.show(lambda: f"tried {len(tried)} of at most {len(tried) + left}: {value} {state}; ctrl-c stops")
 
-        return solve(show, stopped)
+        return find(show, stopped)
 
 
-def needed_text(needed: Needed, machine: Machine | None, output: Output) -> str:
+def needed_text(needed: needs.Needed, machine: machines.Machine | None, output: Output) -> str:
     """Return the value of a field that keeps the limits, and the plan that has it, in the form that is wanted."""
-    from capacity_tui.engine.present import needed_as_dict, to_json, to_yaml
-    from capacity_tui.engine.solve import answer as answered
-
     best = needed.best.plan if needed.best is not None else None
-    answer = None if best is None else answered(best, machine)
+    answer = None if best is None else solve.answer(best, machine)
     if output.is_data:
-        data = needed_as_dict(needed, answer)
-        return to_yaml(data) if output.form == "yaml" else to_json(data)
+        data = present.needed_as_dict(needed, answer)
+        return present.to_yaml(data) if output.form == "yaml" else present.to_json(data)
     return output.parts_text(_parts(needed, answer))
 
 
-def _parts(needed: Needed, answer: Answer | None) -> Iterator[Part]:
-    from capacity_tui.engine.present import TextPart, answer_parts, needed_parts
-
-    yield from needed_parts(needed)
+def _parts(needed: needs.Needed, answer: estimates.Answer | None) -> Iterator[present.Part]:
+    yield from present.needed_parts(needed)
     if answer is not None:
-        yield TextPart()
-        yield from answer_parts(answer.plan, answer.estimate)
+        yield present.TextPart()
+        yield from present.answer_parts(answer.plan, answer.estimate)

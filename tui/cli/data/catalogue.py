@@ -8,6 +8,23 @@ from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.engine import catalog as catalogs
+from capacity_tui.engine import cluster as clusters
+from capacity_tui.engine import machine as machines
+from capacity_tui.engine import plan as plans
+from capacity_tui.engine import present, schema, solve
+from capacity_tui.engine.plan import files as plan_files
+from capacity_tui.engine.plan import line as plan_lines
+from capacity_tui.engine.units import (
+    format_bandwidth,
+    format_bytes,
+    format_count,
+    format_flops,
+    format_money,
+    format_number,
+    format_power,
+    format_seconds,
+)
 from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.options import (
     Columns,
@@ -26,15 +43,7 @@ from capacity_tui.tui.cli.plan_sources import config_option
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.catalog import Accelerator as AcceleratorRow
-    from capacity_tui.engine.catalog import Architecture as ArchitectureRow
-    from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.catalog import Instance as InstanceRow
-    from capacity_tui.engine.catalog import Processor as ProcessorRow
-    from capacity_tui.engine.catalog import Workload as WorkloadRow
     from capacity_tui.engine.models import KnownModel
-    from capacity_tui.engine.schema import Knob
-    from capacity_tui.engine.solve import Rung
 
 
 @click.command()
@@ -53,10 +62,9 @@ def models(listing: bool, details: str | None, hardware: str | None, text: str, 
     if hardware is not None:
         _write_ladder(hardware, output)
         return
-    from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.models import known_models, plugin_problems
 
-    catalog = load_catalog()
+    catalog = catalogs.load_catalog()
     tell_problems((*catalog.architectures.problems, *catalog.networks.problems, *plugin_problems(catalog)))
     if details is not None:
         _write_model(details, catalog, output)
@@ -85,17 +93,16 @@ _LADDER_HEADS = ("way", "fits", "model", "memory", "speed")
 
 def _write_ladder(hardware: str, output: Output) -> None:
     """Write the largest models of each way to use some hardware."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.plan.line import PlanFlags, line_of_flags
-    from capacity_tui.engine.solve import changed_by_line, ladder, open_plan
     from capacity_tui.tui.cli.plan_sources import machine_for
     from capacity_tui.tui.cli.rich_tables import Listing
 
-    catalog = load_catalog()
-    plan = changed_by_line(open_plan(), line_of_flags(PlanFlags(gpu=hardware), catalog=catalog), catalog)
-    rungs: list[Rung] = []
+    catalog = catalogs.load_catalog()
+    plan = solve.changed_by_line(
+        solve.open_plan(), plan_lines.line_of_flags(plan_lines.PlanFlags(gpu=hardware), catalog=catalog), catalog
+    )
+    rungs: list[solve.Rung] = []
     with interrupted() as stopped, progress(f"trying models on {hardware}") as shown:
-        for rung in ladder(plan, machine_for(plan), catalog):
+        for rung in solve.ladder(plan, machine_for(plan), catalog):
             rungs.append(rung)
             shown.show(lambda: f"{rungs[-1].way}: {rungs[-1].model}; ctrl-c stops")
             if stopped():
@@ -108,7 +115,7 @@ def _write_ladder(hardware: str, output: Output) -> None:
         output.show([Listing(_LADDER_HEADS, rows, frozenset((3, 4)), frozenset(range(5)))])
 
 
-def _write_model(name: str, catalog: Catalog, output: Output) -> None:
+def _write_model(name: str, catalog: catalogs.Catalog, output: Output) -> None:
     from capacity_tui.engine.models import family_of, find_known_model
 
     model = find_known_model(name, catalog)
@@ -126,9 +133,7 @@ def _write_model(name: str, catalog: Catalog, output: Output) -> None:
 def hardware(listing: bool, details: str | None, text: str, output: Output) -> None:
     """List the accelerators and processors a plan can name."""
     del listing
-    from capacity_tui.engine.catalog import load_catalog
-
-    catalog = load_catalog()
+    catalog = catalogs.load_catalog()
     tell_problems((*catalog.accelerators.problems, *catalog.processors.problems))
     if details is not None:
         row = catalog.find_hardware(details)
@@ -145,13 +150,9 @@ def hardware(listing: bool, details: str | None, text: str, output: Output) -> N
     write_table(heads, rows, range(1, 6), {0, 1}, output, near)
 
 
-def _cheapest(device: str, catalog: Catalog) -> Iterator[tuple[str, str]]:
+def _cheapest(device: str, catalog: catalogs.Catalog) -> Iterator[tuple[str, str]]:
     """Yield what an hour of a device costs where it is rented."""
-    from capacity_tui.engine.cluster import device_price
-    from capacity_tui.engine.plan import PricingSection
-    from capacity_tui.engine.units import format_money
-
-    price = device_price(device, 1, 1, PricingSection(), catalog)
+    price = clusters.device_price(device, 1, 1, plans.PricingSection(), catalog)
     for usd, source in ((price.usd_per_hour, price.source), (price.spot_usd_per_hour, price.spot_source)):
         if usd is not None:
             yield "an hour", f"{format_money(usd)} ({source})"
@@ -163,11 +164,9 @@ def _cheapest(device: str, catalog: Catalog) -> Iterator[tuple[str, str]]:
 def instances(listing: bool, details: str | None, text: str, output: Output) -> None:
     """List the cloud instances a plan can name, with prices."""
     del listing
-    from capacity_tui.engine.catalog import load_catalog
-
     heads = ("id", "memory", "on demand/h", "spot/h", "devices", "network", "region", "spot region", "price of")
     columns = Columns(heads, _instance_cells, (1, 2, 3, 5), (0, 1, 2))
-    write_listing(load_catalog().instances, columns, details, text, output)
+    write_listing(catalogs.load_catalog().instances, columns, details, text, output)
 
 
 @click.command()
@@ -177,15 +176,13 @@ def instances(listing: bool, details: str | None, text: str, output: Output) -> 
 def workloads(listing: bool, details: str | None, text: str, output: Output, config: Path | None) -> None:
     """List the workloads that `fleet run` can compare instances for."""
     del listing
-    from capacity_tui.engine.catalog import load_catalog
-
     heads = ("id", "instance", "GPUs", "task", "model", "precision", "hours", "spot", "expected", "tags")
     columns = Columns(heads, _workload_cells, (2, 6), (0, 1, 2, 3, 4))
-    rows = load_catalog(fleet_files=config).workloads
+    rows = catalogs.load_catalog(fleet_files=config).workloads
     write_listing(rows, columns, details, text, output)
 
 
-def _workload_cells(row: WorkloadRow) -> Sequence[str]:
+def _workload_cells(row: catalogs.Workload) -> Sequence[str]:
     scenario = row.scenario
     return (
         row.id,
@@ -201,9 +198,7 @@ def _workload_cells(row: WorkloadRow) -> Sequence[str]:
     )
 
 
-def _model_cells(row: ArchitectureRow) -> Sequence[str]:
-    from capacity_tui.engine.units import format_count, format_number
-
+def _model_cells(row: catalogs.Architecture) -> Sequence[str]:
     active = row.params_active if row.params_active != row.params_total else None
     return (
         row.id,
@@ -215,9 +210,7 @@ def _model_cells(row: ArchitectureRow) -> Sequence[str]:
     )
 
 
-def _accelerator_cells(row: AcceleratorRow) -> Sequence[str]:
-    from capacity_tui.engine.units import format_bandwidth, format_bytes, format_flops, format_power
-
+def _accelerator_cells(row: catalogs.Accelerator) -> Sequence[str]:
     peak = row.bf16_tflops or row.fp16_tflops or row.fp32_tflops
     return (
         row.id,
@@ -230,9 +223,7 @@ def _accelerator_cells(row: AcceleratorRow) -> Sequence[str]:
     )
 
 
-def _processor_cells(row: ProcessorRow) -> Sequence[str]:
-    from capacity_tui.engine.units import format_bandwidth, format_flops, format_power
-
+def _processor_cells(row: catalogs.Processor) -> Sequence[str]:
     peak = row.fp32_gflops_base
     return (
         row.id,
@@ -245,9 +236,7 @@ def _processor_cells(row: ProcessorRow) -> Sequence[str]:
     )
 
 
-def _instance_cells(row: InstanceRow) -> Sequence[str]:
-    from capacity_tui.engine.catalog import marked_day
-
+def _instance_cells(row: catalogs.Instance) -> Sequence[str]:
     memory, network = row.accelerator_memory_gb, row.rdma_gbit or row.network_gbit
     return (
         row.id,
@@ -258,16 +247,13 @@ def _instance_cells(row: InstanceRow) -> Sequence[str]:
         f"{network:g} Gbit/s" if network else "",
         f"{row.provider} {row.region or ''}".rstrip(),
         row.spot_region or "",
-        marked_day(row.price_date),
+        catalogs.marked_day(row.price_date),
     )
 
 
 def _price(usd: float | None, day: str | None) -> str:
     """Return a price, with a star behind one that is old."""
-    from capacity_tui.engine.catalog import price_age
-    from capacity_tui.engine.units import format_money
-
-    return format_money(usd) + ("*" if usd is not None and price_age(day).is_old else "")
+    return format_money(usd) + ("*" if usd is not None and catalogs.price_age(day).is_old else "")
 
 
 KNOWN_HEADS = ("id", "what it is", "complexity", "best use")
@@ -299,7 +285,7 @@ def known_entry(model: KnownModel) -> dict[str, object]:
     }
 
 
-def known_details(model: KnownModel, catalog: Catalog) -> dict[str, object]:
+def known_details(model: KnownModel, catalog: catalogs.Catalog) -> dict[str, object]:
     """Return all that is known about a model as plain data."""
     return {
         **known_entry(model),
@@ -310,11 +296,10 @@ def known_details(model: KnownModel, catalog: Catalog) -> dict[str, object]:
     }
 
 
-def known_parts(model: KnownModel, catalog: Catalog) -> Iterator[RenderableType]:
+def known_parts(model: KnownModel, catalog: catalogs.Catalog) -> Iterator[RenderableType]:
     """Yield the same for people: what it is, its parameters, a plan to begin with."""
     from rich.text import Text
 
-    from capacity_tui.engine.present import to_yaml
     from capacity_tui.tui.cli.rich_tables import pairs, table
 
     entries = {**known_entry(model), **_limit(model, catalog)}
@@ -325,7 +310,7 @@ def known_parts(model: KnownModel, catalog: Catalog) -> Iterator[RenderableType]
         yield Text("\nalso taken in model.spec, for fields of the plan", style="bold")
         yield table(_FIELD_HEADS, fields, ())
     yield Text("\na plan to begin with", style="bold")
-    yield Text(to_yaml(starting_plan(model)).rstrip())
+    yield Text(present.to_yaml(starting_plan(model)).rstrip())
 
 
 def starting_plan(model: KnownModel) -> dict[str, object]:
@@ -335,37 +320,31 @@ def starting_plan(model: KnownModel) -> dict[str, object]:
 
 def _fields(model: KnownModel) -> Iterator[Sequence[str]]:
     """Yield what ``model.spec`` takes for fields of the plan: its name, the field, its default, what it is."""
-    from capacity_tui.engine.plan import all_fields, field_text
-    from capacity_tui.engine.plan.files import SPEC_NAMES
-    from capacity_tui.engine.present import plan_value_text
-
     parameters = {name for name, _, _ in model.parameters()}
-    for name, path in SPEC_NAMES.items() if model.kind in ("network", "transformer") else ():
-        entry = all_fields()[path]
+    for name, path in plan_files.SPEC_NAMES.items() if model.kind in ("network", "transformer") else ():
+        entry = plans.all_fields()[path]
         if name not in parameters and (not entry.knob.families or model.kind in entry.knob.families):
-            yield name, path, plan_value_text(entry.default), field_text(path).help
+            yield name, path, present.plan_value_text(entry.default), plans.field_text(path).help
 
 
-def _limit(model: KnownModel, catalog: Catalog) -> Mapping[str, object]:
+def _limit(model: KnownModel, catalog: catalogs.Catalog) -> Mapping[str, object]:
     """Say up to how many samples the model is reasonable on this machine, and what to use beyond."""
     if model.kind == "plugin":
         return {"reasonable_up_to": "n/a (its package does not say)"}
     if model.kind != "classical":
         return {"reasonable_up_to": _ANY_NUMBER}
-    from capacity_tui.engine.cluster import resolve_cluster
     from capacity_tui.engine.estimate.classical import reasonable_rows
-    from capacity_tui.engine.machine import detect
-    from capacity_tui.engine.plan import HardwareSection, PricingSection
-    from capacity_tui.engine.units import format_count, format_seconds
 
-    device = resolve_cluster(HardwareSection(), PricingSection(), catalog, detect()).device
+    device = clusters.resolve_cluster(
+        plans.HardwareSection(), plans.PricingSection(), catalog, machines.detect()
+    ).device
     rows = format_count(float(reasonable_rows(model.id, device, catalog)), decimals=0)
     time = format_seconds(catalog.algorithms[model.id].reasonable_seconds)
     limit = f"about {rows} rows with the defaults below, in {time} and the memory of this machine"
     return {"reasonable_up_to": limit, "beyond": model.beyond}
 
 
-def _parameter(name: str, knob: Knob, default: object) -> dict[str, object]:
+def _parameter(name: str, knob: schema.Knob, default: object) -> dict[str, object]:
     return {
         "name": name,
         "label": knob.label,
@@ -379,15 +358,11 @@ def _parameter(name: str, knob: Knob, default: object) -> dict[str, object]:
     }
 
 
-def _parameter_cells(name: str, knob: Knob, default: object) -> Sequence[str]:
-    from capacity_tui.engine.present import plan_value_text
-
-    return (name, plan_value_text(default), knob.unit, _range(knob), knob.help or knob.label.lower())
+def _parameter_cells(name: str, knob: schema.Knob, default: object) -> Sequence[str]:
+    return (name, present.plan_value_text(default), knob.unit, _range(knob), knob.help or knob.label.lower())
 
 
-def _range(knob: Knob) -> str:
-    from capacity_tui.engine.units import format_number
-
+def _range(knob: schema.Knob) -> str:
     if knob.kind == "switch":
         return "on, off"
     if knob.choices:

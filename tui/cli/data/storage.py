@@ -6,16 +6,16 @@ import sys
 import time
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.engine import catalog as catalogs
+from capacity_tui.engine import solve, storage
+from capacity_tui.engine.errors import Place
+from capacity_tui.engine.present import storage as storage_texts
+from capacity_tui.engine.units import parse_count, parse_quantity
 from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell, tell_problems
 from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_options
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.storage import CorpusFit, FitQuestion, PatternQuestion
-    from capacity_tui.engine.storage import Read as CorpusRead
 
 
 @click.command()
@@ -32,17 +32,15 @@ def bench(
 
     The size of all is estimated from a tenth of the patterns. Nothing stays.
     """
-    from capacity_tui.engine.present.storage import database_bench_as_dict, database_bench_parts
-    from capacity_tui.engine.storage import BenchQuestion, measure_database
-    from capacity_tui.engine.units import parse_count
-
     chosen = backend or ("mongodb" if uri else "sqlite")
     for option, value, of in (("--uri", uri, "mongodb"), ("--folder", folder, "sqlite")):
         if value is not None and chosen != of:
             raise click.UsageError(f"{option} belongs to the back-end {of}, not to {chosen}")
-    question = BenchQuestion(chosen, parse_count(documents), chunk, uri or "", folder)
-    measured = measure_database(question, lambda step: tell(step) if step else None)
-    output.report(lambda: database_bench_as_dict(measured), lambda: database_bench_parts(measured))
+    question = storage.BenchQuestion(chosen, parse_count(documents), chunk, uri or "", folder)
+    measured = storage.measure_database(question, lambda step: tell(step) if step else None)
+    output.report(
+        lambda: storage_texts.database_bench_as_dict(measured), lambda: storage_texts.database_bench_parts(measured)
+    )
 
 
 @click.command()
@@ -68,22 +66,17 @@ def estimate(levels: int, output: Output, **values: str | None) -> None:
     Two answers stand beside each other: a rule by which 60 % of the first level's patterns are repetitions, and 30 %
     less at each further one; and the number of different patterns that a Zipf law makes expect. The range holds both.
     """
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.present.storage import pattern_storage_as_dict, pattern_storage_parts
-    from capacity_tui.engine.storage import growth as pattern_growth
-    from capacity_tui.engine.storage import pattern_storage
-
-    question, catalog = _question(levels, values), load_catalog()
-    estimated, grown = pattern_storage(question, catalog), pattern_growth(question, catalog)
+    question, catalog = _question(levels, values), catalogs.load_catalog()
+    estimated, grown = storage.pattern_storage(question, catalog), storage.growth(question, catalog)
     tell_problems(catalog.pattern_storage.problems)
-    output.report(lambda: pattern_storage_as_dict(estimated, grown), lambda: pattern_storage_parts(estimated, grown))
+    output.report(
+        lambda: storage_texts.pattern_storage_as_dict(estimated, grown),
+        lambda: storage_texts.pattern_storage_parts(estimated, grown),
+    )
 
 
-def _question(levels: int, values: dict[str, str | None]) -> PatternQuestion:
+def _question(levels: int, values: dict[str, str | None]) -> storage.PatternQuestion:
     """Return what the options ask; those that are left out the catalogue assumes."""
-    from capacity_tui.engine.errors import Place
-    from capacity_tui.engine.storage import PatternQuestion
-    from capacity_tui.engine.units import parse_quantity
 
     def number(option: str, unit: str = "") -> float | None:
         text = values[option]
@@ -96,7 +89,7 @@ def _question(levels: int, values: dict[str, str | None]) -> PatternQuestion:
     def _place(option: str) -> Place:
         return Place(field=f"--{option.replace('_', '-')}")
 
-    return PatternQuestion(
+    return storage.PatternQuestion(
         number("samples") or 0.0,
         number("tokens") or 0.0,
         number("chunk") or 0.0,
@@ -147,36 +140,31 @@ def fit(
     .npy files tokens as numbers. Memory is bounded; Ctrl-C stops and tells what was counted by then. Exponents are
     the likeliest ones, and where no law holds it says why.
     """
-    from capacity_tui.engine.present.storage import corpus_as_dict, corpus_parts, corpus_picture, corpus_svg
-    from capacity_tui.engine.storage import FitQuestion
     from capacity_tui.tui.cli.rich_tables import rich_parts
 
     begun = time.monotonic()
-    corpus = _fitted(source, FitQuestion(chunk, levels, fan_in, kept, numbers))
+    corpus = _fitted(source, storage.FitQuestion(chunk, levels, fan_in, kept, numbers))
     seconds = time.monotonic() - begun
     if svg is not None:
-        Output(path=svg).write(corpus_svg(corpus), (source,))
+        Output(path=svg).write(storage_texts.corpus_svg(corpus), (source,))
     form = output.form
     if form in ("json", "yaml"):
-        output.data(corpus_as_dict(corpus, seconds))
+        output.data(storage_texts.corpus_as_dict(corpus, seconds))
         return
     plain = ascii_only or "utf" not in (sys.stdout.encoding or "").casefold()
     width = min(_WIDTH, get_terminal_size((_WIDTH + _MARGIN, 0)).columns - _MARGIN)
-    picture = "".join(f"{line}\n" for line in corpus_picture(corpus, width, plain))
-    output.write(output.text(rich_parts(corpus_parts(corpus, seconds))) + picture, (source,))
+    picture = "".join(f"{line}\n" for line in storage_texts.corpus_picture(corpus, width, plain))
+    output.write(output.text(rich_parts(storage_texts.corpus_parts(corpus, seconds))) + picture, (source,))
 
 
-def _fitted(source: str, question: FitQuestion) -> CorpusFit:
+def _fitted(source: str, question: storage.FitQuestion) -> storage.CorpusFit:
     """Return what a text is like; what was read is shown meanwhile on a terminal."""
-    from capacity_tui.engine.present.storage import progress_line as corpus_progress
-    from capacity_tui.engine.storage import fit_corpus
-
     with interrupted() as stopped, progress("reading the text") as shown:
 
-        def show(read: CorpusRead) -> None:
-            shown.show(lambda: f"{corpus_progress(read)}; ctrl-c stops")
+        def show(read: storage.Read) -> None:
+            shown.show(lambda: f"{storage_texts.progress_line(read)}; ctrl-c stops")
 
-        corpus = fit_corpus(source, question, show, stopped)
+        corpus = storage.fit_corpus(source, question, show, stopped)
     if not corpus.complete:
         tell("stopped: these are the counts of the part that was read")
     return corpus
@@ -191,10 +179,6 @@ def plan(given: GivenPlan, output: Output) -> None:
     What the plan leaves open of its data the balanced mode chooses; a plan that says how or where its data lie also
     has their reading and decoding in the time of its steps.
     """
-    from capacity_tui.engine.present.storage import storage_plan_as_dict, storage_plan_parts
-    from capacity_tui.engine.solve import answer
-    from capacity_tui.engine.storage import storage_plan
-
     machine = machine_for(given.plan)
-    needs = storage_plan(answer(given.plan, machine), machine)
-    output.report(lambda: storage_plan_as_dict(needs), lambda: storage_plan_parts(needs))
+    needs = storage.storage_plan(solve.answer(given.plan, machine), machine)
+    output.report(lambda: storage_texts.storage_plan_as_dict(needs), lambda: storage_texts.storage_plan_parts(needs))

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from capacity_tui.engine import catalog as catalogs
+from capacity_tui.engine import files
+from capacity_tui.engine import machine as machines
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.runs import accuracy as accuracies
+from capacity_tui.engine.runs import sampling
 from capacity_tui.engine.runs.accuracy import COMPARED_KINDS
 from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.runs.accuracy import AccuracyReport, LeftOut, Measurement, Prediction, VerdictReport
-    from capacity_tui.engine.runs.accuracy import Kind as MeasurementKind
-    from capacity_tui.engine.runs.accuracy import Scores as AccuracyScores
-
-    Unseen = Mapping[MeasurementKind, Mapping[LeftOut, AccuracyScores]]
+    Unseen = Mapping[accuracies.Kind, Mapping[accuracies.LeftOut, accuracies.Scores]]
 
 TAGS = ("source", "hardware", "size", "length", "parallelism", "framework", "precision", "routing")
 _WORST = 5
@@ -35,62 +37,51 @@ _WORST = 5
 @output_options("table", "markdown", "json")
 def accuracy(kinds: tuple[str, ...], tag: str, unseen: bool, mine: bool, plots: Path | None, output: Output) -> None:
     """Show how far estimates are from measurements."""
-    from capacity_tui.engine.runs.accuracy import fitted_constants, unseen_scores
-    from capacity_tui.engine.runs.accuracy import reports_as_data as accuracy_as_data
-    from capacity_tui.engine.runs.accuracy import reports_as_markdown as accuracy_as_markdown
-
     if mine and (unseen or plots):
         raise click.UsageError("--unseen and --plots are of published runs")
-    chosen = cast("tuple[MeasurementKind, ...]", kinds or COMPARED_KINDS)
+    chosen = cast("tuple[accuracies.Kind, ...]", kinds or COMPARED_KINDS)
     reports, verdicts = _of_user_runs() if mine else _of_published(chosen)
-    left_out: Unseen = {kind: unseen_scores(kind) for kind in chosen} if unseen else {}
+    left_out: Unseen = {kind: accuracies.unseen_scores(kind) for kind in chosen} if unseen else {}
     drawn = _plotted(reports, plots, output.path)
     form = output.form or "table"
     if form == "json":
-        output.data(accuracy_as_data(reports, left_out, verdicts))
+        output.data(accuracies.reports_as_data(reports, left_out, verdicts))
     elif form == "markdown":
-        constants = fitted_constants() if unseen else ()
-        output.write(accuracy_as_markdown(reports, left_out, drawn, constants, verdicts))
+        constants = accuracies.fitted_constants() if unseen else ()
+        output.write(accuracies.reports_as_markdown(reports, left_out, drawn, constants, verdicts))
     else:
         output.show(_tables(reports, left_out, verdicts, tag, mine))
 
 
-def _of_published(kinds: Sequence[MeasurementKind]) -> tuple[Sequence[AccuracyReport], VerdictReport]:
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.runs.accuracy import accuracy_of, predictor, scored_measurements, verdicts_of
-
-    predict, done = predictor(load_catalog()), 0
-    total = sum(len(scored_measurements(kind)) for kind in kinds)
+def _of_published(
+    kinds: Sequence[accuracies.Kind],
+) -> tuple[Sequence[accuracies.AccuracyReport], accuracies.VerdictReport]:
+    predict, done = accuracies.predictor(catalogs.load_catalog()), 0
+    total = sum(len(accuracies.scored_measurements(kind)) for kind in kinds)
     with interrupted() as stopped, progress("estimating the published runs") as shown:
 
-        def counted(measurement: Measurement) -> Prediction:
+        def counted(measurement: accuracies.Measurement) -> accuracies.Prediction:
             nonlocal done
             done += 1
             shown.show(lambda: f"{min(done, total)} of {total} published runs estimated; ctrl-c stops")
             return predict(measurement)
 
-        reports = accuracy_of(kinds, counted, stopped)
-        verdicts = verdicts_of(reports, predict, stopped)
+        reports = accuracies.accuracy_of(kinds, counted, stopped)
+        verdicts = accuracies.verdicts_of(reports, predict, stopped)
     if stopped():
         tell(f"stopped: these are {done} of {total} published runs")
     return reports, verdicts
 
 
-def _of_user_runs() -> tuple[Sequence[AccuracyReport], None]:
+def _of_user_runs() -> tuple[Sequence[accuracies.AccuracyReport], None]:
     """Return how far estimates for this machine are from the user's runs, with its constants as they are now."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.errors import PlanError
-    from capacity_tui.engine.machine import detect
-    from capacity_tui.engine.runs.accuracy import evaluate as evaluate_measurements
-    from capacity_tui.engine.runs.accuracy import predictor, user_measurements
-    from capacity_tui.engine.runs.sampling import kept_runs, with_cores_of
     from capacity_tui.tui.cli.options import opened_history, tell_notes
 
     history = opened_history()
     measured = [
         (row, run)
-        for number, run in enumerate(kept_runs(history), 1)
-        for row in user_measurements(run.plan, run.step_seconds, run.peak_bytes, run.date, number)
+        for number, run in enumerate(sampling.kept_runs(history), 1)
+        for row in accuracies.user_measurements(run.plan, run.step_seconds, run.peak_bytes, run.date, number)
     ]
     rows, run_of = [row for row, _ in measured], {row.id: run for row, run in measured}
     tell_notes(history)
@@ -98,76 +89,69 @@ def _of_user_runs() -> tuple[Sequence[AccuracyReport], None]:
         raise PlanError(
             "no runs of your own are kept", hint="capacity-tui calibrate --plan FILE --step-seconds S keeps one"
         )
-    catalog, machine = load_catalog(), detect()
+    catalog, machine = catalogs.load_catalog(), machines.detect()
 
-    def predict(measurement: Measurement) -> Prediction:
-        return predictor(catalog, with_cores_of(machine, run_of[measurement.id]))(measurement)
+    def predict(measurement: accuracies.Measurement) -> accuracies.Prediction:
+        return accuracies.predictor(catalog, sampling.with_cores_of(machine, run_of[measurement.id]))(measurement)
 
     kinds = tuple(dict.fromkeys(row.kind for row in rows))
-    return tuple(
-        evaluate_measurements(predict, kind, [row for row in rows if row.kind == kind]) for kind in kinds
-    ), None
+    return tuple(accuracies.evaluate(predict, kind, [row for row in rows if row.kind == kind]) for kind in kinds), None
 
 
-def _plotted(reports: Sequence[AccuracyReport], folder: Path | None, page: Path | None) -> dict[MeasurementKind, str]:
+def _plotted(
+    reports: Sequence[accuracies.AccuracyReport], folder: Path | None, page: Path | None
+) -> dict[accuracies.Kind, str]:
     """Write a plot a kind, and return their addresses from the page."""
     if folder is None:
         return {}
-    from capacity_tui.engine.files import make_folder, write_atomically
-    from capacity_tui.engine.runs.accuracy import scatter_svg as accuracy_plot
 
-    make_folder(folder)
+    files.make_folder(folder)
     home = page.parent if page else Path()
-    addresses: dict[MeasurementKind, str] = {}
+    addresses: dict[accuracies.Kind, str] = {}
     for report in reports:
         if report.pairs:
             path = folder / f"accuracy-{report.kind.replace('_', '-')}.svg"
-            write_atomically(path, accuracy_plot(report), overwrite=True)
+            files.write_atomically(path, accuracies.scatter_svg(report), overwrite=True)
             tell(f"wrote {path}")
             addresses[report.kind] = (path.relative_to(home) if path.is_relative_to(home) else path).as_posix()
     return addresses
 
 
 def _tables(
-    reports: Sequence[AccuracyReport], unseen: Unseen, verdicts: VerdictReport | None, tag: str, mine: bool
+    reports: Sequence[accuracies.AccuracyReport],
+    unseen: Unseen,
+    verdicts: accuracies.VerdictReport | None,
+    tag: str,
+    mine: bool,
 ) -> Iterator[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 
-    from capacity_tui.engine.runs.accuracy import PAIR_HEADINGS as ACCURACY_PAIR_HEADINGS
-    from capacity_tui.engine.runs.accuracy import SCORE_HEADINGS as ACCURACY_SCORE_HEADINGS
-    from capacity_tui.engine.runs.accuracy import TITLES as ACCURACY_TITLES
-    from capacity_tui.engine.runs.accuracy import VERDICT_HEADINGS as ACCURACY_VERDICT_HEADINGS
-    from capacity_tui.engine.runs.accuracy import pair_cells as accuracy_pair_cells
-    from capacity_tui.engine.runs.accuracy import score_cells as accuracy_score_cells
-    from capacity_tui.engine.runs.accuracy import score_rows as accuracy_score_rows
-    from capacity_tui.engine.runs.accuracy import verdict_rows as accuracy_verdict_rows
-
-    heads = ("", *ACCURACY_SCORE_HEADINGS)
+    heads = ("", *accuracies.SCORE_HEADINGS)
     # Runs of one's own have one publisher.
     shown = [column for column, head in enumerate(heads) if not (mine and "publisher" in head)]
     for report in reports:
-        yield Text(ACCURACY_TITLES[report.kind], style="bold")
+        yield Text(accuracies.TITLES[report.kind], style="bold")
         if report.overall is None:
             yield Text(f"none of {len(report.refused)} runs can be estimated yet")
             continue
         table = Table(*(heads[column] for column in shown))
-        for row in accuracy_score_rows(report, unseen.get(report.kind, {})):
+        for row in accuracies.score_rows(report, unseen.get(report.kind, {})):
             table.add_row(*(row[column] for column in shown))
         table.add_section()
         for name, scores in report.groups.get(tag, {}).items():
-            cells = (name or "n/a", *accuracy_score_cells(scores))
+            cells = (name or "n/a", *accuracies.score_cells(scores))
             table.add_row(*(cells[column] for column in shown))
         yield table
-        worst = Table(*ACCURACY_PAIR_HEADINGS, title="furthest off", title_justify="left")
+        worst = Table(*accuracies.PAIR_HEADINGS, title="furthest off", title_justify="left")
         for pair in report.worst[:_WORST]:
-            worst.add_row(*accuracy_pair_cells(pair))
+            worst.add_row(*accuracies.pair_cells(pair))
         yield worst
         if report.refused:
             yield Text(f"{len(report.refused)} not estimated, such as: {report.refused[0].reason}")
     if verdicts is not None:
         yield Text("Whether a run fits", style="bold")
-        table = Table(*ACCURACY_VERDICT_HEADINGS)
-        for row in accuracy_verdict_rows(verdicts):
+        table = Table(*accuracies.VERDICT_HEADINGS)
+        for row in accuracies.verdict_rows(verdicts):
             table.add_row(*row)
         yield table

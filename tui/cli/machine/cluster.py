@@ -6,11 +6,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 import click
 
+from capacity_tui.engine import catalog as catalogs
+from capacity_tui.engine import nodes, solve
 from capacity_tui.engine.nodes import Launcher
+from capacity_tui.engine.nodes import jobs as node_jobs
+from capacity_tui.engine.plan import line as plan_lines
+from capacity_tui.engine.units import format_bandwidth, format_seconds, parse_quantity
 from capacity_tui.tui.cli.options import history_option, keep_entries, reaching, reaching_later
 from capacity_tui.tui.cli.output import Output, interrupted, output_options, say, tell
 from capacity_tui.tui.cli.plan_sources import (
@@ -21,12 +26,6 @@ from capacity_tui.tui.cli.plan_sources import (
     source_of,
     sources_of,
 )
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.nodes import Inventory, NodeGroup, SampledKind
-    from capacity_tui.engine.nodes.jobs import JobLauncher, JobProposal, JobQueue, JobSettings
-    from capacity_tui.engine.plan.line import PlanFlags
-
 
 _SECONDS = 60.0
 
@@ -39,11 +38,8 @@ _SECONDS = 60.0
 @reaching
 def detect(launcher: Launcher, name: str | None, seconds: float, dry_run: bool, output: Output) -> int:
     """Say what every node is, which are odd and which do not answer; keep it as hardware that plans can name."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.nodes import CLUSTER_NAME, cluster_hardware, keep_cluster
-
-    inventory = _detected(launcher, name or CLUSTER_NAME, seconds)
-    hardware = cluster_hardware(inventory, load_catalog()) if dry_run else keep_cluster(inventory)
+    inventory = _detected(launcher, name or nodes.CLUSTER_NAME, seconds)
+    hardware = nodes.cluster_hardware(inventory, catalogs.load_catalog()) if dry_run else nodes.keep_cluster(inventory)
     _write(inventory, output)
     if hardware.row and not dry_run:
         tell(f"kept: plans can name it, as in `capacity-tui plan --model llama-3.1-8b --gpu {inventory.name}`")
@@ -58,44 +54,34 @@ def detect(launcher: Launcher, name: str | None, seconds: float, dry_run: bool, 
 @reaching_later
 def show(choose: Callable[[], Launcher], name: str | None, check: bool, seconds: float, output: Output) -> int:
     """Show the cluster that was kept, and how long ago."""
-    from capacity_tui.engine.nodes import kept_cluster
-
-    kept = kept_cluster(name)
+    kept = nodes.kept_cluster(name)
     now = _detected(choose(), kept.name, seconds) if check else None
     return _write(kept, output, now)
 
 
-def _detected(launcher: Launcher, name: str, seconds: float) -> Inventory:
+def _detected(launcher: Launcher, name: str, seconds: float) -> nodes.Inventory:
     """Return what the nodes are now; on a terminal it says how many have answered."""
-    from capacity_tui.engine.nodes import detect_cluster
 
     def progress(answered: int, asked: int) -> None:
         if sys.stderr.isatty():
             click.echo(f"\r{answered} of {asked} nodes{chr(10) if answered == asked else ''}", nl=False, err=True)
 
-    return detect_cluster(launcher, name, seconds, progress)
+    return nodes.detect_cluster(launcher, name, seconds, progress)
 
 
-def _write(inventory: Inventory, output: Output, now: Inventory | None = None) -> int:
+def _write(inventory: nodes.Inventory, output: Output, now: nodes.Inventory | None = None) -> int:
     """Write an inventory, and what has changed since; return whether anything has."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.nodes import cluster_changes, cluster_hardware
-
-    hardware = cluster_hardware(inventory, load_catalog())
-    changes = None if now is None else cluster_changes(inventory, now)
+    hardware = nodes.cluster_hardware(inventory, catalogs.load_catalog())
+    changes = None if now is None else nodes.cluster_changes(inventory, now)
     form = output.form
     if form in ("json", "yaml"):
-        from capacity_tui.engine.nodes import inventory_as_dict
-
-        data = inventory_as_dict(inventory, hardware, changes)
+        data = nodes.inventory_as_dict(inventory, hardware, changes)
         output.data(data)
     else:
-        from capacity_tui.engine.nodes import change_parts, inventory_parts
-
         wide = output.takes_unicode
-        parts = [*inventory_parts(inventory, hardware, ascii_only=not wide)]
+        parts = [*nodes.inventory_parts(inventory, hardware, ascii_only=not wide)]
         if changes is not None:
-            parts += change_parts(changes)
+            parts += nodes.change_parts(changes)
         output.parts(parts)
     return 1 if changes else 0
 
@@ -130,12 +116,11 @@ def sample(launcher: Launcher, name: str, python: str | None, cluster: str | Non
     reach is kept as a link of the user's own catalogue: a plan that names it is estimated with what was measured.
     Kernels say what devices reach: a plan that names the cluster rests on that.
     """
-    from capacity_tui.engine.nodes import NETWORK_SIZES, QUICK_NETWORK_SIZES, keep_link, sample_network
-    from capacity_tui.engine.units import format_bandwidth, format_seconds
-
     kinds = () if cluster is None else _kinds(launcher, cluster or None, python or sys.executable, quick)
-    network = sample_network(launcher, python or sys.executable, QUICK_NETWORK_SIZES if quick else NETWORK_SIZES, _tell)
-    path = keep_link(name, network.link) if network.link else None
+    network = nodes.sample_network(
+        launcher, python or sys.executable, nodes.QUICK_NETWORK_SIZES if quick else nodes.NETWORK_SIZES, _tell
+    )
+    path = nodes.keep_link(name, network.link) if network.link else None
     if output.is_data:
         data = {**asdict(network), "name": name if path else None, "kinds": [asdict(kind) for kind in kinds]}
         output.data(data)
@@ -150,15 +135,12 @@ def sample(launcher: Launcher, name: str, python: str | None, cluster: str | Non
     return 0 if network.link else 1
 
 
-def _kinds(launcher: Launcher, cluster: str | None, python: str, quick: bool) -> tuple[SampledKind, ...]:
+def _kinds(launcher: Launcher, cluster: str | None, python: str, quick: bool) -> tuple[nodes.SampledKind, ...]:
     """Time kernels on one node of each kind of a kept cluster, keep what they say, and tell it."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.nodes import NodeKernels, keep_measured_kind, kept_cluster
-
-    inventory = kept_cluster(cluster)
+    inventory = nodes.kept_cluster(cluster)
     sampled = []
-    for kind in NodeKernels(launcher, inventory, python, load_catalog(), quick).sample_kinds():
-        path = keep_measured_kind(inventory.name, kind)
+    for kind in nodes.NodeKernels(launcher, inventory, python, catalogs.load_catalog(), quick).sample_kinds():
+        path = nodes.keep_measured_kind(inventory.name, kind)
         what = kind.failure or f"{kind.samples} timings of kernels"
         tell(f"{kind.device}, {kind.nodes} nodes{f', {kind.node}' if kind.node else ''}: {what}")
         if path is not None:
@@ -167,7 +149,7 @@ def _kinds(launcher: Launcher, cluster: str | None, python: str, quick: bool) ->
     return tuple(sampled)
 
 
-def _tell(group: NodeGroup) -> None:
+def _tell(group: nodes.NodeGroup) -> None:
     what = group.failure or f"{len(group.samples)} timings, {group.group.size} {group.group.backend} ranks"
     tell(f"{len(group.nodes)} nodes: {what}")
 
@@ -193,20 +175,18 @@ def jobs(
 
     What was submitted from here and has ended is kept in the history, with what was predicted of it.
     """
-    from capacity_tui.engine.nodes.jobs import jobs_as_dict, jobs_parts, list_jobs, queue_of
-
-    queue = queue_of(nodes)
+    queue = node_jobs.queue_of(nodes)
     if follow:
         if len(names) != 1:
             raise click.UsageError("--follow takes one JOB")
         queue.check(names[0])
         return _followed(names[0], queue)
-    listed = list_jobs(queue, names, everyone=everyone, since=since)
+    listed = node_jobs.list_jobs(queue, names, everyone=everyone, since=since)
     for kept, entry in listed.newly_ended:
         keep_entries([entry], no_history)
         if not no_history:
             replace(kept, is_reported=True).write()
-    output.report(lambda: jobs_as_dict(listed), lambda: jobs_parts(listed))
+    output.report(lambda: node_jobs.jobs_as_dict(listed), lambda: node_jobs.jobs_parts(listed))
     return 0
 
 
@@ -218,11 +198,9 @@ def stop(nodes: Launcher, names: tuple[str, ...]) -> None:
 
     Jobs of others, and others of the same name, are left alone.
     """
-    from capacity_tui.engine.nodes.jobs import queue_of, stop_job
-
-    queue = queue_of(nodes)
+    queue = node_jobs.queue_of(nodes)
     for name in names:
-        stop_job(name, queue)
+        node_jobs.stop_job(name, queue)
         tell(f"job {name} is told to end")
 
 
@@ -241,7 +219,7 @@ class Options(TypedDict):
     name: str
     limit: str | None
     checkpoints: Path | None
-    launcher: JobLauncher | None
+    launcher: node_jobs.JobLauncher | None
     no_guard: bool
     prices: Path | None
     force: bool
@@ -307,7 +285,7 @@ def submit(
     nodes: Launcher,
     file: str | None,
     command: tuple[str, ...],
-    flags: PlanFlags,
+    flags: plan_lines.PlanFlags,
     settings: tuple[str, ...],
     submit: bool,
     follow: bool,
@@ -320,33 +298,27 @@ def submit(
     plan says. -o FILE writes the script. Exit code 1 where no partition can take the job, or the job that is followed
     fails.
     """
-    from capacity_tui.engine.nodes.jobs import propose_job, queue_of, submit_job
-    from capacity_tui.engine.solve import answer
-
     if file is not None and flags.is_given:
         command, file = (file, *command), None
     (name,) = sources_of((file,) if file else (), flags)
     plan = changed_plan(source_of(name, flags).plan(), settings)
-    estimated = answer(plan, machine_for(plan))
-    proposal = propose_job(estimated, _settings(command, options), nodes)
+    estimated = solve.answer(plan, machine_for(plan))
+    proposal = node_jobs.propose_job(estimated, _settings(command, options), nodes)
     if not (submit or follow):
         _show(proposal, output)
         return 0 if proposal.script else NO_PARTITION
-    queue = queue_of(nodes)
-    proposal = submit_job(proposal, estimated, queue)
+    queue = node_jobs.queue_of(nodes)
+    proposal = node_jobs.submit_job(proposal, estimated, queue)
     _show(proposal, output)
     if follow:
         return _followed(proposal.job, queue)
     return 0
 
 
-def _settings(command: tuple[str, ...], options: Options) -> JobSettings:
+def _settings(command: tuple[str, ...], options: Options) -> node_jobs.JobSettings:
     """Return what options say of a job."""
-    from capacity_tui.engine.nodes.jobs import JobSettings, SlurmOptions
-    from capacity_tui.engine.units import parse_quantity
-
     limit = options["limit"]
-    return JobSettings(
+    return node_jobs.JobSettings(
         command=command,
         name=options["name"],
         limit_seconds=None if limit is None else parse_quantity(limit, "s"),
@@ -355,42 +327,38 @@ def _settings(command: tuple[str, ...], options: Options) -> JobSettings:
         is_guarded=not options["no_guard"],
         may_fail=options["force"],
         partitions=options["partitions"],
-        options=SlurmOptions(options["account"], options["qos"], options["more"]),
+        options=node_jobs.SlurmOptions(options["account"], options["qos"], options["more"]),
         prices=options["prices"],
         image=options["image"],
         claim=options["claim"],
     )
 
 
-def _show(proposal: JobProposal, output: Output) -> None:
+def _show(proposal: node_jobs.JobProposal, output: Output) -> None:
     """Write the script to a file and the rest to the terminal, or all of it as data."""
-    from capacity_tui.engine.nodes.jobs import proposal_as_dict, proposal_parts
-
     form = output.form
     if form in ("json", "yaml"):
-        output.data(proposal_as_dict(proposal))
+        output.data(node_jobs.proposal_as_dict(proposal))
         return
     if output.is_file and proposal.script:
         output.write(proposal.script)
     shows_script = not output.is_file and not proposal.job
-    Output().parts(proposal_parts(proposal, with_script=shows_script))
+    Output().parts(node_jobs.proposal_parts(proposal, with_script=shows_script))
 
 
-def _followed(job: str, queue: JobQueue) -> int:
+def _followed(job: str, queue: node_jobs.JobQueue) -> int:
     """Say what becomes of a job whenever that changes, and what it prints; return whether it failed."""
-    from capacity_tui.engine.nodes.jobs import ENDED, follow_job, job_line
-
     shown: tuple[object, ...] = ()
     state = ""
     with interrupted() as stopped:
-        for job_state in follow_job(queue, job, stopped, write=say):
+        for job_state in node_jobs.follow_job(queue, job, stopped, write=say):
             now = (job_state.state, job_state.turns, job_state.on_nodes, job_state.start)
             if now != shown:
-                say(job_line(job_state))
+                say(node_jobs.job_line(job_state))
             shown, state = now, job_state.state
         if stopped():
             tell(f"job {job} goes on: `cluster stop {job}` ends it, `cluster jobs` tells of it")
             return 0
-    if not state or state not in ENDED:
+    if not state or state not in node_jobs.ENDED:
         tell(f"job {job} is not there any more")
     return 0 if state == _COMPLETED else FAILED

@@ -14,19 +14,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.engine.errors import StorageError
+from capacity_tui.engine import catalog as catalogs
+from capacity_tui.engine import cluster as clusters
+from capacity_tui.engine import estimate as estimates
+from capacity_tui.engine import machine as machines
+from capacity_tui.engine import plan as plans
+from capacity_tui.engine import present, solve, storage
+from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.machine import benchmark as benchmarks
+from capacity_tui.engine.present import storage as storage_texts
+from capacity_tui.engine.solve import advice as advising
+from capacity_tui.engine.solve import modes
+from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.cli.output import Output, output_options, tell
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.estimate import Answer, Note
-    from capacity_tui.engine.machine import DoctorReport, Machine
-    from capacity_tui.engine.machine.benchmark import BenchmarkReport
-    from capacity_tui.engine.machine.benchmark import Progress as BenchmarkProgress
-    from capacity_tui.engine.plan import Plan
-    from capacity_tui.engine.storage import LearningForecast, PatternQuestion
 
 learn_option = click.option(
     "--learn",
@@ -37,35 +42,28 @@ learn_option = click.option(
 _USUAL = ("500", "15", "4")
 
 
-def forecast_of(text: str, machine: Machine) -> LearningForecast:
+def forecast_of(text: str, machine: machines.Machine) -> storage.LearningForecast:
     """Return what would hold up learning what the option says.
 
     Raises:
         CapacityError: the option cannot be read, or a number is out of its range.
     """
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.storage import learning_forecast
-
-    return learning_forecast(pattern_question(text), machine, load_catalog())
+    return storage.learning_forecast(pattern_question(text), machine, catalogs.load_catalog())
 
 
-def pattern_question(text: str) -> PatternQuestion:
+def pattern_question(text: str) -> storage.PatternQuestion:
     """Return what the option asks.
 
     Raises:
         CapacityError: it cannot be read.
     """
-    from capacity_tui.engine.errors import Place
-    from capacity_tui.engine.storage import PatternQuestion
-    from capacity_tui.engine.units import parse_quantity
-
     given = text.split(",")
     if len(given) > 1 + len(_USUAL):
         raise click.UsageError(f"--learn takes four numbers at most, not {text!r}")
     texts = (*given, *_USUAL[len(given) - 1 :])
     numbers = [parse_quantity(text, "", place=Place(field="--learn")) for text in texts]
     samples, tokens, chunk, levels = numbers
-    question = PatternQuestion(samples, tokens, chunk, int(levels))
+    question = storage.PatternQuestion(samples, tokens, chunk, int(levels))
     question.check()
     return question
 
@@ -161,168 +159,129 @@ def _write_machine(
     generate_configs: bool,
     job: str | None,
     learn: str | None,
-    report: BenchmarkReport | None,
+    report: benchmarks.BenchmarkReport | None,
     supply: float | None,
     output: Output,
 ) -> None:
     """Write the facts of this machine; unless they alone are wanted, its score and what a job meets here too."""
-    from capacity_tui.engine.machine import detect as look
-    from capacity_tui.engine.machine import machine_as_dict
-
-    machine = look()
+    machine = machines.detect()
     answer = None if profile_only else _answer(job, machine, supply)
     comparison = None
     if generate_configs:
-        from capacity_tui.engine.solve import open_plan
-        from capacity_tui.engine.solve.modes import compare
         from capacity_tui.tui.cli.choose.configs import mode_notes, mode_plans, mode_table
 
-        comparison = compare(_with_supply(open_plan(), supply), machine)
+        comparison = modes.compare(_with_supply(solve.open_plan(), supply), machine)
     learning = None if learn is None else forecast_of(learn, machine)
     form = output.form
     if form in ("json", "yaml"):
-        from capacity_tui.engine.present import result_as_dict
-
-        data: dict[str, object] = machine_as_dict(machine)
+        data: dict[str, object] = machines.machine_as_dict(machine)
         if not profile_only:
             data |= report_data(machine, answer, is_example=job is None)
         if learning:
-            from capacity_tui.engine.present.storage import learning_as_dict
-
-            data["learning"] = learning_as_dict(learning)
+            data["learning"] = storage_texts.learning_as_dict(learning)
         if report:
             data["benchmark"] = asdict(report)
         if comparison:
             data["configurations"] = {
-                entry.mode.id: result_as_dict(entry.plan, entry.annotated_estimate) for entry in mode_plans(comparison)
+                entry.mode.id: present.result_as_dict(entry.plan, entry.annotated_estimate)
+                for entry in mode_plans(comparison)
             }
         output.data(data)
         return
-    from capacity_tui.engine.present import machine_parts
     from capacity_tui.tui.cli.rich_tables import rich_parts
 
-    lines = [*machine_parts(machine)]
+    lines = [*present.machine_parts(machine)]
     if report:
-        from capacity_tui.engine.present import benchmark_parts
-
-        lines += benchmark_parts(report)
+        lines += present.benchmark_parts(report)
     if answer:
-        from capacity_tui.engine.catalog import load_catalog
-        from capacity_tui.engine.cluster import score_machine
-        from capacity_tui.engine.present import job_parts, score_parts, surroundings_parts
-
-        catalog = load_catalog()
-        lines += score_parts(score_machine(machine, catalog))
-        lines += job_parts(machine, answer, catalog, is_example=job is None)
+        catalog = catalogs.load_catalog()
+        lines += present.score_parts(clusters.score_machine(machine, catalog))
+        lines += present.job_parts(machine, answer, catalog, is_example=job is None)
         wide = output.takes_unicode
-        lines += surroundings_parts(machine, catalog, ascii_only=not wide)
+        lines += present.surroundings_parts(machine, catalog, ascii_only=not wide)
     if learning:
-        from capacity_tui.engine.present.storage import learning_parts
-
-        lines += learning_parts(learning)
+        lines += storage_texts.learning_parts(learning)
     parts: list[RenderableType] = [*rich_parts(lines)]
     if comparison:
         parts += [*mode_table(mode_plans(comparison)), *comparison.remarks, *mode_notes(mode_plans(comparison))]
     output.show(parts)
 
 
-def _answer(job: str | None, machine: Machine, supply: float | None) -> Answer:
+def _answer(job: str | None, machine: machines.Machine, supply: float | None) -> estimates.Answer:
     """Return the estimate of a plan on this machine, of a small model's training where none is named."""
-    from capacity_tui.engine.plan import edited
-    from capacity_tui.engine.solve import answer, open_plan
     from capacity_tui.tui.cli.plan_sources import read_plan
 
-    small = edited(open_plan(), {Key.MODEL_NAME: DEFAULT_MODEL}).plan
-    return answer(_with_supply(small if job is None else read_plan(job), supply), machine)
+    small = plans.edited(solve.open_plan(), {Key.MODEL_NAME: DEFAULT_MODEL}).plan
+    return solve.answer(_with_supply(small if job is None else read_plan(job), supply), machine)
 
 
-def _with_supply(plan: Plan, supply: float | None) -> Plan:
+def _with_supply(plan: plans.Plan, supply: float | None) -> plans.Plan:
     """Return a plan with the rating of the machine's power supply, where that is given."""
-    from capacity_tui.engine.plan import edited
-
-    return plan if supply is None else edited(plan, {Key.WATCH_SUPPLY_WATTS: supply}).plan
+    return plan if supply is None else plans.edited(plan, {Key.WATCH_SUPPLY_WATTS: supply}).plan
 
 
-def report_data(machine: Machine, answer: Answer | None, is_example: bool) -> dict[str, object]:
+def report_data(machine: machines.Machine, answer: estimates.Answer | None, is_example: bool) -> dict[str, object]:
     """Return all of this as plain data, of a job that may stand for any; see ``job_notes``."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.cluster import placement_advice, score_machine
-    from capacity_tui.engine.machine import cooling_now
-    from capacity_tui.engine.solve import settings_for
-    from capacity_tui.engine.solve.advice import (
-        job_notes,
-        machine_warnings,
-        power_need,
-        predicted_bottleneck,
-        run_space,
-    )
-
     data: dict[str, object] = {
-        "score": asdict(score_machine(machine, load_catalog())),
-        "settings": [asdict(setting) for setting in settings_for(machine)],
-        "placement": [asdict(advice) for advice in placement_advice(machine, load_catalog())],
+        "score": asdict(clusters.score_machine(machine, catalogs.load_catalog())),
+        "settings": [asdict(setting) for setting in solve.settings_for(machine)],
+        "placement": [asdict(advice) for advice in clusters.placement_advice(machine, catalogs.load_catalog())],
     }
     if answer is None:
-        return {**data, "warnings": [_note_data(note) for note in machine_warnings(machine)]}
-    suggestions, warnings = job_notes(machine, answer, load_catalog(), is_example)
-    space = run_space(machine, answer, load_catalog())
-    power = power_need(machine, load_catalog(), answer.plan.watch.supply_watts)
+        return {**data, "warnings": [_note_data(note) for note in advising.machine_warnings(machine)]}
+    suggestions, warnings = advising.job_notes(machine, answer, catalogs.load_catalog(), is_example)
+    space = advising.run_space(machine, answer, catalogs.load_catalog())
+    power = advising.power_need(machine, catalogs.load_catalog(), answer.plan.watch.supply_watts)
     return {
         **data,
         "disk_space": asdict(space) if space else None,
         "power_draw": {**asdict(power), "drawn_watts": power.drawn_watts, "headroom_watts": power.headroom_watts},
-        "cooling": list(cooling_now(machine)),
-        "bottleneck": predicted_bottleneck(answer),
+        "cooling": list(machines.cooling_now(machine)),
+        "bottleneck": advising.predicted_bottleneck(answer),
         "suggestions": [_note_data(note) for note in suggestions],
         "warnings": [_note_data(note) for note in warnings],
     }
 
 
-def _note_data(note: Note) -> dict[str, object]:
+def _note_data(note: estimates.Note) -> dict[str, object]:
     return {"code": note.code, "title": note.title, "detail": note.detail, "saves": dict(note.saves or {})}
 
 
-def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
+def measured(folder: Path | None, url: str | None) -> benchmarks.BenchmarkReport:
     """Run the benchmarks and keep what was measured.
 
     Raises:
         HardwareError: the address is none.
     """
-    from capacity_tui.engine.machine import detect
-    from capacity_tui.engine.machine.benchmark import benchmarks_folder, save_report, web_address
-    from capacity_tui.engine.storage import benchmark_machine
-
     if url is not None:
-        web_address(url)
+        benchmarks.web_address(url)
     with _stop_on_interrupt() as cancelled:
-        report = benchmark_machine(detect(), folder=folder, url=url, progress=_tell_progress, cancelled=cancelled)
+        report = storage.benchmark_machine(
+            machines.detect(), folder=folder, url=url, progress=_tell_progress, cancelled=cancelled
+        )
     if report.measured:
         try:
-            tell(f"kept in {save_report(report, benchmarks_folder())}")
+            tell(f"kept in {benchmarks.save_report(report, benchmarks.benchmarks_folder())}")
         except StorageError as error:
             tell(f"not kept: {error.one_line()}")
     return report
 
 
-def write_benchmark(report: BenchmarkReport, learn: str | None, output: Output) -> int:
+def write_benchmark(report: benchmarks.BenchmarkReport, learn: str | None, output: Output) -> int:
     """Write what was measured, the score by it, and what would hold learning up; returns the exit code."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.cluster import score_machine
-    from capacity_tui.engine.machine import detect
-    from capacity_tui.engine.present import benchmark_parts, score_parts
-    from capacity_tui.engine.present.storage import learning_parts
-
-    machine = detect()
-    score = score_machine(machine, load_catalog())
+    machine = machines.detect()
+    score = clusters.score_machine(machine, catalogs.load_catalog())
     learning = None if learn is None else forecast_of(learn, machine)
     form = output.form
     if form in ("json", "yaml"):
-        from capacity_tui.engine.present.storage import learning_as_dict
-
         data = {**asdict(report), "score": asdict(score)}
-        output.data(data if learning is None else {**data, "learning": learning_as_dict(learning)})
+        output.data(data if learning is None else {**data, "learning": storage_texts.learning_as_dict(learning)})
     else:
-        parts = [*benchmark_parts(report), *score_parts(score), *(learning_parts(learning) if learning else ())]
+        parts = [
+            *present.benchmark_parts(report),
+            *present.score_parts(score),
+            *(storage_texts.learning_parts(learning) if learning else ()),
+        ]
         output.parts(parts)
     return 0 if report.complete else 130
 
@@ -343,31 +302,31 @@ def _stop_on_interrupt() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
-def _tell_progress(step: BenchmarkProgress) -> None:
+def _tell_progress(step: benchmarks.Progress) -> None:
     if step.latest is None:
         tell(f"{step.done + 1}/{step.total} {step.group}")
 
 
 def write_doctor(private: bool, output: Output) -> None:
     """Detect this machine and write how every probe went, with the catalogue rows that cannot be used."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.machine import detect
-    from capacity_tui.engine.machine import examine as doctor_report
-    from capacity_tui.engine.machine import report_lines as doctor_lines
-
     started = time.perf_counter()
-    machine = detect()
-    report = doctor_report(machine, time.perf_counter() - started, private)
-    problems = [problem.one_line() for problem in load_catalog().problems]
+    machine = machines.detect()
+    report = machines.examine(machine, time.perf_counter() - started, private)
+    problems = [problem.one_line() for problem in catalogs.load_catalog().problems]
     form = output.form
     if form in ("json", "yaml"):
         data = {**_data(report), "catalogue_problems": problems}
         output.data(data)
         return
-    lines = [*doctor_lines(report), "", f"catalogue: {len(problems)} problems", *(f"  {line}" for line in problems)]
+    lines = [
+        *machines.report_lines(report),
+        "",
+        f"catalogue: {len(problems)} problems",
+        *(f"  {line}" for line in problems),
+    ]
     output.write("\n".join(lines) + "\n")
 
 
-def _data(report: DoctorReport) -> dict[str, object]:
+def _data(report: machines.DoctorReport) -> dict[str, object]:
     probes = [{**asdict(finding.probe), "returned": list(finding.lines)} for finding in report.findings]
     return {"versions": dict(report.versions), "seconds": report.seconds, "probes": probes}

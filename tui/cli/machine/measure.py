@@ -11,20 +11,22 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from capacity_tui.engine.units import format_bytes, format_percent
+from capacity_tui.engine import catalog as catalogs
+from capacity_tui.engine import cluster as clusters
+from capacity_tui.engine import machine as machines
+from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.present import runs as run_texts
+from capacity_tui.engine.runs import accuracy as accuracies
+from capacity_tui.engine.runs import history as histories
+from capacity_tui.engine.runs import logs, sampling
+from capacity_tui.engine.solve import modes
+from capacity_tui.engine.units import format_bytes, format_percent, format_seconds
 from capacity_tui.tui.cli.output import Output, output_options, progress, tell
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.cluster import Device
-    from capacity_tui.engine.errors import CapacityError
-    from capacity_tui.engine.machine import Machine, MeasuredEfficiency
-    from capacity_tui.engine.runs.history import History
-    from capacity_tui.engine.runs.sampling import Progress as SamplingProgress
-    from capacity_tui.engine.runs.sampling import UserRun
-    from capacity_tui.engine.runs.sampling import Where as SampledDevice
 
 GIB = 2**30
 
@@ -56,22 +58,17 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
 
     May be stopped at any time; the same command goes on where it stopped.
     """
-    from capacity_tui.engine.runs.sampling import KERNELS as SAMPLED_KERNELS
-    from capacity_tui.engine.runs.sampling import LIMIT_SECONDS as SAMPLING_LIMIT_SECONDS
-    from capacity_tui.engine.runs.sampling import QUICK_LIMIT_SECONDS as QUICK_SAMPLING_LIMIT_SECONDS
-    from capacity_tui.engine.runs.sampling import sample_kernels, sampling_backend, sampling_grid
-
-    if unknown := [name for name in only if name not in SAMPLED_KERNELS]:
-        raise click.UsageError(f"no kernel is called {unknown[0]!r}; known: {', '.join(SAMPLED_KERNELS)}")
-    wanted = frozenset(name for name in SAMPLED_KERNELS if not only or name in only)
+    if unknown := [name for name in only if name not in sampling.KERNELS]:
+        raise click.UsageError(f"no kernel is called {unknown[0]!r}; known: {', '.join(sampling.KERNELS)}")
+    wanted = frozenset(name for name in sampling.KERNELS if not only or name in only)
     with progress("looking at this machine"):
         where = _where(device) if software != "numpy" else "cpu"
-        backend = sampling_backend(where, software)
+        backend = sampling.sampling_backend(where, software)
         this, _, _ = _this_device(where)
     tell(f"sampling {this.name} through {backend.name}")
-    limit = QUICK_SAMPLING_LIMIT_SECONDS if quick else SAMPLING_LIMIT_SECONDS
-    cases = sampling_grid(backend, quick, wanted, this.peaks)
-    _show(sample_kernels(backend, _key(this), cases, limit_seconds=limit))
+    limit = sampling.QUICK_LIMIT_SECONDS if quick else sampling.LIMIT_SECONDS
+    cases = sampling.sampling_grid(backend, quick, wanted, this.peaks)
+    _show(sampling.sample_kernels(backend, _key(this), cases, limit_seconds=limit))
     tell("done: capacity-tui calibrate makes constants of the samples")
 
 
@@ -81,19 +78,15 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
 @click.option("--ranks", type=click.IntRange(2, 1024), help="Processes of the largest group; default all devices.")
 def collectives(device: str, quick: bool, ranks: int | None) -> None:
     """Time all-reduce, all-gather, reduce-scatter, all-to-all and send/recv between processes on this machine."""
-    from capacity_tui.engine.runs.sampling import QUICK_SIZES as QUICK_COLLECTIVE_SIZES
-    from capacity_tui.engine.runs.sampling import SIZES as COLLECTIVE_SIZES
-    from capacity_tui.engine.runs.sampling import collective_groups, sample_collectives
-
     with progress("looking at this machine"):
         where = _where(device)
         this, machine, count = _this_device(where)
     most = ranks or (count if where == "gpu" else int(machine.cpu.usable_threads.value or 2))
-    groups = collective_groups(where, most)
+    groups = sampling.collective_groups(where, most)
     if not groups:
         raise click.UsageError("one device alone has nobody to pass messages to")
     tell(f"sampling collectives of {this.name}, up to {most} ranks")
-    _show(sample_collectives(_key(this), groups, QUICK_COLLECTIVE_SIZES if quick else COLLECTIVE_SIZES))
+    _show(sampling.sample_collectives(_key(this), groups, sampling.QUICK_SIZES if quick else sampling.SIZES))
     tell("done: capacity-tui calibrate makes constants of the samples")
 
 
@@ -127,8 +120,6 @@ def calibrate(
     output: Output,
 ) -> None:
     """Turn samples, and runs of your own, into constants that estimates for this machine use."""
-    from capacity_tui.engine.runs.sampling import constants_before, write_measured
-
     if is_undone:
         if plan_name or step_seconds or peak_gib or log_path or shared:
             raise click.UsageError("--undo takes back what was calibrated: give nothing to calibrate on beside it")
@@ -145,8 +136,8 @@ def calibrate(
         measured = _from_samples(device)
     else:
         measured = _from_run(plan_name, step_seconds, peak_gib, log_path)
-    before = constants_before(measured)
-    path = write_measured(measured)
+    before = sampling.constants_before(measured)
+    path = sampling.write_measured(measured)
     if output.is_data:
         output.data(asdict(measured))
     else:
@@ -156,24 +147,18 @@ def calibrate(
 
 
 def _undo(device: str) -> None:
-    from capacity_tui.engine.runs.sampling import restore_constants
-
     key = _key(_this_device(_calibrated(device))[0])
-    before = restore_constants(key)
+    before = sampling.restore_constants(key)
     what = "as shipped" if before is None else f"of {before.date}, with {len(before.runs)} runs"
     tell(f"estimates for {key} use the constants {what} again; the same command swaps back")
 
 
 def _shared_runs_here(path: Path, device: str) -> int:
     """Keep the runs that somebody shared, and return how many are of the device that is calibrated."""
-    from capacity_tui.engine.errors import PlanError
-    from capacity_tui.engine.keys import Figure
-    from capacity_tui.engine.runs.accuracy import read_shared as read_shared_runs
-    from capacity_tui.engine.runs.sampling import kept_runs
     from capacity_tui.tui.cli.options import opened_history, tell_notes
 
     try:
-        runs = read_shared_runs(path)
+        runs = accuracies.read_shared(path)
     except PlanError as error:
         *others, last = (error, *error.further)
         for fault in others:
@@ -181,7 +166,7 @@ def _shared_runs_here(path: Path, device: str) -> int:
         raise last from None
     key = _key(_this_device(_calibrated(device))[0])
     history = opened_history()
-    known = {_measurement(run.device, run.step_seconds, run.peak_bytes) for run in kept_runs(history)}
+    known = {_measurement(run.device, run.step_seconds, run.peak_bytes) for run in sampling.kept_runs(history)}
     new = [
         run
         for run in runs
@@ -203,132 +188,111 @@ def _measurement(device: str, step_seconds: float | None, peak_bytes: float | No
     return device, f"{step_seconds or 0:.9g}", f"{peak_bytes or 0:.9g}"
 
 
-def _calibrated(device: str) -> SampledDevice:
+def _calibrated(device: str) -> sampling.Where:
     return "cpu" if device == "auto" and not _this_device("gpu")[2] else _named(device)
 
 
-def _from_samples(device: str) -> MeasuredEfficiency:
-    from capacity_tui.engine.runs.sampling import fit_runs, read_runs
+def _from_samples(device: str) -> machines.MeasuredEfficiency:
     from capacity_tui.tui.cli.options import opened_history, tell_notes
 
     this, machine, _ = _this_device(_calibrated(device))
     history = opened_history()
-    runs = read_runs(_key(this), history)
+    runs = sampling.read_runs(_key(this), history)
     tell_notes(history)
     if not runs:
         _tell_other_devices(history, _key(this))
     measured = _sampled(this, needed=not runs)
-    return fit_runs(measured, runs, machine, _catalog(), _tell_left_out) if runs else _needed(measured)
+    return sampling.fit_runs(measured, runs, machine, _catalog(), _tell_left_out) if runs else _needed(measured)
 
 
-def _tell_other_devices(history: History, key: str) -> None:
+def _tell_other_devices(history: histories.History, key: str) -> None:
     """Say of which other devices runs are kept, such as the same processor with another number of cores."""
-    from capacity_tui.engine.runs.sampling import kept_runs
-
-    devices = sorted({run.device for run in kept_runs(history)} - {key, ""})
+    devices = sorted({run.device for run in sampling.kept_runs(history)} - {key, ""})
     if devices:
         tell(f"no runs of {key} are kept; there are some of {', '.join(devices)}")
 
 
 def _from_run(
     plan_name: str, step_seconds: float | None, peak_gib: float | None, log_path: Path | None
-) -> MeasuredEfficiency:
-    from capacity_tui.engine.errors import Place, PlanError
-    from capacity_tui.engine.machine import detect
-    from capacity_tui.engine.present.runs import learnt_text
-    from capacity_tui.engine.runs.logs import read_log as read_run_log
-    from capacity_tui.engine.runs.sampling import fit_runs, keep_run, learnt_from, resolved_run, run_entry, user_run
-    from capacity_tui.engine.solve.modes import with_auto_resolved
+) -> machines.MeasuredEfficiency:
     from capacity_tui.tui.cli.options import opened_history, tell_notes
     from capacity_tui.tui.cli.plan_sources import read_plan
 
     peak = None if peak_gib is None else peak_gib * GIB
     if log_path is not None:
-        log = read_run_log(str(log_path))
+        log = logs.read_log(str(log_path))
         step_seconds, peak = step_seconds or log.step_seconds, peak or log.peak_bytes
         if step_seconds is None and peak is None:
             detail, hint = "neither times of steps nor memory", "give --step-seconds or --peak-gib beside it"
             raise PlanError("nothing was measured", detail, hint, Place(str(log_path)))
-    known, catalog = detect(), _catalog()
+    known, catalog = machines.detect(), _catalog()
     machine = replace(known, measured=())
-    plan = with_auto_resolved(read_plan(plan_name), machine, catalog)
-    run = user_run(plan, step_seconds, peak)
-    device = resolved_run(plan, catalog, machine).cluster.device
+    plan = modes.with_auto_resolved(read_plan(plan_name), machine, catalog)
+    run = sampling.user_run(plan, step_seconds, peak)
+    device = sampling.resolved_run(plan, catalog, machine).cluster.device
     base = _sampled(device, needed=False)
     # Fitted before it is kept, so that a run that cannot be is never kept.
-    fit_runs(base, (run,), machine, catalog)
-    history, entry = opened_history(), run_entry(run, known, catalog)
-    keep_run(entry, history)
-    learnt = learnt_from(entry, known, catalog, history)
+    sampling.fit_runs(base, (run,), machine, catalog)
+    history, entry = opened_history(), sampling.run_entry(run, known, catalog)
+    sampling.keep_run(entry, history)
+    learnt = sampling.learnt_from(entry, known, catalog, history)
     tell_notes(history)
-    tell(learnt_text(learnt))
+    tell(run_texts.learnt_text(learnt))
     return learnt.measured
 
 
-def _tell_left_out(run: UserRun, error: CapacityError) -> None:
+def _tell_left_out(run: sampling.UserRun, error: CapacityError) -> None:
     tell(f"capacity-tui: the run of {run.date} is left out: {error.one_line()}")
 
 
-def _sampled(device: Device, *, needed: bool) -> MeasuredEfficiency | None:
+def _sampled(device: clusters.Device, *, needed: bool) -> machines.MeasuredEfficiency | None:
     """Return what a device's samples say; None where there are none and none are needed."""
-    from capacity_tui.engine.runs.sampling import fit_samples, sampled_constants
-
-    constants = sampled_constants(device, tell)
-    return fit_samples(device, ()) if constants is None and needed else constants
+    constants = sampling.sampled_constants(device, tell)
+    return sampling.fit_samples(device, ()) if constants is None and needed else constants
 
 
-def _needed(measured: MeasuredEfficiency | None) -> MeasuredEfficiency:
+def _needed(measured: machines.MeasuredEfficiency | None) -> machines.MeasuredEfficiency:
     if measured is None:
         raise click.UsageError("there is nothing to calibrate on")
     return measured
 
 
-def _where(device: str) -> SampledDevice:
+def _where(device: str) -> sampling.Where:
     """Return what to sample; ``auto`` takes the GPU only where torch can use it."""
     if device != "auto":
         return _named(device)
-    from capacity_tui.engine.runs.sampling import gpu_usable
 
     if not _this_device("gpu")[2]:
         return "cpu"
-    if gpu_usable():
+    if sampling.gpu_usable():
         return "gpu"
     tell("torch cannot use the GPU here: sampling the CPU")
     return "cpu"
 
 
-def _named(device: str) -> SampledDevice:
+def _named(device: str) -> sampling.Where:
     return "gpu" if device in ("auto", "gpu") else "cpu"
 
 
-def _this_device(where: SampledDevice) -> tuple[Device, Machine, int]:
+def _this_device(where: sampling.Where) -> tuple[clusters.Device, machines.Machine, int]:
     """Return this machine's accelerator or CPU, the machine, and how many accelerators it has (0 without)."""
-    from capacity_tui.engine.cluster import cluster_of_machine
-    from capacity_tui.engine.machine import detect
-
-    machine = replace(detect(), measured=())
+    machine = replace(machines.detect(), measured=())
     if where == "cpu":
         machine = replace(machine, accelerators=())
-    cluster = cluster_of_machine(machine, _catalog())
+    cluster = clusters.cluster_of_machine(machine, _catalog())
     return cluster.device, machine, cluster.devices if not cluster.device.is_processor else 0
 
 
-def _key(device: Device) -> str:
-    from capacity_tui.engine.cluster import device_key
-
-    return device_key(device)
+def _key(device: clusters.Device) -> str:
+    return clusters.device_key(device)
 
 
-def _catalog() -> Catalog:
-    from capacity_tui.engine.catalog import load_catalog
-
-    return load_catalog()
+def _catalog() -> catalogs.Catalog:
+    return catalogs.load_catalog()
 
 
-def _show(steps: Iterator[SamplingProgress]) -> None:
+def _show(steps: Iterator[sampling.Progress]) -> None:
     """Tell each timing as it comes; Ctrl-C ends it in good order."""
-    from capacity_tui.engine.units import format_seconds
-
     try:
         for step in steps:
             timing = step.sample
@@ -339,7 +303,9 @@ def _show(steps: Iterator[SamplingProgress]) -> None:
         raise
 
 
-def measured_tables(measured: MeasuredEfficiency, before: MeasuredEfficiency | None) -> Iterator[RenderableType]:
+def measured_tables(
+    measured: machines.MeasuredEfficiency, before: machines.MeasuredEfficiency | None
+) -> Iterator[RenderableType]:
     """Yield the constants of a device with what they were, and how well they fit."""
     software = ", ".join(f"{name} {version}" for name, version in measured.software.items())
     yield Text(f"{measured.device}, measured {measured.date}" + (f" with {software}" if software else ""))
@@ -360,7 +326,7 @@ def measured_tables(measured: MeasuredEfficiency, before: MeasuredEfficiency | N
         yield _runs_table(measured)
 
 
-def _runs_table(measured: MeasuredEfficiency) -> Table:
+def _runs_table(measured: machines.MeasuredEfficiency) -> Table:
     """Return the runs that estimates rest on: how fast the device was in each, and what it kept outside tensors."""
     runs = Table("run of", "kind", "what", "speed", "outside tensors", "weight")
     for run in measured.runs:
@@ -371,5 +337,5 @@ def _runs_table(measured: MeasuredEfficiency) -> Table:
     return runs
 
 
-def _constants(measured: MeasuredEfficiency) -> dict[str, float]:
+def _constants(measured: machines.MeasuredEfficiency) -> dict[str, float]:
     return {**{f"gemm.{dtype}": share for dtype, share in measured.gemm.items()}, **measured.constants}

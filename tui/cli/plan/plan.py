@@ -6,12 +6,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine import catalog as catalogs
+from capacity_tui.engine import estimate as estimates
+from capacity_tui.engine import explain, present, solve
+from capacity_tui.engine import plan as plans
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.plan import files as plan_files
+from capacity_tui.engine.plan import line as plan_lines
+from capacity_tui.engine.present import pictures
 from capacity_tui.engine.schema import REPORT_FORMATS
+from capacity_tui.engine.solve import need as needs
 from capacity_tui.tui.cli.options import history_option, keep_estimates
 from capacity_tui.tui.cli.output import Output, output_options, progress, tell
 from capacity_tui.tui.cli.plan_sources import (
@@ -23,15 +30,6 @@ from capacity_tui.tui.cli.plan_sources import (
     source_of,
     sources_of,
 )
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.estimate import Answer
-    from capacity_tui.engine.explain import Roofline
-    from capacity_tui.engine.plan import Plan
-    from capacity_tui.engine.plan.files import PlanSource
-    from capacity_tui.engine.plan.line import Asked, PlanFlags
-    from capacity_tui.engine.present import Report
-    from capacity_tui.engine.solve.need import Needed
 
 BOTTLENECK, PLACEMENT = "bottleneck", "placement"
 
@@ -88,7 +86,7 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
 @output_options(*REPORT_FORMATS)
 def plan(
     files: tuple[str, ...],
-    flags: PlanFlags,
+    flags: plan_lines.PlanFlags,
     settings: tuple[str, ...],
     check: bool,
     verbose: bool,
@@ -115,8 +113,8 @@ def plan(
     _refuse_contradictions(files, output, key, folder, compare=compare, brief=brief, verbose=verbose or scaling)
     texts: list[str] = []
     codes = [0]
-    columns: list[tuple[str, Answer]] = []
-    estimated: list[Answer] = []
+    columns: list[tuple[str, estimates.Answer]] = []
+    estimated: list[estimates.Answer] = []
     for name, variant in ((name, variant) for name in names for variant in _per_device(flags, gpus)):
         source = None
         try:
@@ -196,129 +194,104 @@ def _refuse_contradictions(
         raise click.UsageError(f"--explain tells one figure: its --format is {' or '.join(EXPLAINED_FORMS)}")
 
 
-def _per_device(flags: PlanFlags, gpus: tuple[str, ...]) -> tuple[PlanFlags, ...]:
+def _per_device(flags: plan_lines.PlanFlags, gpus: tuple[str, ...]) -> tuple[plan_lines.PlanFlags, ...]:
     """Return the flags with each of several devices; as they are where there is but one."""
     return tuple(replace(flags, gpu=gpu) for gpu in gpus) or (flags,)
 
 
-def _further(source: PlanSource | None, name: str) -> str:
+def _further(source: plan_files.PlanSource | None, name: str) -> str:
     """Return how many more faults a plan's file has; empty where the one that was reported is all."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.solve import faults as plan_faults
-
-    more = len(plan_faults(source, load_catalog(), machine_for)) - 1 if source else 0
+    more = len(solve.faults(source, catalogs.load_catalog(), machine_for)) - 1 if source else 0
     return f"; and {more} more: capacity-tui validate {name}" if more > 0 else ""
 
 
-def _estimated(plan: Plan) -> Answer:
-    from capacity_tui.engine.solve import answer
-
+def _estimated(plan: plans.Plan) -> estimates.Answer:
     with progress("estimating"):
-        return answer(plan, machine_for(plan))
+        return solve.answer(plan, machine_for(plan))
 
 
-def _needed(plan: Plan, asked: Asked) -> Needed:
+def _needed(plan: plans.Plan, asked: plan_lines.Asked) -> needs.Needed:
     """Return the answer to what a line asks of its plan."""
-    from capacity_tui.engine.solve.need import answer_line_question
     from capacity_tui.tui.cli.choose.search import shown_while_solved
 
     limits = "".join(f", {limit}" for limit in asked.limits)
     tell(f"capacity-tui: asked: {asked.solve}{limits} ({asked.why})")
     machine = machine_for(plan)
     return shown_while_solved(
-        lambda show, stopped: answer_line_question(plan, asked, machine, callback=show, stopped=stopped)
+        lambda show, stopped: needs.answer_line_question(plan, asked, machine, callback=show, stopped=stopped)
     )
 
 
-def _explained(plan: Plan, key: str, form: str | None, output: Output) -> str:
-    from capacity_tui.engine.present import explain_along, explanation_as_dict, explanation_parts, to_json, to_yaml
-    from capacity_tui.engine.present.pictures import PICTURES
-
+def _explained(plan: plans.Plan, key: str, form: str | None, output: Output) -> str:
     if key == PLACEMENT:
         return _placed(plan, form, output)
     if form in ("json", "yaml"):
-        data = explanation_as_dict(explain_along(plan, key, machine_for(plan)))
-        return to_json(data) if form == "json" else to_yaml(data)
-    if key in PICTURES:
+        data = present.explanation_as_dict(present.explain_along(plan, key, machine_for(plan)))
+        return present.to_json(data) if form == "json" else present.to_yaml(data)
+    if key in pictures.PICTURES:
         return _drawn(_estimated(plan), key, output)
-    return output.parts_text(explanation_parts(explain_along(plan, key, machine_for(plan))))
+    return output.parts_text(present.explanation_parts(present.explain_along(plan, key, machine_for(plan))))
 
 
-def _placed(plan: Plan, form: str | None, output: Output) -> str:
+def _placed(plan: plans.Plan, form: str | None, output: Output) -> str:
     """Return where a plan lies on its cluster."""
-    from capacity_tui.engine.present import placement_as_dict, placement_parts, to_json, to_yaml
-    from capacity_tui.engine.solve import place_plan
-
-    placement = place_plan(plan, machine_for(plan))
+    placement = solve.place_plan(plan, machine_for(plan))
     if form in ("json", "yaml"):
-        data = placement_as_dict(placement)
-        return to_json(data) if form == "json" else to_yaml(data)
-    return output.parts_text(placement_parts(placement))
+        data = present.placement_as_dict(placement)
+        return present.to_json(data) if form == "json" else present.to_yaml(data)
+    return output.parts_text(present.placement_parts(placement))
 
 
-def _pictures(answer: Answer) -> Iterator[str]:
+def _pictures(answer: estimates.Answer) -> Iterator[str]:
     """Yield the groups of figures of which there is a picture."""
-    from capacity_tui.engine.present.pictures import PICTURES, picture_of
-
-    return (group for group in PICTURES if picture_of(group, answer) is not None)
+    return (group for group in pictures.PICTURES if pictures.picture_of(group, answer) is not None)
 
 
-def _drawn(answer: Answer, group: str, output: Output) -> str:
+def _drawn(answer: estimates.Answer, group: str, output: Output) -> str:
     """Return the picture behind a group of figures; the roofline with what limits the run."""
-    from capacity_tui.engine.errors import PlanError
-    from capacity_tui.engine.present import TextPart
-    from capacity_tui.engine.present.pictures import limit_text, picture_lines, picture_of
-
-    drawn = picture_of(group, answer)
+    drawn = pictures.picture_of(group, answer)
     if drawn is None:
         raise PlanError("no roofline", "nothing is known of this model's kernels", "explain bottleneck.ridge_point")
-    lines = "".join(f"{line}\n" for line in picture_lines(drawn, PICTURE_WIDTH, not output.takes_unicode))
+    lines = "".join(f"{line}\n" for line in pictures.picture_lines(drawn, PICTURE_WIDTH, not output.takes_unicode))
     chart = _roofline(answer) if group == BOTTLENECK else None
     return (
-        lines if chart is None else lines + output.parts_text([TextPart(limit_text(chart, answer.estimate), "strong")])
+        lines
+        if chart is None
+        else lines + output.parts_text([present.TextPart(pictures.limit_text(chart, answer.estimate), "strong")])
     )
 
 
-def _roofline(answer: Answer) -> Roofline | None:
-    from capacity_tui.engine.explain import roofline
-
-    return roofline(answer)
+def _roofline(answer: estimates.Answer) -> explain.Roofline | None:
+    return explain.roofline(answer)
 
 
-def _default_form(several: bool, output: Output, answer: Answer) -> str:
+def _default_form(several: bool, output: Output, answer: estimates.Answer) -> str:
     if several:
         return "json"
     return answer.plan.report.format if output.is_file else "table"
 
 
-def _of_source(answer: Answer, source: PlanSource, settings: tuple[str, ...]) -> Answer:
+def _of_source(answer: estimates.Answer, source: plan_files.PlanSource, settings: tuple[str, ...]) -> estimates.Answer:
     """Return an answer with what was assumed of a line, but for what settings give."""
-    from capacity_tui.engine.estimate import with_assumed
-
     given = {setting.partition("=")[0] for setting in settings}
     left = [entry for entry in source.assumed if entry.key not in given]
-    return replace(answer, estimate=with_assumed(answer.estimate, answer.plan, left))
+    return replace(answer, estimate=estimates.with_assumed(answer.estimate, answer.plan, left))
 
 
-def _reported(answer: Answer, many: bool, not_understood: tuple[str, ...]) -> Report:
-    from capacity_tui.engine.present import Report
-
-    return Report(answer, _roofline, many, not_understood)
+def _reported(answer: estimates.Answer, many: bool, not_understood: tuple[str, ...]) -> present.Report:
+    return present.Report(answer, _roofline, many, not_understood)
 
 
-def _report(of: Report, form: str, output: Output, *, in_full: bool, is_brief: bool) -> str:
+def _report(of: present.Report, form: str, output: Output, *, in_full: bool, is_brief: bool) -> str:
     if not REPORT_FORMATS[form].is_drawn:
-        from capacity_tui.engine.present import write_report
-
-        return write_report(form, of)
-    from capacity_tui.engine.present import answer_parts, brief_parts
+        return present.write_report(form, of)
 
     if is_brief:
-        return output.parts_text(brief_parts(of.answer.plan, of.answer.estimate))
-    return output.parts_text(answer_parts(of.answer.plan, of.answer.estimate, in_full=in_full))
+        return output.parts_text(present.brief_parts(of.answer.plan, of.answer.estimate))
+    return output.parts_text(present.answer_parts(of.answer.plan, of.answer.estimate, in_full=in_full))
 
 
-def comparison(entries: Sequence[tuple[str, Answer]], output: Output) -> str:
+def comparison(entries: Sequence[tuple[str, estimates.Answer]], output: Output) -> str:
     """Return answers side by side, in the form that is wanted.
 
     Args:
@@ -329,15 +302,13 @@ def comparison(entries: Sequence[tuple[str, Answer]], output: Output) -> str:
     Raises:
         UsageError: there are not two.
     """
-    from capacity_tui.engine.present import Named, comparison_parts, side_by_side, write_comparison
-
     if len(entries) < 2:
         raise click.UsageError("--compare needs two plans: name two FILEs, give --gpu twice, or pin plans beside one")
-    columns = side_by_side(Named(name, answer) for name, answer in _numbered(entries))
+    columns = present.side_by_side(present.Named(name, answer) for name, answer in _numbered(entries))
     form = output.form or "table"
     if not REPORT_FORMATS[form].is_drawn:
-        return write_comparison(form, columns)
-    return output.parts_text(comparison_parts(columns))
+        return present.write_comparison(form, columns)
+    return output.parts_text(present.comparison_parts(columns))
 
 
 def called(file: str | None, gpu: str | None, one_of_many: bool, has_gpus: bool) -> str:
@@ -355,8 +326,8 @@ def called(file: str | None, gpu: str | None, one_of_many: bool, has_gpus: bool)
 
 
 def scenarios_of(
-    label: str, plan: Plan, estimated: Callable[[Plan], Answer], one_of_many: bool
-) -> Iterator[tuple[str, Answer]]:
+    label: str, plan: plans.Plan, estimated: Callable[[plans.Plan], estimates.Answer], one_of_many: bool
+) -> Iterator[tuple[str, estimates.Answer]]:
     """Yield the plans that a plan's file has beside it, with what they are called.
 
     Args:
@@ -367,7 +338,7 @@ def scenarios_of(
         yield f"{label}, {name}" if one_of_many else name, estimated(scenario)
 
 
-def _numbered(entries: Sequence[tuple[str, Answer]]) -> list[tuple[str, Answer]]:
+def _numbered(entries: Sequence[tuple[str, estimates.Answer]]) -> list[tuple[str, estimates.Answer]]:
     """Return the entries, those of one name with numbers behind it."""
     count = Counter(name for name, _ in entries)
     seen: Counter[str] = Counter()

@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.engine import catalog as catalogs
+from capacity_tui.engine import compat, files, fleet, models, present, solve
 from capacity_tui.engine.errors import CapacityError, Place
+from capacity_tui.engine.plan import files as plan_files
+from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.solve import modes
 from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.output import Output, fault_data, location_as_dict, output_options, progress, say, tell
 from capacity_tui.tui.cli.plan.plan import DOES_NOT_FIT
@@ -23,10 +27,6 @@ from capacity_tui.tui.cli.plan_sources import (
     source_of,
     sources_of,
 )
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.plan.line import PlanFlags
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,13 @@ class _Checked:
 @click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path())
 @plan_flags
 @output_options("table", "json", to_file=False)
-def validate(files: tuple[str, ...], flags: PlanFlags, output: Output) -> int:
+def validate(files: tuple[str, ...], flags: plan_lines.PlanFlags, output: Output) -> int:
     """Check plans, and JSON files of instances, sizes and workloads, and say what is wrong where.
 
     Without a FILE or flags only your own catalogue is checked.
     """
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.models import plugin_problems
-
-    catalog = load_catalog()
-    catalogues = _Checked("the catalogues", (*catalog.problems, *plugin_problems(catalog)))
+    catalog = catalogs.load_catalog()
+    catalogues = _Checked("the catalogues", (*catalog.problems, *models.plugin_problems(catalog)))
     names = sources_of(files, flags) if files or flags.is_given else ()
     if output.is_data:
         return _write_data(catalogues, [_checked(name, flags, catalog) for name in names], output)
@@ -68,18 +65,16 @@ def validate(files: tuple[str, ...], flags: PlanFlags, output: Output) -> int:
     return max(codes)
 
 
-def _checked(name: str | None, flags: PlanFlags, catalog: Catalog) -> _Checked:
+def _checked(name: str | None, flags: plan_lines.PlanFlags, catalog: catalogs.Catalog) -> _Checked:
     """Return what is wrong with a file, and what it sets in vain."""
     if name is not None and name.endswith(".json") and (fleet_file := _checked_fleet_file(Path(name))) is not None:
         return fleet_file
-    from capacity_tui.engine.solve import faults as plan_faults
-    from capacity_tui.engine.solve import remarks as plan_remarks
 
     called = name or "the flags"
     try:
         source = source_of(name, flags)
-        faults = tuple(plan_faults(source, catalog, machine_for))
-        vain = () if faults else tuple(plan_remarks(source, catalog, machine_for))
+        faults = tuple(solve.faults(source, catalog, machine_for))
+        vain = () if faults else tuple(solve.remarks(source, catalog, machine_for))
     except CapacityError as error:
         return _Checked(called, (error,))
     return _Checked(called, faults, tuple((place, f"changes nothing here: {reason}") for place, reason in vain))
@@ -88,11 +83,10 @@ def _checked(name: str | None, flags: PlanFlags, catalog: Catalog) -> _Checked:
 def _checked_fleet_file(path: Path) -> _Checked | None:
     """Return what is wrong with a file of instances, sizes or workloads; None where it is no such file."""
     from capacity_tui.engine.catalog.fleet_files import is_fleet_file
-    from capacity_tui.engine.fleet import check_fleet_files
 
     if not path.is_file() or not is_fleet_file(path):
         return None
-    checked = check_fleet_files(path)
+    checked = fleet.check_fleet_files(path)
     return _Checked(str(path), tuple(checked.faults), tuple((remark.place, remark.words) for remark in checked.remarks))
 
 
@@ -138,22 +132,19 @@ def _write_data(catalogues: _Checked, files: list[_Checked], output: Output) -> 
 @plan_flags
 @click.option("--ignored", is_flag=True, help="Name the options without a part in an estimate too.")
 @output_options("table", "json")
-def audit(files: tuple[str, ...], flags: PlanFlags, ignored: bool, output: Output) -> int:
+def audit(files: tuple[str, ...], flags: plan_lines.PlanFlags, ignored: bool, output: Output) -> int:
     """Tell what configurations of other tools will do: what fits, what contradicts itself, what is wasted.
 
     FILE is a configuration of DeepSpeed, the Hugging Face Trainer, Accelerate, Axolotl, vLLM or another tool, a shell
     script that starts one, or a folder of them. All of them together are one run. Flags say what they leave out.
     """
-    from capacity_tui.engine.present import audit_as_dict, audit_parts, to_json
-    from capacity_tui.engine.solve import audit as audited
-
     imported = imported_of(files, flags)
     with progress("estimating"):
-        report = audited(imported, machine_for(imported.plan))
+        report = solve.audit(imported, machine_for(imported.plan))
     if output.form == "json":
-        output.write(to_json(audit_as_dict(report)), files)
+        output.write(present.to_json(present.audit_as_dict(report)), files)
     else:
-        output.parts(audit_parts(report, ignored=ignored), files)
+        output.parts(present.audit_parts(report, ignored=ignored), files)
     return 0 if report.runs else DOES_NOT_FIT
 
 
@@ -180,22 +171,21 @@ def examples(
     folder = folder or into
     if not listing and show is None and folder is None and Path(sys.argv[0]).stem == _OF_THE_GUIDE:
         folder = Path("examples")
-    from capacity_tui.engine.plan.files import example_names, example_text, example_title
 
-    if show is None and into is not None and str(into) in example_names() and not into.exists():
+    if show is None and into is not None and str(into) in plan_files.example_names() and not into.exists():
         show = str(into)
     if show is not None:
-        output.write(example_text(show))
+        output.write(plan_files.example_text(show))
         return
     if modules is not None:
-        from capacity_tui.engine.compat import document_modules
-
-        _write_all(modules, document_modules(), force)
+        _write_all(modules, compat.document_modules(), force)
         return
     if folder is not None:
-        _write_all(folder, {f"{name}.yaml": example_text(name) for name in example_names()}, force)
+        _write_all(
+            folder, {f"{name}.yaml": plan_files.example_text(name) for name in plan_files.example_names()}, force
+        )
         return
-    titles = {name: example_title(name) for name in example_names()}
+    titles = {name: plan_files.example_title(name) for name in plan_files.example_names()}
     if output.is_data:
         output.data(titles)
         return
@@ -209,16 +199,14 @@ _OF_THE_GUIDE = "ml-capacity"  # The program's name in the ML Capacity Planner's
 
 def _write_all(folder: Path, texts: Mapping[str, str], force: bool) -> None:
     """Write every file that is not there yet, or all of them."""
-    from capacity_tui.engine.files import make_folder, write_atomically
-
-    make_folder(folder)
+    files.make_folder(folder)
     lines: list[str] = []
     for name, text in texts.items():
         path = folder / name
         if path.exists() and not force:
             lines.append(f"kept {path}: it is there already; --force replaces it")
             continue
-        write_atomically(path, text, overwrite=force)
+        files.write_atomically(path, text, overwrite=force)
         lines.append(f"wrote {path}")
     for line in lines:  # afterwards: who reads only the first lines still gets every file
         tell(line)
@@ -236,21 +224,18 @@ def plans(listing: bool, rename: tuple[str, str] | None, delete: str | None, out
     """List, rename or delete saved plans; `plan NAME` estimates one."""
     if sum((listing, rename is not None, delete is not None)) > 1:
         raise click.UsageError("--list, --rename and --delete are one thing at a time")
-    from capacity_tui.engine.plan.files import delete_plan, rename_plan
 
     if rename is not None:
-        say(f"renamed to {rename_plan(*rename)}")
+        say(f"renamed to {plan_files.rename_plan(*rename)}")
     elif delete is not None:
-        delete_plan(delete)
+        plan_files.delete_plan(delete)
         say(f"deleted {delete}")
     else:
         _list(output)
 
 
 def _list(output: Output) -> None:
-    from capacity_tui.engine.plan.files import list_plans
-
-    saved = list_plans()
+    saved = plan_files.list_plans()
     if output.is_data:
         data = [{"name": plan.name, "changed": plan.changed.isoformat(), "path": str(plan.path)} for plan in saved]
         output.data(data)
@@ -273,16 +258,13 @@ def schema(name: str | None, output: Output) -> None:
     Editors complete and check files by it that have this line at the top, with the path of what -o wrote:
     `# yaml-language-server: $schema=plan.schema.json`.
     """
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.present import schema_names, schema_text
-
-    catalog = load_catalog()
+    catalog = catalogs.load_catalog()
     if name is not None:
-        output.write(schema_text(name, catalog))
+        output.write(present.schema_text(name, catalog))
         return
     from capacity_tui.tui.cli.rich_tables import pairs
 
-    output.show([pairs(schema_names(catalog).items())])
+    output.show([pairs(present.schema_names(catalog).items())])
 
 
 @click.command()
@@ -304,7 +286,7 @@ def export(
     target: str | None,
     file: str | None,
     words: tuple[str, ...],
-    flags: PlanFlags,
+    flags: plan_lines.PlanFlags,
     settings: tuple[str, ...],
     folder: Path | None,
     force: bool,
@@ -321,11 +303,8 @@ def export(
     Without a TARGET they are listed. FILE is a plan, an example, a saved plan or a line in quotes; behind -- stands the
     command that trains.
     """
-    from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.files import make_folder, write_atomically
     from capacity_tui.engine.present.frameworks import TARGETS, Wishes, export_files
-    from capacity_tui.engine.solve import answer
-    from capacity_tui.engine.solve.modes import fill
 
     if target is None:
         if output.is_data:
@@ -335,10 +314,10 @@ def export(
 
             output.show([pairs(TARGETS.items())])
         return
-    catalog = load_catalog()
+    catalog = catalogs.load_catalog()
     plan = changed_plan(source_of(file, flags).plan(), settings)
     machine = machine_for(plan)
-    answered = answer(fill(plan, "balanced", machine, catalog).plan, machine, catalog)
+    answered = solve.answer(modes.fill(plan, "balanced", machine, catalog).plan, machine, catalog)
     wishes = Wishes(words, queue, topology, product, image=image, claim=claim, checkpoints=checkpoints)
     files = export_files(target, answered, catalog, wishes)
     if folder is not None:

@@ -5,21 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from capacity_tui.engine import catalog as catalogs
+from capacity_tui.engine import files, growth, present
+from capacity_tui.engine import machine as machines
+from capacity_tui.engine import plan as plans
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.plan import files as plan_files
+from capacity_tui.engine.runs import history as histories
+from capacity_tui.engine.runs import sampling
+from capacity_tui.engine.solve import modes
+from capacity_tui.engine.units import parse_count, parse_quantity
 from capacity_tui.tui.cli.options import history_option, keep_entries
 from capacity_tui.tui.cli.output import Output, as_text, interrupted, output_options, tell
 from capacity_tui.tui.cli.plan_sources import read_plan
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.growth import GrowthFit, Measurement, Measuring, SizedJob
-    from capacity_tui.engine.growth import Series as MeasurementSeries
-    from capacity_tui.engine.growth import Setting as MeasuringSetting
-    from capacity_tui.engine.present import Part
-    from capacity_tui.engine.runs.history import RunRecord
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -48,13 +50,13 @@ def measuring_options(repeats: int, limit: str) -> Callable[[CommandT], CommandT
 
 
 def measured_series(
-    measuring: Measuring,
-    wanted: Sequence[tuple[MeasuringSetting, int]],
+    measuring: growth.Measuring,
+    wanted: Sequence[tuple[growth.Setting, int]],
     anew: bool,
     no_history: bool,
-    hopeless: Callable[[MeasuringSetting, Iterable[Measurement]], bool] | None = None,
-    entry_of: Callable[[Measurement, RunRecord], RunRecord] | None = None,
-) -> MeasurementSeries:
+    hopeless: Callable[[growth.Setting, Iterable[growth.Measurement]], bool] | None = None,
+    entry_of: Callable[[growth.Measurement, histories.RunRecord], histories.RunRecord] | None = None,
+) -> growth.Series:
     """Measure a series, and tell each run on stderr.
 
     Args:
@@ -67,20 +69,17 @@ def measured_series(
     Raises:
         CapacityError: the command cannot be started, or no run of it ended well.
     """
-    from capacity_tui.engine.growth import KeptMeasurements, measure_series
-    from capacity_tui.engine.present import measured_line
-
-    kept = KeptMeasurements(measuring)
+    kept = growth.KeptMeasurements(measuring)
     if anew:
         kept.forget()
 
-    def report(measurement: Measurement, entry: RunRecord | None) -> None:
-        tell(measured_line(measurement, entry is None))
+    def report(measurement: growth.Measurement, entry: histories.RunRecord | None) -> None:
+        tell(present.measured_line(measurement, entry is None))
         if entry is not None:
             keep_entries([entry if entry_of is None else entry_of(measurement, entry)], no_history)
 
     with interrupted() as stopped:
-        series = measure_series(measuring, wanted, report, kept, hopeless, stopped)
+        series = growth.measure_series(measuring, wanted, report, kept, hopeless, stopped)
     if not series.complete:
         tell(f"stopped after {len(series.measured)} of {series.wanted} runs; the same command resumes here")
     if not any(not measurement.problem for measurement in series.measured):
@@ -131,30 +130,25 @@ def bench_configs(
     Write `--` before the command, and {KEY} in it where a value goes. Its output is read, not shown. Ctrl-C stops; the
     same command goes on where it stopped.
     """
-    from capacity_tui.engine.growth import Measuring, parse_output_metric, ranked_settings
-    from capacity_tui.engine.growth import parse_grid as parse_setting_grid
-    from capacity_tui.engine.present import ranked_as_csv, ranked_as_dict, ranked_parts
-    from capacity_tui.engine.units import parse_quantity
-
-    measuring = Measuring(
+    measuring = growth.Measuring(
         command,
         parse_quantity(timeout, "s"),
-        metric=None if metric is None else parse_output_metric(metric),
+        metric=None if metric is None else growth.parse_output_metric(metric),
         reads_log=plan_name is not None,
     )
-    settings = parse_setting_grid(grid, measuring)
+    settings = growth.parse_grid(grid, measuring)
     runs = [(setting, repeat) for repeat in range(repeats) for setting in settings]
     planned = None if plan_name is None else PlannedRuns(plan_name)
     series = measured_series(measuring, runs, anew, no_history, entry_of=planned.entry if planned else None)
-    ranked = ranked_settings(series.measured)
+    ranked = growth.ranked_settings(series.measured)
     form = output.form
     if form in ("json", "yaml"):
-        data = ranked_as_dict(series, ranked)
+        data = present.ranked_as_dict(series, ranked)
         output.data(data)
     elif form == "csv":
-        output.write(ranked_as_csv(ranked))
+        output.write(present.ranked_as_csv(ranked))
     else:
-        output.parts(ranked_parts(series, ranked))
+        output.parts(present.ranked_parts(series, ranked))
 
 
 class PlannedRuns:
@@ -168,29 +162,21 @@ class PlannedRuns:
     """
 
     def __init__(self, plan_name: str) -> None:
-        from capacity_tui.engine.catalog import load_catalog
-        from capacity_tui.engine.machine import detect
-
         self._plan = read_plan(plan_name)
-        self._machine, self._catalog = detect(), load_catalog()
+        self._machine, self._catalog = machines.detect(), catalogs.load_catalog()
         self._reported: set[str] = set()
 
-    def entry(self, measurement: Measurement, profile: RunRecord) -> RunRecord:
+    def entry(self, measurement: growth.Measurement, profile: histories.RunRecord) -> histories.RunRecord:
         """Return a run beside what its plan predicts; its profile where its output tells neither step nor memory."""
-        from capacity_tui.engine.plan import all_fields
-        from capacity_tui.engine.plan.files import apply_settings
-        from capacity_tui.engine.runs.sampling import run_entry, user_run
-        from capacity_tui.engine.solve.modes import with_auto_resolved
-
         if measurement.problem or (measurement.step_seconds is None and measurement.device_memory_bytes is None):
             return profile
-        fields = all_fields()
+        fields = plans.all_fields()
         settings = [f"{key}={value}" for key, value in measurement.set.items() if key in fields]
         try:
-            changed = apply_settings(self._plan, settings).plan if settings else self._plan
-            plan = with_auto_resolved(changed, self._machine, self._catalog)
-            run = user_run(plan, measurement.step_seconds, measurement.device_memory_bytes)
-            return run_entry(run, self._machine, self._catalog, profile.details)
+            changed = plan_files.apply_settings(self._plan, settings).plan if settings else self._plan
+            plan = modes.with_auto_resolved(changed, self._machine, self._catalog)
+            run = sampling.user_run(plan, measurement.step_seconds, measurement.device_memory_bytes)
+            return sampling.run_entry(run, self._machine, self._catalog, profile.details)
         except CapacityError as error:
             if (line := error.one_line()) not in self._reported:
                 self._reported.add(line)
@@ -223,17 +209,13 @@ def fit(file: str, targets: str | None, recommend: str | None, figure: str | Non
     FILE has a line for each measurement: its size n, and what was measured in columns such as seconds,
     peak_memory_bytes and disk_bytes. Several lines of one size say how much runs spread. - reads standard input.
     """
-    from capacity_tui.engine.errors import CapacityError
-    from capacity_tui.engine.growth import fit_all as fit_all_growth
-    from capacity_tui.engine.growth import read_points
-
-    points = read_points(_text_of(file), "<stdin>" if file == "-" else file)
+    points = growth.read_points(_text_of(file), "<stdin>" if file == "-" else file)
     if figure is not None:
         if figure not in points:
             raise CapacityError(f"no column is called {figure}", hint=f"there are {', '.join(points)}")
         points = {figure: points[figure]}
     sizes = sizes_of(targets)
-    fits = fit_all_growth(points, sizes)
+    fits = growth.fit_all(points, sizes)
     output.write(_written(fits, _jobs(fits, sizes, recommend), output), (file,))
 
 
@@ -274,22 +256,16 @@ def run(
     Write `--` before the command, and {n} in it where the size goes. Its output is not shown. Ctrl-C stops; the same
     command goes on where it stopped.
     """
-    from capacity_tui.engine.errors import CapacityError
-    from capacity_tui.engine.growth import Measuring, larger_than_failed, points_of, wanted_sizes
-    from capacity_tui.engine.growth import fit_all as fit_all_growth
-    from capacity_tui.engine.present import measured_as_dict, measured_parts
-    from capacity_tui.engine.units import parse_quantity
-
-    measuring = Measuring(command, parse_quantity(timeout, "s"), disk)
+    measuring = growth.Measuring(command, parse_quantity(timeout, "s"), disk)
     if measuring.missing((SIZE,)):
         raise CapacityError("nothing in the command takes {n}", hint="write {n} where the size goes")
-    runs = wanted_sizes(map(int, sizes_of(sizes)), repeats)
-    series = measured_series(measuring, runs, anew, no_history, larger_than_failed)
+    runs = growth.wanted_sizes(map(int, sizes_of(sizes)), repeats)
+    series = measured_series(measuring, runs, anew, no_history, growth.larger_than_failed)
     ahead = sizes_of(targets)
-    fits = fit_all_growth(points_of(series.measured), ahead)
-    measured = {"command": list(command), **measured_as_dict(series)}
+    fits = growth.fit_all(growth.points_of(series.measured), ahead)
+    measured = {"command": list(command), **present.measured_as_dict(series)}
     jobs = _jobs(fits, ahead, recommend)
-    output.write(_written(fits, jobs, output, measured, measured_parts(series.measured, SIZE)))
+    output.write(_written(fits, jobs, output, measured, present.measured_parts(series.measured, SIZE)))
 
 
 def sizes_of(text: str | None) -> tuple[float, ...]:
@@ -298,11 +274,8 @@ def sizes_of(text: str | None) -> tuple[float, ...]:
     Raises:
         CapacityError: one of them is no size.
     """
-    from capacity_tui.engine.growth import TARGETS as GROWTH_TARGETS
-    from capacity_tui.engine.units import parse_count
-
     if text is None:
-        return GROWTH_TARGETS
+        return growth.TARGETS
     sizes = sorted({float(parse_count(part)) for part in text.split(",") if part.strip()})
     if not sizes or sizes[0] < 1:
         raise click.UsageError(f"no sizes in {text!r}: give numbers from 1 on, such as 1e8,1e9")
@@ -310,47 +283,39 @@ def sizes_of(text: str | None) -> tuple[float, ...]:
 
 
 def _text_of(file: str) -> str:
-    from capacity_tui.engine.files import reading_error
-
     if file == "-":
         return sys.stdin.read()
     path = Path(file).expanduser()
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise reading_error(error, path) from None
+        raise files.reading_error(error, path) from None
 
 
-def _jobs(fits: Sequence[GrowthFit], sizes: Sequence[float], deadline: str | None) -> tuple[SizedJob, ...]:
+def _jobs(
+    fits: Sequence[growth.GrowthFit], sizes: Sequence[float], deadline: str | None
+) -> tuple[growth.SizedJob, ...]:
     """Return what jobs of some sizes need to end in time, where that is asked for."""
-    from capacity_tui.engine.growth import machines_for_size
-    from capacity_tui.engine.units import parse_quantity
-
-    return () if deadline is None else tuple(machines_for_size(fits, n, parse_quantity(deadline, "s")) for n in sizes)
+    return (
+        ()
+        if deadline is None
+        else tuple(growth.machines_for_size(fits, n, parse_quantity(deadline, "s")) for n in sizes)
+    )
 
 
 def _written(
-    fits: Sequence[GrowthFit],
-    jobs: Sequence[SizedJob],
+    fits: Sequence[growth.GrowthFit],
+    jobs: Sequence[growth.SizedJob],
     output: Output,
     measured: Mapping[str, object] | None = None,
-    runs: Iterable[Part] = (),
+    runs: Iterable[present.Part] = (),
 ) -> str:
-    from capacity_tui.engine.present import (
-        growth_as_dict,
-        growth_parts,
-        sized_job_parts,
-        sized_jobs_as_data,
-        to_json,
-        to_yaml,
-    )
-
     form = output.form
     if form in ("json", "yaml"):
-        needed = {"recommended": sized_jobs_as_data(jobs)} if jobs else {}
-        data = {**(measured or {}), **growth_as_dict(fits), **needed}
-        return to_json(data) if form == "json" else to_yaml(data)
+        needed = {"recommended": present.sized_jobs_as_data(jobs)} if jobs else {}
+        data = {**(measured or {}), **present.growth_as_dict(fits), **needed}
+        return present.to_json(data) if form == "json" else present.to_yaml(data)
     from capacity_tui.tui.cli.rich_tables import rich_parts
 
-    needs = (part for job in jobs for part in sized_job_parts(job))
-    return as_text(rich_parts((*runs, *growth_parts(fits), *needs)), output.is_file)
+    needs = (part for job in jobs for part in present.sized_job_parts(job))
+    return as_text(rich_parts((*runs, *present.growth_parts(fits), *needs)), output.is_file)

@@ -9,12 +9,19 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import click
 
+from capacity_tui.engine import files, present, runs, solve
+from capacity_tui.engine import machine as machines
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.present import runs as run_texts
 from capacity_tui.engine.printable import printable
+from capacity_tui.engine.runs import guard as guarding
+from capacity_tui.engine.runs import history as histories
+from capacity_tui.engine.runs import monitor as monitoring
+from capacity_tui.engine.runs import profile as profiling
 from capacity_tui.tui.cli.options import history_option, keep_entries
 from capacity_tui.tui.cli.output import say, tell
 from capacity_tui.tui.cli.run.piped_command import OutputReading, work_in_output
@@ -26,16 +33,6 @@ from capacity_tui.tui.cli.run.run_output import (
     stream_of_events,
     tell_problems_of,
 )
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.runs import RunWriter
-    from capacity_tui.engine.runs.guard import Listeners as GuardListeners
-    from capacity_tui.engine.runs.guard import Order as GuardOrder
-    from capacity_tui.engine.runs.guard import Supervisor
-    from capacity_tui.engine.runs.history import RunRecord
-    from capacity_tui.engine.runs.monitor import RunState
-    from capacity_tui.engine.runs.profile import Profile, ResourceSnapshot
-
 
 _NAMES = 12
 
@@ -78,29 +75,24 @@ def guard(
     CAPACITY_TUI_TRAINING_MICRO_BATCH and so on. The exit code is the command's. Where the guard itself is killed the
     command goes on; `guard --attach RUN` takes it up again.
     """
-    from capacity_tui.engine.machine import detect
-    from capacity_tui.engine.runs.guard import begin as begin_guarding
-    from capacity_tui.engine.runs.guard import new_order as guard_order
-    from capacity_tui.engine.runs.guard import take_up as take_up_guarding
-    from capacity_tui.engine.solve import answer
     from capacity_tui.tui.cli.plan_sources import machine_for, read_plan
 
     if attach is not None:
         if plan_name is not None:
             raise click.UsageError("--attach knows plan and command: leave them out")
         output = GuardOutput(as_json, no_history)
-        return output.guarded(take_up_guarding(attach, output.listeners(), detect))
+        return output.guarded(guarding.take_up(attach, output.listeners(), machines.detect))
     if plan_name is None or not command:
         raise click.UsageError("give a plan, and a command behind --")
     plan = read_plan(plan_name)
     machine = machine_for(plan)
-    estimated = answer(plan, machine)
-    order = guard_order(command, estimated.plan, files, checkpoints, log_place)
+    estimated = solve.answer(plan, machine)
+    order = guarding.new_order(command, estimated.plan, files, checkpoints, log_place)
     if dry_run:
         tell_rehearsal(order, as_json)
         return 0
     output = GuardOutput(as_json, no_history)
-    return output.guarded(begin_guarding(order, estimated, output.listeners(), machine))
+    return output.guarded(guarding.begin(order, estimated, output.listeners(), machine))
 
 
 class GuardOutput:
@@ -115,9 +107,9 @@ class GuardOutput:
         self._stream: IO[str] = stream_of_events(as_json)
         self._lines = JsonLines(self._stream) if as_json else None
         self._no_history = no_history
-        self._writer: RunWriter | None = None
+        self._writer: runs.RunWriter | None = None
 
-    def guarded(self, supervisor: Supervisor) -> int:
+    def guarded(self, supervisor: guarding.Supervisor) -> int:
         """Guard a run to its end; return the exit code of its command."""
         self._writer = supervisor.writer
         code = supervisor.run()
@@ -127,31 +119,25 @@ class GuardOutput:
             tell(f"capacity-tui: {self._writer.problem}")
         return code
 
-    def listeners(self) -> GuardListeners:
+    def listeners(self) -> guarding.Listeners:
         """Return it as what a guard tells."""
-        from capacity_tui.engine.runs.guard import Listeners as GuardListeners
-
-        return GuardListeners(self.event, self.state, self.output, self.entry)
+        return guarding.Listeners(self.event, self.state, self.output, self.entry)
 
     def event(self, event: Mapping[str, object]) -> None:
         """Tell what happened."""
-        from capacity_tui.engine.present.runs import guard_event_line
-
         if self._lines is not None:
             self._lines.event(dict(event))
         else:
-            self._say(guard_event_line(event))
+            self._say(run_texts.guard_event_line(event))
 
-    def state(self, state: RunState, last: bool) -> None:
+    def state(self, state: monitoring.RunState, last: bool) -> None:
         """Tell how the run stands: all of it as JSON, else what goes wrong, since its own log says the rest."""
-        from capacity_tui.engine.present.runs import alarm_line, run_events
-
         if self._writer is not None:
-            self._writer.write(*run_events(state, last))
+            self._writer.write(*run_texts.run_events(state, last))
         if self._lines is not None:
             self._lines.show(state, last)
             return
-        for line in (*state.notices, *map(alarm_line, state.alarms)):
+        for line in (*state.notices, *map(run_texts.alarm_line, state.alarms)):
             self._say(line)
 
     def output(self, number: int, data: bytes) -> None:
@@ -165,7 +151,7 @@ class GuardOutput:
         except OSError:
             return
 
-    def entry(self, entry: RunRecord) -> None:
+    def entry(self, entry: histories.RunRecord) -> None:
         """Keep what the run came to."""
         keep_entries([entry], self._no_history)
 
@@ -174,16 +160,13 @@ class GuardOutput:
         self._stream.flush()
 
 
-def tell_rehearsal(order: GuardOrder, as_json: bool) -> None:
+def tell_rehearsal(order: guarding.Order, as_json: bool) -> None:
     """Say what would be started, with what, and what would be done about trouble."""
-    from capacity_tui.engine.present import to_json
-    from capacity_tui.engine.present.runs import guard_rehearsal, guard_rehearsal_lines
-
-    rehearsal = guard_rehearsal(order)
+    rehearsal = run_texts.guard_rehearsal(order)
     if as_json:
-        sys.stdout.write(to_json(rehearsal, one_line=True))
+        sys.stdout.write(present.to_json(rehearsal, one_line=True))
         return
-    for line in guard_rehearsal_lines(rehearsal):
+    for line in run_texts.guard_rehearsal_lines(rehearsal):
         say(line)
 
 
@@ -240,33 +223,25 @@ def profile(
     The command's output, input, signals and exit code stay as they are; what was found goes to stderr. Write `--`
     before the command.
     """
-    from capacity_tui.engine.runs import Outlets, RunningCommand, RunWriter
-    from capacity_tui.engine.runs.profile import (
-        ProfilingEngine,
-        begun_profile,
-        gauges_of,
-        parse_thresholds,
-        profile_entry,
-        snapshot_as_dict,
-        thresholds_of_tier,
-    )
-
     count, work = work_in_output(samples, stages)
-    limits = {**(thresholds_of_tier(tier) if tier else {}), **parse_thresholds(dict(map(_named, thresholds)))}
-    with closing(Outlets(jsonl, serve)) as outlets:
+    limits = {
+        **(profiling.thresholds_of_tier(tier) if tier else {}),
+        **profiling.parse_thresholds(dict(map(_named, thresholds))),
+    }
+    with closing(runs.Outlets(jsonl, serve)) as outlets:
 
-        def seen(snapshot: ResourceSnapshot) -> None:
-            data = snapshot_as_dict(snapshot)
-            outlets.show(data, gauges_of(snapshot))
+        def seen(snapshot: profiling.ResourceSnapshot) -> None:
+            data = profiling.snapshot_as_dict(snapshot)
+            outlets.show(data, profiling.gauges_of(snapshot))
             writer.write({"event": "sample", **data})
             if reading is not None:
                 reading.look(engine)
 
         # What is wrong with any of this is said before the command runs.
-        engine = ProfilingEngine(interval, url=url, thresholds=limits, seen=seen)
+        engine = profiling.ProfilingEngine(interval, url=url, thresholds=limits, seen=seen)
         reading = OutputReading(work) if work else None
-        running = reading.started(command) if reading else RunningCommand(command)
-        writer = RunWriter(begun_profile(command), "profile", running.pid)
+        running = reading.started(command) if reading else runs.RunningCommand(command)
+        writer = runs.RunWriter(profiling.begun_profile(command), "profile", running.pid)
         _guarded(outlets.start)
         _guarded(lambda: engine.start(running.pid))
         with engine.stage(stages[0], count) if stages and not work else nullcontext():
@@ -282,7 +257,7 @@ def profile(
             for line in () if quiet else _lines(result):
                 tell(line)
             tell_problems_of(outlets)
-            finish(writer, profile_entry(result), no_history, ended.exit_code)
+            finish(writer, profiling.profile_entry(result), no_history, ended.exit_code)
 
         _guarded(report)
     return ended.exit_code
@@ -305,26 +280,18 @@ def _guarded(work: Callable[[], None]) -> None:
         tell(f"capacity-tui: profiling failed, the command did not: {type(error).__name__}: {error}")
 
 
-def _write(result: Profile, json_file: Path | None, html_file: Path | None) -> None:
+def _write(result: profiling.Profile, json_file: Path | None, html_file: Path | None) -> None:
     if json_file is not None:
-        from capacity_tui.engine.files import write_atomically
-        from capacity_tui.engine.runs.profile import profile_as_json
-
-        _guarded(lambda: write_atomically(json_file, profile_as_json(result), overwrite=True))
+        _guarded(lambda: files.write_atomically(json_file, profiling.profile_as_json(result), overwrite=True))
     if html_file is not None:
-        from capacity_tui.engine.files import write_atomically
-        from capacity_tui.engine.present.runs import profile_page
-
-        _guarded(lambda: write_atomically(html_file, profile_page(result), overwrite=True))
+        _guarded(lambda: files.write_atomically(html_file, run_texts.profile_page(result), overwrite=True))
 
 
-def _lines(result: Profile) -> Iterator[str]:
+def _lines(result: profiling.Profile) -> Iterator[str]:
     """Yield what was found, folded to the width of the terminal."""
-    from capacity_tui.engine.present.runs import profile_rows, profile_title
-
     width = min(_WIDEST, shutil.get_terminal_size().columns) if sys.stderr.isatty() else _WIDEST
-    yield profile_title(result)
-    for name, text in (*profile_rows(result.summary), *(("Problem", problem) for problem in result.problems)):
+    yield run_texts.profile_title(result)
+    for name, text in (*run_texts.profile_rows(result.summary), *(("Problem", problem) for problem in result.problems)):
         folded = textwrap.wrap(text, max(20, width - _NAMES - 2)) or [""]
         for number, line in enumerate(folded):
             yield f"{'' if number else name:<{_NAMES}}  {line}"

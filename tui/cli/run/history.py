@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from capacity_tui.engine import present
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.plan import files as plan_files
+from capacity_tui.engine.present import runs as run_texts
+from capacity_tui.engine.runs import accuracy as accuracies
+from capacity_tui.engine.runs import history as histories
+from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.cli.options import opened_history, store_option, tell_notes
 from capacity_tui.tui.cli.output import Output, output_options, say, tell
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns
 
 _LISTED = 20
 _FLUSH_RIGHT = frozenset({4, 5, 6, 8, 9})
@@ -79,15 +83,13 @@ def list_runs(
     if form != "table":
         output.write(_written(runs, form))
         return
-    from capacity_tui.engine.present.runs import LIST_HEADS as RUN_LIST_HEADS
-    from capacity_tui.engine.present.runs import list_rows as run_list_rows
     from capacity_tui.tui.cli.rich_tables import Listing
 
     if not runs:
         tell("nothing is kept yet" if not (kinds or model or hardware or since or measured) else "nothing is found")
         return
-    rows = run_list_rows(runs)
-    listing = Listing(RUN_LIST_HEADS, rows, _FLUSH_RIGHT, frozenset(range(4)))
+    rows = run_texts.list_rows(runs)
+    listing = Listing(run_texts.LIST_HEADS, rows, _FLUSH_RIGHT, frozenset(range(4)))
     output.show([listing])
 
 
@@ -106,12 +108,9 @@ def show(name: str, as_plan: bool, store: str | None, output: Output) -> None:
     if form != "table":
         output.write(_written((run,), form))
         return
-    from capacity_tui.engine.present.runs import FIGURE_HEADS as RUN_FIGURE_HEADS
-    from capacity_tui.engine.present.runs import figure_rows as run_figure_rows
-    from capacity_tui.engine.present.runs import heading as run_heading
     from capacity_tui.tui.cli.rich_tables import pairs, table
 
-    parts = (pairs(run_heading(run)), table(RUN_FIGURE_HEADS, run_figure_rows(run), right=(1, 3, 4)))
+    parts = (pairs(run_texts.heading(run)), table(run_texts.FIGURE_HEADS, run_texts.figure_rows(run), right=(1, 3, 4)))
     output.show(parts)
 
 
@@ -122,24 +121,19 @@ def show(name: str, as_plan: bool, store: str | None, output: Output) -> None:
 @output_options("table", "json", "csv")
 def compare(first: str, second: str, store: str | None, output: Output) -> None:
     """Compare two entries: settings that differ, and figures side by side."""
-    from capacity_tui.engine.present.runs import COMPARED_HEADS as RUN_COMPARED_HEADS
-    from capacity_tui.engine.present.runs import compared_as_data as compared_runs_as_data
-    from capacity_tui.engine.present.runs import compared_run_rows
-    from capacity_tui.engine.present.runs import setting_rows as run_setting_rows
-
     kept = opened_history(store)
     a, b = _one(kept, first), _one(kept, second)
     form = output.form or "table"
     if form == "json":
-        output.data(compared_runs_as_data(a, b))
+        output.data(run_texts.compared_as_data(a, b))
         return
     if form == "csv":
         output.write(_written((a, b), form))
         return
     from capacity_tui.tui.cli.rich_tables import table
 
-    heads = ("", *(f"{run.id} {run.started[:10]}" for run in (a, b)), RUN_COMPARED_HEADS[-1])
-    rows = [*run_setting_rows(a, b), *compared_run_rows(a, b)]
+    heads = ("", *(f"{run.id} {run.started[:10]}" for run in (a, b)), run_texts.COMPARED_HEADS[-1])
+    rows = [*run_texts.setting_rows(a, b), *run_texts.compared_run_rows(a, b)]
     output.show([table(heads, rows, right=(1, 2, 3))])
 
 
@@ -167,9 +161,7 @@ def export(
         raise click.UsageError("--share writes CSV: leave out --format")
     runs = _matching(store, _wanted(kinds, model, hardware, since, measured or share, 0))
     if share:
-        from capacity_tui.engine.runs.accuracy import shared_text
-
-        text, left_out = shared_text(runs)
+        text, left_out = accuracies.shared_text(runs)
         for reason in left_out:
             tell(f"capacity-tui: left out: {reason}")
         output.write(text)
@@ -189,18 +181,15 @@ def forget(names: tuple[str, ...], store: str | None) -> None:
     say(f"removed {removed} of {len(runs)}" if removed != len(runs) else f"removed {' '.join(run.id for run in runs)}")
 
 
-def _wanted(kinds: Sequence[str], model: str, hardware: str, since: str, measured: bool, limit: int) -> WantedRuns:
-    from capacity_tui.engine.runs.history import KINDS as RUN_KINDS
-    from capacity_tui.engine.runs.history import WantedRuns
-
-    chosen = tuple(kind for kind in RUN_KINDS if kind in kinds)
-    return WantedRuns(chosen, model, hardware, _time(since), measured=measured, most=limit)
+def _wanted(
+    kinds: Sequence[str], model: str, hardware: str, since: str, measured: bool, limit: int
+) -> histories.WantedRuns:
+    chosen = tuple(kind for kind in histories.KINDS if kind in kinds)
+    return histories.WantedRuns(chosen, model, hardware, _time(since), measured=measured, most=limit)
 
 
 def _time(text: str) -> str:
     """Return the time that a text means, as entries are dated."""
-    from capacity_tui.engine.units import parse_quantity
-
     if not text:
         return ""
     if _AGO.fullmatch(text.lower()):
@@ -212,34 +201,26 @@ def _time(text: str) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _matching(store: str | None, wanted: WantedRuns) -> tuple[RunRecord, ...]:
+def _matching(store: str | None, wanted: histories.WantedRuns) -> tuple[histories.RunRecord, ...]:
     kept = opened_history(store)
     runs = kept.find(wanted)
     tell_notes(kept)
     return runs
 
 
-def _one(kept: History, name: str) -> RunRecord:
+def _one(kept: histories.History, name: str) -> histories.RunRecord:
     run = kept.one(name)
     tell_notes(kept)
     return run
 
 
-def _written(runs: Sequence[RunRecord], form: str) -> str:
-    from capacity_tui.engine.present import to_json
-    from capacity_tui.engine.present.runs import as_csv as runs_as_csv
-    from capacity_tui.engine.present.runs import as_json_lines as runs_as_json_lines
-    from capacity_tui.engine.present.runs import runs_as_data
-
+def _written(runs: Sequence[histories.RunRecord], form: str) -> str:
     if form == "csv":
-        return runs_as_csv(runs)
-    return runs_as_json_lines(runs) if form == "jsonl" else to_json(runs_as_data(runs))
+        return run_texts.as_csv(runs)
+    return run_texts.as_json_lines(runs) if form == "jsonl" else present.to_json(run_texts.runs_as_data(runs))
 
 
-def _plan_text(run: RunRecord) -> str:
-    from capacity_tui.engine.errors import PlanError
-    from capacity_tui.engine.plan.files import dump_plan, plan_from_data
-
+def _plan_text(run: histories.RunRecord) -> str:
     if run.plan is None:
         raise PlanError("it ran without a plan", run.id)
-    return dump_plan(plan_from_data(run.plan), f"From the history: {run.id}, {run.started}.")
+    return plan_files.dump_plan(plan_files.plan_from_data(run.plan), f"From the history: {run.id}, {run.started}.")

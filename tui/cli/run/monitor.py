@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.engine import estimate as estimates
+from capacity_tui.engine import runs, solve
+from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.runs import logs
+from capacity_tui.engine.runs import monitor as monitoring
 from capacity_tui.tui.cli.options import history_option
 from capacity_tui.tui.cli.run.run_output import SharedOutput, outlet_options, tell_problems_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.estimate import Answer
-    from capacity_tui.engine.runs import Outlets, RunWriter
-    from capacity_tui.engine.runs.logs import LineReader, LogSource
-    from capacity_tui.engine.runs.monitor import RunMonitor, RunState
     from capacity_tui.tui.cli.run.run_output import RunOutput
 
 LEAST_INTERVAL = 0.2
@@ -75,11 +76,6 @@ def monitor(
     Name a log, a process, or a command behind `--`, whose output, signals and exit code stay as they are. Logs of the
     usual training programs and inference engines are known; Ctrl-C ends the watching of a log or a process.
     """
-    from capacity_tui.engine.runs import Outlets, RunWriter, need_process, output_file
-    from capacity_tui.engine.runs.logs import LineReader
-    from capacity_tui.engine.runs.logs import parse_user_expression as parse_log_expression
-    from capacity_tui.engine.runs.monitor import RunMonitor
-
     if command and pid is not None:
         raise click.UsageError("give --pid or a command, not both")
     if not command and pid is None and log_place is None:
@@ -88,26 +84,26 @@ def monitor(
         raise click.UsageError("--once looks at a run that is there: leave it out with a command")
     if once and serve:
         raise click.UsageError("--serve answers while a run goes on: leave out --once")
-    reader = LineReader(expressions=[parse_log_expression(text) for text in patterns])
+    reader = logs.LineReader(expressions=[logs.parse_user_expression(text) for text in patterns])
     answer = None if plan_name is None else _estimated(plan_name)
     if pid is not None:
-        need_process(pid)
-        output = output_file(pid) if log_place is None else None
+        runs.need_process(pid)
+        output = runs.output_file(pid) if log_place is None else None
         log_place = log_place if output is None else str(output)
     log = _opened(log_place, reader, must_exist=once)
-    with closing(Outlets(jsonl, serve)) as outlets:
+    with closing(runs.Outlets(jsonl, serve)) as outlets:
         if command:
             from capacity_tui.tui.cli.run.piped_command import watch_command
 
             return watch_command(command, log, reader, answer, interval, outlets, as_json, no_history)
-        with closing(RunMonitor(log, pid, answer, _folders(log_place, pid))) as run:
+        with closing(monitoring.RunMonitor(log, pid, answer, _folders(log_place, pid))) as run:
             if once:
                 return _report_once(run, outlets, as_json, log_place == _STANDARD_INPUT)
-            writer = RunWriter(run.beginning(), "monitor", pid, log_place or "")
+            writer = runs.RunWriter(run.beginning(), "monitor", pid, log_place or "")
             return _watched(run, writer, outlets, interval, as_json, no_history)
 
 
-def _report_once(run: RunMonitor, outlets: Outlets, as_json: bool, wait_for_end: bool) -> int:
+def _report_once(run: monitoring.RunMonitor, outlets: runs.Outlets, as_json: bool, wait_for_end: bool) -> int:
     """Say once how a run stands; return the exit code."""
     from capacity_tui.tui.cli.run.run_output import output_for
 
@@ -125,7 +121,12 @@ def _report_once(run: RunMonitor, outlets: Outlets, as_json: bool, wait_for_end:
 
 
 def _watched(
-    run: RunMonitor, writer: RunWriter, outlets: Outlets, interval: float, as_json: bool, no_history: bool
+    run: monitoring.RunMonitor,
+    writer: runs.RunWriter,
+    outlets: runs.Outlets,
+    interval: float,
+    as_json: bool,
+    no_history: bool,
 ) -> int:
     """Watch until the process ends or the user has enough; return the exit code."""
     from capacity_tui.tui.cli.run.run_output import RecordedOutput, finish, output_for
@@ -139,7 +140,7 @@ def _watched(
     return 0
 
 
-def _until_over(run: RunMonitor, output: RunOutput, interval: float) -> RunState:
+def _until_over(run: monitoring.RunMonitor, output: RunOutput, interval: float) -> monitoring.RunState:
     """Look again and again; return the last state. What asks the program to end ends the watching in good order."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     state = run.look()
@@ -155,36 +156,30 @@ def _until_over(run: RunMonitor, output: RunOutput, interval: float) -> RunState
     return state
 
 
-def _estimated(plan_name: str) -> Answer:
-    from capacity_tui.engine.solve import answer
+def _estimated(plan_name: str) -> estimates.Answer:
     from capacity_tui.tui.cli.plan_sources import machine_for, read_plan
 
     plan = read_plan(plan_name)
-    return answer(plan, machine_for(plan))
+    return solve.answer(plan, machine_for(plan))
 
 
-def _opened(place: str | None, reader: LineReader, must_exist: bool) -> LogSource | None:
+def _opened(place: str | None, reader: logs.LineReader, must_exist: bool) -> logs.LogSource | None:
     """Return the log at a place; one that does not exist yet is waited for, unless it is looked at but once.
 
     Raises:
         CapacityError: it is not there, or the folder holds none.
     """
-    from capacity_tui.engine.errors import Place, StorageError
-    from capacity_tui.engine.runs.logs import open_log
-
     if place is None:
         return None
     if must_exist and _is_file(place) and not Path(place).exists():
         raise StorageError("there is no such log", hint="without --once it is waited for", place=Place(place))
-    return open_log(place, reader)
+    return logs.open_log(place, reader)
 
 
 def _folders(place: str | None, pid: int | None) -> tuple[Path, ...]:
     """Return folders on whose disks a run may write."""
-    from capacity_tui.engine.runs import work_folder
-
     folders = [] if place is None or not _is_file(place) else [Path(place).absolute().parent]
-    work = None if pid is None else work_folder(pid)
+    work = None if pid is None else runs.work_folder(pid)
     return tuple(dict.fromkeys([*folders, *([work] if work else [])]))
 
 

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.engine import estimate as estimates
+from capacity_tui.engine import runs
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.runs import logs
+from capacity_tui.engine.runs import monitor as monitoring
+from capacity_tui.engine.runs import profile as profiling
 from capacity_tui.tui.cli.output import tell
 from capacity_tui.tui.cli.run.run_output import (
     JsonLines,
@@ -28,11 +33,6 @@ from capacity_tui.tui.cli.run.run_output import (
 )
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.estimate import Answer
-    from capacity_tui.engine.runs import Outlets, RunningCommand
-    from capacity_tui.engine.runs.logs import LineReader, LineSplitter, LogSource
-    from capacity_tui.engine.runs.monitor import RunMonitor, RunState
-    from capacity_tui.engine.runs.profile import ProfilingEngine, WorkInOutput
     from capacity_tui.tui.cli.run.run_output import RunOutput
 
 _PIECE = 1 << 16
@@ -43,11 +43,11 @@ _LAST_WAIT = 1.0
 
 def watch_command(
     command: tuple[str, ...],
-    log: LogSource | None,
-    reader: LineReader,
-    answer: Answer | None,
+    log: logs.LogSource | None,
+    reader: logs.LineReader,
+    answer: estimates.Answer | None,
     interval: float,
-    outlets: Outlets,
+    outlets: runs.Outlets,
     as_json: bool,
     no_history: bool,
 ) -> int:
@@ -56,17 +56,14 @@ def watch_command(
     Raises:
         CapacityError: it cannot be started.
     """
-    from capacity_tui.engine.runs import RunningCommand, RunWriter
-    from capacity_tui.engine.runs.monitor import RunMonitor
-
     pipes = (os.pipe(), os.pipe())
     try:
-        running = RunningCommand(command, _environment(), outputs=(pipes[0][1], pipes[1][1]))
+        running = runs.RunningCommand(command, _environment(), outputs=(pipes[0][1], pipes[1][1]))
     finally:
         for _, end in pipes:
             os.close(end)
-    run = RunMonitor(log, running.pid, answer, (Path.cwd(),))
-    writer = RunWriter(run.beginning(command), "monitor", running.pid)
+    run = monitoring.RunMonitor(log, running.pid, answer, (Path.cwd(),))
+    writer = runs.RunWriter(run.beginning(command), "monitor", running.pid)
     with output_for(stream_of_events(as_json), as_json) as output:
         streams = {pipes[0][0]: sys.stderr if as_json else sys.stdout, pipes[1][0]: sys.stderr}
         passed = [
@@ -140,19 +137,24 @@ class _Watching(threading.Thread):
     """Looks at a run in its interval, until it is told to end."""
 
     def __init__(
-        self, run: RunMonitor, reader: LineReader, passed: list[PassedOutput], output: RunOutput, interval: float
+        self,
+        run: monitoring.RunMonitor,
+        reader: logs.LineReader,
+        passed: list[PassedOutput],
+        output: RunOutput,
+        interval: float,
     ) -> None:
-        from capacity_tui.engine.runs.logs import LineSplitter
-
         super().__init__(name="watching", daemon=True)
         self._run = run
         self._reader = reader
-        self._passed: list[tuple[PassedOutput, LineSplitter]] = [(stream, LineSplitter()) for stream in passed]
+        self._passed: list[tuple[PassedOutput, logs.LineSplitter]] = [
+            (stream, logs.LineSplitter()) for stream in passed
+        ]
         self._output = output
         self._interval = interval
         self._over = threading.Event()
         self._failed = False
-        self._state: RunState | None = None
+        self._state: monitoring.RunState | None = None
 
     def run(self) -> None:
         """Look until the end, and once more then."""
@@ -164,7 +166,7 @@ class _Watching(threading.Thread):
             passed.join(_LAST_WAIT)
         self._look(last=True)
 
-    def end(self) -> RunState | None:
+    def end(self) -> monitoring.RunState | None:
         """Look for the last time; return how the run stood then."""
         self._over.set()
         self.join()
@@ -200,14 +202,12 @@ def _environment() -> Mapping[str, str]:
 _STREAMS = (1, 2)
 
 
-def work_in_output(samples: str | None, stages: tuple[str, ...]) -> tuple[float | None, WorkInOutput | None]:
+def work_in_output(samples: str | None, stages: tuple[str, ...]) -> tuple[float | None, profiling.WorkInOutput | None]:
     """Return how many samples there are where that is given, and what finds work in the output where it must be read.
 
     Raises:
         CapacityError: an expression cannot be read.
     """
-    from capacity_tui.engine.runs.profile import WorkInOutput
-
     try:
         count = None if samples is None else float(samples)
     except ValueError:
@@ -219,7 +219,7 @@ def work_in_output(samples: str | None, stages: tuple[str, ...]) -> tuple[float 
     if len(stages) > 1 and len(expressions) < len(stages):
         raise click.UsageError("several stages need NAME=REGEX each, and names of their own")
     counting = samples if count is None else None
-    return count, WorkInOutput(counting, expressions) if counting is not None or expressions else None
+    return count, profiling.WorkInOutput(counting, expressions) if counting is not None or expressions else None
 
 
 class OutputReading:
@@ -229,33 +229,30 @@ class OutputReading:
         work: what finds work in it.
     """
 
-    def __init__(self, work: WorkInOutput) -> None:
+    def __init__(self, work: profiling.WorkInOutput) -> None:
         self._work = work
-        self._passed: list[tuple[PassedOutput, LineSplitter]] = []
+        self._passed: list[tuple[PassedOutput, logs.LineSplitter]] = []
         self._lock = threading.Lock()
 
-    def started(self, command: tuple[str, ...]) -> RunningCommand:
+    def started(self, command: tuple[str, ...]) -> runs.RunningCommand:
         """Start the command, its output in pipes.
 
         Raises:
             CapacityError: it cannot be started.
         """
-        from capacity_tui.engine.runs import RunningCommand
-        from capacity_tui.engine.runs.logs import LineSplitter
-
         pipes = (os.pipe(), os.pipe())
         try:
-            running = RunningCommand(command, outputs=(pipes[0][1], pipes[1][1]))
+            running = runs.RunningCommand(command, outputs=(pipes[0][1], pipes[1][1]))
         finally:
             for _, end in pipes:
                 os.close(end)
         for (source, _), stream in zip(pipes, _STREAMS, strict=True):
             passed = PassedOutput(source, stream, None)
             passed.start()
-            self._passed.append((passed, LineSplitter()))
+            self._passed.append((passed, logs.LineSplitter()))
         return running
 
-    def look(self, engine: ProfilingEngine) -> None:
+    def look(self, engine: profiling.ProfilingEngine) -> None:
         """Tell a profile what the output has told since the last look."""
         with self._lock:
             for passed, splitter in self._passed:
@@ -263,7 +260,7 @@ class OutputReading:
                     for line in splitter.split(data):
                         self._work.take(line, at, engine)
 
-    def end(self, engine: ProfilingEngine) -> None:
+    def end(self, engine: profiling.ProfilingEngine) -> None:
         """Tell the rest, once the command has ended."""
         for passed, _ in self._passed:
             passed.join(_LAST_WAIT)

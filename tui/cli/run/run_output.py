@@ -11,8 +11,13 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
+from capacity_tui.engine import present, runs
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.present import runs as run_texts
 from capacity_tui.engine.printable import printable, printable_lines
+from capacity_tui.engine.runs import history as histories
+from capacity_tui.engine.runs import logs
+from capacity_tui.engine.runs import monitor as monitoring
 from capacity_tui.tui.cli.options import chosen_history, keep_entries
 from capacity_tui.tui.cli.output import tell
 
@@ -20,10 +25,6 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-    from capacity_tui.engine.runs import Outlets, RunWriter
-    from capacity_tui.engine.runs.history import RunRecord
-    from capacity_tui.engine.runs.logs import RunCurve
-    from capacity_tui.engine.runs.monitor import Alarm, RunState
 
 _MOST_ALARMS = 6  # Alarms that the block shows, the newest
 
@@ -33,7 +34,7 @@ _MARKS = {"note": "-", "warning": "!", "error": "x"}
 class RunOutput(Protocol):
     """Where a watched run is shown."""
 
-    def show(self, state: RunState, last: bool = False) -> None:
+    def show(self, state: monitoring.RunState, last: bool = False) -> None:
         """Show how the run stands, and what is new."""
 
 
@@ -43,18 +44,14 @@ class JsonLines:
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
 
-    def show(self, state: RunState, last: bool = False) -> None:
+    def show(self, state: monitoring.RunState, last: bool = False) -> None:
         """Write notices, alarms and the state."""
-        from capacity_tui.engine.present.runs import run_events
-
-        for event in run_events(state, last):
+        for event in run_texts.run_events(state, last):
             self.event(event)
 
     def event(self, data: dict[str, object]) -> None:
         """Write one object."""
-        from capacity_tui.engine.present import to_json
-
-        self._stream.write(to_json(data, one_line=True))
+        self._stream.write(present.to_json(data, one_line=True))
         self._stream.flush()
 
 
@@ -65,13 +62,11 @@ class PlainLines:
         self._stream = stream
         self._shown = ""
 
-    def show(self, state: RunState, last: bool = False) -> None:
+    def show(self, state: monitoring.RunState, last: bool = False) -> None:
         """Write what is new."""
-        from capacity_tui.engine.present.runs import alarm_line, progress_line
-
         lines = [f"note: {notice}" for notice in state.notices]
-        lines += [alarm_line(alarm) for alarm in state.alarms]
-        progress = progress_line(state)
+        lines += [run_texts.alarm_line(alarm) for alarm in state.alarms]
+        progress = run_texts.progress_line(state)
         if progress != self._shown or last:
             lines.append(progress)
             self._shown = progress
@@ -88,9 +83,9 @@ class LiveBlock:
     def __init__(self, console: Console, live: Live) -> None:
         self._console = console
         self._live = live
-        self._alarms: list[Alarm] = []
+        self._alarms: list[monitoring.Alarm] = []
 
-    def show(self, state: RunState, last: bool = False) -> None:  # noqa: ARG002 - the block stays as it is
+    def show(self, state: monitoring.RunState, last: bool = False) -> None:  # noqa: ARG002 - the block stays as it is
         """Repaint the block."""
         self._alarms = [*self._alarms, *state.alarms][-_MOST_ALARMS:]
         for notice in state.notices:
@@ -103,15 +98,13 @@ class LiveBlock:
 
         self._console.print(Text.from_ansi(printable_lines(text) if "\x1b" not in text else text), highlight=False)
 
-    def _block(self, state: RunState) -> RenderableType:
+    def _block(self, state: monitoring.RunState) -> RenderableType:
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
 
-        from capacity_tui.engine.present.runs import alarm_line, compared_rows, machine_lines, progress_line
-
-        parts: list[RenderableType] = [Text(printable(progress_line(state)), style="bold", no_wrap=True)]
-        rows = compared_rows(state)
+        parts: list[RenderableType] = [Text(printable(run_texts.progress_line(state)), style="bold", no_wrap=True)]
+        rows = run_texts.compared_rows(state)
         if rows:
             table = Table(box=None, pad_edge=False, show_edge=False)
             for head in ("", "predicted", "now", "verdict"):
@@ -120,8 +113,8 @@ class LiveBlock:
                 table.add_row(*(Text(printable(cell)) for cell in row))
             parts.append(table)
         parts += [Text(f"why: {printable(reason.text)}") for reason in state.reasons]
-        parts += [Text(printable(line), style="dim", no_wrap=True) for line in machine_lines(state)]
-        parts += [Text(f"{_MARKS[alarm.level]} {printable(alarm_line(alarm))}") for alarm in self._alarms]
+        parts += [Text(printable(line), style="dim", no_wrap=True) for line in run_texts.machine_lines(state)]
+        parts += [Text(f"{_MARKS[alarm.level]} {printable(run_texts.alarm_line(alarm))}") for alarm in self._alarms]
         return Group(*parts)
 
 
@@ -142,16 +135,14 @@ def output_for(stream: IO[str], as_json: bool, once: bool = False) -> Iterator[J
             yield LiveBlock(console, live)
 
 
-def _ending(state: RunState) -> Iterator[str]:
+def _ending(state: monitoring.RunState) -> Iterator[str]:
     """Yield what a plain text says beside the progress."""
-    from capacity_tui.engine.present.runs import compared_rows, machine_lines
-
-    rows = compared_rows(state)
+    rows = run_texts.compared_rows(state)
     widths = [max(len(row[column]) for row in rows) for column in range(4)] if rows else []
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
     yield from (f"why: {reason.text}" for reason in state.reasons)
-    yield from machine_lines(state)
+    yield from run_texts.machine_lines(state)
 
 
 def stream_of_events(as_json: bool) -> IO[str]:
@@ -183,24 +174,20 @@ class SharedOutput:
         outlets: where the rest goes.
     """
 
-    def __init__(self, output: RunOutput, outlets: Outlets) -> None:
-        from capacity_tui.engine.runs.monitor import RunGauges
-
+    def __init__(self, output: RunOutput, outlets: runs.Outlets) -> None:
         self._output = output
         self._outlets = outlets
-        self._gauges = RunGauges()
+        self._gauges = monitoring.RunGauges()
 
-    def show(self, state: RunState, last: bool = False) -> None:
+    def show(self, state: monitoring.RunState, last: bool = False) -> None:
         """Show how the run stands, and hand it on."""
-        from capacity_tui.engine.present.runs import run_events
-
         self._output.show(state, last)
         gauges = tuple(self._gauges.of(state))
-        for event in run_events(state, last):
+        for event in run_texts.run_events(state, last):
             self._outlets.show(event, gauges)
 
 
-def tell_problems_of(outlets: Outlets) -> None:
+def tell_problems_of(outlets: runs.Outlets) -> None:
     """Say what went wrong with what other programs were to have."""
     for problem in outlets.problems:
         tell(f"capacity-tui: {problem}")
@@ -214,25 +201,27 @@ class RecordedOutput:
         curve: what the run's log tells.
     """
 
-    def __init__(self, output: RunOutput, writer: RunWriter, curve: RunCurve) -> None:
+    def __init__(self, output: RunOutput, writer: runs.RunWriter, curve: logs.RunCurve) -> None:
         self._output = output
         self._writer = writer
         self._curve = curve
         self._is_first = True
 
-    def show(self, state: RunState, last: bool = False) -> None:
+    def show(self, state: monitoring.RunState, last: bool = False) -> None:
         """Show how the run stands, and write it down."""
-        from capacity_tui.engine.present.runs import run_events
-        from capacity_tui.engine.runs import course_of
-
         self._output.show(state, last)
-        before = [course_of(self._curve)] if self._is_first and self._curve.points else []
-        self._writer.write(*before, *run_events(state, last))
+        before = [runs.course_of(self._curve)] if self._is_first and self._curve.points else []
+        self._writer.write(*before, *run_texts.run_events(state, last))
         self._is_first = False
 
 
 def finish(
-    writer: RunWriter, entry: RunRecord | None, no_history: bool, exit_code: int | None = None, *, goes_on: bool = False
+    writer: runs.RunWriter,
+    entry: histories.RunRecord | None,
+    no_history: bool,
+    exit_code: int | None = None,
+    *,
+    goes_on: bool = False,
 ) -> None:
     """Keep what a run came to in the history; where nothing is to be kept, its folder goes too.
 
