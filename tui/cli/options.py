@@ -217,9 +217,7 @@ def write_details(row: catalogs.Row, output: Output, more: Iterable[tuple[str, s
     if output.is_data:
         output.data(fields(row))
         return
-    from capacity_tui.tui.cli.rich_tables import pairs
-
-    output.show([pairs([*_entries(fields(row)), *more])])
+    output.pairs([*_entries(fields(row)), *more])
 
 
 def _entries(data: Mapping[str, object]) -> Iterator[tuple[str, str]]:

@@ -127,7 +127,11 @@ class Output:
 
     def data(self, data: object, inputs: Iterable[str] = ()) -> None:
         """Write plain data as YAML, or as JSON."""
-        self.write(present.to_yaml(data) if self.form == "yaml" else present.to_json(data), inputs)
+        self.write(self.data_text(data), inputs)
+
+    def data_text(self, data: object) -> str:
+        """Return plain data as YAML, or as JSON."""
+        return present.to_yaml(data) if self.form == "yaml" else present.to_json(data)
 
     def parts(self, parts: Iterable[present.Part], inputs: Iterable[str] = ()) -> None:
         """Write the parts of a report."""
@@ -138,6 +142,18 @@ class Output:
         from capacity_tui.tui.cli.rich_tables import rich_parts
 
         return self.text(rich_parts(parts))
+
+    def pairs(self, entries: Iterable[tuple[str, str]]) -> None:
+        """Write names and values, one pair a line."""
+        from capacity_tui.tui.cli.rich_tables import pairs
+
+        self.show([pairs(entries)])
+
+    def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
+        """Write a plain table, columns of numbers flush right."""
+        from capacity_tui.tui.cli.rich_tables import table
+
+        self.show([table(heads, rows, right)])
 
     def show(self, tables: Iterable[RenderableType], inputs: Iterable[str] = ()) -> None:
         """Write tables and lines."""

@@ -13,6 +13,7 @@ import click
 
 from capacity_tui.engine import catalog as catalogs
 from capacity_tui.engine import machine as machines
+from capacity_tui.engine import models as model_shapes
 from capacity_tui.engine import plan as plans
 from capacity_tui.engine import present, solve
 from capacity_tui.engine.keys import Key
@@ -31,9 +32,7 @@ def architectures(context: click.Context, parameter: click.Parameter, incomplete
 
 def models(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Return the models and families that begin like this."""
-    from capacity_tui.engine.models import known_models
-
-    known = [model.id for model in known_models(catalogs.load_catalog())]
+    known = [model.id for model in model_shapes.known_models(catalogs.load_catalog())]
     fitting = [name for name in known if name.startswith(incomplete)]
     return list(dict.fromkeys((*fitting, *architectures(context, parameter, incomplete))))
 

@@ -19,6 +19,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import files as plan_files
 from capacity_tui.engine.plan import line as plan_lines
+from capacity_tui.engine.present import frameworks
 from capacity_tui.engine.solve import advice as advising
 from capacity_tui.engine.solve import modes
 from capacity_tui.tui.cli.output import Output, output_options, progress, tell
@@ -174,15 +175,12 @@ def write_framework_files(plan: plans.Plan, folder: Path, force: bool, machine: 
     Raises:
         CapacityError: a file is there already, or cannot be written.
     """
-    from capacity_tui.engine.files import make_folder, write_atomically
-    from capacity_tui.engine.present.frameworks import framework_files
-
     catalog = catalogs.load_catalog()
-    files = framework_files(estimates.resolve_plan(plan, catalog, machine), catalog, settings_of(plan, machine))
-    make_folder(folder)
-    for name, text in files.items():
+    resolved = estimates.resolve_plan(plan, catalog, machine)
+    files.make_folder(folder)
+    for name, text in frameworks.framework_files(resolved, catalog, settings_of(plan, machine)).items():
         path = folder / name
-        write_atomically(path, text, overwrite=force)
+        files.write_atomically(path, text, overwrite=force)
         tell(f"wrote {path}")
     for phase, phase_plan in storage.phase_plans(plan) if plan.data.phases else ():
         write_framework_files(phase_plan, folder / phase.name, force, machine)

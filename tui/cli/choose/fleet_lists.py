@@ -26,8 +26,7 @@ _LISTED_BY = {"instances": "instances", "sizes": "fleet sizes", "workloads": "wo
 def check(config: Path | None, output: Output) -> int:
     """Tell what is known, and name every fault of your own catalogues and JSON files; whatever has none is used."""
     checked = fleet.check_fleet_files(config)
-    form = output.form
-    if form in ("json", "yaml"):
+    if output.is_data:
         data = {
             "valid": not checked.faults,
             "files": [str(path) for path in checked.files],
@@ -98,7 +97,7 @@ def prices(text: str, region: str | None, refresh: bool, config: Path | None, ou
     listed = fleet.price_list(named_or_matching(catalog.instances, text), region, catalog)
     if form == "csv":
         output.write(fleet.prices_as_csv(listed))
-    elif form in ("json", "yaml"):
+    elif output.is_data:
         output.data(fleet.price_rows(listed))
     else:
         cells = [_price_cells(instance) for instance in listed]
@@ -164,8 +163,7 @@ def sizes(names: tuple[str, ...], precisions: tuple[str, ...], output: Output, c
     catalog = catalogs.load_catalog(fleet_files=config)
     tell_problems(catalog.model_sizes.problems)
     weights = fleet.sizes_in_precisions(catalog, precisions, names)
-    form = output.form
-    if form in ("json", "yaml"):
+    if output.is_data:
         rows = [
             {
                 "id": weight.size.id,

@@ -257,7 +257,7 @@ def _compared_text(solutions: Mapping[str, tuple[needs.Needed, machines.Machine 
             {"name": name, **present.needed_as_dict(needed, answers.get(name))}
             for name, (needed, _) in solutions.items()
         ]
-        return present.to_yaml(data) if output.form == "yaml" else present.to_json(data)
+        return output.data_text(data)
     parts: list[present.Part] = []
     for name, (needed, _) in solutions.items():
         parts += (present.TextPart(name, "strong"), *present.needed_parts(needed), present.TextPart())
@@ -289,8 +289,7 @@ def needed_text(needed: needs.Needed, machine: machines.Machine | None, output: 
     best = needed.best.plan if needed.best is not None else None
     answer = None if best is None else solve.answer(best, machine)
     if output.is_data:
-        data = present.needed_as_dict(needed, answer)
-        return present.to_yaml(data) if output.form == "yaml" else present.to_json(data)
+        return output.data_text(present.needed_as_dict(needed, answer))
     return output.parts_text(_parts(needed, answer))
 
 

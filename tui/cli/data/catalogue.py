@@ -11,8 +11,10 @@ import click
 from capacity_tui.engine import catalog as catalogs
 from capacity_tui.engine import cluster as clusters
 from capacity_tui.engine import machine as machines
+from capacity_tui.engine import models as model_shapes
 from capacity_tui.engine import plan as plans
 from capacity_tui.engine import present, schema, solve
+from capacity_tui.engine.estimate import classical
 from capacity_tui.engine.plan import files as plan_files
 from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.units import (
@@ -38,12 +40,10 @@ from capacity_tui.tui.cli.options import (
     write_table,
 )
 from capacity_tui.tui.cli.output import Output, interrupted, progress, tell, tell_problems
-from capacity_tui.tui.cli.plan_sources import config_option
+from capacity_tui.tui.cli.plan_sources import config_option, machine_for
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-    from capacity_tui.engine.models import KnownModel
 
 
 @click.command()
@@ -62,14 +62,16 @@ def models(listing: bool, details: str | None, hardware: str | None, text: str, 
     if hardware is not None:
         _write_ladder(hardware, output)
         return
-    from capacity_tui.engine.models import known_models, plugin_problems
-
     catalog = catalogs.load_catalog()
-    tell_problems((*catalog.architectures.problems, *catalog.networks.problems, *plugin_problems(catalog)))
+    tell_problems((*catalog.architectures.problems, *catalog.networks.problems, *model_shapes.plugin_problems(catalog)))
     if details is not None:
         _write_model(details, catalog, output)
         return
-    known = [model for model in known_models(catalog) if contains(" ".join(known_cells(model)) + model.kind, text)]
+    known = [
+        model
+        for model in model_shapes.known_models(catalog)
+        if contains(" ".join(known_cells(model)) + model.kind, text)
+    ]
     # Networks whose layers are known stand among those.
     rows = [row for row in named_or_matching(catalog.architectures, text) if row.id not in catalog.networks]
     if output.is_data:
@@ -93,7 +95,6 @@ _LADDER_HEADS = ("way", "fits", "model", "memory", "speed")
 
 def _write_ladder(hardware: str, output: Output) -> None:
     """Write the largest models of each way to use some hardware."""
-    from capacity_tui.tui.cli.plan_sources import machine_for
     from capacity_tui.tui.cli.rich_tables import Listing
 
     catalog = catalogs.load_catalog()
@@ -116,11 +117,9 @@ def _write_ladder(hardware: str, output: Output) -> None:
 
 
 def _write_model(name: str, catalog: catalogs.Catalog, output: Output) -> None:
-    from capacity_tui.engine.models import family_of, find_known_model
-
-    model = find_known_model(name, catalog)
+    model = model_shapes.find_known_model(name, catalog)
     if model is None:
-        write_details(catalog.architectures[family_of(name, catalog).id], output)
+        write_details(catalog.architectures[model_shapes.family_of(name, catalog).id], output)
     elif output.is_data:
         output.data(known_details(model, catalog))
     else:
@@ -269,12 +268,12 @@ _LARGEST_IN_FULL = 1e7
 _ANY_NUMBER = "no limit: time grows in proportion to the samples, memory with the batch"
 
 
-def known_cells(model: KnownModel) -> Sequence[str]:
+def known_cells(model: model_shapes.KnownModel) -> Sequence[str]:
     """Return a model's line of the list."""
     return (model.id, model.title, model.complexity, model.best_use)
 
 
-def known_entry(model: KnownModel) -> dict[str, object]:
+def known_entry(model: model_shapes.KnownModel) -> dict[str, object]:
     """Return a model's entry of the list as plain data."""
     return {
         "id": model.id,
@@ -285,7 +284,7 @@ def known_entry(model: KnownModel) -> dict[str, object]:
     }
 
 
-def known_details(model: KnownModel, catalog: catalogs.Catalog) -> dict[str, object]:
+def known_details(model: model_shapes.KnownModel, catalog: catalogs.Catalog) -> dict[str, object]:
     """Return all that is known about a model as plain data."""
     return {
         **known_entry(model),
@@ -296,7 +295,7 @@ def known_details(model: KnownModel, catalog: catalogs.Catalog) -> dict[str, obj
     }
 
 
-def known_parts(model: KnownModel, catalog: catalogs.Catalog) -> Iterator[RenderableType]:
+def known_parts(model: model_shapes.KnownModel, catalog: catalogs.Catalog) -> Iterator[RenderableType]:
     """Yield the same for people: what it is, its parameters, a plan to begin with."""
     from rich.text import Text
 
@@ -313,12 +312,12 @@ def known_parts(model: KnownModel, catalog: catalogs.Catalog) -> Iterator[Render
     yield Text(present.to_yaml(starting_plan(model)).rstrip())
 
 
-def starting_plan(model: KnownModel) -> dict[str, object]:
+def starting_plan(model: model_shapes.KnownModel) -> dict[str, object]:
     """Return a small plan of the model on this machine, as data."""
     return {"model": {"name": model.id, "spec": model.example()}, "hardware": {"name": "detected"}}
 
 
-def _fields(model: KnownModel) -> Iterator[Sequence[str]]:
+def _fields(model: model_shapes.KnownModel) -> Iterator[Sequence[str]]:
     """Yield what ``model.spec`` takes for fields of the plan: its name, the field, its default, what it is."""
     parameters = {name for name, _, _ in model.parameters()}
     for name, path in plan_files.SPEC_NAMES.items() if model.kind in ("network", "transformer") else ():
@@ -327,18 +326,16 @@ def _fields(model: KnownModel) -> Iterator[Sequence[str]]:
             yield name, path, present.plan_value_text(entry.default), plans.field_text(path).help
 
 
-def _limit(model: KnownModel, catalog: catalogs.Catalog) -> Mapping[str, object]:
+def _limit(model: model_shapes.KnownModel, catalog: catalogs.Catalog) -> Mapping[str, object]:
     """Say up to how many samples the model is reasonable on this machine, and what to use beyond."""
     if model.kind == "plugin":
         return {"reasonable_up_to": "n/a (its package does not say)"}
     if model.kind != "classical":
         return {"reasonable_up_to": _ANY_NUMBER}
-    from capacity_tui.engine.estimate.classical import reasonable_rows
-
     device = clusters.resolve_cluster(
         plans.HardwareSection(), plans.PricingSection(), catalog, machines.detect()
     ).device
-    rows = format_count(float(reasonable_rows(model.id, device, catalog)), decimals=0)
+    rows = format_count(float(classical.reasonable_rows(model.id, device, catalog)), decimals=0)
     time = format_seconds(catalog.algorithms[model.id].reasonable_seconds)
     limit = f"about {rows} rows with the defaults below, in {time} and the memory of this machine"
     return {"reasonable_up_to": limit, "beyond": model.beyond}

@@ -140,21 +140,18 @@ def fit(
     .npy files tokens as numbers. Memory is bounded; Ctrl-C stops and tells what was counted by then. Exponents are
     the likeliest ones, and where no law holds it says why.
     """
-    from capacity_tui.tui.cli.rich_tables import rich_parts
-
     begun = time.monotonic()
     corpus = _fitted(source, storage.FitQuestion(chunk, levels, fan_in, kept, numbers))
     seconds = time.monotonic() - begun
     if svg is not None:
         Output(path=svg).write(storage_texts.corpus_svg(corpus), (source,))
-    form = output.form
-    if form in ("json", "yaml"):
+    if output.is_data:
         output.data(storage_texts.corpus_as_dict(corpus, seconds))
         return
     plain = ascii_only or "utf" not in (sys.stdout.encoding or "").casefold()
     width = min(_WIDTH, get_terminal_size((_WIDTH + _MARGIN, 0)).columns - _MARGIN)
     picture = "".join(f"{line}\n" for line in storage_texts.corpus_picture(corpus, width, plain))
-    output.write(output.text(rich_parts(storage_texts.corpus_parts(corpus, seconds))) + picture, (source,))
+    output.write(output.parts_text(storage_texts.corpus_parts(corpus, seconds)) + picture, (source,))
 
 
 def _fitted(source: str, question: storage.FitQuestion) -> storage.CorpusFit:

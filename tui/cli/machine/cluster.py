@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 import click
 
 from capacity_tui.engine import catalog as catalogs
-from capacity_tui.engine import nodes, solve
+from capacity_tui.engine import nodes, present, solve
 from capacity_tui.engine.nodes import Launcher
 from capacity_tui.engine.nodes import jobs as node_jobs
 from capacity_tui.engine.plan import line as plan_lines
@@ -73,16 +73,13 @@ def _write(inventory: nodes.Inventory, output: Output, now: nodes.Inventory | No
     """Write an inventory, and what has changed since; return whether anything has."""
     hardware = nodes.cluster_hardware(inventory, catalogs.load_catalog())
     changes = None if now is None else nodes.cluster_changes(inventory, now)
-    form = output.form
-    if form in ("json", "yaml"):
-        data = nodes.inventory_as_dict(inventory, hardware, changes)
-        output.data(data)
-    else:
-        wide = output.takes_unicode
-        parts = [*nodes.inventory_parts(inventory, hardware, ascii_only=not wide)]
+
+    def parts() -> Iterator[present.Part]:
+        yield from nodes.inventory_parts(inventory, hardware, ascii_only=not output.takes_unicode)
         if changes is not None:
-            parts += nodes.change_parts(changes)
-        output.parts(parts)
+            yield from nodes.change_parts(changes)
+
+    output.report(lambda: nodes.inventory_as_dict(inventory, hardware, changes), parts)
     return 1 if changes else 0
 
 
@@ -336,8 +333,7 @@ def _settings(command: tuple[str, ...], options: Options) -> node_jobs.JobSettin
 
 def _show(proposal: node_jobs.JobProposal, output: Output) -> None:
     """Write the script to a file and the rest to the terminal, or all of it as data."""
-    form = output.form
-    if form in ("json", "yaml"):
+    if output.is_data:
         output.data(node_jobs.proposal_as_dict(proposal))
         return
     if output.is_file and proposal.script:

@@ -172,8 +172,7 @@ def _write_machine(
 
         comparison = modes.compare(_with_supply(solve.open_plan(), supply), machine)
     learning = None if learn is None else forecast_of(learn, machine)
-    form = output.form
-    if form in ("json", "yaml"):
+    if output.is_data:
         data: dict[str, object] = machines.machine_as_dict(machine)
         if not profile_only:
             data |= report_data(machine, answer, is_example=job is None)
@@ -272,8 +271,7 @@ def write_benchmark(report: benchmarks.BenchmarkReport, learn: str | None, outpu
     machine = machines.detect()
     score = clusters.score_machine(machine, catalogs.load_catalog())
     learning = None if learn is None else forecast_of(learn, machine)
-    form = output.form
-    if form in ("json", "yaml"):
+    if output.is_data:
         data = {**asdict(report), "score": asdict(score)}
         output.data(data if learning is None else {**data, "learning": storage_texts.learning_as_dict(learning)})
     else:
@@ -313,10 +311,8 @@ def write_doctor(private: bool, output: Output) -> None:
     machine = machines.detect()
     report = machines.examine(machine, time.perf_counter() - started, private)
     problems = [problem.one_line() for problem in catalogs.load_catalog().problems]
-    form = output.form
-    if form in ("json", "yaml"):
-        data = {**_data(report), "catalogue_problems": problems}
-        output.data(data)
+    if output.is_data:
+        output.data({**_data(report), "catalogue_problems": problems})
         return
     lines = [
         *machines.report_lines(report),

@@ -68,7 +68,7 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
     tell(f"sampling {this.name} through {backend.name}")
     limit = sampling.QUICK_LIMIT_SECONDS if quick else sampling.LIMIT_SECONDS
     cases = sampling.sampling_grid(backend, quick, wanted, this.peaks)
-    _show(sampling.sample_kernels(backend, _key(this), cases, limit_seconds=limit))
+    _show(sampling.sample_kernels(backend, clusters.device_key(this), cases, limit_seconds=limit))
     tell("done: capacity-tui calibrate makes constants of the samples")
 
 
@@ -86,7 +86,11 @@ def collectives(device: str, quick: bool, ranks: int | None) -> None:
     if not groups:
         raise click.UsageError("one device alone has nobody to pass messages to")
     tell(f"sampling collectives of {this.name}, up to {most} ranks")
-    _show(sampling.sample_collectives(_key(this), groups, sampling.QUICK_SIZES if quick else sampling.SIZES))
+    _show(
+        sampling.sample_collectives(
+            clusters.device_key(this), groups, sampling.QUICK_SIZES if quick else sampling.SIZES
+        )
+    )
     tell("done: capacity-tui calibrate makes constants of the samples")
 
 
@@ -147,7 +151,7 @@ def calibrate(
 
 
 def _undo(device: str) -> None:
-    key = _key(_this_device(_calibrated(device))[0])
+    key = clusters.device_key(_this_device(_calibrated(device))[0])
     before = sampling.restore_constants(key)
     what = "as shipped" if before is None else f"of {before.date}, with {len(before.runs)} runs"
     tell(f"estimates for {key} use the constants {what} again; the same command swaps back")
@@ -164,7 +168,7 @@ def _shared_runs_here(path: Path, device: str) -> int:
         for fault in others:
             tell(f"capacity-tui: {fault.one_line()}")
         raise last from None
-    key = _key(_this_device(_calibrated(device))[0])
+    key = clusters.device_key(_this_device(_calibrated(device))[0])
     history = opened_history()
     known = {_measurement(run.device, run.step_seconds, run.peak_bytes) for run in sampling.kept_runs(history)}
     new = [
@@ -197,12 +201,16 @@ def _from_samples(device: str) -> machines.MeasuredEfficiency:
 
     this, machine, _ = _this_device(_calibrated(device))
     history = opened_history()
-    runs = sampling.read_runs(_key(this), history)
+    runs = sampling.read_runs(clusters.device_key(this), history)
     tell_notes(history)
     if not runs:
-        _tell_other_devices(history, _key(this))
+        _tell_other_devices(history, clusters.device_key(this))
     measured = _sampled(this, needed=not runs)
-    return sampling.fit_runs(measured, runs, machine, _catalog(), _tell_left_out) if runs else _needed(measured)
+    return (
+        sampling.fit_runs(measured, runs, machine, catalogs.load_catalog(), _tell_left_out)
+        if runs
+        else _needed(measured)
+    )
 
 
 def _tell_other_devices(history: histories.History, key: str) -> None:
@@ -225,7 +233,7 @@ def _from_run(
         if step_seconds is None and peak is None:
             detail, hint = "neither times of steps nor memory", "give --step-seconds or --peak-gib beside it"
             raise PlanError("nothing was measured", detail, hint, Place(str(log_path)))
-    known, catalog = machines.detect(), _catalog()
+    known, catalog = machines.detect(), catalogs.load_catalog()
     machine = replace(known, measured=())
     plan = modes.with_auto_resolved(read_plan(plan_name), machine, catalog)
     run = sampling.user_run(plan, step_seconds, peak)
@@ -279,16 +287,8 @@ def _this_device(where: sampling.Where) -> tuple[clusters.Device, machines.Machi
     machine = replace(machines.detect(), measured=())
     if where == "cpu":
         machine = replace(machine, accelerators=())
-    cluster = clusters.cluster_of_machine(machine, _catalog())
+    cluster = clusters.cluster_of_machine(machine, catalogs.load_catalog())
     return cluster.device, machine, cluster.devices if not cluster.device.is_processor else 0
-
-
-def _key(device: clusters.Device) -> str:
-    return clusters.device_key(device)
-
-
-def _catalog() -> catalogs.Catalog:
-    return catalogs.load_catalog()
 
 
 def _show(steps: Iterator[sampling.Progress]) -> None:

@@ -130,7 +130,7 @@ def plan(
                     continue
                 loaded = needed.best.plan or loaded
             if key is not None:
-                texts.append(_explained(loaded, key, form, output))
+                texts.append(_explained(loaded, key, output))
                 continue
             answer = _of_source(_estimated(loaded), source, settings)
             estimated.append(answer)
@@ -150,7 +150,7 @@ def plan(
         else:
             shape = output.form or _default_form(len(files) > 1, output, answer)
             pictures = _pictures(answer) if verbose and REPORT_FORMATS[shape].is_drawn else ()
-            of = _reported(answer, len(files) > 1, source.not_understood)
+            of = present.Report(answer, explain.roofline, len(files) > 1, source.not_understood)
             is_brief = output.is_on_short_terminal and not (verbose or scaling) if brief is None else brief
             texts.append(_report(of, shape, output, in_full=verbose or output.is_file, is_brief=is_brief))
             texts += (_drawn(answer, group, output) for group in pictures)
@@ -222,23 +222,21 @@ def _needed(plan: plans.Plan, asked: plan_lines.Asked) -> needs.Needed:
     )
 
 
-def _explained(plan: plans.Plan, key: str, form: str | None, output: Output) -> str:
+def _explained(plan: plans.Plan, key: str, output: Output) -> str:
     if key == PLACEMENT:
-        return _placed(plan, form, output)
-    if form in ("json", "yaml"):
-        data = present.explanation_as_dict(present.explain_along(plan, key, machine_for(plan)))
-        return present.to_json(data) if form == "json" else present.to_yaml(data)
+        return _placed(plan, output)
+    if output.is_data:
+        return output.data_text(present.explanation_as_dict(present.explain_along(plan, key, machine_for(plan))))
     if key in pictures.PICTURES:
         return _drawn(_estimated(plan), key, output)
     return output.parts_text(present.explanation_parts(present.explain_along(plan, key, machine_for(plan))))
 
 
-def _placed(plan: plans.Plan, form: str | None, output: Output) -> str:
+def _placed(plan: plans.Plan, output: Output) -> str:
     """Return where a plan lies on its cluster."""
     placement = solve.place_plan(plan, machine_for(plan))
-    if form in ("json", "yaml"):
-        data = present.placement_as_dict(placement)
-        return present.to_json(data) if form == "json" else present.to_yaml(data)
+    if output.is_data:
+        return output.data_text(present.placement_as_dict(placement))
     return output.parts_text(present.placement_parts(placement))
 
 
@@ -253,16 +251,10 @@ def _drawn(answer: estimates.Answer, group: str, output: Output) -> str:
     if drawn is None:
         raise PlanError("no roofline", "nothing is known of this model's kernels", "explain bottleneck.ridge_point")
     lines = "".join(f"{line}\n" for line in pictures.picture_lines(drawn, PICTURE_WIDTH, not output.takes_unicode))
-    chart = _roofline(answer) if group == BOTTLENECK else None
-    return (
-        lines
-        if chart is None
-        else lines + output.parts_text([present.TextPart(pictures.limit_text(chart, answer.estimate), "strong")])
-    )
-
-
-def _roofline(answer: estimates.Answer) -> explain.Roofline | None:
-    return explain.roofline(answer)
+    chart = explain.roofline(answer) if group == BOTTLENECK else None
+    if chart is None:
+        return lines
+    return lines + output.parts_text([present.TextPart(pictures.limit_text(chart, answer.estimate), "strong")])
 
 
 def _default_form(several: bool, output: Output, answer: estimates.Answer) -> str:
@@ -278,14 +270,9 @@ def _of_source(answer: estimates.Answer, source: plan_files.PlanSource, settings
     return replace(answer, estimate=estimates.with_assumed(answer.estimate, answer.plan, left))
 
 
-def _reported(answer: estimates.Answer, many: bool, not_understood: tuple[str, ...]) -> present.Report:
-    return present.Report(answer, _roofline, many, not_understood)
-
-
 def _report(of: present.Report, form: str, output: Output, *, in_full: bool, is_brief: bool) -> str:
     if not REPORT_FORMATS[form].is_drawn:
         return present.write_report(form, of)
-
     if is_brief:
         return output.parts_text(present.brief_parts(of.answer.plan, of.answer.estimate))
     return output.parts_text(present.answer_parts(of.answer.plan, of.answer.estimate, in_full=in_full))

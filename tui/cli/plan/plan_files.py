@@ -13,6 +13,7 @@ from capacity_tui.engine import compat, files, fleet, models, present, solve
 from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.plan import files as plan_files
 from capacity_tui.engine.plan import line as plan_lines
+from capacity_tui.engine.present import frameworks
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import modes
 from capacity_tui.tui.cli import plan_sources
@@ -189,9 +190,7 @@ def examples(
     if output.is_data:
         output.data(titles)
         return
-    from capacity_tui.tui.cli.rich_tables import pairs
-
-    output.show([pairs(titles.items())])
+    output.pairs(titles.items())
 
 
 _OF_THE_GUIDE = "ml-capacity"  # The program's name in the ML Capacity Planner's guide, whose `examples` writes them
@@ -237,16 +236,14 @@ def plans(listing: bool, rename: tuple[str, str] | None, delete: str | None, out
 def _list(output: Output) -> None:
     saved = plan_files.list_plans()
     if output.is_data:
-        data = [{"name": plan.name, "changed": plan.changed.isoformat(), "path": str(plan.path)} for plan in saved]
-        output.data(data)
-        return
-    from capacity_tui.tui.cli.rich_tables import table
-
-    if not saved:
+        output.data(
+            [{"name": plan.name, "changed": plan.changed.isoformat(), "path": str(plan.path)} for plan in saved]
+        )
+    elif not saved:
         tell(_NOTHING)
-        return
-    rows = [(plan.name, f"{plan.changed:%Y-%m-%d %H:%M} UTC", str(plan.path)) for plan in saved]
-    output.show([table(("name", "changed", "file"), rows)])
+    else:
+        rows = [(plan.name, f"{plan.changed:%Y-%m-%d %H:%M} UTC", str(plan.path)) for plan in saved]
+        output.table(("name", "changed", "file"), rows)
 
 
 @click.command()
@@ -261,10 +258,8 @@ def schema(name: str | None, output: Output) -> None:
     catalog = catalogs.load_catalog()
     if name is not None:
         output.write(present.schema_text(name, catalog))
-        return
-    from capacity_tui.tui.cli.rich_tables import pairs
-
-    output.show([pairs(present.schema_names(catalog).items())])
+    else:
+        output.pairs(present.schema_names(catalog).items())
 
 
 @click.command()
@@ -303,30 +298,25 @@ def export(
     Without a TARGET they are listed. FILE is a plan, an example, a saved plan or a line in quotes; behind -- stands the
     command that trains.
     """
-    from capacity_tui.engine.files import make_folder, write_atomically
-    from capacity_tui.engine.present.frameworks import TARGETS, Wishes, export_files
-
     if target is None:
         if output.is_data:
-            output.data(dict(TARGETS))
+            output.data(dict(frameworks.TARGETS))
         else:
-            from capacity_tui.tui.cli.rich_tables import pairs
-
-            output.show([pairs(TARGETS.items())])
+            output.pairs(frameworks.TARGETS.items())
         return
     catalog = catalogs.load_catalog()
     plan = changed_plan(source_of(file, flags).plan(), settings)
     machine = machine_for(plan)
     answered = solve.answer(modes.fill(plan, "balanced", machine, catalog).plan, machine, catalog)
-    wishes = Wishes(words, queue, topology, product, image=image, claim=claim, checkpoints=checkpoints)
-    files = export_files(target, answered, catalog, wishes)
+    wishes = frameworks.Wishes(words, queue, topology, product, image=image, claim=claim, checkpoints=checkpoints)
+    written = frameworks.export_files(target, answered, catalog, wishes)
     if folder is not None:
-        make_folder(folder)
-        for name, text in files.items():
-            write_atomically(folder / name, text, overwrite=force)
-        for name in files:
+        files.make_folder(folder)
+        for name, text in written.items():
+            files.write_atomically(folder / name, text, overwrite=force)
+        for name in written:
             tell(f"wrote {folder / name}")
     elif output.is_data:
-        output.data(dict(files))
+        output.data(dict(written))
     else:
-        output.write("\n".join(f"# {name}\n{text}" if len(files) > 1 else text for name, text in files.items()))
+        output.write("\n".join(f"# {name}\n{text}" if len(written) > 1 else text for name, text in written.items()))

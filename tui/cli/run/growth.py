@@ -20,7 +20,7 @@ from capacity_tui.engine.runs import sampling
 from capacity_tui.engine.solve import modes
 from capacity_tui.engine.units import parse_count, parse_quantity
 from capacity_tui.tui.cli.options import history_option, keep_entries
-from capacity_tui.tui.cli.output import Output, as_text, interrupted, output_options, tell
+from capacity_tui.tui.cli.output import Output, interrupted, output_options, tell
 from capacity_tui.tui.cli.plan_sources import read_plan
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -141,14 +141,10 @@ def bench_configs(
     planned = None if plan_name is None else PlannedRuns(plan_name)
     series = measured_series(measuring, runs, anew, no_history, entry_of=planned.entry if planned else None)
     ranked = growth.ranked_settings(series.measured)
-    form = output.form
-    if form in ("json", "yaml"):
-        data = present.ranked_as_dict(series, ranked)
-        output.data(data)
-    elif form == "csv":
+    if output.form == "csv":
         output.write(present.ranked_as_csv(ranked))
     else:
-        output.parts(present.ranked_parts(series, ranked))
+        output.report(lambda: present.ranked_as_dict(series, ranked), lambda: present.ranked_parts(series, ranked))
 
 
 class PlannedRuns:
@@ -310,12 +306,8 @@ def _written(
     measured: Mapping[str, object] | None = None,
     runs: Iterable[present.Part] = (),
 ) -> str:
-    form = output.form
-    if form in ("json", "yaml"):
+    if output.is_data:
         needed = {"recommended": present.sized_jobs_as_data(jobs)} if jobs else {}
-        data = {**(measured or {}), **present.growth_as_dict(fits), **needed}
-        return present.to_json(data) if form == "json" else present.to_yaml(data)
-    from capacity_tui.tui.cli.rich_tables import rich_parts
-
+        return output.data_text({**(measured or {}), **present.growth_as_dict(fits), **needed})
     needs = (part for job in jobs for part in present.sized_job_parts(job))
-    return as_text(rich_parts((*runs, *present.growth_parts(fits), *needs)), output.is_file)
+    return output.parts_text((*runs, *present.growth_parts(fits), *needs))

@@ -34,7 +34,7 @@ from capacity_tui.tui.cli.run.run_output import (
     tell_problems_of,
 )
 
-_NAMES = 12
+_NAMES = 12  # Cells that names of rows take
 
 
 @click.command()
@@ -170,7 +170,6 @@ def tell_rehearsal(order: guarding.Order, as_json: bool) -> None:
         say(line)
 
 
-"""Cells that names of rows take."""
 _WIDEST = 160
 
 

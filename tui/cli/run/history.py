@@ -130,11 +130,9 @@ def compare(first: str, second: str, store: str | None, output: Output) -> None:
     if form == "csv":
         output.write(_written((a, b), form))
         return
-    from capacity_tui.tui.cli.rich_tables import table
-
     heads = ("", *(f"{run.id} {run.started[:10]}" for run in (a, b)), run_texts.COMPARED_HEADS[-1])
     rows = [*run_texts.setting_rows(a, b), *run_texts.compared_run_rows(a, b)]
-    output.show([table(heads, rows, right=(1, 2, 3))])
+    output.table(heads, rows, right=(1, 2, 3))
 
 
 @history.command()
