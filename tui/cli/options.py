@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Concatenate, Generic, NamedTuple, ParamSpec, TypeVar
 
 import click
 
@@ -15,9 +15,7 @@ from capacity_tui.engine import estimate as estimates
 from capacity_tui.engine import files, nodes
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.runs import history as histories
-from capacity_tui.tui.cli.output import Command, Output, output_options, tell, tell_problems
-
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+from capacity_tui.tui.cli.output import Command, CommandT, Output, output_options, tell, tell_problems
 
 
 def history_option(command: CommandT) -> CommandT:

@@ -13,7 +13,7 @@ from shutil import get_terminal_size
 from threading import Event, Thread
 from time import monotonic
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -38,6 +38,18 @@ _NEVER_TEXT = frozenset((".pdf", ".doc", ".docx", ".odt", ".xls", ".xlsx", ".ods
 """Names of files that only other programs can write; text under such a name would open nowhere."""
 
 Command = Callable[..., object]
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def with_options(*options: Callable[[CommandT], CommandT]) -> Callable[[CommandT], CommandT]:
+    """Return what gives a command some options, in the order of its help."""
+
+    def decorated(command: CommandT) -> CommandT:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
 
 
 def output_options(*choices: str, to_file: bool = True) -> Callable[[Command], Command]:
@@ -47,18 +59,18 @@ def output_options(*choices: str, to_file: bool = True) -> Callable[[Command], C
         choices: forms of ``--format``; none for a command that has but one.
         to_file: whether there is ``-o`` too.
     """
+    form = click.option("--format", "wanted", type=click.Choice(choices), help="Form of the output.")
 
-    def with_options(command: Command) -> Command:
+    def decorated(command: Command) -> Command:
         @wraps(command)
         def with_output(output: Path | None = None, wanted: str | None = None, **others: object) -> object:
             return command(output=Output(wanted, output, choices), **others)
 
-        wrapped: Command = with_output
-        if to_file:
-            wrapped = _output_option(wrapped)
-        return _format_option(choices)(wrapped) if choices else wrapped
+        options = (*((form,) if choices else ()), *((_output_option,) if to_file else ()))
+        wrapped: Command = with_options(*options)(with_output)
+        return wrapped
 
-    return with_options
+    return decorated
 
 
 def _text_file(_: click.Context, __: click.Parameter, output: Path | None) -> Path | None:
@@ -75,10 +87,6 @@ _output_option = click.option(
     callback=_text_file,
     help="Write here instead; the suffix can say the form.",
 )
-
-
-def _format_option(choices: Sequence[str]) -> Callable[[Command], Command]:
-    return click.option("--format", "wanted", type=click.Choice(choices), help="Form of the output.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import click
 
@@ -21,52 +22,36 @@ from capacity_tui.engine.plan import files as plan_files
 from capacity_tui.engine.plan import imports as plan_imports
 from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.solve import search as searches
-from capacity_tui.tui.cli.output import tell
+from capacity_tui.tui.cli.output import CommandT, tell, with_options
 
 
-def architectures(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the models that begin like this."""
-    del context, parameter
-    return [name for name in catalogs.load_catalog().architectures if name.startswith(incomplete)]
+def _completing(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    """Return what completes a word by the names that begin like it."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+        del context, parameter
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return complete
 
 
-def models(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the models and families that begin like this."""
-    known = [model.id for model in model_shapes.known_models(catalogs.load_catalog())]
-    fitting = [name for name in known if name.startswith(incomplete)]
-    return list(dict.fromkeys((*fitting, *architectures(context, parameter, incomplete))))
-
-
-def devices(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the accelerators and processors that begin like this."""
-    del context, parameter
+def _models() -> Iterable[str]:
+    """Return the models and families there are."""
     catalog = catalogs.load_catalog()
-    return [name for name in (*catalog.accelerators, *catalog.processors) if name.startswith(incomplete)]
+    return dict.fromkeys((*(model.id for model in model_shapes.known_models(catalog)), *catalog.architectures))
 
 
-def fields(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the plan fields that begin like this, ready for a value."""
-    del context, parameter
-    return [f"{name}=" for name in plans.field_names() if name.startswith(incomplete)]
+def _devices() -> Iterable[str]:
+    """Return the accelerators and processors there are."""
+    catalog = catalogs.load_catalog()
+    return (*catalog.accelerators, *catalog.processors)
 
 
-def names_of_fields(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the plan fields that begin like this."""
-    del context, parameter
-    return [name for name in plans.field_names() if name.startswith(incomplete)]
-
-
-def saved_plans(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the saved plans that begin like this."""
-    del context, parameter
-    return [plan.name for plan in plan_files.list_plans() if plan.name.startswith(incomplete)]
-
-
-def schemas(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of schemas that begin like this."""
-    del context, parameter
-    return [name for name in present.schema_names(catalogs.load_catalog()) if name.startswith(incomplete)]
-
+models, devices = _completing(_models), _completing(_devices)
+fields = _completing(lambda: [f"{name}=" for name in plans.field_names()])  # ready for a value
+names_of_fields = _completing(lambda: list(plans.field_names()))
+saved_plans = _completing(lambda: [plan.name for plan in plan_files.list_plans()])
+schemas = _completing(lambda: present.schema_names(catalogs.load_catalog()))
 
 _OPTIONS = (
     click.option("--model", metavar="NAME", shell_complete=models, help="Model, by name, hub id or size."),
@@ -97,28 +82,15 @@ def plan_flags(command: Callable[..., object]) -> Callable[..., object]:
     """Give a command the short flags of a plan, as its argument ``flags``."""
 
     @wraps(command)
-    def with_flags(
-        model: str | None,
-        task: str | None,
-        gpus: tuple[str, ...],
-        seq: str | None,
-        tokens: str | None,
-        imports: tuple[str, ...],
-        stand_in: bool,
-        **others: object,
-    ) -> object:
+    def with_flags(gpus: tuple[str, ...], **others: Any) -> object:
         if len(gpus) > 1:
             if "compare" not in others:
                 raise click.UsageError("--gpu may be repeated with `plan` alone, which shows the plan on each")
             others["gpus"], others["compare"] = gpus, True
-        return command(
-            flags=plan_lines.PlanFlags(model, task, next(iter(gpus), None), seq, tokens, imports, stand_in), **others
-        )
+        given = {one.name: others.pop(one.name) for one in dataclass_fields(plan_lines.PlanFlags) if one.name in others}
+        return command(flags=plan_lines.PlanFlags(gpu=next(iter(gpus), None), **given), **others)
 
-    wrapped: Callable[..., object] = with_flags
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped
+    return with_options(*_OPTIONS)(with_flags)
 
 
 settings_option = click.option(
@@ -313,9 +285,6 @@ def machine_for(plan: plans.Plan) -> machines.Machine | None:
         return None
 
     return machines.detect()
-
-
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 def config_option(command: CommandT) -> CommandT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -18,7 +18,7 @@ from capacity_tui.engine.solve import need as needs
 from capacity_tui.engine.solve import search as searches
 from capacity_tui.engine.solve import space as spaces
 from capacity_tui.tui.cli import plan_sources
-from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell
+from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell, with_options
 from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_options
 
 MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
@@ -91,20 +91,11 @@ def question_options(command: Callable[..., object]) -> Callable[..., object]:
     """Give a command the options of a question over plans, together as ``asked``."""
 
     @wraps(command)
-    def with_question(
-        vary: tuple[str, ...],
-        hardware: tuple[str, ...],
-        devices: str | None,
-        limits: tuple[str, ...],
-        goal: str | None,
-        **others: object,
-    ) -> object:
-        return command(asked=QuestionOptions(vary, hardware, devices, limits, goal), **others)
+    def with_question(**others: Any) -> object:
+        given = {name: others.pop(name) for name in QuestionOptions._fields}
+        return command(asked=QuestionOptions(**given), **others)
 
-    wrapped: Callable[..., object] = with_question
-    for option in reversed(_QUESTION_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped
+    return with_options(*_QUESTION_OPTIONS)(with_question)
 
 
 def device_counts(text: str | None) -> tuple[int, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
@@ -20,33 +19,23 @@ from capacity_tui.engine.runs import sampling
 from capacity_tui.engine.solve import modes
 from capacity_tui.engine.units import parse_count, parse_quantity
 from capacity_tui.tui.cli.options import history_option, keep_entries
-from capacity_tui.tui.cli.output import Output, interrupted, output_options, tell
+from capacity_tui.tui.cli.output import CommandT, Output, interrupted, output_options, tell, with_options
 from capacity_tui.tui.cli.plan_sources import read_plan
-
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 def measuring_options(repeats: int, limit: str) -> Callable[[CommandT], CommandT]:
     """Return the options of a command that measures: how often, for how long, and whether anew."""
-
-    def with_options(command: CommandT) -> CommandT:
-        for option in (
-            click.option("--anew", is_flag=True, help="Measure all of it, also what was measured before a stop."),
-            click.option(
-                "--timeout", metavar="TIME", default=limit, show_default=True, help="End a run after so long."
-            ),
-            click.option(
-                "--repeats",
-                type=click.IntRange(min=1),
-                default=repeats,
-                show_default=True,
-                help="Runs of each: they say how much runs spread.",
-            ),
-        ):
-            command = option(command)
-        return command
-
-    return with_options
+    return with_options(
+        click.option(
+            "--repeats",
+            type=click.IntRange(min=1),
+            default=repeats,
+            show_default=True,
+            help="Runs of each: they say how much runs spread.",
+        ),
+        click.option("--timeout", metavar="TIME", default=limit, show_default=True, help="End a run after so long."),
+        click.option("--anew", is_flag=True, help="Measure all of it, also what was measured before a stop."),
+    )
 
 
 def measured_series(
@@ -181,6 +170,17 @@ class PlannedRuns:
 
 
 SIZE = "n"
+_ahead_options = with_options(
+    click.option(
+        "--to", "targets", metavar="N,N", help="Sizes to look ahead to, such as 1e8,1e9 (the default) or 100M."
+    ),
+    click.option(
+        "--recommend",
+        metavar="TIME",
+        help="Say what it takes to finish a job of each of these sizes in that time, such as 24h: cores, memory, "
+        "storage, machines and their price.",
+    ),
+)
 
 
 @click.group()
@@ -190,13 +190,7 @@ def scaling() -> None:
 
 @scaling.command()
 @click.argument("file", metavar="FILE.csv|-")
-@click.option("--to", "targets", metavar="N,N", help="Sizes to look ahead to, such as 1e8,1e9 (the default) or 100M.")
-@click.option(
-    "--recommend",
-    metavar="TIME",
-    help="Say what it takes to finish a job of each of these sizes in that time, such as 24h: cores, memory, storage, "
-    "machines and their price.",
-)
+@_ahead_options
 @click.option("--figure", metavar="NAME", help="The column to fit; by default all, time first.")
 @output_options("table", "json", "yaml")
 def fit(file: str, targets: str | None, recommend: str | None, figure: str | None, output: Output) -> None:
@@ -217,13 +211,7 @@ def fit(file: str, targets: str | None, recommend: str | None, figure: str | Non
 
 @scaling.command(context_settings={"allow_interspersed_args": False})
 @click.option("--sizes", metavar="N,N", default="100,1000,10000,50000", show_default=True, help="Sizes to measure.")
-@click.option("--to", "targets", metavar="N,N", help="Sizes to look ahead to, such as 1e8,1e9 (the default) or 100M.")
-@click.option(
-    "--recommend",
-    metavar="TIME",
-    help="Say what it takes to finish a job of each of these sizes in that time, such as 24h: cores, memory, storage, "
-    "machines and their price.",
-)
+@_ahead_options
 @click.option(
     "--disk",
     metavar="PATH",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
 
 import click
 
@@ -17,32 +16,26 @@ from capacity_tui.engine.runs import accuracy as accuracies
 from capacity_tui.engine.runs import history as histories
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.cli.options import opened_history, store_option, tell_notes
-from capacity_tui.tui.cli.output import Output, output_options, say, tell
+from capacity_tui.tui.cli.output import Output, output_options, say, tell, with_options
 
 _LISTED = 20
 _FLUSH_RIGHT = frozenset({4, 5, 6, 8, 9})
 _AGO = re.compile(r"[\d.]+\s*[a-z]+")
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
-def _filters(command: CommandT) -> CommandT:
-    """Add the options that say which entries are meant."""
-    options = (
-        click.option(
-            "--kind",
-            "kinds",
-            multiple=True,
-            type=click.Choice(("estimate", "run", "profile")),
-            help="Only this kind; may be repeated.",
-        ),
-        click.option("--model", metavar="TEXT", default="", help="Whose model has this in its name."),
-        click.option("--hardware", metavar="TEXT", default="", help="Whose hardware has this in its name."),
-        click.option("--since", metavar="TIME", default="", help="Started on this day or later, or in the last 7d."),
-        click.option("--measured", is_flag=True, help="Only runs with measurements."),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+_filters = with_options(
+    click.option(
+        "--kind",
+        "kinds",
+        multiple=True,
+        type=click.Choice(("estimate", "run", "profile")),
+        help="Only this kind; may be repeated.",
+    ),
+    click.option("--model", metavar="TEXT", default="", help="Whose model has this in its name."),
+    click.option("--hardware", metavar="TEXT", default="", help="Whose hardware has this in its name."),
+    click.option("--since", metavar="TIME", default="", help="Started on this day or later, or in the last 7d."),
+    click.option("--measured", is_flag=True, help="Only runs with measurements."),
+)  # which entries are meant
 
 
 @click.group()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Protocol
 
 import click
 
@@ -19,7 +19,7 @@ from capacity_tui.engine.runs import history as histories
 from capacity_tui.engine.runs import logs
 from capacity_tui.engine.runs import monitor as monitoring
 from capacity_tui.tui.cli.options import chosen_history, keep_entries
-from capacity_tui.tui.cli.output import tell
+from capacity_tui.tui.cli.output import CommandT, tell
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -148,9 +148,6 @@ def _ending(state: monitoring.RunState) -> Iterator[str]:
 def stream_of_events(as_json: bool) -> IO[str]:
     """Return where a run is shown whose own output goes to stdout: JSON takes stdout for itself."""
     return sys.stdout if as_json else sys.stderr
-
-
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 def outlet_options(command: CommandT) -> CommandT:
