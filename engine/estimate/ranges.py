@@ -58,6 +58,7 @@ _RATES: Mapping[str, FigureName] = {
     Figure.OUTPUT_TOKENS_PER_SECOND: "step",
     Figure.LARGEST_REQUESTS_PER_SECOND: "step",
 }
+HELD = "the plan holds the utilization, and nothing else moves the time of a step"
 LOAD = "load"  # Kind of runs that serve requests one by one
 # Ways to count memory, by result key.
 _COUNTS: Mapping[str, str] = {Figure.MEMORY_PER_DEVICE_BYTES: "allocated", Figure.MEMORY_ALLOCATOR_BYTES: "reserved"}
@@ -155,6 +156,8 @@ class Ranges:
 
     def _range(self, name: FigureName) -> Range:
         evidence = self._work.evidence
+        if name == "step" and self._work.held_seconds is not None:
+            return Range(1.0, 1.0, HELD)
         if name in evidence.known:
             return evidence.known[name]
         if name not in evidence.rows:

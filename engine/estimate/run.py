@@ -78,6 +78,7 @@ class RunData:
     # what tokens teach a model of its kind; None where no law says, and for models that are not new
     law: ScalingLaw | None = None
     supply: Supply | None = None  # how its data reach the devices; None where the plan says nothing of them
+    mfu: Number | None = None  # share of the peak that the model's own arithmetic reaches, where the plan holds it
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,7 @@ CONDITIONS: Mapping[Condition, Need] = {
     "cast matrices": Need("needs products in 8 bits or fewer: precision fp8 and the like", lambda here: not here.casts),
     "reference": Need(
         "needs a preference that compares with the model as it was: dpo, kto, grpo or ppo",
-        lambda here: here.plan.training.preference in {"none", "distillation"},
+        lambda here: here.plan.training.preference not in {"dpo", "kto", "grpo", "ppo"},
     ),
     "nodes": Need("needs more than one node", _lacks_nodes),
     "devices": Need("needs more than one device", lambda context: context.devices == 1),
@@ -233,6 +233,8 @@ CONDITIONS: Mapping[Condition, Need] = {
         "needs requests that end: inference.requests",
         lambda context: context.task == "infer" and context.plan.inference.requests is None,
     ),
+    "served adapters": Need("needs adapters", lambda context: context.plan.inference.adapters == 0),
+    "teacher": Need("needs distillation", lambda context: context.plan.training.preference != "distillation"),
     "guessing": Need("needs guessed tokens", lambda context: context.plan.inference.num_speculative_tokens == 0),
     "one batch": Need(
         "the load decides how many requests run at once",

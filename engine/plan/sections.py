@@ -136,6 +136,8 @@ class LoadFields(Section):
 
     draft_cost: Annotated[float, Field(ge=0, le=1)] = 0.05
 
+    draft_parameters: Amount | None = None
+
     percentile: Annotated[float, Field(ge=1, le=99.9)] = 95.0
 
     @property
@@ -184,6 +186,8 @@ class RequestFields(Section):
     engine: str = "transformers"
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
     gpu_layers: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+    adapters: WholeNumber = 0
+    adapter_rank: Count = 16
 
     @model_validator(mode="after")
     def _longest_is_longest(self) -> Self:
@@ -326,6 +330,10 @@ NO_MASTER = "none"  # What a plan writes for no master weights
 LENGTHS = ("tokens", "steps", "epochs")
 
 
+Preference: TypeAlias = Literal["none", "dpo", "kto", "orpo", "reward", "process_reward", "ppo", "grpo", "distillation"]
+"""What a step learns from besides the next token."""
+
+
 class JobFields(Section):
     """What is trained, for how long, in which number formats and by which optimizer."""
 
@@ -348,8 +356,10 @@ class JobFields(Section):
     optimizer: str = "adamw"
     learning_rate: Amount | None = None
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
-    preference: Literal["none", "dpo", "kto", "ppo", "grpo", "distillation"] = "none"
+    preference: Preference = "none"
     reference: Literal["kept", "precomputed"] = "kept"
+    teacher_parameters: Amount | None = None
+    mfu: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
 class TrainingSection(KernelFields, JobFields):

@@ -133,6 +133,8 @@ Condition = Literal[
     "load",
     "an end",
     "guessing",
+    "served adapters",
+    "teacher",
     "one batch",
     "unlike devices",
     "reports",

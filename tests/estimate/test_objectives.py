@@ -76,3 +76,39 @@ def test_forward_passes_gather_sharded_parameters_once_more_each(zero: int) -> N
 
 def test_what_writes_the_answers_is_said_not_to_be_counted() -> None:
     assert len(estimated("grpo").basis.assumed) == len(estimated("dpo").basis.assumed) + 1
+
+
+def test_pairs_without_a_reference_cost_as_those_whose_reference_was_computed_before() -> None:
+    pairs, before = estimated("orpo"), estimated("dpo", reference="precomputed")
+    assert seconds(pairs) == pytest.approx(seconds(before))
+    assert part(pairs, "weights") == part(estimated(), "weights")
+
+
+def test_a_reward_model_has_no_head_over_the_vocabulary() -> None:
+    """Llama 3 8B without the 128 256 rows of its output projection."""
+    pairs, reward, steps = (estimated(name) for name in ("orpo", "reward", "process_reward"))
+    head = 128_256 * 4096
+    assert float(reward.model.parameters) == float(pairs.model.parameters) - head
+    assert part(pairs, "weights") - part(reward, "weights") == pytest.approx(4 * head, rel=1e-3)  # FSDP keeps fp32
+    assert seconds(steps) < seconds(reward) < seconds(pairs)
+
+
+@pytest.mark.parametrize("size", [1e9, 70e9])
+def test_a_teacher_of_another_size_takes_memory_and_work_of_its_own(size: float) -> None:
+    alike, other = estimated("distillation", zero=3), estimated("distillation", zero=3, teacher_parameters=size)
+    further = 2 * (size - PARAMETERS) / 8
+    assert part(other, "weights") - part(alike, "weights") == pytest.approx(further, rel=1e-3)
+    work = (float(found.work.model_flops_per_step) for found in (other, alike))
+    assert next(work) / next(work) == pytest.approx((3 + size / PARAMETERS) / 4)
+
+
+def test_a_held_utilization_is_all_that_moves_the_time_of_a_step() -> None:
+    """Kaplan's six FLOPs a parameter and token, over the peak: what people reckon on the back of an envelope."""
+    held = estimated(mfu=0.4, seq_len=4096)
+    reached = held.computation.step_seconds
+    assert float(held.computation.mfu) == pytest.approx(0.4)
+    assert float(reached.low) == float(reached.value) == float(reached.high)
+    assert float(sum(held.computation.parts.values())) == pytest.approx(float(reached.value))
+    other = estimated(mfu=0.4, seq_len=4096, checkpointing="none", zero=3, framework="megatron")
+    assert seconds(other) == pytest.approx(seconds(held))
+    assert seconds(estimated(mfu=0.2, seq_len=4096)) == pytest.approx(2 * seconds(held))

@@ -335,3 +335,24 @@ def test_an_engine_of_static_shapes_reads_and_computes_all_experts() -> None:
         return float(sum(operator.bytes * operator.count for operator in phase.operators if "routed" in operator.name))
 
     assert moved(one) == pytest.approx(moved(few) * static.shape.experts / static.shape.experts_active, rel=0.05)
+
+
+def test_adapters_lie_beside_the_model_and_are_read_by_the_requests_that_chose_them() -> None:
+    """Rank 16 beside every matrix of Llama 3.1 8B: 41.9 M parameters an adapter."""
+    settings_of_all = {"engine": "vllm", "batch": 32}
+    plain, few, many = (estimate_of("llama-3.1-8b", **settings_of_all, adapters=number) for number in (0, 4, 40))
+    one = 2 * 41_943_040
+    for found, number in ((few, 4), (many, 40)):
+        assert float(found.memory.parts["weights"] - plain.memory.parts["weights"]) == pytest.approx(number * one)
+    speeds = [decode_speed("llama-3.1-8b", **settings_of_all, adapters=number) for number in (0, 1, 4, 40)]
+    assert speeds == sorted(speeds, reverse=True)
+    wide = estimate_of("llama-3.1-8b", **settings_of_all, adapters=4, adapter_rank=64)
+    assert float(wide.memory.parts["weights"] - plain.memory.parts["weights"]) == pytest.approx(16 * one)
+
+
+def test_a_draft_model_takes_memory_on_all_devices_that_share_the_layers() -> None:
+    guesses = {"num_speculative_tokens": 4, "devices": 2, "parallelism": {"tp": 2}}
+    heads = estimate_of("llama-3.1-70b", **dict(guesses))
+    draft = estimate_of("llama-3.1-70b", **dict(guesses), draft_parameters=1e9)
+    assert float(draft.memory.parts["weights"] - heads.memory.parts["weights"]) == pytest.approx(2 * 1e9 / 2)
+    assert any("draft" in text for text in draft.basis.assumed)

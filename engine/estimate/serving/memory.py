@@ -53,6 +53,27 @@ def weight_bytes(
 
 
 @equation(
+    "further = (adapters · parameters + draft) / tp · element_bytes",
+    unit="B",
+    source="vLLM: adapters and a draft model have 16 bits, and are split as the layers are",
+    units={"element_bytes": "B"},
+)
+def further_weight_bytes(
+    adapters: Number, parameters: Number, draft: Number, tp: Number, element_bytes: Number
+) -> Number:
+    """Bytes of weights on one device that are not the model's own.
+
+    Args:
+        adapters: adapters that requests choose from.
+        parameters: parameters of one of them.
+        draft: parameters of a draft model.
+        tp: devices a layer is split over.
+        element_bytes: bytes of one of them.
+    """
+    return (adapters * parameters + draft) / tp * element_bytes
+
+
+@equation(
     "kv_cache = batch · elements · element_bytes / shards / stages",
     unit="B",
     source="keys and values of every token and layer; context rounded up to whole blocks",
@@ -203,6 +224,11 @@ def serving_memory(run: ServingRun) -> ServingMemory:
     ends, embedding = _ends(run)
     parameters = run.dense_per_layer, run.experts_per_layer
     weights = weight_bytes(run.fullest_layers, *parameters, layout.tp, shards, numerics.body_bytes, ends)
+    others, draft = run.adapters, run.guessing.draft_parameters
+    if any_true(others.number > 0) or any_true(draft > 0):
+        weights = weights + further_weight_bytes(
+            others.number, others.parameters / layout.pp, draft, layout.tp, numerics.element_bytes
+        )
     context = rounded_up(run.held_length, run.runtime.block_tokens)
     elements = cache_elements(shape, context)
     held = (1.0 - run.host.share) * elements

@@ -243,6 +243,17 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
     return tuple(product for product in products if any_true(product.runs > 0))
 
 
+def _adapters(run: ServingRun, rows: Number) -> Iterator[Operator]:
+    """Yield the narrow products beside those of all layers, each row's with the adapter that its request has chosen."""
+    others, layers = run.adapters, run.shape.layers * (1.0 - run.host.share)
+    if not any_true(others.number > 0):
+        return
+    used = np.maximum(distinct_experts(others.number, 1.0, rows), 1.0)
+    weights = others.parameters / run.shape.layers / run.layout.tp
+    product = Product("adapters", rows / used, weights, layers, used)
+    yield _operator(run, product, run.body, run.numerics.element_bytes)
+
+
 def _busiest(run: ServingRun) -> Number:
     """Return the tokens of the rank of experts that all others wait for, over the mean; 1 where all are on each."""
     if not any_true(run.layout.ep > 1):
@@ -282,6 +293,7 @@ def _layers(run: ServingRun, step: Pass) -> Iterator[Operator]:
     products = layer_products(run, step.rows, encodes=step.encodes)
     for product in products:
         yield _operator(run, product, run.body, numerics.body_bytes)
+    yield from _adapters(run, step.rows)
     # For many rows packed weights are unpacked to 16 bits in memory first, and read again from there.
     weights: Number = sum((product.weights * product.groups * product.runs for product in products), start=0.0)
     first = np.where(step.rows >= run.body.unpack_rows, 1.0, 0.0)

@@ -16,12 +16,21 @@ from capacity_tui.engine.cluster import CLOCK_OF_POWER, Cluster, Device, boosted
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.run import KernelRates, run_layout
 from capacity_tui.engine.estimate.serving.engines import on_host, passes_of_prompts, runtime
-from capacity_tui.engine.estimate.serving.run import Guessing, Host, Reading, ServingNumerics, ServingRun, Traffic
+from capacity_tui.engine.estimate.serving.run import (
+    Guessing,
+    Host,
+    Reading,
+    ServedAdapters,
+    ServingNumerics,
+    ServingRun,
+    Traffic,
+)
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
+from capacity_tui.engine.estimate.transformer.adapters import adapter_parameters
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters, generates
 from capacity_tui.engine.numeric import Number, largest
-from capacity_tui.engine.plan import UNQUANTIZED, InferenceSection, ModelSection, Plan
+from capacity_tui.engine.plan import UNQUANTIZED, Adapter, InferenceSection, ModelSection, Plan
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, PERCENT
 
@@ -141,7 +150,15 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         calibration=f"{engine.name}: {engine.source} ({engine.confidence}); {device.efficiency.source}",
         assumed=(*cluster.assumed, *shape.assumed, *_assumed(plan, shape, device, catalog)),
         traffic=traffic_of(inference),
-        guessing=Guessing(float(inference.num_speculative_tokens), inference.acceptance_rate, inference.draft_cost),
+        guessing=Guessing(
+            float(inference.num_speculative_tokens),
+            inference.acceptance_rate,
+            inference.draft_cost,
+            float(inference.draft_parameters or 0.0),
+        ),
+        adapters=ServedAdapters(
+            float(inference.adapters), adapter_parameters(shape, Adapter(rank=inference.adapter_rank))
+        ),
     )
 
 
@@ -247,6 +264,10 @@ def _assumed(plan: Plan, shape: TransformerShape, device: Device, catalog: Catal
         yield f"engine {printable(name)}: not known, counted as the average of serving software"
     elif not catalog.names_release(plan.inference.engine):
         yield f"{plan.inference.engine}: current release assumed"
+    if plan.inference.draft_parameters is not None:
+        yield "draft model in 16 bits; its keys and values are not counted"
+    if plan.inference.adapters:
+        yield f"adapters of rank {plan.inference.adapter_rank} beside all matrices, in 16 bits"
     layers = plan.inference.gpu_layers
     if layers is not None and not device.is_processor and np.any(layers < shape.layers):
         yield f"processor beside the accelerator: {catalog.processors[HOST_PROCESSOR].name}"

@@ -39,6 +39,7 @@ class Guessing:
     tokens: Number = 0.0  # guessed ahead of a pass; 0 where nothing is guessed
     acceptance: Number = 0.0  # share of them that the model accepts, each for itself
     draft_cost: Number = 0.0  # time of one guess over that of a pass of the model
+    draft_parameters: Number = 0.0  # of a model that guesses; 0 where none does
 
     @property
     def drafts(self) -> Number:
@@ -92,6 +93,14 @@ def mean_decode_context(prompt: Number, output: Number, spread: Number) -> Numbe
         spread: standard deviation over the mean, from 0.
     """
     return prompt + output / 2.0 * (1.0 + spread**2)
+
+
+@dataclass(frozen=True, slots=True)
+class ServedAdapters:
+    """Adapters beside the model, of which each request has chosen one."""
+
+    number: Number = 0.0  # that lie on the device
+    parameters: Number = 0.0  # of one of them, in all layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +217,7 @@ class ServingRun:
     assumed: tuple[str, ...]  # what was not given
     traffic: Traffic = field(default_factory=Traffic)  # how requests come, and how they differ
     guessing: Guessing = field(default_factory=Guessing)  # tokens guessed ahead of passes
+    adapters: ServedAdapters = field(default_factory=ServedAdapters)  # what requests choose from beside the model
 
     @property
     def rate(self) -> Number:

@@ -38,6 +38,7 @@ from capacity_tui.engine.numeric import Number, any_true, present, where
 LARGEST_DIRECT = counted("largest-direct-all-reduce")
 # Share of the passes that is taken to be free of prompts at least.
 LEAST_FREE = counted("least-free-share")
+KERNELS_OF_ADAPTERS = counted("served-adapter-kernels")
 
 
 def tensor_parallel_collective(run: ServingRun, rows: Number) -> Collective:
@@ -118,9 +119,14 @@ def pass_kernels(run: ServingRun) -> Number:
     looped = np.where(runtime.expert_kernels > 0, 1.0, 0.0)
     products: Number = sum((matrix.number * (looped if matrix.routed else 1.0) for matrix in matrices), start=0.0)
     experts = run.moe_share * run.shape.experts
-    layer_kernels, expert = runtime.kernels_per_layer, runtime.expert_kernels
+    layer_kernels, expert = runtime.kernels_per_layer + _adapter_kernels(run), runtime.expert_kernels
     routing = run.moe_share * runtime.mixture_kernels
     return launched_kernels(run.shape.layers, layer_kernels, run.body.launches, products, expert, experts, routing)
+
+
+def _adapter_kernels(run: ServingRun) -> Number:
+    """Return the kernels of a layer that adapters add, however many there are."""
+    return where(run.adapters.number > 0, KERNELS_OF_ADAPTERS, 0.0)
 
 
 @equation(

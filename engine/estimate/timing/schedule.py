@@ -251,8 +251,15 @@ def _exposed(collective: Collective, rooms: Mapping[str, Room], forward: Number)
 
 
 def step_time(work: Work) -> StepTime:
-    """Return the time of one iteration of some work: that of its phases, as often as each runs, and of late data."""
+    """Return the time of one iteration of some work: that of its phases, as often as each runs, and of late data.
+
+    Where a plan holds the utilization, its parts share the time that follows from that.
+    """
     working = _working_time(work)
+    if work.held_seconds is not None:
+        share = work.held_seconds / working.seconds
+        parts = {part: seconds * share for part, seconds in working.parts.items()}
+        return StepTime(work.held_seconds, parts, working.phases)
     if work.delivery is None:
         return working
     waiting = input_seconds(work.delivery.arriving, work.delivery.hidden, working.seconds)

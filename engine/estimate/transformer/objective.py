@@ -8,11 +8,13 @@ from dataclasses import replace
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.work import Collective, Operator
+from capacity_tui.engine.models.transformer import ParameterCounts
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import TrainingSection
 from capacity_tui.engine.record import dataclass
 
-NO_PREFERENCE, PRECOMPUTED = "none", "precomputed"
+NO_PREFERENCE, DISTILLATION, PRECOMPUTED = "none", "distillation", "precomputed"
+SCORING = frozenset({"reward", "process_reward"})  # Preferences that train a head of one value, in place of logits
 ELSEWHERE = "answers come from an engine of their own: neither its memory nor its time is counted"
 
 
@@ -31,7 +33,10 @@ class Objective:
 OBJECTIVES = {
     "dpo": Objective(counted("dpo-sequences"), counted("dpo-trained-models")),
     "kto": Objective(counted("kto-sequences"), counted("kto-trained-models"), forwards=counted("kto-forward-passes")),
-    "distillation": Objective(
+    "orpo": Objective(counted("orpo-sequences"), counted("orpo-trained-models")),
+    "reward": Objective(counted("reward-sequences"), counted("reward-trained-models")),
+    "process_reward": Objective(counted("process-reward-sequences"), counted("process-reward-trained-models")),
+    DISTILLATION: Objective(
         counted("distillation-sequences"),
         counted("distillation-trained-models"),
         counted("distillation-frozen-models"),
@@ -54,21 +59,23 @@ OBJECTIVES = {
 REFERENCES = {
     "dpo": counted("dpo-references"),
     "kto": counted("kto-references"),
-    "distillation": 0.0,
     "grpo": counted("grpo-references"),
     "ppo": counted("ppo-references"),
 }
 
 
-def objective_of(training: TrainingSection) -> Objective:
-    """Return what a plan's preference runs.
+def objective_of(training: TrainingSection, counts: ParameterCounts) -> Objective:
+    """Return what a plan's preference runs beside a model of such counts.
 
-    Adapters that are switched off leave the reference; probabilities that were computed before need none.
+    Adapters that are switched off leave the reference; probabilities that were computed before need none. A teacher of
+    another size counts as so many models.
     """
-    name = training.preference
+    name, teacher = training.preference, training.teacher_parameters
     if name == NO_PREFERENCE:
         return Objective()
-    alone, reference = OBJECTIVES[name], REFERENCES[name] * (training.reference != PRECOMPUTED)
+    alone, reference = OBJECTIVES[name], REFERENCES.get(name, 0.0) * (training.reference != PRECOMPUTED)
+    if name == DISTILLATION and teacher is not None:
+        alone = replace(alone, frozen=teacher / counts.total, forwards=teacher / counts.active)
     forwards = alone.forwards + reference
     if training.adapter is not None:
         return replace(alone, trained=1.0, forwards=forwards)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
@@ -11,12 +13,12 @@ from capacity_tui.engine.estimate.data.supply import supply_of, transformer_cont
 from capacity_tui.engine.estimate.run import KernelRates, RunData, run_layout, training_numerics
 from capacity_tui.engine.estimate.timing.attention import attention_kernel, attention_rates
 from capacity_tui.engine.estimate.transformer.adapters import finetuning
-from capacity_tui.engine.estimate.transformer.objective import objective_of
+from capacity_tui.engine.estimate.transformer.objective import SCORING, objective_of
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.estimate.transformer.software import training_software
 from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.models.transformer import TransformerShape, count_parameters, layer_matrices
-from capacity_tui.engine.numeric import any_true
+from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import (
     EXPERT_GROUPS,
     MODEL_DIVIDES_DEVICES,
@@ -95,14 +97,17 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
     training, row = plan.training, framework_row(plan, catalog)
     on_processor = cluster.device.is_processor
     numerics, counts = training_numerics(training, row, catalog, on_processor=on_processor), count_parameters(shape)
+    if training.preference in SCORING:  # its one row is no parameter worth counting
+        shape, counts = replace(shape, tied_embeddings=False), replace(counts, head=0.0)
+    objective = objective_of(training, counts)
     return TransformerRun(
         shape=shape,
         counts=counts,
         cluster=cluster,
         numerics=numerics.averaged(layer_matrices(shape), counts.inside_layers / counts.layers),
         layout=run_layout(plan.parallelism, cluster.device, offloads_activations=training.activation_offload == "all"),
-        objective=objective_of(training),
-        data=_data(plan, shape, cluster, catalog),
+        objective=objective,
+        data=_data(plan, shape, cluster, objective.sequences, catalog),
         software=training_software(row, training, numerics, catalog, shape),
         kernels=_kernels(plan, shape, cluster.device, row, catalog),
         recompute=resolve_recompute(training.checkpointing, catalog),
@@ -158,13 +163,13 @@ def _drops_scores(plan: Plan, shape: TransformerShape) -> bool:
     return float(shape.positions) > 0 and shape.vision is None if dropout is None else dropout > 0
 
 
-def _data(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalog) -> RunData:
+def _data(plan: Plan, shape: TransformerShape, cluster: Cluster, sequences: Number, catalog: Catalog) -> RunData:
     training = plan.training
     return RunData(
         micro_batch=float(training.micro_batch),
         global_batch=float(training.global_batch or 1),
         local_batches=float(training.local_batches),
-        sequences=objective_of(training).sequences,
+        sequences=sequences,
         seq_len=float(training.seq_len),
         document=float(training.document_tokens or 0),
         dropout=training.dropout,
@@ -173,15 +178,17 @@ def _data(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalo
         tiles=float(training.sequence_tiles),
         natural_routing=float(training.routing == "natural"),
         law=_law(plan, shape, catalog),
+        mfu=training.mfu,
         supply=supply_of(plan, transformer_content(plan, shape), cluster, catalog) if plan.data.is_stated else None,
     )
 
 
 def _predicted(plan: Plan, shape: TransformerShape) -> float:
-    """Return the tokens of a sequence whose logits the loss reads: all, or none where an encoder is fine-tuned."""
+    """Return the tokens of a sequence whose logits the loss reads: all, or none where scores or classes are learned."""
     given = plan.training.predicted_tokens
     if given is None:
-        return 0.0 if plan.task == "finetune" and shape.kind == "encoder" else np.inf
+        is_read = plan.task != "finetune" or shape.kind != "encoder"
+        return np.inf if is_read and plan.training.preference not in SCORING else 0.0
     return float(given)
 
 

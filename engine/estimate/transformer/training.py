@@ -195,6 +195,25 @@ def step_flops(forward: Number, models: Number, trained: Number, forwards: Numbe
     return forward * (models * (2.0 + trained) + forwards) * tokens
 
 
+@equation(
+    "seconds = model_flops / (mfu · peak · devices)",
+    unit="s",
+    source="Chowdhery et al. 2022: what model FLOPs utilization is, read the other way round",
+    units={"model_flops": "FLOP", "peak": "FLOP/s"},
+    origins={"model_flops": "step_flops", "peak": "hardware.peaks"},
+)
+def held_step_seconds(model_flops: Number, mfu: Number, peak: Number, devices: Number) -> Number:
+    """Seconds of a step whose utilization is given.
+
+    Args:
+        model_flops: FLOPs of the model in a step, over all devices.
+        mfu: share of the peak that they reach.
+        peak: dense peak of one device in the type used, FLOP/s.
+        devices: how many there are.
+    """
+    return model_flops / (mfu * peak * devices)
+
+
 def training_work(run: TransformerRun, steps: Number | None) -> Work:
     """Return the memory, operators and communication of a training step.
 
@@ -210,6 +229,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
     groups = added((size > 1) * 1.0 for size in sizes) + run.software.model_groups * _model_groups(run)
     objective, length = run.objective, data.sequences * data.seq_len
     units = data.global_batch * length
+    flops = step_flops(facts.forward_flops, objective.trained, run.trained_of_all, objective.forwards, units)
     learns = {} if data.law is None or steps is None else learned(data.law, facts.parameters, steps * units)
     return Work(
         facts=facts,
@@ -236,10 +256,11 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         units_per_step=units,
         units_per_sample=length,
         steps=steps,
-        model_flops_per_step=step_flops(
-            facts.forward_flops, objective.trained, run.trained_of_all, objective.forwards, units
-        ),
+        model_flops_per_step=flops,
         peak_flops=run.kernels.peak,
+        held_seconds=None
+        if data.mfu is None
+        else held_step_seconds(flops, data.mfu, run.kernels.peak, run.cluster.devices),
         method=METHOD,
         assumed=(*run.cluster.assumed, *run.shape.assumed, *_assumed(run, chosen)),
         state_bytes=partial(_state_bytes, run, memory),

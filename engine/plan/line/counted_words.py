@@ -12,11 +12,11 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, is_size, named_model
+from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.taken_words import TakenWords
 from capacity_tui.engine.plan.line.task_words import task_named
-from capacity_tui.engine.plan.line.tokens import duration_of
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_count, parse_quantity
@@ -87,6 +87,11 @@ class CountedWords(TakenWords):
     def _is_counted(self, index: int) -> bool:
         """Whether a word beside a number says what it counts."""
         return self._is_number_at(index) and self._count_of(index) is not None
+
+    def _is_in_count(self, index: int) -> bool:
+        """Whether a word is one of several that say what a number before them counts, as in ``20 lora adapters``."""
+        counts = (self._count_of(at) for at in range(max(index - _MOST_WORDS, 0), index) if self._is_number_at(at))
+        return any(count is not None and index < count.end - 1 and count.start < index for count in counts)
 
     def _counted(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a number with the words beside it, whichever come first."""

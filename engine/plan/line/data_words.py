@@ -8,10 +8,11 @@ from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
+from capacity_tui.engine.plan.line.lexicon.tokens import image_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
-from capacity_tui.engine.plan.line.named_words import NamedWords
-from capacity_tui.engine.plan.line.tokens import duration_of, image_of
+from capacity_tui.engine.plan.line.model_pairs import ModelPairs
 from capacity_tui.engine.units import parse_quantity
 
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
@@ -21,7 +22,7 @@ _PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
 
-class DataWords(NamedWords):
+class DataWords(ModelPairs):
     """A line whose words are being recognized, and those of them that say how large its data is."""
 
     def _shape(self, index: int) -> tuple[int, Meaning] | None:

@@ -52,6 +52,7 @@ class DerivedValues(DataWords):
         self._requests_at_once()
         self._cores_of_processor()
         self._parts_of_requests()
+        self._guesses_ahead()
 
     def _degree(self, path: str, otherwise: float = 1) -> int:
         """Return the number that the line has for a field; another where it has none, or one that is no count."""

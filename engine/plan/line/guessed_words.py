@@ -17,6 +17,7 @@ from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.derived_values import DerivedValues
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.similarity import (
     HARDWARE_NAME,
     MODEL_NAME,
@@ -25,11 +26,11 @@ from capacity_tui.engine.plan.line.lexicon.similarity import (
     similar_names,
     unknown_words,
 )
+from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Asked, Meaning
 from capacity_tui.engine.plan.line.numerals import range_in
 from capacity_tui.engine.plan.line.task_words import TASK, task_named
-from capacity_tui.engine.plan.line.tokens import Token, duration_of
 
 _NOTHING = Meaning()
 _CORES_USED = f"{OWN_PARAMETERS}n_jobs"
@@ -220,7 +221,8 @@ def _uncounted(tokens: Sequence[Token], empty: Sequence[int], task: str, fields:
         if key in words.within:
             continue
         is_load = amount is not None and amount.field(task) in _LOADS and fields.isdisjoint(_LOADS)
-        if is_load or (amount is None and key not in words.fillers and key in words.fields):
+        is_open = amount is None and key not in words.fillers and fields.isdisjoint(words.fields.get(key, fields))
+        if is_load or is_open:
             yield tokens[at].text
 
 

@@ -12,11 +12,11 @@ from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.counted_words import EVERY_NODE, OF_A_NODE, CountedWords
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_nodes
 from capacity_tui.engine.plan.line.task_words import task_named
-from capacity_tui.engine.plan.line.tokens import Token
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _MOST_WORDS = 6  # Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``
@@ -65,6 +65,7 @@ class NamedWords(CountedWords):
             return ruled_out
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
         is_number = settings.is_number(token.text) and self._is_counted(index)
+        is_number |= self._is_in_count(index)
         is_mark = not any(map(str.isalnum, token.text))
         if is_question or is_number or is_mark or ("=" in token.text and "(" not in token.text):
             return None
@@ -75,6 +76,8 @@ class NamedWords(CountedWords):
             if not self._is_free(index, count) or any(token.ends for token in self._tokens[index : index + count - 1]):
                 continue
             phrase = self._span(index, count)
+            if count > 1 and models.is_size(token.text) and settings.is_number(self._tokens[index + 1].text):
+                continue  # 70b 200 users are no 70 B200
             is_amount = key_of(phrase) in vocabulary().here and settings.amount_of(self._span(index, 2)) is not None
             if self._is_phrase(phrase) or is_amount:  # local batch 2
                 return None

@@ -8,15 +8,15 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token, image_of, is_latency, split, with_latencies
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.tokens import PLAIN_COUNT, Token, image_of, is_latency, split, with_latencies
 from capacity_tui.engine.units import parse_quantity
 
 _TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
 _ONE_NUMBER = r"\d+(?:\.\d+)?[kM]?"
 _RANGE = re.compile(
     rf"(?:(?P<between>between) )?(?P<low>{_ONE_NUMBER})(?: ?[-–] ?| to |(?(between) and |(?!)))"
-    rf"(?P<high>{_ONE_NUMBER})(?P<unit>m?s)?",
+    rf"(?P<high>{_ONE_NUMBER})(?P<unit>m?s|%)?",
     re.IGNORECASE,
 )
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")

@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sum_of
+from capacity_tui.engine.plan.line.lexicon.tokens import OF_ONE, Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, Asked
-from capacity_tui.engine.plan.line.tokens import OF_ONE, Token, duration_of, sum_of
 from capacity_tui.engine.units import parse_quantity
 
 MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
@@ -51,7 +52,7 @@ def price_in(tokens: Sequence[Token], index: int) -> float | None:
 def limit_in(tokens: Sequence[Token], index: int) -> str | None:
     """Return the limit that a word of a line is, as ``time<=30d`` or ``usd<=500``; None for other words."""
     text, words = tokens[index].text, vocabulary()
-    dollars_named = sum_of(text)
+    dollars_named = sum_of(text) or (sum_of(f"${text}") if _is_money(tokens, index) else None)
     if dollars_named is not None:
         dollars, hours = dollars_named
         rate = parse_quantity(dollars, "")
@@ -65,6 +66,15 @@ def limit_in(tokens: Sequence[Token], index: int) -> str | None:
     # 3d may be three dimensions, 2w watts; 72h and 3 days are times.
     is_limit = _IN_LETTERS.fullmatch(text) is None or any(token.text.casefold() in words.within for token in near)
     return f"time<={span}" if span is not None and is_limit else None
+
+
+def _is_money(tokens: Sequence[Token], index: int) -> bool:
+    """Whether words beside a number say that it is a sum, as in ``a budget of 500`` and ``40k/month to spend``."""
+    words, keys = vocabulary(), [key_of(token.text) for token in tokens]
+    start = words.start_of(keys[:index])
+    behind = keys[index + 1 : index + 2] if keys[index + 1 : index + 2] != ["to"] else keys[index + 2 : index + 3]
+    is_near = bool(start and keys[start - 1] in words.money) or not words.money.isdisjoint(behind)
+    return is_near and tokens[index].text[:1].isdigit()
 
 
 def asked_of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -15,18 +14,18 @@ from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.guessed_words import GuessedWords, remainder
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon.quantities import currency_of, duration_of, sum_of
 from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_near_filler, similar_names, unknown_words
+from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_ONE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
 from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, asks_for_nodes, limit_in, price_in, unanswered
 from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
-from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, OF_ONE, duration_of
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_quantity
 
 _NOTHING = Meaning()
 _OF_EXPERTS = ("moe", "sparse")
-_OTHER_MONEY = re.compile(r"[€£]\d.*|\d.*[€£](?:/.*)?")
 _TIMES = ("x", "×", "*")
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 
@@ -49,6 +48,8 @@ class _Line(GuessedWords):
         if len(self._text) > LONGEST_LINE:
             hint = "write a plan file, and name it"
             self._faults.append(PlanError("too long for one line", f"{len(self._text)} characters", hint))
+        self._second_model()
+        self._mixture()
         self._pass(self._named)
         if models.MODEL not in self._values:
             self._pass(self._sized)
@@ -188,9 +189,10 @@ class _Line(GuessedWords):
         if price is None or not (text.endswith(OF_ONE) or hardware.NAME in self._values):
             return None
         if (words := next(behind, 0)) > 0:
-            return 1 + words, Meaning(f"${price:g} an hour", {Key.PRICING_USD_PER_HOUR: price})
+            why = self._exchanged(index)
+            return 1 + words, Meaning(f"${price:g} an hour", {Key.PRICING_USD_PER_HOUR: price}, why)
         self._device_price, self._is_price_of_one = price, text.endswith(OF_ONE)
-        return 1, Meaning(f"${price:g} an hour for each device")
+        return 1, Meaning(f"${price:g} an hour for each device", why=self._exchanged(index))
 
     def _hours_of_sound(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the sound that is heard, as ``1000 hours of audio``: a request is a piece of it."""
@@ -214,7 +216,15 @@ class _Line(GuessedWords):
         if self._begins_range(index) and limit_in(self._tokens, index + 2) is not None:  # $10k to $20k
             return self._range(index)
         self._limits[index] = limit
-        return Meaning(limit)
+        return Meaning(limit, why=self._exchanged(index))
+
+    def _exchanged(self, index: int) -> str:
+        """Return what a sum in another currency was taken for; empty for dollars."""
+        text = self._tokens[index].text
+        currency, dollars = currency_of(text), sum_of(text)
+        if currency is None or dollars is None:
+            return ""
+        return f"{text}: ${dollars[0]}, at ${currency.usd:g} a {currency.name} ({currency.source})"
 
     def _limit_loads(self) -> None:
         """Take a limit on time or money for that of all requests; what is served without an end has none."""
@@ -255,8 +265,6 @@ class _Line(GuessedWords):
         """Recognize a name of a value, a field glued to its number, or a word that says nothing."""
         if (hint := vocabulary().refusal(text)) is not None:
             return 1, Meaning(fault=PlanError(f"{text!r} cannot be planned", hint=hint))
-        if _OTHER_MONEY.fullmatch(text):
-            return 1, Meaning(fault=PlanError("prices are in dollars here", text, "write the sum in dollars, as $500"))
         key, words = key_of(text), vocabulary()
         if key in words.counts:
             return 1, _NOTHING
@@ -275,6 +283,7 @@ class _Line(GuessedWords):
             in words.fillers
             | words.suggests.keys()
             | words.of_serving
+            | words.guessing
             | words.negations
             | words.queries.keys()
             | words.ram

@@ -16,9 +16,9 @@ from capacity_tui.engine.errors import CatalogError, Place, PlanError, UnitError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
+from capacity_tui.engine.plan.line.lexicon.tokens import PERCENTILE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
-from capacity_tui.engine.plan.line.tokens import PERCENTILE
 from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length, parse_quantity

@@ -25,6 +25,8 @@ _SHOWN_TASKS = {TRAIN: "train", FINETUNE: "fine-tune", INFER: "serve", FIT: "fit
 
 _METHOD_WORDS = {"full": "full fine-tuning", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}
 
+_LONGEST_INITIALS = 4  # Letters of an objective's name that is one of initials, as ``GRPO``
+
 _OF_TRAINING = frozenset({Key.PARALLELISM_ZERO, Key.PARALLELISM_INTERLEAVE})
 """Fields beside those of training that only a training uses."""
 
@@ -38,7 +40,10 @@ def task_named(phrase: str) -> Meaning | None:
         method = words.methods[key]
         return Meaning(_METHOD_WORDS.get(method, method), {TASK: FINETUNE, METHOD: method})
     if key in words.objectives:
-        return Meaning(words.objectives[key].upper(), {TASK: FINETUNE, Key.TRAINING_PREFERENCE: words.objectives[key]})
+        objective = words.objectives[key]
+        name = objective.replace("_", " ") if len(objective) > _LONGEST_INITIALS else objective.upper()
+        why = "" if key_of(objective)[:_LONGEST_INITIALS] in key else f"{phrase}: computed as {name}"
+        return Meaning(name, {TASK: FINETUNE, Key.TRAINING_PREFERENCE: objective}, why)
     if key in words.tasks:
         return Meaning(_SHOWN_TASKS[words.tasks[key]], {TASK: words.tasks[key]})
     parts = phrase.split("-")

@@ -77,6 +77,9 @@ def loop_remarks(job: Job) -> Iterator[str]:
 _TRL_CONFIGS = {
     "dpo": "DPOConfig",
     "kto": "KTOConfig",
+    "orpo": "ORPOConfig",
+    "reward": "RewardConfig",
+    "process_reward": "PRMConfig",
     "grpo": "GRPOConfig",
     "ppo": "PPOConfig",
     "distillation": "GKDConfig",

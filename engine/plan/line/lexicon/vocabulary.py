@@ -63,6 +63,16 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
+class Currency:
+    """Money that is no dollars, and what it was worth on some day."""
+
+    name: str  # of one, as ``euro``
+    usd: float  # dollars of one
+    source: str  # whose rate that is, and of which day
+    words: tuple[str, ...]  # what is written beside a sum of it
+
+
+@dataclass(frozen=True, slots=True)
 class Vocabulary:
     """What words mean; every word is a key, without case and hyphens."""
 
@@ -106,6 +116,11 @@ class Vocabulary:
     queries: Mapping[str, str]  # words that ask for what no plan says, by what they ask for
     asked: Mapping[str, Mapping[str, str]]  # fields, by the words that ask and by what they ask for
     totals: frozenset[str]  # words behind a price that is of all devices together
+    currencies: Mapping[str, Currency]  # money that is exchanged into dollars, by its sign
+    guessing: frozenset[str]  # words of a small model, or of heads, that guess for a larger one that answers
+    teaching: frozenset[str]  # words of a large model that a smaller one learns from
+    active: frozenset[str]  # words behind a size that is what one token uses of a mixture
+    money: frozenset[str]  # words before or behind a sum that has no sign
     priced: frozenset[str]  # words before dollars an hour that a device costs; before others they are a limit
     timed: Mapping[str, str]  # the latency that a time limits, by a word before it and one of ``within``
     within: frozenset[str]  # words before a time that is not to be passed
@@ -193,6 +208,9 @@ def vocabulary() -> Vocabulary:
             for row in rows["rates"].values()
             if row["seconds"] > 1
             for word in (row.get("adverb", ""), *(f"{per}{span}" for per in _EVERY for span in row["spans"]))
+        },
+        "currencies": {
+            sign: Currency(**{**row, "words": (sign, *row["words"])}) for sign, row in rows["currencies"].items()
         },
         "fields": _fields(rows["fields"]),
         "values": {task: tuple(paths) for task, paths in rows["values"].items()},

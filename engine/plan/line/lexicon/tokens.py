@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon.quantities import OF_TOKEN, plain_number, sum_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER
 from capacity_tui.engine.record import dataclass
@@ -66,7 +67,6 @@ _IDEOGRAPHS = re.compile(
 _MARKS = "~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
 
 _MONEY_WORDS = ("usd", "dollar", "dollars", "bucks")
-_OTHER_MONEY = ("€", "eur", "euro", "euros", "£", "gbp", "pounds")
 
 _MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go")
 
@@ -88,12 +88,6 @@ _UNITS = (
 _MACHINES = frozenset({"nodes", "devices"})
 _PER = ("per", "a", "an", "/", "each")
 
-_MONEY = re.compile(
-    r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?[km]?)|(?P<other>\d[\d,]*(?:\.\d+)?[km]?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
-)
-_OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|mo|month)", re.IGNORECASE)
-_DURATION = re.compile(r"(\d+(?:\.\d+)?k?)(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE)
-_HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
 _LATENCIES = (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS)
 _SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)
 _FARTHEST_TIME = 6  # Words between a latency and its time
@@ -104,26 +98,15 @@ PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
 
 _DEVICE, _HOURS = ("gpu", "device", "accelerator"), ("hours", "hour", "hrs")
-_TOKEN, _OF_TOKEN = ("token", "tok"), re.compile(r"(\d+(?:\.\d+)?m?s)/tok(?:en)?", re.IGNORECASE)
+_TOKEN = ("token", "tok")
 
-_GIGABYTES = re.compile(r"(\d+(?:\.\d+)?)(?:g|gig|gigs|go)", re.IGNORECASE)
 
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
 
 _NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
 
-_MANY_BITS = re.compile(r"\d{1,2}-?bits", re.IGNORECASE)
-_UNDER = re.compile(r"[<≤]=?\d[\d.]*(?:us|ms|s|min|h|days?)", re.IGNORECASE)  # <300ms ttft
-_SUB = re.compile(r"^sub-?(?:second|(\d+m?s))$", re.IGNORECASE)  # sub-second, sub-500ms
-_SCALED = re.compile(r"(\d[\d.,]*)([a-z]{2,})", re.IGNORECASE)  # 2bn
-_AT_LEAST = re.compile(r"^(\d[\d.,]*[kKmMbB]?)\+$")  # 30+ t/s
-_POSSESSIVE = re.compile(r"^(.*\d.*|[a-z]{4,})['’]s$", re.IGNORECASE)
-_EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
 
-_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?:\.\d{3})*\.000")
-"""Thousands apart, as ``10,000`` and ``10.000``; ``5.125`` is no such number."""
 _THOUSANDS, _BEGUN = "000", re.compile(r"[1-9]\d{0,2}(?:000)*")
-_DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,47 +269,28 @@ def _with_unit(number: str, word: str) -> str | None:
     """Return a number and the word behind it as one, as ``24 gb``, ``4 bits`` or ``10 s``; None for others."""
     words = vocabulary()
     scale, span, seconds = words.scales.get(word), words.durations.get(word), words.time_units.get(word)
-    is_sum = number == "$" and word[:1].isdigit()
-    if is_sum or (word in (*_MONEY_WORDS, *_OTHER_MONEY) and sum_of(f"${number}")):
-        return f"${word}" if is_sum else f"${number}" if word in _MONEY_WORDS else f"{number}€"
+    if (written := _sum(number, word)) is not None:
+        return written
     if word in _QUANTIZED and number.endswith("bit"):
         return number
     if seconds is not None and number[-1:].isdigit():
         return f"{number.lstrip('<≤')}{seconds}"
     if span is not None and number[-1:] in "kK" and _NUMBER.fullmatch(number[:-1]):
-        return f"{_plain_number(number[:-1])}k{span}"  # 40k hours of calls
+        return f"{plain_number(number[:-1])}k{span}"  # 40k hours of calls
     if not _NUMBER.fullmatch(number):
         return None
     unit = next((written for units, written in _UNITS if word in units), span)
-    return _plain_number(number) + scale if scale is not None else None if unit is None else f"{number}{unit}"
+    return plain_number(number) + scale if scale is not None else None if unit is None else f"{number}{unit}"
 
 
-def sum_of(word: str) -> tuple[str, float] | None:
-    """Return the dollars that a word says, and the hours that they are for, as ``$2/h``; None for other words.
-
-    The hours are 0 for the dollars of the whole job.
-    """
-    rate = _OF_TIME.search(word)
-    match = _MONEY.fullmatch(word[: rate.start()] if rate else word)
-    hours = 0.0 if rate is None else float(_HOURS_OF[rate[1][0].casefold()])
-    if match is None:
-        return None
-    dollars = match["sum"] or match["other"]
-    dollars = dollars.replace(",", "." if _DECIMAL_COMMA.fullmatch(dollars) else "")  # $2,50 and $10,000
-    return dollars.replace("m", "M"), hours
-
-
-def duration_of(word: str) -> str | None:
-    """Return the time that a word says in hours, days or weeks, as ``72h``; None for other words."""
-    match = _DURATION.fullmatch(word)
-    if match is None:
-        return None
-    number = float(match[1].rstrip("kK")) * (1000 if match[1][-1] in "kK" else 1)
-    unit = match[2].casefold()
-    if unit.startswith("min"):
-        return f"{number:g}min"
-    hours = number * _HOURS_OF[unit[0]]
-    return f"{hours:g}h" if unit[0] == "h" else f"{hours / 24:g}d"
+def _sum(before: str, after: str) -> str | None:
+    """Return a number and its currency as one, as ``$ 500`` and ``500 euros``; None for other words."""
+    currencies = vocabulary().currencies
+    if before in ("$", *currencies) and after[:1].isdigit():
+        return f"{before}{after}"
+    other = next((name for name, row in currencies.items() if after in row.words), None)
+    is_sum = (other is not None or after in _MONEY_WORDS) and sum_of(f"${before}") is not None
+    return f"{other or '$'}{before}" if is_sum else None
 
 
 def image_of(word: str) -> int | None:
@@ -344,7 +308,7 @@ def _is_rated(tokens: list[Token]) -> bool:
 
 
 def _is_time(tokens: list[Token]) -> bool:
-    return bool(tokens) and _OF_TOKEN.fullmatch(f"{tokens[-1].text}/token") is not None
+    return bool(tokens) and OF_TOKEN.fullmatch(f"{tokens[-1].text}/token") is not None
 
 
 def is_latency(word: str) -> bool:
@@ -360,29 +324,7 @@ def _phrase(word: str) -> str:
         return f"${price[1] or price[2]}{OF_ONE}"
     if ordinal is not None:
         return f"p{ordinal[1]}"  # 99th percentile
-    return _OF_MILLION if _PER_MILLION.fullmatch(word) else _plain_number(word)
-
-
-def _plain_number(word: str) -> str:
-    """Return a word with its number as it is read everywhere: ``10,5M`` is 10.5M, ``10,000`` 10000, ``24G`` 24gb."""
-    word = _AT_LEAST.sub(r"\1", _POSSESSIVE.sub(r"\1", word))
-    word = _SUB.sub(lambda below: below[1] or "1s", word)
-    word = word.lstrip("<≤") if _UNDER.fullmatch(word) else word
-    scaled = _SCALED.fullmatch(word)
-    if scaled is not None and (scale := vocabulary().scales.get(key_of(scaled[2]))) is not None:
-        word = f"{scaled[1]}{scale}"
-    size = _GIGABYTES.fullmatch(word)
-    if size is not None:
-        return f"{size[1]}gb"
-    if _GROUPED.fullmatch(word):
-        return word.replace(",", "").replace(".", "")
-    if (latency := _OF_TOKEN.fullmatch(word)) is not None:
-        return f"tpot<{latency[1]}"
-    if _MANY_BITS.fullmatch(word):
-        return word[:-1].replace("-", "")
-    if _EXPERTS.fullmatch(word):
-        return re.sub("[*×]", "x", word)
-    return _DECIMAL_COMMA.sub(r"\1.\2\3", word) if _DECIMAL_COMMA.fullmatch(word) else word
+    return _OF_MILLION if _PER_MILLION.fullmatch(word) else plain_number(word)
 
 
 def counted_start(word: str) -> str:

@@ -1,0 +1,90 @@
+"""How numbers, times and sums of money are written, and what they are in one way that is read everywhere."""
+
+from __future__ import annotations
+
+import re
+
+from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.plan.line.lexicon.vocabulary import Currency, vocabulary
+from capacity_tui.engine.units import parse_quantity
+
+_MONEY = re.compile(
+    r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?[km]?)|(?P<other>\d[\d,]*(?:\.\d+)?[km]?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
+)
+_SUM_IN_WORDS = re.compile(r"([^\d\s]*)\s?\d[\d.,]*[km]?\s?((?:[€£]|[a-z]*))(?:(?:/|per).*)?", re.IGNORECASE)
+_OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|d|day|w|wk|week|mo|month|y|yr|year)", re.IGNORECASE)
+_APART = re.compile(r"[.,](?=\d{3}(?!\d))")  # Before thousands, as in ``€1.500``
+_HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
+_GIGABYTES = re.compile(r"(\d+(?:\.\d+)?)(?:g|gig|gigs|go)", re.IGNORECASE)
+_MANY_BITS = re.compile(r"\d{1,2}-?bits", re.IGNORECASE)
+_UNDER = re.compile(r"[<≤]=?\d[\d.]*(?:us|ms|s|min|h|days?)", re.IGNORECASE)  # <300ms ttft
+_SUB = re.compile(r"^sub-?(?:second|(\d+m?s))$", re.IGNORECASE)  # sub-second, sub-500ms
+_SCALED = re.compile(r"(\d[\d.,]*)([a-z]{2,})", re.IGNORECASE)  # 2bn
+_AT_LEAST = re.compile(r"^(\d[\d.,]*[kKmMbB]?)\+$")  # 30+ t/s
+_POSSESSIVE = re.compile(r"^(.*\d.*|[a-z]{4,})['’]s$", re.IGNORECASE)
+_EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?:\.\d{3})*\.000")
+"""Thousands apart, as ``10,000`` and ``10.000``; ``5.125`` is no such number."""
+_DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
+_DURATION = re.compile(r"(\d+(?:\.\d+)?k?)(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE)
+OF_TOKEN = re.compile(r"(\d+(?:\.\d+)?m?s)/tok(?:en)?", re.IGNORECASE)
+
+
+def sum_of(word: str) -> tuple[str, float] | None:
+    """Return the dollars that a word says, and the hours that they are for, as ``$2/h``; None for other words.
+
+    The hours are 0 for the dollars of the whole job; what is said in another currency is exchanged.
+    """
+    rate, currency = _OF_TIME.search(word), currency_of(word)
+    plain = word[: rate.start()] if rate else word
+    for sign in () if currency is None else sorted(currency.words, key=len, reverse=True):
+        plain = re.sub(re.escape(sign), "", plain, flags=re.IGNORECASE)
+    match = _MONEY.fullmatch(plain if currency is None else f"${_APART.sub('', plain).strip()}")
+    hours = 0.0 if rate is None else float(_HOURS_OF[rate[1][0].casefold()])
+    if match is None:
+        return None
+    dollars = match["sum"] or match["other"]
+    dollars = dollars.replace(",", "." if _DECIMAL_COMMA.fullmatch(dollars) else "").replace("m", "M")  # $2,50
+    return dollars if currency is None else f"{round(parse_quantity(dollars, '') * currency.usd, 2):.12g}", hours
+
+
+def currency_of(word: str) -> Currency | None:
+    """Return the currency that a sum is in, as ``€500`` and ``500gbp``; None for dollars and other words."""
+    match, rows = _SUM_IN_WORDS.fullmatch(word), vocabulary().currencies.values()
+    signs = set(map(str.casefold, match.groups())) if match is not None else set()
+    return next((row for row in rows if not signs.isdisjoint(row.words)), None)
+
+
+def duration_of(word: str) -> str | None:
+    """Return the time that a word says in hours, days or weeks, as ``72h``; None for other words."""
+    match = _DURATION.fullmatch(word)
+    if match is None:
+        return None
+    number = float(match[1].rstrip("kK")) * (1000 if match[1][-1] in "kK" else 1)
+    unit = match[2].casefold()
+    if unit.startswith("min"):
+        return f"{number:g}min"
+    hours = number * _HOURS_OF[unit[0]]
+    return f"{hours:g}h" if unit[0] == "h" else f"{hours / 24:g}d"
+
+
+def plain_number(word: str) -> str:
+    """Return a word with its number as it is read everywhere: ``10,5M`` is 10.5M, ``10,000`` 10000, ``24G`` 24gb."""
+    word = _AT_LEAST.sub(r"\1", _POSSESSIVE.sub(r"\1", word))
+    word = _SUB.sub(lambda below: below[1] or "1s", word)
+    word = word.lstrip("<≤") if _UNDER.fullmatch(word) else word
+    scaled = _SCALED.fullmatch(word)
+    if scaled is not None and (scale := vocabulary().scales.get(key_of(scaled[2]))) is not None:
+        word = f"{scaled[1]}{scale}"
+    size = _GIGABYTES.fullmatch(word)
+    if size is not None:
+        return f"{size[1]}gb"
+    if _GROUPED.fullmatch(word):
+        return word.replace(",", "").replace(".", "")
+    if (latency := OF_TOKEN.fullmatch(word)) is not None:
+        return f"tpot<{latency[1]}"
+    if _MANY_BITS.fullmatch(word):
+        return word[:-1].replace("-", "")
+    if _EXPERTS.fullmatch(word):
+        return re.sub("[*×]", "x", word)
+    return _DECIMAL_COMMA.sub(r"\1.\2\3", word) if _DECIMAL_COMMA.fullmatch(word) else word

@@ -1,0 +1,115 @@
+"""The words of a line that name a second model: a draft that guesses for the first, a teacher that it learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import INFER, Assumption, Meaning
+from capacity_tui.engine.plan.line.named_words import NamedWords
+from capacity_tui.engine.units import format_count, parse_quantity
+
+_MOST_WORDS = 5  # Words that the name of a model may have, as ``llama 3.1 8b instruct``
+_DRAFT = "draft"  # What a second model may be called, and what may be done with an email
+_LIKE_IT = 0.15  # Share by which a mixture may differ from the sizes that the line gives
+
+
+class ModelPairs(NamedWords):
+    """A line whose words are being recognized, and those of them that name a second model."""
+
+    def _second_model(self) -> None:
+        """Take the smaller of two models for the draft of the other, or the larger for its teacher, by the words."""
+        keys, words = self._keys(), vocabulary()
+        guesses, teaches = not keys.isdisjoint({*words.guessing, _DRAFT}), not keys.isdisjoint(words.teaching)
+        named = [*self._models()] if guesses or teaches else []
+        if len(named) != 2 or guesses == teaches:
+            return
+        size, index, count = (min if guesses else max)(named)
+        path, name = (
+            (Key.INFERENCE_DRAFT_PARAMETERS, "draft") if guesses else (Key.TRAINING_TEACHER_PARAMETERS, "teacher")
+        )
+        self._take(index, count, Meaning(f"{name} of {format_count(size)}", {path: size}))
+
+    def _keys(self) -> set[str]:
+        """Return the keys of all words, and of each two."""
+        keys = [key_of(token.text) for token in self._tokens]
+        return {*keys, *map("".join, pairwise(keys))}
+
+    def _models(self) -> Iterator[tuple[int, int, int]]:
+        """Yield the parameters of models that the line names, where their names begin and how many words they have."""
+        index = 0
+        while index < len(self._tokens):
+            model = next(filter(None, (self._model_at(index, count) for count in range(_MOST_WORDS, 0, -1))), None)
+            if model is not None:
+                yield model
+            index += 1 if model is None else model[2]
+
+    def _model_at(self, index: int, count: int) -> tuple[int, int, int] | None:
+        """Return the model that some words name, by its parameters."""
+        tokens = self._tokens[index : index + count]
+        if len(tokens) < count or any(token.ends for token in tokens[:-1]):
+            return None
+        name = " ".join(token.text for token in tokens)
+        size = models.is_size(tokens[0].text) and tokens[0].text[-1] in "bB"
+        if count == 1 and (not any(map(str.isdigit, name)) or (settings.is_number(name) and not size)):
+            return None
+        if count == 1 and size and self._is_counted(index):
+            return None  # 2B tokens
+        meaning = models.named_model(name, self._catalog)
+        meaning = meaning or (models.sized_model(name, self._catalog) if size and count == 1 else None)
+        if meaning is None and count == 2 and models.is_size(tokens[1].text) and tokens[0].text.isalpha():
+            meaning = models.resembling_model(name.replace(" ", "-"), self._catalog)  # llama 70b
+        row_id = None if meaning is None else self._catalog.architectures.find_id(str(meaning.values[models.MODEL]))
+        total = None if row_id is None else self._catalog.architectures[row_id].params_total
+        if size and count == 1:
+            total = round(parse_quantity(name, ""))
+        return None if not total else (total, index, count)
+
+    def _mixture(self) -> None:
+        """Take the mixture of experts that has the sizes of a line, as ``30B with 3B active``."""
+        numbers = [at for at, token in enumerate(self._tokens) if models.is_size(token.text)]
+        at = next((at for at in numbers if key_of(self._span(at + 1, 1)) in vocabulary().active), None)
+        totals = [other for other in numbers if other != at and not self._is_counted(other)]
+        if at is None or not totals or models.MODEL in self._values:
+            return
+        active, total = (parse_quantity(self._tokens[place].text, "") for place in (at, totals[0]))
+        rows = (row for row in self._catalog.architectures.values() if row.experts and row.params_active)
+        unlike = {
+            row.id: max(abs((row.params_total or 0) / total - 1), abs((row.params_active or 0) / active - 1))
+            for row in rows
+        }
+        size = self._tokens[totals[0]].text.casefold()
+        nearest = min(
+            unlike, key=lambda name: (unlike[name] > _LIKE_IT, size not in name.split("-"), unlike[name]), default=""
+        )
+        if nearest and unlike[nearest] <= _LIKE_IT:
+            text = f"{self._tokens[totals[0]].text} with {self._tokens[at].text} active"
+            why = f"{text}: {nearest}, a mixture of about these sizes"
+            self._take(totals[0], 1, Meaning(f"model {nearest}", {models.MODEL: nearest}, why))
+            self._take(at, 2, Meaning())
+
+    def _guesses_ahead(self) -> None:
+        """Guess as many tokens as usual where the line says that some are guessed, each for what a draft costs."""
+        path, draft = Key.INFERENCE_NUM_SPECULATIVE_TOKENS, self._values.get(Key.INFERENCE_DRAFT_PARAMETERS)
+        is_guessed = draft is not None or not self._keys().isdisjoint(vocabulary().guessing)
+        if self._task != INFER or not is_guessed:
+            return
+        if path not in self._values:
+            self._values[path] = tokens = int(vocabulary().usual[INFER][path])
+            self._assumed.append(
+                Assumption(path, tokens, f"{tokens} tokens guessed before each pass (or give 4 draft tokens)")
+            )
+        row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))
+        row = None if row_id is None else self._catalog.architectures[row_id]
+        active = None if row is None else row.params_active or row.params_total
+        cost = Key.INFERENCE_DRAFT_COST
+        if isinstance(draft, int) and active and cost not in self._values:
+            self._values[cost] = share = min(round(draft / active, 3), 1.0)
+            sizes = f"{format_count(draft)} parameters over {format_count(active)}"
+            why = f"a guess takes {100 * share:.3g}% of a pass: {sizes}"
+            self._assumed.append(Assumption(cost, share, f"{why} (or give {cost}=0.2)"))
