@@ -205,7 +205,9 @@ class Comparing:
         inference, present = self.question.plan.inference, self.now.reached.work
         is_loaded = inference.is_load
         wanted = inference.arrival_rate or (0.0 if present is None else mean(present.value))
-        fewest = Fewest(lambda count: self.job.on(row.id, reached.devices * count), wanted, keeps_limits=is_loaded)
+        fewest = Fewest(
+            lambda count: self.job.on(row.id, reached.devices * count), reached, wanted, keeps_limits=is_loaded
+        )
         alike = (row.accelerator, row.device_share, reached.devices)
         guess = 1 if is_loaded else ceil(wanted / mean(reached.work.value) - NEARLY)
         count, result = fewest.from_guess(self.counts.get(alike, max(1, guess)))

@@ -218,13 +218,14 @@ class Fewest:
 
     Args:
         on: returns what so many machines reach.
+        one: what one machine reaches.
         wanted: work a second that they have to do.
         keeps_limits: whether limits of latency depend on how many there are.
     """
 
-    def __init__(self, on: Callable[[int], Throughput], wanted: float, *, keeps_limits: bool) -> None:
+    def __init__(self, on: Callable[[int], Throughput], one: Throughput, wanted: float, *, keeps_limits: bool) -> None:
         self._on, self._wanted, self._keeps_limits = on, wanted, keeps_limits
-        self._known: dict[int, Throughput] = {}
+        self._known = {1: one}
 
     def from_guess(self, guess: int) -> tuple[int, Throughput]:
         """Return the fewest machines and what they reach; where none keep the limits, the fewest that do the work."""

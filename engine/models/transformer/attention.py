@@ -6,6 +6,7 @@ Weights of matrices (multiplied by every token) and of vectors (biases, norms) a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -174,7 +175,6 @@ def multi_head_vectors(sizes: AttentionSizes) -> Number:
 class GroupedQuery:
     """Multi-head, grouped-query or multi-query attention: over a window, over all, or linear in some layers."""
 
-    __slots__ = ("sizes",)
     needed: ClassVar[tuple[str, ...]] = ()  # Further sizes that must be at least 1
 
     def __init__(self, sizes: AttentionSizes) -> None:
@@ -185,7 +185,7 @@ class GroupedQuery:
         """Most tokens that a token of a windowed layer attends to; 0 without windows."""
         return self.sizes.sliding_window
 
-    @property
+    @cached_property
     def full_layers(self) -> Number:
         """Layers that attend to the whole context."""
         every = self.sizes.full_attention_every
@@ -194,12 +194,12 @@ class GroupedQuery:
             return self.sizes.layers
         return present(every) * (self.sizes.layers // (every + 1 - present(every)))
 
-    @property
+    @cached_property
     def window_layers(self) -> Number:
         """Layers whose attention stops at the window."""
         return 0 if self.sizes.recurrent is not None else self.sizes.layers - self.full_layers
 
-    @property
+    @cached_property
     def linear_layers(self) -> Number:
         """Layers with a state of constant size in place of a cache."""
         others = 0 if self.sizes.has_state_everywhere else self.full_layers

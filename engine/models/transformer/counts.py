@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import wraps
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +18,23 @@ from capacity_tui.engine.models.transformer.attention import (
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true, present
 from capacity_tui.engine.record import dataclass
+
+Count = TypeVar("Count")
+
+
+def _kept(count: Callable[[TransformerShape], Count]) -> Callable[[TransformerShape], Count]:
+    """Keep what is counted of a shape with it: one estimate asks for the same a dozen times."""
+    name = count.__name__
+
+    @wraps(count)
+    def counted(shape: TransformerShape) -> Count:
+        known = vars(shape)
+        if name not in known:
+            known[name] = count(shape)
+        counts: Count = known[name]
+        return counts
+
+    return counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +180,7 @@ def embedding_projections(shape: TransformerShape) -> Number:
     return differs * 2 * shape.embedding_width * shape.hidden
 
 
+@_kept
 def matmul_per_token(shape: TransformerShape) -> Number:
     """Weights a token is multiplied with in a forward pass: matrices only, the head also when tied."""
     bare = replace(shape, biases=frozenset(), router_scales=False, qk_norm="none", attention_sinks=False)
@@ -177,6 +197,7 @@ def cross_key_value_weights(shape: TransformerShape) -> Number:
     return shape.hidden * shape.kv_heads * (shape.head_dim + shape.v_head_dim)
 
 
+@_kept
 def encoder_matmul_per_token(shape: TransformerShape) -> Number:
     """Weights a source token is multiplied with: the encoder, and the keys and values the decoder attends to."""
     bare = replace(shape, biases=frozenset()) if shape.biases else shape
@@ -191,6 +212,7 @@ def output_weights(shape: TransformerShape) -> Number:
     return (shape.kind != "encoder") * shape.vocab * shape.token_width
 
 
+@_kept
 def count_parameters(shape: TransformerShape) -> ParameterCounts:
     """Count the parameters of a shape, part by part."""
     return ParameterCounts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -47,9 +48,12 @@ ATTENTION_PARTS: Mapping[str, type[LinearAttention | StateSpace | GlobalAttentio
 """Parts only some kinds of attention have, by the shape's field."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class LatentSizes(AttentionSizes):
-    """The sizes of a transformer that its attention follows from; 0 means absent."""
+    """The sizes of a transformer that its attention follows from; 0 means absent.
+
+    Without slots of its own, so that what follows from the sizes is kept with them once it was asked for.
+    """
 
     q_lora_rank: Number = 0  # rank of the compressed queries
     kv_lora_rank: Number = 0  # rank of the compressed keys and values
@@ -57,7 +61,7 @@ class LatentSizes(AttentionSizes):
     qk_rope_head_dim: Number = 0  # width of its part with rotary position
     compression: Compression | None = None
 
-    @property
+    @cached_property
     def attention_kind(self) -> GroupedQuery:
         """The kind of attention, which answers all that formulas ask."""
         if self.compression is not None:
@@ -68,7 +72,6 @@ class LatentSizes(AttentionSizes):
 class _LowRank(GroupedQuery):
     """Attention whose queries, keys or values pass a low rank."""
 
-    __slots__ = ()
     sizes: LatentSizes
 
     @property
@@ -83,7 +86,6 @@ class Latent(_LowRank):
     DeepSeek-V2, arXiv:2405.04434, section 2.1. Queries pass a rank of ``q_lora_rank`` where there is one.
     """
 
-    __slots__ = ()
     needed = ("qk_nope_head_dim", "qk_rope_head_dim")
 
     @property
@@ -173,8 +175,6 @@ class Compressed(_LowRank):
 
     Each layer has low-rank queries, one key-value head and a grouped output.
     """
-
-    __slots__ = ("part",)
 
     def __init__(self, sizes: LatentSizes, part: Compression) -> None:
         super().__init__(sizes)
