@@ -34,7 +34,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "engine/estimate/estimate.py": ({"transformers"}, KIND),
     "engine/estimate/serving/memory.py": ({"vllm", "tensorrt-llm"}, "source of an equation"),
     "engine/estimate/serving/resolve.py": ({"cpu-8c-3.5ghz-baseline"}, "processor assumed where a plan names none"),
-    "engine/estimate/transformer/optimizer.py": ({"adamw"}, "source of an equation"),
+    "engine/estimate/transformer/auxiliary_kernels.py": ({"adamw"}, "source of an equation"),
     "engine/models/classical.py": ({"sgd"}, ALGORITHM),
     "engine/models/known_models.py": ({"sgd", "transformers"}, f"{KIND}; {ALGORITHM}"),
     "engine/nodes/jobs/job_request.py": ({"deepspeed"}, "commands that start processes by themselves"),

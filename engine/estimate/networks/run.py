@@ -13,7 +13,7 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.run import KernelRates, Numerics, RunData, RunLayout, run_layout, training_numerics
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
-from capacity_tui.engine.estimate.transformer.launches import launch_seconds
+from capacity_tui.engine.estimate.transformer.auxiliary_kernels import launch_seconds
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Checkpointing, checkpointing

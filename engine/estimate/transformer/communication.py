@@ -16,9 +16,9 @@ from capacity_tui.engine.estimate.timing.collectives import (
 )
 from capacity_tui.engine.estimate.timing.roofline import host_link_bandwidth
 from capacity_tui.engine.estimate.transformer.attention import context_collectives
+from capacity_tui.engine.estimate.transformer.auxiliary_kernels import optimizer_collectives
 from capacity_tui.engine.estimate.transformer.memory.activations import kept_per_token, layer_input
 from capacity_tui.engine.estimate.transformer.memory_terms import activation_bytes
-from capacity_tui.engine.estimate.transformer.optimizer import optimizer_collectives
 from capacity_tui.engine.estimate.transformer.run import TransformerRun, expert_load
 from capacity_tui.engine.estimate.work import Collective
 from capacity_tui.engine.numeric import Number, any_true, where

@@ -27,9 +27,11 @@ from capacity_tui.engine.estimate.timing.roofline import (
     tiled_rows,
 )
 from capacity_tui.engine.estimate.transformer.attention import attention_operators
-from capacity_tui.engine.estimate.transformer.frozen_base import frozen_base_operators
-from capacity_tui.engine.estimate.transformer.launches import forward_launches
-from capacity_tui.engine.estimate.transformer.optimizer import optimizer_operators
+from capacity_tui.engine.estimate.transformer.auxiliary_kernels import (
+    forward_launches,
+    frozen_base_operators,
+    optimizer_operators,
+)
 from capacity_tui.engine.estimate.transformer.run import TransformerRun, expert_load, recomputed_share
 from capacity_tui.engine.estimate.work import Direction, Operator, PipelinePosition
 from capacity_tui.engine.numeric import Number, any_true, where

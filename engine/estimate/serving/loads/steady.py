@@ -12,7 +12,6 @@ from capacity_tui.engine.estimate.derivation import equation, unrecorded
 from capacity_tui.engine.estimate.ranges import FEW
 from capacity_tui.engine.estimate.serving.loads.burst import burst_load
 from capacity_tui.engine.estimate.serving.loads.finite import Steady, finite_load
-from capacity_tui.engine.estimate.serving.loads.lockstep import missed_passes, passes_until_read, together_percentile
 from capacity_tui.engine.estimate.serving.loads.queueing import (
     LEAST,
     closed_rate,
@@ -33,7 +32,16 @@ from capacity_tui.engine.estimate.serving.loads.queueing import (
     slot_wait,
     started_seconds,
 )
-from capacity_tui.engine.estimate.serving.loads.rounds import ROUNDING, Round, best_round, round_of, round_rate
+from capacity_tui.engine.estimate.serving.loads.rounds import (
+    ROUNDING,
+    Round,
+    best_round,
+    missed_passes,
+    passes_until_read,
+    round_of,
+    round_rate,
+    together_percentile,
+)
 from capacity_tui.engine.estimate.serving.memory import room_in_cache
 from capacity_tui.engine.estimate.serving.operators import decode_pass
 from capacity_tui.engine.estimate.serving.run import ServingRun
