@@ -61,15 +61,11 @@ ROOFLINE = "Williams et al. 2009"
     unit="FLOP/B",
     source=ROOFLINE,
     part=Figure.BOTTLENECK_ARITHMETIC_INTENSITY,
-    units={"flops": "FLOP", "traffic": "B"},
+    flops=("FLOPs of all kernels of a micro-batch, or of all phases, on one device", "FLOP"),
+    traffic=("bytes they move to and from its memory", "B"),
 )
 def arithmetic_intensity(flops: Number, traffic: Number) -> Number:
-    """FLOPs for each byte of device memory traffic.
-
-    Args:
-        flops: FLOPs of all kernels of a micro-batch, or of all phases, on one device.
-        traffic: bytes they move to and from its memory.
-    """
+    """FLOPs for each byte of device memory traffic."""
     return flops / np.maximum(traffic, 1.0)
 
 
@@ -78,16 +74,11 @@ def arithmetic_intensity(flops: Number, traffic: Number) -> Number:
     unit="FLOP/B",
     source=ROOFLINE,
     part=Figure.BOTTLENECK_RIDGE_POINT,
-    units={"peak": "FLOP/s", "bandwidth": "B/s"},
-    origins={"peak": "hardware.peaks", "bandwidth": ("hardware.host_bandwidth", "hardware.bandwidth")},
+    peak=("dense peak in the type used, FLOP/s", "FLOP/s", "hardware.peaks"),
+    bandwidth=("memory bandwidth, B/s", "B/s", ("hardware.host_bandwidth", "hardware.bandwidth")),
 )
 def ridge_point(peak: Number, bandwidth: Number) -> Number:
-    """Arithmetic intensity above which arithmetic limits a device.
-
-    Args:
-        peak: dense peak in the type used, FLOP/s.
-        bandwidth: memory bandwidth, B/s.
-    """
+    """Arithmetic intensity above which arithmetic limits a device."""
     return peak / bandwidth
 
 
@@ -96,18 +87,13 @@ def ridge_point(peak: Number, bandwidth: Number) -> Number:
     unit="share",
     source="Chowdhery et al. 2022: FLOPs of the model itself, none of recomputation",
     part=Figure.MFU,
-    units={"model_flops": "FLOP", "step_seconds": "s", "peak": "FLOP/s"},
-    origins={"model_flops": "step_flops", "peak": "hardware.peaks"},
+    model_flops=("FLOPs of the model in a step, over all devices", "FLOP", "step_flops"),
+    step_seconds=("seconds of a step", "s"),
+    peak=("dense peak of one device in the type used, FLOP/s", "FLOP/s", "hardware.peaks"),
+    devices="how many there are",
 )
 def model_flops_utilization(model_flops: Number, step_seconds: Number, peak: Number, devices: Number) -> Number:
-    """Share of the dense peak that the model's own arithmetic uses.
-
-    Args:
-        model_flops: FLOPs of the model in a step, over all devices.
-        step_seconds: seconds of a step.
-        peak: dense peak of one device in the type used, FLOP/s.
-        devices: how many there are.
-    """
+    """Share of the dense peak that the model's own arithmetic uses."""
     return model_flops / (step_seconds * peak * devices)
 
 
@@ -115,15 +101,11 @@ def model_flops_utilization(model_flops: Number, step_seconds: Number, peak: Num
     "share = arithmetic / (arithmetic + memory)",
     unit="share",
     source=ROOFLINE,
-    units={"arithmetic": "s", "memory": "s"},
+    arithmetic=("seconds of kernels bound by arithmetic", "s"),
+    memory=("seconds of kernels bound by memory", "s"),
 )
 def arithmetic_share(arithmetic: Number, memory: Number) -> Number:
-    """Share of the kernels' time that arithmetic bounds.
-
-    Args:
-        arithmetic: seconds of kernels bound by arithmetic.
-        memory: seconds of kernels bound by memory.
-    """
+    """Share of the kernels' time that arithmetic bounds."""
     return arithmetic / np.maximum(arithmetic + memory, SHORTEST)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +19,8 @@ from capacity_tui.engine.record import dataclass
 
 Arguments = ParamSpec("Arguments")
 Names: TypeAlias = str | tuple[str, ...]  # One name, or several of which any may hold
-_ARGUMENT = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.MULTILINE | re.DOTALL)
+# What a number put in means; its unit, where it has one; the equations that give it, or the names of given numbers.
+Symbol: TypeAlias = str | tuple[str, str] | tuple[str, str, Names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Derivation:
 class Given:
     """A number that no equation gives."""
 
-    name: str  # what equations call it in their ``origins``, such as ``hardware.bandwidth`` or ``counts.norm-kernels``
+    name: str  # what equations call it among the origins of a symbol: ``hardware.bandwidth``, ``counts.norm-kernels``
     value: object  # the number
     provenance: str  # where it comes from, in words
 
@@ -122,14 +122,13 @@ class Equation(Generic[Arguments]):
         formula: str,
         unit: str,
         source: str,
-        part: str = "",
-        units: Mapping[str, str] | None = None,
-        origins: Mapping[str, Names] | None = None,
+        part: str,
+        meanings: Mapping[str, Symbol],
     ) -> None:
         update_wrapper(self, function)
         self.function = function
         self.formula, self.unit, self.source, self.part = formula, unit, source, part
-        self.units, self.origins = units or {}, origins or {}
+        self.meanings = meanings
         self.recorded_as = function.__name__
 
     def __call__(self, *arguments: Arguments.args, **named: Arguments.kwargs) -> Number:
@@ -155,7 +154,8 @@ class Equation(Generic[Arguments]):
 
     def with_origins(self, **origins: Names) -> Equation[Arguments]:
         """Return the equation with other origins of some numbers put in, where only the caller knows them."""
-        return self._with("origins", {**self.origins, **origins})
+        known = {name: (*self.meaning(name)[:2], names) for name, names in origins.items()}
+        return self._with("meanings", {**self.meanings, **known})
 
     def _with(self, attribute: str, value: object) -> Equation[Arguments]:
         if _record.get() is None:
@@ -181,22 +181,25 @@ class Equation(Generic[Arguments]):
         )
 
     def _input(self, name: str, value: object, record: Record) -> Input:
-        meaning, names = _meanings(self.function).get(name, ""), self.origins.get(name, ())
+        meaning, stated, names = self.meaning(name)
         derivation, provenance = record.origin(value, names), record.provenance(value, names)
         # What is added up has the unit of the sum.
-        stated = self.units.get(name, "") if name in self.symbols else self.unit
-        unit = derivation.unit if derivation else stated
+        unit = derivation.unit if derivation else stated if name in self.symbols else self.unit
         return Input(name, single(value), unit, meaning, derivation, provenance)
+
+    def meaning(self, name: str) -> tuple[str, str, Names]:
+        """Return what a symbol means, its unit, and the equations or given numbers it may come from."""
+        match self.meanings.get(name) or self.meanings.get("addends", ""):
+            case (meaning, unit, names):
+                return meaning, unit, names
+            case (meaning, unit):
+                return meaning, unit, ()
+            case str(meaning):
+                return meaning, "", ()
 
 
 def equation(
-    formula: str,
-    *,
-    unit: str,
-    source: str,
-    part: str = "",
-    units: Mapping[str, str] | None = None,
-    origins: Mapping[str, Names] | None = None,
+    formula: str, *, unit: str, source: str, part: str = "", **meanings: Symbol
 ) -> Callable[[Callable[Arguments, Number]], Equation[Arguments]]:
     """Mark a function as an equation, so that ``recording`` can show how a number came about.
 
@@ -205,22 +208,15 @@ def equation(
         unit: unit of the result.
         source: where the formula comes from.
         part: the result key it gives, where it gives only one.
-        units: units of the arguments, by symbol; those that are left out are pure numbers.
-        origins: by symbol, the equations whose results are put in, or the names of given numbers (see ``Given``).
+        meanings: what each symbol is: its meaning, alone or with its unit (pure numbers have none) and the equations
+            whose results are put in, or the names of given numbers (see ``Given``); ``addends`` for all of a sum.
     """
-    return lambda function: Equation(function, formula, unit, source, part, units, origins)
+    return lambda function: Equation(function, formula, unit, source, part, meanings)
 
 
 @cache
 def _signature(function: Callable[..., Number]) -> inspect.Signature:
     return inspect.signature(function)
-
-
-@cache
-def _meanings(function: Callable[..., Number]) -> dict[str, str]:
-    """Return what each argument is, as the docstring says."""
-    arguments = _ARGUMENT.findall(inspect.getdoc(function) or "")
-    return {name: " ".join(meaning.split()).rstrip(".") for name, meaning in arguments}
 
 
 def _values(bound: inspect.BoundArguments) -> dict[str, object]:

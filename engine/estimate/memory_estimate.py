@@ -104,16 +104,12 @@ class MemoryEstimate:
     unit="B",
     source="measured sizes: efficiency.yaml, algorithms.yaml",
     part=Figure.MEMORY_CONTEXT,
-    units={"driver": "B", "communicator": "B"},
+    driver=("bytes of the driver's context, or of the process, with the libraries", "B"),
+    communicator=("bytes of the buffers of one group of ranks", "B"),
+    groups="kinds of groups a device belongs to: tensor, data, pipeline, expert parallel",
 )
 def context_bytes(driver: Number, communicator: Number, groups: Number) -> Number:
-    """Bytes of driver context and communication library.
-
-    Args:
-        driver: bytes of the driver's context, or of the process, with the libraries.
-        communicator: bytes of the buffers of one group of ranks.
-        groups: kinds of groups a device belongs to: tensor, data, pipeline, expert parallel.
-    """
+    """Bytes of driver context and communication library."""
     return driver + groups * communicator
 
 
@@ -122,16 +118,12 @@ def context_bytes(driver: Number, communicator: Number, groups: Number) -> Numbe
     unit="B",
     source="the allocator keeps blocks it cannot use: measured reserved over allocated",
     part=Figure.MEMORY_RESERVE,
-    units={"allocated": "B", "stranded": "B"},
+    allocated=("bytes of all parts inside the allocator", "B"),
+    fragmentation="what it holds beyond them, as a share",
+    stranded=("bytes of blocks that it keeps for one use and cannot give to another", "B"),
 )
 def reserve_bytes(allocated: Number, fragmentation: Number, stranded: Number) -> Number:
-    """Bytes the allocator holds beyond its peak.
-
-    Args:
-        allocated: bytes of all parts inside the allocator.
-        fragmentation: what it holds beyond them, as a share.
-        stranded: bytes of blocks that it keeps for one use and cannot give to another.
-    """
+    """Bytes the allocator holds beyond its peak."""
     return allocated * fragmentation + stranded
 
 
@@ -140,17 +132,12 @@ def reserve_bytes(allocated: Number, fragmentation: Number, stranded: Number) ->
     unit="B",
     source="PyTorch's caching allocator gives blocks that nothing uses back before an allocation fails (alloc_retries)",
     part=Figure.MEMORY_RESERVE,
-    units={"wanted": "B", "capacity": "B", "allocated": "B", "context": "B"},
-    origins={"wanted": "reserve_bytes", "capacity": "hardware.memory_bytes", "context": "context_bytes"},
+    wanted=("bytes it would keep", "B", "reserve_bytes"),
+    capacity=("bytes of the device", "B", "hardware.memory_bytes"),
+    allocated=("bytes of all parts inside the allocator", "B"),
+    context=("bytes outside it", "B", "context_bytes"),
+    fragmentation="share of these bytes that lie in blocks in use, and cannot be given back",
 )
 def kept_reserve(wanted: Number, capacity: Number, allocated: Number, context: Number, fragmentation: Number) -> Number:
-    """Bytes the allocator holds beyond its peak on a device that may be too small for all it would like to keep.
-
-    Args:
-        wanted: bytes it would keep.
-        capacity: bytes of the device.
-        allocated: bytes of all parts inside the allocator.
-        context: bytes outside it.
-        fragmentation: share of these bytes that lie in blocks in use, and cannot be given back.
-    """
+    """Bytes the allocator holds beyond its peak on a device that may be too small for all it would like to keep."""
     return np.minimum(wanted, np.maximum(capacity - allocated - context, allocated * fragmentation))

@@ -25,16 +25,11 @@ MOST_SURPLUS = 100.0
     "usd = seconds / 3600 · usd_per_hour",
     unit="USD",
     source="price of the catalogue or the plan",
-    units={"seconds": "s", "usd_per_hour": "USD"},
-    origins={"seconds": "job_seconds", "usd_per_hour": "machines_hour_usd"},
+    seconds=("seconds of the job", "s", "job_seconds"),
+    usd_per_hour=("price of all devices for an hour, USD", "USD", "machines_hour_usd"),
 )
 def job_usd(seconds: Number, usd_per_hour: Number) -> Number:
-    """Price of a job.
-
-    Args:
-        seconds: seconds of the job.
-        usd_per_hour: price of all devices for an hour, USD.
-    """
+    """Price of a job."""
     return seconds / HOUR_SECONDS * usd_per_hour
 
 
@@ -44,13 +39,14 @@ def job_usd(seconds: Number, usd_per_hour: Number) -> Number:
     unit="W",
     source="Patel et al. 2024: power between idle and limit, by what bounds the kernels; shares in coefficients.yaml",
     part=Figure.ENERGY_WATTS_AVERAGE,
-    units={"limit": "W"},
-    origins={
-        "limit": "hardware.tdp_watts",
-        "arithmetic": "coefficients.arithmetic-power",
-        "memory": "coefficients.memory-power",
-        "wait": "coefficients.waiting-power",
-    },
+    devices="how many",
+    limit=("power limit of one, W", "W", "hardware.tdp_watts"),
+    idle="share of it that a device draws idle",
+    arithmetic=("share of the rest that kernels bound by arithmetic draw", "", "coefficients.arithmetic-power"),
+    computing="share of the time in such kernels",
+    memory=("share of the rest that kernels bound by memory draw", "", "coefficients.memory-power"),
+    moving="share of the time in such kernels",
+    wait=("share of the rest that a device draws while it waits", "", "coefficients.waiting-power"),
 )
 def average_watts(
     devices: Number,
@@ -62,18 +58,7 @@ def average_watts(
     moving: Number,
     wait: Number,
 ) -> Number:
-    """Mean power of all devices.
-
-    Args:
-        devices: how many.
-        limit: power limit of one, W.
-        idle: share of it that a device draws idle.
-        arithmetic: share of the rest that kernels bound by arithmetic draw.
-        computing: share of the time in such kernels.
-        memory: share of the rest that kernels bound by memory draw.
-        moving: share of the time in such kernels.
-        wait: share of the rest that a device draws while it waits.
-    """
+    """Mean power of all devices."""
     busy = arithmetic * computing + memory * moving + wait * (1.0 - computing - moving)
     return devices * limit * (idle + (1.0 - idle) * busy)
 
@@ -83,17 +68,12 @@ def average_watts(
     unit="USD",
     source="spot price of the catalogue, checkpoints and interruptions included",
     part=Figure.COST_USD_SPOT,
-    units={"seconds": "s", "usd_per_hour": "USD"},
-    origins={"seconds": "job_seconds", "surplus": "interruption_surplus", "usd_per_hour": "machines_hour_usd"},
+    seconds=("seconds without interruptions", "s", "job_seconds"),
+    surplus=("extra time, as a share of the job", "", "interruption_surplus"),
+    usd_per_hour=("spot price of all devices for an hour, USD", "USD", "machines_hour_usd"),
 )
 def spot_usd(seconds: Number, surplus: Number, usd_per_hour: Number) -> Number:
-    """Price of a job on capacity that may be taken back.
-
-    Args:
-        seconds: seconds without interruptions.
-        surplus: extra time, as a share of the job.
-        usd_per_hour: spot price of all devices for an hour, USD.
-    """
+    """Price of a job on capacity that may be taken back."""
     return seconds * (1.0 + surplus) / HOUR_SECONDS * usd_per_hour
 
 
@@ -102,16 +82,11 @@ def spot_usd(seconds: Number, surplus: Number, usd_per_hour: Number) -> Number:
     unit="kWh",
     source="power times time",
     part=Figure.ENERGY_KWH,
-    units={"watts": "W", "seconds": "s"},
-    origins={"watts": "average_watts", "seconds": "job_seconds"},
+    watts=("mean power of all devices, W", "W", "average_watts"),
+    seconds=("seconds of the job", "s", "job_seconds"),
 )
 def job_kwh(watts: Number, seconds: Number) -> Number:
-    """Energy of a job.
-
-    Args:
-        watts: mean power of all devices, W.
-        seconds: seconds of the job.
-    """
+    """Energy of a job."""
     return watts * seconds / HOUR_SECONDS / KILO
 
 
@@ -120,16 +95,11 @@ def job_kwh(watts: Number, seconds: Number) -> Number:
     unit="kWh",
     source="energy of processors, memory, network cards and fans of the nodes",
     part=Figure.ENERGY_KWH_HOST,
-    units={"kwh": "kWh"},
-    origins={"kwh": "job_kwh", "host": "coefficients.host-power"},
+    kwh=("energy of the devices, kWh", "kWh", "job_kwh"),
+    host=("power of a node over that of its devices", "", "coefficients.host-power"),
 )
 def host_kwh(kwh: Number, host: Number) -> Number:
-    """Energy of the machines around the devices.
-
-    Args:
-        kwh: energy of the devices, kWh.
-        host: power of a node over that of its devices.
-    """
+    """Energy of the machines around the devices."""
     return kwh * (host - 1.0)
 
 
@@ -138,20 +108,12 @@ def host_kwh(kwh: Number, host: Number) -> Number:
     unit="kWh",
     source="energy of switches and optics between nodes; none where there is one node",
     part=Figure.ENERGY_KWH_NETWORK,
-    units={"kwh": "kWh"},
-    origins={"kwh": "job_kwh", "network": "coefficients.network-power"},
+    kwh=("energy of the devices, kWh", "kWh", "job_kwh"),
+    network=("power of switches and optics over that of the devices", "", "coefficients.network-power"),
 )
 def network_kwh(kwh: Number, network: Number) -> Number:
-    """Energy of the network between nodes.
-
-    Args:
-        kwh: energy of the devices, kWh.
-        network: power of switches and optics over that of the devices.
-    """
+    """Energy of the network between nodes."""
     return kwh * network
-
-
-_IN_ROOM = {"kwh": "job_kwh", "host_kwh": "host_kwh", "network_kwh": "network_kwh"}
 
 
 @equation(
@@ -159,18 +121,13 @@ _IN_ROOM = {"kwh": "job_kwh", "host_kwh": "host_kwh", "network_kwh": "network_kw
     unit="kWh",
     source="energy of cooling and supply of the building: its PUE above one",
     part=Figure.ENERGY_KWH_COOLING,
-    units=dict.fromkeys(_IN_ROOM, "kWh"),
-    origins={**_IN_ROOM, "cooling": "coefficients.cooling-power"},
+    kwh=("energy of the devices, kWh", "kWh", "job_kwh"),
+    host_kwh=("energy of the machines around them, kWh", "kWh", "host_kwh"),
+    network_kwh=("energy of the network, kWh", "kWh", "network_kwh"),
+    cooling=("power with cooling and supply over that of the machines (PUE)", "", "coefficients.cooling-power"),
 )
 def cooling_kwh(kwh: Number, host_kwh: Number, network_kwh: Number, cooling: Number) -> Number:
-    """Energy of cooling and supply.
-
-    Args:
-        kwh: energy of the devices, kWh.
-        host_kwh: energy of the machines around them, kWh.
-        network_kwh: energy of the network, kWh.
-        cooling: power with cooling and supply over that of the machines (PUE).
-    """
+    """Energy of cooling and supply."""
     return (kwh + host_kwh + network_kwh) * (cooling - 1.0)
 
 
@@ -179,18 +136,13 @@ def cooling_kwh(kwh: Number, host_kwh: Number, network_kwh: Number, cooling: Num
     unit="kWh",
     source="energy as a meter of the building counts it",
     part=Figure.ENERGY_KWH_SYSTEM,
-    units=dict.fromkeys((*_IN_ROOM, "cooling_kwh"), "kWh"),
-    origins={**_IN_ROOM, "cooling_kwh": "cooling_kwh"},
+    kwh=("energy of the devices, kWh", "kWh", "job_kwh"),
+    host_kwh=("energy of the machines around them, kWh", "kWh", "host_kwh"),
+    network_kwh=("energy of the network, kWh", "kWh", "network_kwh"),
+    cooling_kwh=("energy of cooling and supply, kWh", "kWh", "cooling_kwh"),
 )
 def system_kwh(kwh: Number, host_kwh: Number, network_kwh: Number, cooling_kwh: Number) -> Number:
-    """Energy of a job as a meter of the building counts it.
-
-    Args:
-        kwh: energy of the devices, kWh.
-        host_kwh: energy of the machines around them, kWh.
-        network_kwh: energy of the network, kWh.
-        cooling_kwh: energy of cooling and supply, kWh.
-    """
+    """Energy of a job as a meter of the building counts it."""
     return kwh + host_kwh + network_kwh + cooling_kwh
 
 
@@ -199,16 +151,11 @@ def system_kwh(kwh: Number, host_kwh: Number, network_kwh: Number, cooling_kwh: 
     unit="kg",
     source="location-based: what the grid emits from which the machines draw",
     part=Figure.CARBON_KG,
-    units={"system": "kWh", "grams_per_kwh": "g/kWh"},
-    origins={"system": "system_kwh", "grams_per_kwh": "grids"},
+    system=("energy of the job with all around it, kWh", "kWh", "system_kwh"),
+    grams_per_kwh=("grams of CO2 equivalent of a kilowatt-hour", "g/kWh", "grids"),
 )
 def carbon_kg(system: Number, grams_per_kwh: Number) -> Number:
-    """Emissions of a job's electricity, as CO2; what was emitted to make the machines is not in it.
-
-    Args:
-        system: energy of the job with all around it, kWh.
-        grams_per_kwh: grams of CO2 equivalent of a kilowatt-hour.
-    """
+    """Emissions of a job's electricity, as CO2; what was emitted to make the machines is not in it."""
     return system * grams_per_kwh / KILO
 
 
@@ -217,16 +164,11 @@ def carbon_kg(system: Number, grams_per_kwh: Number) -> Number:
     unit="USD",
     source="pricing.usd_per_kwh of the plan",
     part=Figure.ENERGY_USD,
-    units={"kwh": "kWh", "usd_per_kwh": "USD"},
-    origins={"kwh": "job_kwh"},
+    kwh=("energy of the job, kWh", "kWh", "job_kwh"),
+    usd_per_kwh=("price of a kilowatt-hour, USD", "USD"),
 )
 def electricity_usd(kwh: Number, usd_per_kwh: Number) -> Number:
-    """Price of a job's electricity.
-
-    Args:
-        kwh: energy of the job, kWh.
-        usd_per_kwh: price of a kilowatt-hour, USD.
-    """
+    """Price of a job's electricity."""
     return kwh * usd_per_kwh
 
 
@@ -280,7 +222,12 @@ owned_hour_usd = equation(
     "usd = purchase / (lifetime · use) + kilowatts · overhead · usd_per_kwh",
     unit="USD",
     source="straight-line depreciation over the hours of work, and electricity",
-    units={"purchase": "USD", "usd_per_kwh": "USD"},
+    purchase=("price it was bought for, USD", "USD"),
+    lifetime="hours until it is worth nothing",
+    use="share of them in which it works",
+    kilowatts="power it draws, kW",
+    overhead="power with cooling and supply, over its own",
+    usd_per_kwh=("price of a kilowatt-hour, USD", "USD"),
 )(owned_usd_per_hour)
 
 
@@ -288,16 +235,11 @@ owned_hour_usd = equation(
     "usd = machines · usd_per_hour",
     unit="USD",
     source="owned machines, all alike",
-    units={"usd_per_hour": "USD"},
-    origins={"usd_per_hour": "owned_usd_per_hour"},
+    machines="how many",
+    usd_per_hour=("price of an hour of one, USD", "USD", "owned_usd_per_hour"),
 )
 def machines_hour_usd(machines: Number, usd_per_hour: Number) -> Number:
-    """Price of an hour of several machines.
-
-    Args:
-        machines: how many.
-        usd_per_hour: price of an hour of one, USD.
-    """
+    """Price of an hour of several machines."""
     return machines * usd_per_hour
 
 

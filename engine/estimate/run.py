@@ -254,21 +254,17 @@ def _vector_state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
     "mean = (state · matrices + factor · edges + vector · (every - matrices)) / every",
     unit="B",
     source="optimizers.yaml; matrices, their rows and columns, and vectors of the mean layer",
-    units={"state": "B", "factor": "B", "vector": "B"},
+    state=("bytes for a parameter of a matrix", "B"),
+    matrices="parameters in matrices",
+    factor=("bytes for a row or a column of a matrix", "B"),
+    edges="rows and columns of all matrices",
+    vector=("bytes for a parameter of a vector", "B"),
+    every="parameters in matrices and vectors",
 )
 def mean_states(
     state: Number, matrices: Number, factor: Number, edges: Number, vector: Number, every: Number
 ) -> Number:
-    """Bytes of optimizer state for a parameter, the mean over matrices and vectors.
-
-    Args:
-        state: bytes for a parameter of a matrix.
-        matrices: parameters in matrices.
-        factor: bytes for a row or a column of a matrix.
-        edges: rows and columns of all matrices.
-        vector: bytes for a parameter of a vector.
-        every: parameters in matrices and vectors.
-    """
+    """Bytes of optimizer state for a parameter, the mean over matrices and vectors."""
     return (state * matrices + factor * edges + vector * (every - matrices)) / every
 
 

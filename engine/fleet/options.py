@@ -223,15 +223,11 @@ class SizeInPrecision:
     "parameters · each",
     unit="B",
     source="every parameter stored alike; scales of quantized formats left out",
-    units={"each": "B"},
+    parameters="count of parameters",
+    value="bytes of one number",
 )
 def weights_bytes(parameters: Number, value: Number) -> Number:
-    """Bytes of a model's weights in one format, alone.
-
-    Args:
-        parameters: count of parameters.
-        value: bytes of one number.
-    """
+    """Bytes of a model's weights in one format, alone."""
     return parameters * value
 
 
@@ -260,18 +256,14 @@ def sizes_in_precisions(
     "startup = boot + image + engine + weights / bandwidth",
     unit="s",
     source="one after the other: the instance boots, the engine's image comes, weights are read, kernels compiled",
-    units={"boot": "s", "image": "s", "engine": "s", "weights": "B", "bandwidth": "B"},
+    boot=("seconds until the instance runs containers", "s"),
+    image=("seconds to fetch the program's image", "s"),
+    engine=("seconds in which the program compiles and captures", "s"),
+    weights=("bytes of the weights that it reads", "B"),
+    bandwidth=("bytes a second at which they are read, B/s", "B"),
 )
 def startup_seconds(boot: Number, image: Number, engine: Number, weights: Number, bandwidth: Number) -> Number:
-    """Seconds from the order of an instance until it works.
-
-    Args:
-        boot: seconds until the instance runs containers.
-        image: seconds to fetch the program's image.
-        engine: seconds in which the program compiles and captures.
-        weights: bytes of the weights that it reads.
-        bandwidth: bytes a second at which they are read, B/s.
-    """
+    """Seconds from the order of an instance until it works."""
     return boot + image + engine + weights / bandwidth
 
 

@@ -45,14 +45,15 @@ class Database:
     reason: str  # why it is that kind
 
 
-@equation("data · (1 + overhead)", unit="B", source="indexes and free space of stored documents", units={"data": "B"})
+@equation(
+    "data · (1 + overhead)",
+    unit="B",
+    source="indexes and free space of stored documents",
+    data=("bytes of what is stored", "B"),
+    overhead="indexes and free space, as a share of it",
+)
 def database_bytes(data: Number, overhead: Number) -> Number:
-    """Disk space of a database.
-
-    Args:
-        data: bytes of what is stored.
-        overhead: indexes and free space, as a share of it.
-    """
+    """Disk space of a database."""
     return data * (1.0 + overhead)
 
 
@@ -60,17 +61,13 @@ def database_bytes(data: Number, overhead: Number) -> Number:
     "base + stored · working / cache",
     unit="B",
     source="MongoDB manual, WiredTiger: the cache takes half of the memory beyond 1 GB; it should hold what is in use",
-    units={"base": "B", "stored": "B"},
+    base=("bytes that the system takes", "B"),
+    stored=("bytes of data and indexes", "B"),
+    working="share of them that is in use at a time",
+    cache="share of the memory beyond the base that the cache takes",
 )
 def server_memory_bytes(base: Number, stored: Number, working: Number, cache: Number) -> Number:
-    """Memory of a database server whose cache holds what is worked with.
-
-    Args:
-        base: bytes that the system takes.
-        stored: bytes of data and indexes.
-        working: share of them that is in use at a time.
-        cache: share of the memory beyond the base that the cache takes.
-    """
+    """Memory of a database server whose cache holds what is worked with."""
     return base + stored * working / cache
 
 
@@ -211,15 +208,12 @@ class Recommended:
     "weighed = usd · (1 + seconds / deadline)",
     unit="USD",
     source="this program's choice: finishing at once instead of at the deadline is worth as much as the job again",
-    units={"usd": "USD"},
+    usd=("price of the job, start of the machines included, USD", "USD"),
+    seconds="time of the job, s",
+    deadline="the longest that it may take, s",
 )
 def weighed_usd(usd: Number, seconds: Number, deadline: Number) -> Number:
-    """Price of a job with its time: twice as many machines have to save more of the deadline than they add in money.
-
-    Args:
-        usd: price of the job, start of the machines included, USD.
-        deadline: the longest that it may take, s.
-    """
+    """Price of a job with its time: twice as many machines have to save more of the deadline than they add in money."""
     return usd * (1.0 + seconds / deadline)
 
 

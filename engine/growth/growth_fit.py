@@ -33,16 +33,13 @@ _LARGER = (2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4)
     "criterion = (freedom + sizes) · ln(1 + misfit / freedom) + 2 · fitted",
     unit="",
     source="Akaike (1974), of a spread that is known from so many degrees of freedom (likelihood of Student's t)",
+    misfit="squared distances over their variances, added up",
+    freedom="degrees of freedom that the variances rest on",
+    sizes="sizes that were measured",
+    fitted="numbers fitted, the spread among them",
 )
 def information_criterion(misfit: Number, freedom: Number, sizes: Number, fitted: Number) -> Number:
-    """Criterion by which laws are compared, up to a constant: less is better, and every number fitted is charged.
-
-    Args:
-        misfit: squared distances over their variances, added up.
-        freedom: degrees of freedom that the variances rest on.
-        sizes: sizes that were measured.
-        fitted: numbers fitted, the spread among them.
-    """
+    """Criterion by which laws are compared, up to a constant: less is better, and every number fitted is charged."""
     return (freedom + sizes) * np.log1p(misfit / freedom) + 2.0 * fitted
 
 
@@ -50,26 +47,22 @@ def information_criterion(misfit: Number, freedom: Number, sizes: Number, fitted
     "charge = 2 · fitted · (fitted + 1) / max(measured - fitted - 1, 1)",
     unit="",
     source="Hurvich and Tsai, Biometrika 76 (1989) 297: AICc; its largest finite value where it has none",
+    fitted="numbers fitted, the spread among them",
+    measured="measurements in all",
 )
 def small_sample_charge(fitted: Number, measured: Number) -> Number:
-    """What few measurements add to the criterion: they meet a law of many numbers by chance.
-
-    Args:
-        fitted: numbers fitted, the spread among them.
-        measured: measurements in all.
-    """
+    """What few measurements add to the criterion: they meet a law of many numbers by chance."""
     return 2.0 * fitted * (fitted + 1.0) / np.maximum(measured - fitted - 1.0, 1.0)
 
 
 @equation(
-    "likelihood = exp(-difference / 2)", unit="", source="Akaike (1978): likelihood of a model relative to the best"
+    "likelihood = exp(-difference / 2)",
+    unit="",
+    source="Akaike (1978): likelihood of a model relative to the best",
+    difference="of their criteria",
 )
 def relative_likelihood(difference: Number) -> Number:
-    """How likely a law is beside the best.
-
-    Args:
-        difference: of their criteria.
-    """
+    """How likely a law is beside the best."""
     return np.exp(-difference / 2.0)
 
 

@@ -15,27 +15,29 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 
 
-@equation("shape = size^power · ln(size)^logarithms", unit="", source="orders of growth of common algorithms")
+@equation(
+    "shape = size^power · ln(size)^logarithms",
+    unit="",
+    source="orders of growth of common algorithms",
+    size="samples of the job, one or more",
+    power="exponent of the size",
+    logarithms="exponent of its logarithm",
+)
 def shape(size: Number, power: Number, logarithms: Number) -> Number:
-    """How a law grows, up to a factor.
-
-    Args:
-        size: samples of the job, one or more.
-        power: exponent of the size.
-        logarithms: exponent of its logarithm.
-    """
+    """How a law grows, up to a factor."""
     return np.power(size, power) * np.power(np.log(size), logarithms)
 
 
-@equation("value = start + rate · shape", unit="", source="what every run takes, and what grows with its size")
+@equation(
+    "value = start + rate · shape",
+    unit="",
+    source="what every run takes, and what grows with its size",
+    start="what it takes however small it is",
+    rate="factor of what grows",
+    shape="how that grows",
+)
 def grown(start: Number, rate: Number, shape: Number) -> Number:
-    """What a run of some size takes.
-
-    Args:
-        start: what it takes however small it is.
-        rate: factor of what grows.
-        shape: how that grows.
-    """
+    """What a run of some size takes."""
     return start + rate * shape
 
 

@@ -26,15 +26,16 @@ _ALIKE = 0.25  # How far the exponent may be from 1 with which what gets done gr
 _MOST_START = 0.9  # Share of the shortest run that its start can be: what is left of a shorter one would be noise
 
 
-@equation("efficiency = metric / (seconds - start)", unit="1/s", source="what is learned, over the time that it takes")
+@equation(
+    "efficiency = metric / (seconds - start)",
+    unit="1/s",
+    source="what is learned, over the time that it takes",
+    metric="what it got done",
+    seconds="of the run",
+    start="of these, what passes before anything gets done",
+)
 def efficiency(metric: Number, seconds: Number, start: Number) -> Number:
-    """What a run gets done in a second of work.
-
-    Args:
-        metric: what it got done.
-        seconds: of the run.
-        start: of these, what passes before anything gets done.
-    """
+    """What a run gets done in a second of work."""
     return metric / (seconds - start)
 
 

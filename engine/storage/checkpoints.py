@@ -62,18 +62,14 @@ class Checkpoints:
     "size = trained · parameters · (weight + copy + states)",
     unit="B",
     source="what a framework saves to go on exactly where it stopped",
-    units={"weight": "B", "copy": "B", "states": "B"},
+    trained="share of the parameters that is trained; a frozen base is not written",
+    parameters="parameters of the model",
+    weight=("bytes of a weight", "B"),
+    copy=("bytes of its exact copy, 0 if none", "B"),
+    states=("bytes of the optimizer's states of it", "B"),
 )
 def checkpoint_bytes(trained: Number, parameters: Number, weight: Number, copy: Number, states: Number) -> Number:
-    """Bytes of one checkpoint, over all devices.
-
-    Args:
-        trained: share of the parameters that is trained; a frozen base is not written.
-        parameters: parameters of the model.
-        weight: bytes of a weight.
-        copy: bytes of its exact copy, 0 if none.
-        states: bytes of the optimizer's states of it.
-    """
+    """Bytes of one checkpoint, over all devices."""
     return trained * parameters * (weight + copy + states)
 
 
@@ -167,17 +163,13 @@ class HostMemory:
     "size = devices · batches · samples · sample",
     unit="B",
     source="batches as tensors, which wait in main memory",
-    units={"sample": "B"},
+    devices="devices of the node",
+    batches="batches for each device",
+    samples="samples of a batch",
+    sample=("bytes of a sample as tensors", "B"),
 )
 def waiting_bytes(devices: Number, batches: Number, samples: Number, sample: Number) -> Number:
-    """Bytes of batches that wait in main memory of a node.
-
-    Args:
-        devices: devices of the node.
-        batches: batches for each device.
-        samples: samples of a batch.
-        sample: bytes of a sample as tensors.
-    """
+    """Bytes of batches that wait in main memory of a node."""
     return devices * batches * samples * sample
 
 

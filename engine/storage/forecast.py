@@ -100,16 +100,17 @@ def learning_forecast(
     return LearningForecast(kind, confidence, evidence, tuple(ordered), storage, free, tier, thresholds, rates)
 
 
-@equation("seconds = learnt / find_rate + new / store_rate", unit="s", source=_SOURCE)
+@equation(
+    "seconds = learnt / find_rate + new / store_rate",
+    unit="s",
+    source=_SOURCE,
+    learnt="patterns, repeated ones as often as they are",
+    find_rate="patterns found a second, one after the other",
+    new="different patterns",
+    store_rate="patterns stored a second, one after the other",
+)
 def database_seconds(learnt: Number, find_rate: Number, new: Number, store_rate: Number) -> Number:
-    """Time of the database: every pattern is looked up, and a new one stored.
-
-    Args:
-        learnt: patterns, repeated ones as often as they are.
-        find_rate: patterns found a second, one after the other.
-        new: different patterns.
-        store_rate: patterns stored a second, one after the other.
-    """
+    """Time of the database: every pattern is looked up, and a new one stored."""
     return learnt / find_rate + new / store_rate
 
 
@@ -117,17 +118,13 @@ def database_seconds(learnt: Number, find_rate: Number, new: Number, store_rate:
     "seconds = learnt · max(0, 1 - room / database) / random_reads",
     unit="s",
     source=_SOURCE,
-    units={"room": "B", "database": "B"},
+    learnt="patterns that are looked up, any page of the database being as likely",
+    room=("bytes of main memory that it may fill", "B"),
+    database=("bytes of all of it", "B"),
+    random_reads="pages read a second, one after the other",
 )
 def memory_seconds(learnt: Number, room: Number, database: Number, random_reads: Number) -> Number:
-    """Time of reads that memory does not spare, where the database is larger than its room there.
-
-    Args:
-        learnt: patterns that are looked up, any page of the database being as likely.
-        room: bytes of main memory that it may fill.
-        database: bytes of all of it.
-        random_reads: pages read a second, one after the other.
-    """
+    """Time of reads that memory does not spare, where the database is larger than its room there."""
     return learnt * np.maximum(0.0, 1.0 - room / database) / random_reads
 
 
@@ -135,27 +132,24 @@ def memory_seconds(learnt: Number, room: Number, database: Number, random_reads:
     "seconds = times · database / disk_write",
     unit="s",
     source="a log first, then the pages themselves",
-    units={"database": "B", "disk_write": "B/s"},
+    times="how often a byte is written",
+    database=("bytes of all of it", "B"),
+    disk_write=("what the disk writes, B/s", "B/s"),
 )
 def disk_seconds(times: Number, database: Number, disk_write: Number) -> Number:
-    """Time of writing the database.
-
-    Args:
-        times: how often a byte is written.
-        database: bytes of all of it.
-        disk_write: what the disk writes, B/s.
-    """
+    """Time of writing the database."""
     return times * database / disk_write
 
 
-@equation("seconds = learnt · round_trip", unit="s", source=_SOURCE, units={"round_trip": "s"})
+@equation(
+    "seconds = learnt · round_trip",
+    unit="s",
+    source=_SOURCE,
+    learnt="patterns that are looked up",
+    round_trip=("seconds there and back", "s"),
+)
 def network_seconds(learnt: Number, round_trip: Number) -> Number:
-    """Time on the way to a database elsewhere, one question after the other.
-
-    Args:
-        learnt: patterns that are looked up.
-        round_trip: seconds there and back.
-    """
+    """Time on the way to a database elsewhere, one question after the other."""
     return learnt * round_trip
 
 

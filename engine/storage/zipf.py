@@ -29,16 +29,15 @@ Floats = NDArray[np.float64]
 
 
 @equation(
-    "frequency = most_frequent / rank^alpha", unit="", source="Zipf 1949; the exponent is 1 for words of many languages"
+    "frequency = most_frequent / rank^alpha",
+    unit="",
+    source="Zipf 1949; the exponent is 1 for words of many languages",
+    most_frequent="how often the one of rank 1 does",
+    rank="place in the order of frequency, from 1",
+    alpha="exponent of the law",
 )
 def frequency_at_rank(most_frequent: Number, rank: Number, alpha: Number) -> Number:
-    """How often the pattern of a rank occurs.
-
-    Args:
-        most_frequent: how often the one of rank 1 does.
-        rank: place in the order of frequency, from 1.
-        alpha: exponent of the law.
-    """
+    """How often the pattern of a rank occurs."""
     return most_frequent / rank**alpha
 
 
@@ -46,15 +45,12 @@ def frequency_at_rank(most_frequent: Number, rank: Number, alpha: Number) -> Num
     "expected = Σ over ranks r from 1 to kinds of (1 - (1 - r^-alpha / H)^occurrences), H = Σ r^-alpha",
     unit="",
     source="the mean number of different kinds among independent draws, each kind missed with its own probability",
+    occurrences="patterns in it, repeated ones as often as they are",
+    alpha="exponent of the law",
+    kinds="how many different patterns there could be",
 )
 def expected_distinct(occurrences: Number, alpha: Number, kinds: Number) -> Number:
-    """Different patterns that a corpus is expected to hold.
-
-    Args:
-        occurrences: patterns in it, repeated ones as often as they are.
-        alpha: exponent of the law.
-        kinds: how many different patterns there could be.
-    """
+    """Different patterns that a corpus is expected to hold."""
     occurrences, alpha = _over_ranks(occurrences), _over_ranks(alpha)
     ranks, weights = ranks_and_weights(_over_ranks(kinds))
     chances = ranks**-alpha
@@ -67,15 +63,12 @@ def expected_distinct(occurrences: Number, alpha: Number, kinds: Number) -> Numb
     "most = occurrences / H, rarest = most / kinds^alpha",
     unit="",
     source="the sum as an integral; Font-Clos, Corral 2015; unlimited kinds: Karlin 1967, Heaps' power 1 / alpha",
+    occurrences="patterns in it, repeated ones as often as they are",
+    alpha="exponent of the law",
+    kinds="how many different patterns there could be",
 )
 def distinct_in_large_samples(occurrences: Number, alpha: Number, kinds: Number) -> Number:
-    """Different patterns of a large corpus in closed form: within a thousandth where a hundred are expected.
-
-    Args:
-        occurrences: patterns in it, repeated ones as often as they are.
-        alpha: exponent of the law.
-        kinds: how many different patterns there could be.
-    """
+    """Different patterns of a large corpus in closed form: within a thousandth where a hundred are expected."""
     most = most_frequent(occurrences, alpha, kinds)
     rarest = most * kinds**-alpha
     repeated = most ** (1.0 / alpha) * upper_incomplete_gamma(1.0 - 1.0 / alpha, rarest)

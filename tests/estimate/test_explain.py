@@ -195,8 +195,7 @@ def test_a_formula_names_what_is_put_in_and_says_what_it_is(equation: Equation[.
     defined = set(re.findall(r"([A-Za-z_]\w*) = ", equation.formula))
     assert set(equation.symbols) <= words
     assert words <= {*equation.symbols, *defined, *OPERATIONS}
-    documented = re.findall(r"^    (\w+): ", inspect.getdoc(equation.function) or "", re.MULTILINE)
-    assert tuple(documented) == equation.symbols
+    assert tuple(equation.meanings) == equation.symbols
 
 
 def names(derivations: tuple[Derivation, ...]) -> set[str]:
@@ -327,7 +326,7 @@ def test_nothing_is_recorded_outside_a_recording() -> None:
 
 
 def names_of_origins() -> set[str]:
-    """Return every name that an equation's ``origins`` may use, without the part after the dot of ``named``."""
+    """Return every name that symbols of an equation may come from, without the part after the dot of ``named``."""
     catalog = load_catalog()
     hardware = [name for plan in PLANS for name in _given(plan, catalog)]
     return {*hardware, owned_hour_usd.__name__, *(each.__name__ for each in equations(estimates, fleet))}
@@ -341,14 +340,15 @@ def _given(name: str, catalog: Catalog) -> Iterator[str]:
 def test_origins_name_equations_and_given_numbers() -> None:
     known = names_of_origins()
     for each in equations(estimates, fleet):
-        for names in each.origins.values():
+        for symbol in each.meanings:
+            names = each.meaning(symbol)[2]
             for name in (names,) if isinstance(names, str) else names:
                 assert name in known or name.partition(".")[0] in known, (each.__name__, name)
 
 
 @pytest.mark.parametrize("name", [*example_names(), *PLANS])
 def test_no_result_is_put_in_without_its_origin(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What an equation gave and another is given as it is opens into it; else its name is missing from ``origins``."""
+    """What an equation gave and another is given as it is opens into it; else its name is missing."""
     results: dict[int, tuple[object, str]] = {}
     cut: set[tuple[str, str, str]] = set()
     evaluate = Equation.__call__
@@ -357,7 +357,7 @@ def test_no_result_is_put_in_without_its_origin(name: str, monkeypatch: pytest.M
         put_in = inspect.signature(equation.function).bind(*arguments, **named).arguments
         for symbol, value in put_in.items():
             giver = results.get(id(value), (None, ""))[1]
-            if giver and symbol not in equation.origins:
+            if giver and not equation.meaning(symbol)[2]:
                 cut.add((giver, equation.__name__, symbol))
         result = evaluate(equation, *arguments, **named) * 1.0
         results[id(result)] = (result, equation.__name__)

@@ -184,15 +184,12 @@ CACHED_BYTES = 4.0  # The cache keeps kernel values in single precision
     "columns = support · (1 + again · max(0, 1 - cached / support))",
     unit="columns",
     source="least recently used cache of kernel columns (Chang and Lin 2011), surplus as measured",
+    support="support vectors, whose kernel columns are computed",
+    cached="columns the cache holds",
+    again="times a column beyond the cache is computed again",
 )
 def kernel_columns(support: Number, cached: Number, again: Number) -> Number:
-    """Columns of the kernel matrix that are computed, those the cache lost several times.
-
-    Args:
-        support: support vectors, whose kernel columns are computed.
-        cached: columns the cache holds.
-        again: times a column beyond the cache is computed again.
-    """
+    """Columns of the kernel matrix that are computed, those the cache lost several times."""
     return support * (1.0 + again * np.maximum(0.0, 1.0 - cached / support))
 
 

@@ -18,14 +18,15 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES, FP64_BYTES, NANO
 
 
-@equation("share = size / (size + half)", unit="", source="panels narrower than a kernel's blocks leave units idle")
+@equation(
+    "share = size / (size + half)",
+    unit="",
+    source="panels narrower than a kernel's blocks leave units idle",
+    size="smaller side of the result",
+    half="size at which half the rate is reached",
+)
 def narrow_share(size: Number, half: Number) -> Number:
-    """Share of its rate that a kernel reaches on a result whose smaller side is ``size``.
-
-    Args:
-        size: smaller side of the result.
-        half: size at which half the rate is reached.
-    """
+    """Share of its rate that a kernel reaches on a result whose smaller side is ``size``."""
     return size / (size + half)
 
 
@@ -33,16 +34,11 @@ def narrow_share(size: Number, half: Number) -> Number:
     "missed = max(0, 1 - cache / held)",
     unit="share",
     source="rows visited in random order; caches hold the rest",
-    units={"held": "B", "cache": "B"},
-    origins={"held": "table_bytes"},
+    held=("bytes visited in random order", "B", "table_bytes"),
+    cache=("bytes of them that the caches hold", "B"),
 )
 def missed_share(held: Number, cache: Number) -> Number:
-    """Share of the visits to ``held`` bytes in random order that go to memory.
-
-    Args:
-        held: bytes visited in random order.
-        cache: bytes of them that the caches hold.
-    """
+    """Share of the visits to ``held`` bytes in random order that go to memory."""
     return np.maximum(0.0, 1.0 - cache / held)
 
 
@@ -50,30 +46,26 @@ def missed_share(held: Number, cache: Number) -> Number:
     "bytes = passes · block · data · missed, block = min(panel, columns)",
     unit="B",
     source="LAPACK geqr2, orgqr: for each column of a panel its rest, half of it on average, is read twice and written",
-    units={"data": "B"},
-    origins={"missed": "missed_share"},
+    data=("bytes of the matrix", "B"),
+    columns="columns of the matrix",
+    panel="columns that are factorized one by one before the others follow as products",
+    passes="times that a panel is read and written for each of its columns",
+    missed=("share of a panel that caches do not hold", "", "missed_share"),
 )
 def panel_bytes(data: Number, columns: Number, panel: Number, passes: Number, missed: Number) -> Number:
-    """Bytes that the panels of an orthogonal factorization move between caches and memory.
-
-    Args:
-        data: bytes of the matrix.
-        columns: columns of the matrix.
-        panel: columns that are factorized one by one before the others follow as products.
-        passes: times that a panel is read and written for each of its columns.
-        missed: share of a panel that caches do not hold.
-    """
+    """Bytes that the panels of an orthogonal factorization move between caches and memory."""
     return passes * np.minimum(panel, columns) * data * missed
 
 
-@equation("workers = 1 / (serial + (1 - serial) / cores)", unit="cores", source="Amdahl 1967; serial share as measured")
+@equation(
+    "workers = 1 / (serial + (1 - serial) / cores)",
+    unit="cores",
+    source="Amdahl 1967; serial share as measured",
+    cores="cores that share the loop",
+    serial="share of the loop that one core does alone",
+)
 def effective_cores(cores: Number, serial: Number) -> Number:
-    """Cores' worth of speed that several cores give.
-
-    Args:
-        cores: cores that share the loop.
-        serial: share of the loop that one core does alone.
-    """
+    """Cores' worth of speed that several cores give."""
     return 1.0 / (serial + (1.0 - serial) / cores)
 
 
@@ -198,27 +190,20 @@ class Fit:
     "data = n · p · element_bytes if density = 1 else n · p · density · (element_bytes + 4) + 4 · n",
     unit="B",
     source="contiguous array; compressed sparse rows with 32-bit indices",
-    units={"element_bytes": "B"},
+    n="rows",
+    p="features",
+    density="share of the values that are not zero",
+    element_bytes=("bytes of a number", "B"),
 )
 def table_bytes(n: Number, p: Number, density: Number, element_bytes: Number) -> Number:
-    """Bytes of the training table.
-
-    Args:
-        n: rows.
-        p: features.
-        density: share of the values that are not zero.
-        element_bytes: bytes of a number.
-    """
+    """Bytes of the training table."""
     if density >= 1.0:
         return n * p * element_bytes
     return n * p * density * (element_bytes + INDEX_BYTES) + n * INDEX_BYTES
 
 
 @equation(
-    "{addends}",
-    unit="B",
-    source="arrays the usual library holds at the peak of a fit",
-    origins={"centred table": "table_bytes", "copy of the table": "table_bytes", "table": "table_bytes"},
+    "{addends}", unit="B", source="arrays the usual library holds at the peak of a fit", addends=("", "", "table_bytes")
 )
 def held_bytes(**addends: Number) -> Number:
     """Bytes of what is held side by side."""

@@ -22,17 +22,13 @@ Route = Literal["internet", "area", "elsewhere"]
     "usd = max(min(gigabytes, last) - first, 0) · usd_per_gb",
     unit="USD",
     source="price steps of profiles/egress.yaml",
-    units={"usd_per_gb": "USD"},
+    gigabytes="all that leave in the month, GB",
+    first="gigabytes that the steps before take, GB",
+    last="gigabytes up to which this step goes, GB",
+    usd_per_gb=("price of a gigabyte of it, USD", "USD"),
 )
 def step_usd(gigabytes: Number, first: Number, last: Number, usd_per_gb: Number) -> Number:
-    """Price of the gigabytes of a month that fall into one step of a price list.
-
-    Args:
-        gigabytes: all that leave in the month, GB.
-        first: gigabytes that the steps before take, GB.
-        last: gigabytes up to which this step goes, GB.
-        usd_per_gb: price of a gigabyte of it, USD.
-    """
+    """Price of the gigabytes of a month that fall into one step of a price list."""
     return np.maximum(np.minimum(gigabytes, last) - first, 0.0) * usd_per_gb
 
 
@@ -40,16 +36,12 @@ def step_usd(gigabytes: Number, first: Number, last: Number, usd_per_gb: Number)
     "usd = gigabytes · months · usd_per_gb_month",
     unit="USD",
     source="price of profiles/disks.yaml",
-    units={"usd_per_gb_month": "USD"},
+    gigabytes="capacity that is rented, GB",
+    months="for how long",
+    usd_per_gb_month=("price of a gigabyte for a month, USD", "USD"),
 )
 def held_usd(gigabytes: Number, months: Number, usd_per_gb_month: Number) -> Number:
-    """Price of storage.
-
-    Args:
-        gigabytes: capacity that is rented, GB.
-        months: for how long.
-        usd_per_gb_month: price of a gigabyte for a month, USD.
-    """
+    """Price of storage."""
     return gigabytes * months * usd_per_gb_month
 
 
@@ -149,13 +141,10 @@ SHORT_VOCABULARY = counted("short-vocabulary")
     "size = 2 if vocabulary <= 65536 else 4",
     unit="B",
     source="indexed data sets keep a token in the shortest whole number that its vocabulary needs",
+    vocabulary="entries of the vocabulary",
 )
 def token_bytes(vocabulary: Number) -> Number:
-    """Bytes of the number of a token on disk.
-
-    Args:
-        vocabulary: entries of the vocabulary.
-    """
+    """Bytes of the number of a token on disk."""
     return np.where(np.less_equal(vocabulary, SHORT_VOCABULARY), 2.0, 2.0 * 2.0)
 
 
@@ -163,16 +152,12 @@ def token_bytes(vocabulary: Number) -> Number:
     "mean = epochs / (1 / first + (epochs - 1) / later)",
     unit="B/s",
     source="the first pass reads from the source, the others from the cache",
-    units={"first": "B", "later": "B"},
+    epochs="passes, one at least",
+    first=("bytes a second of the source, B/s", "B"),
+    later=("bytes a second of the cache, B/s", "B"),
 )
 def mean_bandwidth(epochs: Number, first: Number, later: Number) -> Number:
-    """Bytes a second that a node reads, the mean over all passes through the data.
-
-    Args:
-        epochs: passes, one at least.
-        first: bytes a second of the source, B/s.
-        later: bytes a second of the cache, B/s.
-    """
+    """Bytes a second that a node reads, the mean over all passes through the data."""
     return epochs / (1.0 / first + (epochs - 1.0) / later)
 
 
@@ -180,18 +165,13 @@ def mean_bandwidth(epochs: Number, first: Number, later: Number) -> Number:
     "seconds = units · size / (nodes · bandwidth)",
     unit="s",
     source="every node reads its share of the step",
-    units={"bandwidth": "B"},
-    origins={"size": "token_bytes", "bandwidth": "mean_bandwidth"},
+    units="tokens or samples of a step",
+    size=("stored bytes of one, B", "", "token_bytes"),
+    nodes="nodes that read side by side",
+    bandwidth=("bytes a second that one reads, B/s", "B", "mean_bandwidth"),
 )
 def read_seconds(units: Number, size: Number, nodes: Number, bandwidth: Number) -> Number:
-    """Seconds in which the data of a step are read.
-
-    Args:
-        units: tokens or samples of a step.
-        size: stored bytes of one, B.
-        nodes: nodes that read side by side.
-        bandwidth: bytes a second that one reads, B/s.
-    """
+    """Seconds in which the data of a step are read."""
     return units * size / (nodes * bandwidth)
 
 
@@ -199,16 +179,13 @@ def read_seconds(units: Number, size: Number, nodes: Number, bandwidth: Number) 
     "seconds = units / (devices · max(workers, 1) · rate)",
     unit="s",
     source="worker processes decode side by side, one to a core; without any the training process does",
+    units="tokens or samples of a step",
+    devices="devices whose workers share the step",
+    workers="worker processes for each device",
+    rate="tokens or samples a second that one core decodes",
 )
 def decode_seconds(units: Number, devices: Number, workers: Number, rate: Number) -> Number:
-    """Seconds in which the data of a step are decoded.
-
-    Args:
-        units: tokens or samples of a step.
-        devices: devices whose workers share the step.
-        workers: worker processes for each device.
-        rate: tokens or samples a second that one core decodes.
-    """
+    """Seconds in which the data of a step are decoded."""
     return units / (devices * np.maximum(workers, 1.0) * rate)
 
 
@@ -216,17 +193,12 @@ def decode_seconds(units: Number, devices: Number, workers: Number, rate: Number
     "seconds = max(reading, decoding) if workers > 0 else reading + decoding",
     unit="s",
     source="workers read ahead while others decode; without any one follows the other",
-    units={"reading": "s", "decoding": "s"},
-    origins={"reading": "read_seconds", "decoding": "decode_seconds"},
+    reading=("seconds in which they are read", "s", "read_seconds"),
+    decoding=("seconds in which they are decoded", "s", "decode_seconds"),
+    workers="worker processes for each device",
 )
 def arrival_seconds(reading: Number, decoding: Number, workers: Number) -> Number:
-    """Seconds in which the data of a step arrive at the devices.
-
-    Args:
-        reading: seconds in which they are read.
-        decoding: seconds in which they are decoded.
-        workers: worker processes for each device.
-    """
+    """Seconds in which the data of a step arrive at the devices."""
     return np.where(np.greater(workers, 0.0), np.maximum(reading, decoding), reading + decoding)
 
 
@@ -235,15 +207,10 @@ def arrival_seconds(reading: Number, decoding: Number, workers: Number) -> Numbe
     unit="s",
     source="batches that workers prefetch arrive while devices work; what takes longer, devices wait for",
     part=Figure.INPUT,
-    units={"arriving": "s", "working": "s"},
-    origins={"arriving": "arrival_seconds"},
+    arriving=("seconds in which the data of the step arrive", "s", "arrival_seconds"),
+    hidden="1 where they arrive beside the work of the step before, else 0",
+    working=("seconds of the step without waiting for data", "s"),
 )
 def input_seconds(arriving: Number, hidden: Number, working: Number) -> Number:
-    """Seconds of a step in which the devices wait for data.
-
-    Args:
-        arriving: seconds in which the data of the step arrive.
-        hidden: 1 where they arrive beside the work of the step before, else 0.
-        working: seconds of the step without waiting for data.
-    """
+    """Seconds of a step in which the devices wait for data."""
     return np.maximum(arriving - hidden * working, 0.0)

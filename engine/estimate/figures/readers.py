@@ -31,15 +31,15 @@ STEP = "definition: work of a step over its time"
 
 
 @equation(
-    "rate = units / step_seconds", unit="1/s", source=STEP, part=Figure.TOKENS_PER_SECOND, units={"step_seconds": "s"}
+    "rate = units / step_seconds",
+    unit="1/s",
+    source=STEP,
+    part=Figure.TOKENS_PER_SECOND,
+    units="tokens or samples of a step",
+    step_seconds=("seconds of a step", "s"),
 )
 def units_per_second(units: Number, step_seconds: Number) -> Number:
-    """Tokens or samples a second, over all devices.
-
-    Args:
-        units: tokens or samples of a step.
-        step_seconds: seconds of a step.
-    """
+    """Tokens or samples a second, over all devices."""
     return units / step_seconds
 
 
@@ -48,16 +48,12 @@ def units_per_second(units: Number, step_seconds: Number) -> Number:
     unit="1/s",
     source=STEP,
     part=Figure.TOKENS_PER_SECOND_PER_DEVICE,
-    units={"step_seconds": "s"},
+    units="tokens or samples of a step",
+    step_seconds=("seconds of a step", "s"),
+    devices="devices that share the work",
 )
 def units_per_device_second(units: Number, step_seconds: Number, devices: Number) -> Number:
-    """Tokens or samples a second and device.
-
-    Args:
-        units: tokens or samples of a step.
-        step_seconds: seconds of a step.
-        devices: devices that share the work.
-    """
+    """Tokens or samples a second and device."""
     return units / step_seconds / devices
 
 
@@ -66,16 +62,12 @@ def units_per_device_second(units: Number, step_seconds: Number, devices: Number
     unit="1/s",
     source=STEP,
     part=Figure.SAMPLES_PER_SECOND,
-    units={"step_seconds": "s"},
+    units="tokens or samples of a step",
+    units_per_sample="tokens of a sample; 1 where samples are counted",
+    step_seconds=("seconds of a step", "s"),
 )
 def samples_per_second(units: Number, units_per_sample: Number, step_seconds: Number) -> Number:
-    """Samples a second, over all devices.
-
-    Args:
-        units: tokens or samples of a step.
-        units_per_sample: tokens of a sample; 1 where samples are counted.
-        step_seconds: seconds of a step.
-    """
+    """Samples a second, over all devices."""
     return units / units_per_sample / step_seconds
 
 
@@ -84,15 +76,11 @@ def samples_per_second(units: Number, units_per_sample: Number, step_seconds: Nu
     unit="s",
     source="steps of the plan, one after another",
     part=Figure.ESTIMATED_TRAIN_TIME_SECONDS,
-    units={"step_seconds": "s"},
+    steps="optimizer steps",
+    step_seconds=("seconds of a step", "s"),
 )
 def job_seconds(steps: Number, step_seconds: Number) -> Number:
-    """Seconds of a job.
-
-    Args:
-        steps: optimizer steps.
-        step_seconds: seconds of a step.
-    """
+    """Seconds of a job."""
     return steps * step_seconds
 
 
@@ -101,16 +89,11 @@ def job_seconds(steps: Number, step_seconds: Number) -> Number:
     unit="h",
     source="hours of the job, times devices",
     part=Figure.COST_GPU_HOURS,
-    units={"seconds": "s"},
-    origins={"seconds": "job_seconds"},
+    seconds=("seconds of the job", "s", "job_seconds"),
+    devices="devices that share the work",
 )
 def device_hours(seconds: Number, devices: Number) -> Number:
-    """Hours of a job over all devices, as clusters bill them.
-
-    Args:
-        seconds: seconds of the job.
-        devices: devices that share the work.
-    """
+    """Hours of a job over all devices, as clusters bill them."""
     return seconds / HOUR_SECONDS * devices
 
 
@@ -119,16 +102,11 @@ def device_hours(seconds: Number, devices: Number) -> Number:
     unit="USD",
     source="price of a million tokens, for those of a request",
     part=Figure.COST_USD_PER_REQUEST,
-    units={"million": "USD"},
-    origins={"million": "job_usd"},
+    million=("price of a million tokens or samples, USD", "USD", "job_usd"),
+    units="tokens of a request, prompt and answer; 1 where samples are counted",
 )
 def usd_per_request(million: Number, units: Number) -> Number:
-    """Price of a request.
-
-    Args:
-        million: price of a million tokens or samples, USD.
-        units: tokens of a request, prompt and answer; 1 where samples are counted.
-    """
+    """Price of a request."""
     return million / MEGA * units
 
 
@@ -137,16 +115,11 @@ def usd_per_request(million: Number, units: Number) -> Number:
     unit="FLOP",
     source="FLOPs of the model itself, none of recomputation",
     part=Figure.TOTAL_FLOPS,
-    units={"model_flops": "FLOP"},
-    origins={"model_flops": "step_flops"},
+    steps="optimizer steps",
+    model_flops=("FLOPs of the model in a step, over all devices", "FLOP", "step_flops"),
 )
 def job_flops(steps: Number, model_flops: Number) -> Number:
-    """FLOPs of a job, over all devices.
-
-    Args:
-        steps: optimizer steps.
-        model_flops: FLOPs of the model in a step, over all devices.
-    """
+    """FLOPs of a job, over all devices."""
     return steps * model_flops
 
 
@@ -155,17 +128,12 @@ def job_flops(steps: Number, model_flops: Number) -> Number:
     unit="TFLOP/s",
     source="FLOPs of the model itself, none of recomputation",
     part=Figure.MODEL_TFLOPS_PER_DEVICE,
-    units={"model_flops": "FLOP", "step_seconds": "s"},
-    origins={"model_flops": "step_flops"},
+    model_flops=("FLOPs of the model in a step, over all devices", "FLOP", "step_flops"),
+    step_seconds=("seconds of a step", "s"),
+    devices="devices that share the work",
 )
 def model_tflops(model_flops: Number, step_seconds: Number, devices: Number) -> Number:
-    """TFLOP/s of the model itself on each device.
-
-    Args:
-        model_flops: FLOPs of the model in a step, over all devices.
-        step_seconds: seconds of a step.
-        devices: devices that share the work.
-    """
+    """TFLOP/s of the model itself on each device."""
     return model_flops / step_seconds / devices / TERA
 
 
@@ -174,16 +142,11 @@ def model_tflops(model_flops: Number, step_seconds: Number, devices: Number) -> 
     unit="%",
     source="what the driver shows over what a device has",
     part=Figure.MEMORY_UTILIZATION_PERCENT,
-    units={"reserved": "B"},
-    origins={"capacity": "hardware.memory_bytes"},
+    reserved=("bytes the driver shows", "B"),
+    capacity=("usable bytes of the device", "", "hardware.memory_bytes"),
 )
 def memory_used(reserved: Number, capacity: Number) -> Number:
-    """Percent of the memory of the fullest device.
-
-    Args:
-        reserved: bytes the driver shows.
-        capacity: usable bytes of the device.
-    """
+    """Percent of the memory of the fullest device."""
     return PERCENT * reserved / capacity
 
 

@@ -90,18 +90,13 @@ def _multiplied(
     "rate = 1 / (1 / product + element_bytes / (2 · units · unit_rate))",
     unit="FLOP/s",
     source="efficiency.yaml: every processor gathers the windows of an image, whatever its matrix units could multiply",
-    units={"product": "FLOP/s", "element_bytes": "B"},
-    origins={"product": "gemm_rate", "units": "hardware.units"},
+    product=("of a matrix product of its shape, FLOP/s", "FLOP/s", "gemm_rate"),
+    units=("processors of the device", "", "hardware.units"),
+    unit_rate="FLOP/s for which one of them gathers operands of 2 bytes",
+    element_bytes=("bytes of an operand", "B"),
 )
 def fed_rate(product: Number, units: Number, unit_rate: Number, element_bytes: Number) -> Number:
-    """FLOP/s of a convolution.
-
-    Args:
-        product: of a matrix product of its shape, FLOP/s.
-        units: processors of the device.
-        unit_rate: FLOP/s for which one of them gathers operands of 2 bytes.
-        element_bytes: bytes of an operand.
-    """
+    """FLOP/s of a convolution."""
     return 1.0 / (1.0 / product + element_bytes / (2.0 * units * unit_rate))
 
 
@@ -109,17 +104,12 @@ def fed_rate(product: Number, units: Number, unit_rate: Number, element_bytes: N
     "narrow = rate · columns / (columns + half)",
     unit="FLOP/s",
     source="tiles have the width libraries give them: few output channels, or few in a group, leave them partly empty",
-    units={"rate": "FLOP/s"},
-    origins={"rate": ("gemm_rate", "fed_rate"), "half": "coefficients.convolution-half-columns"},
+    rate=("of one with many, FLOP/s", "FLOP/s", ("gemm_rate", "fed_rate")),
+    columns="columns of the result, of one group",
+    half=("columns at which half the rate is reached", "", "coefficients.convolution-half-columns"),
 )
 def narrow_rate(rate: Number, columns: Number, half: Number) -> Number:
-    """FLOP/s of a product with few columns.
-
-    Args:
-        rate: of one with many, FLOP/s.
-        columns: columns of the result, of one group.
-        half: columns at which half the rate is reached.
-    """
+    """FLOP/s of a product with few columns."""
     return rate * columns / (columns + half)
 
 
@@ -127,15 +117,11 @@ def narrow_rate(rate: Number, columns: Number, half: Number) -> Number:
     "bandwidth = stream · share",
     unit="B/s",
     source="coefficients.yaml: depthwise convolutions read every element once a tap, mostly from caches",
-    units={"stream": "B/s"},
+    stream=("what large copies reach, B/s", "B/s"),
+    share="share of that it reaches",
 )
 def depthwise_bandwidth(stream: Number, share: Number) -> Number:
-    """Bytes that a depthwise convolution moves in a second.
-
-    Args:
-        stream: what large copies reach, B/s.
-        share: share of that it reaches.
-    """
+    """Bytes that a depthwise convolution moves in a second."""
     return stream * share
 
 
@@ -172,18 +158,17 @@ def _reordered(run: NetworkRun, layer: Layer, name: str, phase: Direction, count
     "bytes = 2 · batch · elements · element_bytes · share",
     unit="B",
     source="matrix units want the channels of a position beside each other: images that lie otherwise are copied",
-    units={"element_bytes": "B"},
-    origins={"share": ("coefficients.reordered-unsaid", "coefficients.reordered-channels-first")},
+    batch="samples on the device",
+    elements="elements of both of one sample",
+    element_bytes=("bytes of an element", "B"),
+    share=(
+        "share of them that is copied",
+        "",
+        ("coefficients.reordered-unsaid", "coefficients.reordered-channels-first"),
+    ),
 )
 def order_bytes(batch: Number, elements: Number, element_bytes: Number, share: Number) -> Number:
-    """Bytes moved to bring a convolution's input and output into another order.
-
-    Args:
-        batch: samples on the device.
-        elements: elements of both of one sample.
-        element_bytes: bytes of an element.
-        share: share of them that is copied.
-    """
+    """Bytes moved to bring a convolution's input and output into another order."""
     return 2.0 * batch * elements * element_bytes * share
 
 
@@ -191,17 +176,13 @@ def order_bytes(batch: Number, elements: Number, element_bytes: Number, share: N
     "parts = clip(4 · units / tiles, 1, k / 512), tiles = max(m / 128, 1) · max(n / 128, 1)",
     unit="",
     source="libraries split the inner length of products with few output tiles, as weight gradients have",
-    origins={"units": "hardware.units"},
+    m="rows",
+    n="columns",
+    k="inner length",
+    units=("processors of the device that work on tiles side by side", "", "hardware.units"),
 )
 def split_depth(m: Number, n: Number, k: Number, units: Number) -> Number:
-    """Parts into which the inner length is split, so that every processor has tiles to work on.
-
-    Args:
-        m: rows.
-        n: columns.
-        k: inner length.
-        units: processors of the device that work on tiles side by side.
-    """
+    """Parts into which the inner length is split, so that every processor has tiles to work on."""
     tiles = np.maximum(m / TILE_ROWS, 1.0) * np.maximum(n / TILE_COLUMNS, 1.0)
     return np.maximum(1.0, np.minimum(SPLIT_WAVES * units / tiles, k / SHORTEST_PART))
 
@@ -227,16 +208,12 @@ def _moves(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:
     "bytes = batch · elements · element_bytes",
     unit="B",
     source="each operation reads and writes its operands once, batch normalization its input twice",
-    units={"element_bytes": "B"},
+    batch="samples on the device",
+    elements="elements of one sample that it reads and writes",
+    element_bytes=("bytes of an element", "B"),
 )
 def moved_bytes(batch: Number, elements: Number, element_bytes: Number) -> Number:
-    """Bytes that a kernel bound by memory moves.
-
-    Args:
-        batch: samples on the device.
-        elements: elements of one sample that it reads and writes.
-        element_bytes: bytes of an element.
-    """
+    """Bytes that a kernel bound by memory moves."""
     return batch * elements * element_bytes
 
 
@@ -244,18 +221,13 @@ def moved_bytes(batch: Number, elements: Number, element_bytes: Number) -> Numbe
     "bandwidth = 1 / (1 / stream + 1 / (units · unit_elements · element_bytes))",
     unit="B/s",
     source="coefficients.yaml: a processor works through so many elements, however few bytes they have",
-    units={"stream": "B/s", "element_bytes": "B"},
-    origins={"stream": "reached_bandwidth", "units": "hardware.units"},
+    stream=("what large copies reach, B/s", "B/s", "reached_bandwidth"),
+    units=("processors of the device", "", "hardware.units"),
+    unit_elements="elements that one of them reads or writes in a second",
+    element_bytes=("bytes of an element", "B"),
 )
 def network_bandwidth(stream: Number, units: Number, unit_elements: Number, element_bytes: Number) -> Number:
-    """Bytes that norms, activations and sums move in a second.
-
-    Args:
-        stream: what large copies reach, B/s.
-        units: processors of the device.
-        unit_elements: elements that one of them reads or writes in a second.
-        element_bytes: bytes of an element.
-    """
+    """Bytes that norms, activations and sums move in a second."""
     return 1.0 / (1.0 / stream + 1.0 / (units * unit_elements * element_bytes))
 
 

@@ -111,13 +111,10 @@ def product_matrices(network: LayerList) -> tuple[Matrix, ...]:
     "kept = min(1, 2 / sqrt(layers))",
     unit="share",
     source="Chen et al. 2016: the borders of as many segments as a segment has layers, and one segment",
+    layers="layers of the network",
 )
 def checkpointed_share(layers: Number) -> Number:
-    """Share of the activations alive when every segment is computed again.
-
-    Args:
-        layers: layers of the network.
-    """
+    """Share of the activations alive when every segment is computed again."""
     return np.minimum(1.0, 2.0 / np.sqrt(layers))
 
 

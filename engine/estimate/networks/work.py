@@ -33,18 +33,13 @@ METHOD = (
     "host = (step + batches · awaited) · launch",
     unit="s",
     source="kernels of a step besides its layers; those for whose results the host waits before it launches more",
-    units={"launch": "s"},
-    origins={"launch": "launch_seconds"},
+    step="kernels of a step besides those of its layers",
+    awaited="kernels of a batch that select what later layers read",
+    batches="batches of a step",
+    launch=("seconds to launch one", "s", "launch_seconds"),
 )
 def host_seconds(step: Number, awaited: Number, batches: Number, launch: Number) -> Number:
-    """Host time of a step that no kernel of a layer hides.
-
-    Args:
-        step: kernels of a step besides those of its layers.
-        awaited: kernels of a batch that select what later layers read.
-        batches: batches of a step.
-        launch: seconds to launch one.
-    """
+    """Host time of a step that no kernel of a layer hides."""
     return (step + batches * awaited) * launch
 
 
@@ -167,22 +162,17 @@ TRANSFORMED_TILE = counted("transformed-tile")
     unit="B",
     source="tensors the backward pass of each layer reads; those that two layers share once",
     part=Figure.MEMORY_ACTIVATIONS,
-    units={"further": "B", "element_bytes": "B"},
-    origins={"layer": "layer_activation", "layer_input": "input_bytes"},
+    batch="samples on the device",
+    kept="share of them that is not computed again",
+    elements="elements of one sample that the backward pass reads",
+    further=("bytes of indices and masks of one sample", "B"),
+    working="elements of one sample in the layer at work",
+    element_bytes=("bytes of an element", "B"),
 )
 def activation_bytes(
     batch: Number, kept: Number, elements: Number, further: Number, working: Number, element_bytes: Number
 ) -> Number:
-    """Bytes of activations at their peak.
-
-    Args:
-        batch: samples on the device.
-        kept: share of them that is not computed again.
-        elements: elements of one sample that the backward pass reads.
-        further: bytes of indices and masks of one sample.
-        working: elements of one sample in the layer at work.
-        element_bytes: bytes of an element.
-    """
+    """Bytes of activations at their peak."""
     return batch * (kept * (elements * element_bytes + further) + working * element_bytes)
 
 
@@ -190,17 +180,13 @@ def activation_bytes(
     "workspace = batch · elements · element_bytes · 36 / 16 · plain",
     unit="B",
     source="Lavin and Gray 2016: for tiles of 4x4 a 3x3 convolution transforms windows of 6x6 into memory of its own",
-    units={"element_bytes": "B"},
+    batch="samples on the device",
+    elements="elements of one sample that the largest such convolution reads and writes",
+    element_bytes=("bytes of an element", "B"),
+    plain="1 where products do not run on matrix units, which multiply as they are",
 )
 def workspace_bytes(batch: Number, elements: Number, element_bytes: Number, plain: Number) -> Number:
-    """Bytes in which a convolution outside the matrix units keeps its transformed input and output.
-
-    Args:
-        batch: samples on the device.
-        elements: elements of one sample that the largest such convolution reads and writes.
-        element_bytes: bytes of an element.
-        plain: 1 where products do not run on matrix units, which multiply as they are.
-    """
+    """Bytes in which a convolution outside the matrix units keeps its transformed input and output."""
     return batch * elements * element_bytes * TRANSFORMED_TILE * plain
 
 
@@ -209,16 +195,12 @@ def workspace_bytes(batch: Number, elements: Number, element_bytes: Number, plai
     unit="B",
     source="gradients are copied into buckets before they are reduced",
     part=Figure.MEMORY_BUFFERS,
-    units={"element_bytes": "B"},
+    element_bytes=("bytes of an element", "B"),
+    parameters="parameters of the network",
+    reduced="1 where several devices reduce gradients",
 )
 def bucket_bytes(element_bytes: Number, parameters: Number, reduced: Number) -> Number:
-    """Bytes of communication buckets.
-
-    Args:
-        element_bytes: bytes of an element.
-        parameters: parameters of the network.
-        reduced: 1 where several devices reduce gradients.
-    """
+    """Bytes of communication buckets."""
     return element_bytes * parameters * reduced
 
 

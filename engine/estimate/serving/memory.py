@@ -32,23 +32,18 @@ class ServingMemory:
     unit="B",
     source="bits a weight of the format, scales included",
     part=Figure.MEMORY_WEIGHTS,
-    units={"body": "B", "ends": "B"},
-    origins={"layers": "sharded_bytes"},
+    layers=("layers on the device", "", "sharded_bytes"),
+    dense="parameters of a layer without routed experts",
+    experts="parameters of its routed experts",
+    tp="devices a layer is split over",
+    expert_shards="devices the experts are split over",
+    body=("bytes of a weight in the layers", "B"),
+    ends=("bytes of embedding and head", "B"),
 )
 def weight_bytes(
     layers: Number, dense: Number, experts: Number, tp: Number, expert_shards: Number, body: Number, ends: Number
 ) -> Number:
-    """Bytes of weights on one device.
-
-    Args:
-        layers: layers on the device.
-        dense: parameters of a layer without routed experts.
-        experts: parameters of its routed experts.
-        tp: devices a layer is split over.
-        expert_shards: devices the experts are split over.
-        body: bytes of a weight in the layers.
-        ends: bytes of embedding and head.
-    """
+    """Bytes of weights on one device."""
     return layers * (dense / tp + experts / expert_shards) * body + ends / tp
 
 
@@ -78,29 +73,26 @@ def further_weight_bytes(
     unit="B",
     source="keys and values of every token and layer; context rounded up to whole blocks",
     part=Figure.MEMORY_KV_CACHE,
-    units={"element_bytes": "B"},
+    batch="sequences",
+    elements="elements one sequence keeps in all layers",
+    element_bytes=("bytes of an element", "B"),
+    shards="devices of a tensor-parallel group that hold different heads",
+    stages="pipeline stages",
 )
 def kv_cache_bytes(batch: Number, elements: Number, element_bytes: Number, shards: Number, stages: Number) -> Number:
-    """Bytes of the key-value cache on one device.
-
-    Args:
-        batch: sequences.
-        elements: elements one sequence keeps in all layers.
-        element_bytes: bytes of an element.
-        shards: devices of a tensor-parallel group that hold different heads.
-        stages: pipeline stages.
-    """
+    """Bytes of the key-value cache on one device."""
     return batch * elements * element_bytes / shards / stages
 
 
-@equation("rounded = block · ceil(tokens / block)", unit="tokens", source="Kwon et al. 2023, paged attention")
+@equation(
+    "rounded = block · ceil(tokens / block)",
+    unit="tokens",
+    source="Kwon et al. 2023, paged attention",
+    tokens="tokens of a sequence",
+    block="tokens of a block",
+)
 def rounded_up(tokens: Number, block: Number) -> Number:
-    """Tokens a paged cache sets aside for a sequence.
-
-    Args:
-        tokens: tokens of a sequence.
-        block: tokens of a block.
-    """
+    """Tokens a paged cache sets aside for a sequence."""
     return block * np.ceil(tokens / block)
 
 
@@ -109,18 +101,13 @@ def rounded_up(tokens: Number, block: Number) -> Number:
     unit="B",
     source="a forward pass keeps the residual stream, one layer's input and its widest intermediate",
     part=Figure.MEMORY_ACTIVATIONS,
-    units={"element_bytes": "B"},
-    origins={"layer": "layer_activation", "layer_input": "input_bytes"},
+    tokens="tokens of a forward pass",
+    element_bytes=("bytes of an element", "B"),
+    hidden="width of the model",
+    widest="elements a token has in the widest intermediate, after tensor parallelism",
 )
 def activation_bytes(tokens: Number, element_bytes: Number, hidden: Number, widest: Number) -> Number:
-    """Bytes of activations of one forward pass, ``tokens`` wide.
-
-    Args:
-        tokens: tokens of a forward pass.
-        element_bytes: bytes of an element.
-        hidden: width of the model.
-        widest: elements a token has in the widest intermediate, after tensor parallelism.
-    """
+    """Bytes of activations of one forward pass, ``tokens`` wide."""
     return tokens * element_bytes * (2.0 * hidden + widest)
 
 
@@ -129,16 +116,12 @@ def activation_bytes(tokens: Number, element_bytes: Number, hidden: Number, wide
     unit="B",
     source="fp32 logits of the positions that are sampled",
     part=Figure.MEMORY_LOGITS,
-    origins={"held": "all_logits", "left": "gradients_of_loss"},
+    rows="positions that are sampled",
+    vocab="entries of the vocabulary",
+    tp="devices a layer is split over",
 )
 def logit_bytes(rows: Number, vocab: Number, tp: Number) -> Number:
-    """Bytes of logits.
-
-    Args:
-        rows: positions that are sampled.
-        vocab: entries of the vocabulary.
-        tp: devices a layer is split over.
-    """
+    """Bytes of logits."""
     return rows * vocab / tp * LOGIT_BYTES
 
 
@@ -146,18 +129,13 @@ def logit_bytes(rows: Number, vocab: Number, tp: Number) -> Number:
     "claimed = needed + share · (capacity - needed) if claims_free else share · capacity",
     unit="B",
     source="vLLM: gpu_memory_utilization; TensorRT-LLM: free_gpu_memory_fraction",
-    units={"needed": "B"},
-    origins={"capacity": "hardware.memory_bytes"},
+    capacity=("usable device memory", "", "hardware.memory_bytes"),
+    share="share it takes",
+    needed=("bytes of everything but the cache", "B"),
+    claims_free="1 where the share is of the memory that is left free",
 )
 def claimed_bytes(capacity: Number, share: Number, needed: Number, claims_free: Number) -> Number:
-    """Device memory an engine takes for itself, most of it for the cache.
-
-    Args:
-        capacity: usable device memory.
-        share: share it takes.
-        needed: bytes of everything but the cache.
-        claims_free: 1 where the share is of the memory that is left free.
-    """
+    """Device memory an engine takes for itself, most of it for the cache."""
     return np.where(claims_free > 0, needed + share * (capacity - needed), share * capacity)
 
 
@@ -166,14 +144,10 @@ def claimed_bytes(capacity: Number, share: Number, needed: Number, claims_free: 
     unit="B",
     source="measured: what the engine sets aside for its kernels, engines.yaml",
     part=Figure.MEMORY_BUFFERS,
-    units={"workspace": "B"},
+    workspace=("bytes the engine sets aside", "B"),
 )
 def workspace_bytes(workspace: Number) -> Number:
-    """Bytes of an engine's workspace.
-
-    Args:
-        workspace: bytes the engine sets aside.
-    """
+    """Bytes of an engine's workspace."""
     return workspace
 
 
@@ -182,16 +156,12 @@ def workspace_bytes(workspace: Number) -> Number:
     unit="B",
     source="what the engine leaves in host memory",
     part=Figure.MEMORY_HOST_BYTES,
-    units={"embedding": "B", "layers": "B", "cache": "B"},
+    embedding=("bytes of a token embedding that is looked up on the host", "B"),
+    layers=("bytes of the layers the accelerator does not hold", "B"),
+    cache=("bytes of their keys and values", "B"),
 )
 def host_bytes(embedding: Number, layers: Number, cache: Number) -> Number:
-    """Bytes in host memory.
-
-    Args:
-        embedding: bytes of a token embedding that is looked up on the host.
-        layers: bytes of the layers the accelerator does not hold.
-        cache: bytes of their keys and values.
-    """
+    """Bytes in host memory."""
     return embedding + layers + cache
 
 

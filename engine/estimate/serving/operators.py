@@ -74,56 +74,43 @@ class Product:
     "distinct = experts · (1 - (1 - active / experts)^tokens)",
     unit="experts",
     source="expected distinct experts of independent, balanced choices",
+    experts="routed experts of a layer",
+    active="experts a token visits",
+    tokens="tokens of a pass",
 )
 def distinct_experts(experts: Number, active: Number, tokens: Number) -> Number:
-    """Experts of a layer that at least one of ``tokens`` tokens visits.
-
-    Args:
-        experts: routed experts of a layer.
-        active: experts a token visits.
-        tokens: tokens of a pass.
-    """
+    """Experts of a layer that at least one of ``tokens`` tokens visits."""
     return experts * (1.0 - (1.0 - active / np.maximum(experts, 1.0)) ** tokens)
 
 
 @equation(
-    "bandwidth = min(memory · stream · share, units · unit, unpacked)",
+    "bandwidth = min(memory · stream · share, units · unit_bandwidth, unpacked)",
     unit="B/s",
     source="memory bandwidth, bytes a unit keeps in flight, and arithmetic that unpacks weights",
-    units={"memory": "B/s", "unit": "B/s", "unpacked": "B"},
-    origins={"memory": ("hardware.host_bandwidth", "hardware.bandwidth"), "units": "hardware.units"},
+    memory=("memory bandwidth, B/s", "B/s", ("hardware.host_bandwidth", "hardware.bandwidth")),
+    stream="share of it that large copies reach",
+    share="what the engine's kernels reach of that",
+    units=("processors of the device", "", "hardware.units"),
+    unit_bandwidth=("most one of them streams, B/s", "B/s"),
+    unpacked=("bytes of packed weights that its arithmetic unpacks in a second", "B"),
 )
 def weight_bandwidth(
-    memory: Number, stream: Number, share: Number, units: Number, unit: Number, unpacked: Number
+    memory: Number, stream: Number, share: Number, units: Number, unit_bandwidth: Number, unpacked: Number
 ) -> Number:
-    """Bytes of weights a device reads in a second.
-
-    Args:
-        memory: memory bandwidth, B/s.
-        stream: share of it that large copies reach.
-        share: what the engine's kernels reach of that.
-        units: processors of the device.
-        unit: most one of them streams, B/s.
-        unpacked: bytes of packed weights that its arithmetic unpacks in a second.
-    """
-    return np.minimum(np.minimum(memory * stream * share, units * unit), unpacked)
+    """Bytes of weights a device reads in a second."""
+    return np.minimum(np.minimum(memory * stream * share, units * unit_bandwidth), unpacked)
 
 
 @equation(
     "few = rate · rows / (rows + half) if rows > 1 else rate",
     unit="FLOP/s",
     source="weight_kernels.yaml: libraries of processors copy weights into blocks first, but for vectors",
-    units={"rate": "FLOP/s"},
-    origins={"rate": "gemm_rate"},
+    rate=("of one with many rows, FLOP/s", "FLOP/s", "gemm_rate"),
+    rows="rows",
+    half="rows at which half the rate is reached",
 )
 def rate_of_rows(rate: Number, rows: Number, half: Number) -> Number:
-    """FLOP/s of a product of ``rows`` rows with weights that are copied first.
-
-    Args:
-        rate: of one with many rows, FLOP/s.
-        rows: rows.
-        half: rows at which half the rate is reached.
-    """
+    """FLOP/s of a product of ``rows`` rows with weights that are copied first."""
     return rate * where(rows > 1, rows / (rows + half), 1.0)
 
 

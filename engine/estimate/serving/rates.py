@@ -23,16 +23,12 @@ from capacity_tui.engine.units import PERCENT
     unit="tokens/s",
     source="forward passes over the prompts of one batch, on one replica",
     part=Figure.PREFILL_TOKENS_PER_SECOND,
-    units={"seconds": "s"},
+    batch="sequences of the batch",
+    prompt="tokens of a prompt",
+    seconds=("seconds until all prompts are read", "s"),
 )
 def prefill_rate(batch: Number, prompt: Number, seconds: Number) -> Number:
-    """Prompt tokens a second.
-
-    Args:
-        batch: sequences of the batch.
-        prompt: tokens of a prompt.
-        seconds: seconds until all prompts are read.
-    """
+    """Prompt tokens a second."""
     return batch * prompt / seconds
 
 
@@ -41,16 +37,11 @@ def prefill_rate(batch: Number, prompt: Number, seconds: Number) -> Number:
     unit="tokens/s",
     source="one forward pass for the next token of every sequence, at the mean context, on one replica",
     part=Figure.DECODE_TOKENS_PER_SECOND,
-    units={"seconds": "s"},
-    origins={"seconds": ("output_token_seconds", "loaded_token_seconds")},
+    batch="sequences of the batch",
+    seconds=("seconds between two tokens of a sequence", "s", ("output_token_seconds", "loaded_token_seconds")),
 )
 def decode_rate(batch: Number, seconds: Number) -> Number:
-    """Output tokens a second.
-
-    Args:
-        batch: sequences of the batch.
-        seconds: seconds between two tokens of a sequence.
-    """
+    """Output tokens a second."""
     return batch / seconds
 
 
@@ -59,16 +50,12 @@ def decode_rate(batch: Number, seconds: Number) -> Number:
     unit="s",
     source="one decode step gives every sequence of the batch its next tokens, one where nothing is guessed",
     part=Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
-    units={"seconds": "s"},
+    seconds=("seconds of one step of decode", "s"),
+    drafts="time of a draft's guesses for it, in steps, from 0",
+    accepted="tokens a sequence gets from it",
 )
 def output_token_seconds(seconds: Number, drafts: Number, accepted: Number) -> Number:
-    """Seconds between two output tokens of a sequence.
-
-    Args:
-        seconds: seconds of one step of decode.
-        drafts: time of a draft's guesses for it, in steps, from 0.
-        accepted: tokens a sequence gets from it.
-    """
+    """Seconds between two output tokens of a sequence."""
     return seconds * (1.0 + drafts) / accepted
 
 
@@ -77,16 +64,12 @@ def output_token_seconds(seconds: Number, drafts: Number, accepted: Number) -> N
     unit="requests/s",
     source="every replica answers one batch after another",
     part=Figure.REQUESTS_PER_SECOND,
-    units={"seconds": "s"},
+    replicas="copies of the model that serve side by side",
+    batch="sequences of a batch",
+    seconds=("seconds from a batch's prompts to its last token", "s"),
 )
 def request_rate(replicas: Number, batch: Number, seconds: Number) -> Number:
-    """Requests answered a second.
-
-    Args:
-        replicas: copies of the model that serve side by side.
-        batch: sequences of a batch.
-        seconds: seconds from a batch's prompts to its last token.
-    """
+    """Requests answered a second."""
     return replicas * batch / seconds
 
 
@@ -95,14 +78,11 @@ def request_rate(replicas: Number, batch: Number, seconds: Number) -> Number:
     unit="requests/s",
     source="what arrives is answered, as far as that is possible",
     part=Figure.REQUESTS_PER_SECOND,
+    arriving="requests that arrive in a second; infinite where each follows an answer",
+    largest="requests that are answered in a second at most",
 )
 def answered_rate(arriving: Number, largest: Number) -> Number:
-    """Requests answered a second under a load, over all replicas.
-
-    Args:
-        arriving: requests that arrive in a second; infinite where each follows an answer.
-        largest: requests that are answered in a second at most.
-    """
+    """Requests answered a second under a load, over all replicas."""
     return np.minimum(arriving, largest)
 
 
@@ -111,15 +91,11 @@ def answered_rate(arriving: Number, largest: Number) -> Number:
     unit="tokens/s",
     source="answers of all replicas, the time of their prompts included",
     part=Figure.OUTPUT_TOKENS_PER_SECOND,
-    origins={"requests": ("request_rate", "answered_rate")},
+    requests=("requests answered in a second", "", ("request_rate", "answered_rate")),
+    output="tokens of an answer, the mean",
 )
 def output_rate(requests: Number, output: Number) -> Number:
-    """Output tokens a second, over all replicas.
-
-    Args:
-        requests: requests answered in a second.
-        output: tokens of an answer, the mean.
-    """
+    """Output tokens a second, over all replicas."""
     return requests * output
 
 
@@ -128,17 +104,13 @@ def output_rate(requests: Number, output: Number) -> Number:
     unit="s",
     source="what the cache does not hold of a batch follows where answers have ended",
     part=Figure.TIME_TO_FIRST_TOKEN_SECONDS,
-    units={"host": "s", "prefill": "s", "seconds": "s"},
+    host=("seconds in which the host takes a request in and sends its first text", "s"),
+    prefill=("seconds in which the prompts of those that run at once are read", "s"),
+    waves="the batch over what of it runs at once",
+    seconds=("seconds of the whole batch", "s"),
 )
 def batch_first_token_seconds(host: Number, prefill: Number, waves: Number, seconds: Number) -> Number:
-    """Seconds from a batch's arrival to the first token of its sequences, the mean.
-
-    Args:
-        host: seconds in which the host takes a request in and sends its first text.
-        prefill: seconds in which the prompts of those that run at once are read.
-        waves: the batch over what of it runs at once.
-        seconds: seconds of the whole batch.
-    """
+    """Seconds from a batch's arrival to the first token of its sequences, the mean."""
     return host + prefill + (waves - 1.0) / 2.0 * seconds / waves
 
 
@@ -147,16 +119,11 @@ def batch_first_token_seconds(host: Number, prefill: Number, waves: Number, seco
     unit="s",
     source="requests one after another at the rate at which they are answered",
     part=Figure.ALL_REQUESTS_SECONDS,
-    units={"rate": "1/s"},
-    origins={"rate": ("answered_rate", "request_rate")},
+    requests="how many there are",
+    rate=("requests answered a second, over all replicas", "1/s", ("answered_rate", "request_rate")),
 )
 def all_requests_seconds(requests: Number, rate: Number) -> Number:
-    """Seconds in which all requests of a load that ends are answered.
-
-    Args:
-        requests: how many there are.
-        rate: requests answered a second, over all replicas.
-    """
+    """Seconds in which all requests of a load that ends are answered."""
     return requests / rate
 
 

@@ -89,6 +89,13 @@ def _hand_over(run: ServingRun, rows: Number) -> Number:
     "kernels = layers · (layer_kernels + further · products + expert · experts + routing)",
     unit="kernels",
     source="engines.yaml: a layer's kernels; a loop over experts launches those of all, whether tokens visit or not",
+    layers="layers of the model",
+    layer_kernels="kernels of a layer",
+    further="kernels beside each product with weights, which their format needs",
+    products="products of a layer with weights that are launched one by one",
+    expert="kernels of an expert, 0 where products of experts are grouped",
+    experts="routed experts of a layer",
+    routing="kernels that choose experts, sort tokens and bring them back",
 )
 def launched_kernels(
     layers: Number,
@@ -99,17 +106,7 @@ def launched_kernels(
     experts: Number,
     routing: Number,
 ) -> Number:
-    """Kernels of one forward pass.
-
-    Args:
-        layers: layers of the model.
-        layer_kernels: kernels of a layer.
-        further: kernels beside each product with weights, which their format needs.
-        products: products of a layer with weights that are launched one by one.
-        expert: kernels of an expert, 0 where products of experts are grouped.
-        experts: routed experts of a layer.
-        routing: kernels that choose experts, sort tokens and bring them back.
-    """
+    """Kernels of one forward pass."""
     return layers * (layer_kernels + further * products + expert * experts + routing)
 
 
@@ -133,16 +130,12 @@ def _adapter_kernels(run: ServingRun) -> Number:
     "launch = max(captured, uncaptured) if eager > 0 else captured",
     unit="s",
     source="graphs are captured for decode up to a length of context; the host starts each kernel of other passes",
-    units={"captured": "s", "uncaptured": "s"},
+    captured=("seconds where a graph is captured for the pass, 0 where the device starts its kernels itself", "s"),
+    uncaptured=("seconds where the engine has captured none", "s"),
+    eager="1 for a pass without a captured graph",
 )
 def launch_seconds(captured: Number, uncaptured: Number, eager: Number) -> Number:
-    """Seconds of host time for each kernel of a pass.
-
-    Args:
-        captured: seconds where a graph is captured for the pass, 0 where the device starts its kernels itself.
-        uncaptured: seconds where the engine has captured none.
-        eager: 1 for a pass without a captured graph.
-    """
+    """Seconds of host time for each kernel of a pass."""
     return where(eager > 0, np.maximum(captured, uncaptured), captured)
 
 
@@ -150,17 +143,13 @@ def launch_seconds(captured: Number, uncaptured: Number, eager: Number) -> Numbe
     "fixed = step + layers · experts · align",
     unit="s",
     source="scheduling and sampling; kernels of early 2025 sort tokens by expert in one block of threads",
-    units={"step": "s", "align": "s"},
+    step=("seconds of scheduling and sampling", "s"),
+    layers="layers with routed experts",
+    experts="routed experts of a layer",
+    align=("seconds for each of them in which tokens are sorted", "s"),
 )
 def fixed_seconds(step: Number, layers: Number, experts: Number, align: Number) -> Number:
-    """Seconds of a pass that do not depend on its tokens.
-
-    Args:
-        step: seconds of scheduling and sampling.
-        layers: layers with routed experts.
-        experts: routed experts of a layer.
-        align: seconds for each of them in which tokens are sorted.
-    """
+    """Seconds of a pass that do not depend on its tokens."""
     return step + layers * experts * align
 
 
@@ -233,15 +222,11 @@ def decode_phase(name: Literal["decode", "draft"], run: ServingRun, runs: Number
     "seconds = schedule / passes",
     unit="s",
     source="multi-step scheduling: the host schedules, prepares inputs and returns texts once for so many passes",
-    units={"schedule": "s"},
+    schedule=("seconds of the host for one schedule", "s"),
+    passes="passes that it schedules at once",
 )
 def shared_host_seconds(schedule: Number, passes: Number) -> Number:
-    """Seconds of the host for one pass of answers where it schedules several at once.
-
-    Args:
-        schedule: seconds of the host for one schedule.
-        passes: passes that it schedules at once.
-    """
+    """Seconds of the host for one pass of answers where it schedules several at once."""
     return schedule / passes
 
 
@@ -260,17 +245,14 @@ def _scheduled_at_once(run: ServingRun) -> ServingRun:
     unit="tokens",
     source="chunked prefill, Agrawal et al. 2023: prompts are cut to what a pass has room for beside its answers; "
     "where prompts fill every pass, answers take their share of its tokens",
+    prompt="tokens of a prompt that are read",
+    arriving="prompts that come during one pass",
+    budget="most tokens of a pass",
+    running="sequences that get their next token in it",
+    passes="passes in which a sequence gets its answer",
 )
 def chunk_of_prompts(prompt: Number, arriving: Number, budget: Number, running: Number, passes: Number) -> Number:
-    """Tokens of prompts that one pass reads under a load.
-
-    Args:
-        prompt: tokens of a prompt that are read.
-        arriving: prompts that come during one pass.
-        budget: most tokens of a pass.
-        running: sequences that get their next token in it.
-        passes: passes in which a sequence gets its answer.
-    """
+    """Tokens of prompts that one pass reads under a load."""
     room = np.maximum(budget - running, budget * (prompt / (prompt + passes)))
     return np.maximum(np.minimum(np.maximum(prompt, prompt * arriving), room), 1.0)
 
@@ -279,15 +261,12 @@ def chunk_of_prompts(prompt: Number, arriving: Number, budget: Number, running: 
     "passes = min(answer, max(reading - max(own, 1), 0))",
     unit="passes",
     source="a sequence gets its next tokens beside the prompts of others, not while its own is read",
+    answer="passes in which a sequence gets its answer",
+    reading="passes that read the prompts of as many requests as run at once",
+    own="of these, passes for one prompt",
 )
 def passes_with_prompts(answer: Number, reading: Number, own: Number) -> Number:
-    """Passes of an answer that read prompts of other requests too.
-
-    Args:
-        answer: passes in which a sequence gets its answer.
-        reading: passes that read the prompts of as many requests as run at once.
-        own: of these, passes for one prompt.
-    """
+    """Passes of an answer that read prompts of other requests too."""
     return np.minimum(answer, np.maximum(reading - np.maximum(own, 1.0), 0.0))
 
 
@@ -319,17 +298,14 @@ def loaded_phases(run: ServingRun) -> tuple[Phase, ...]:
     "share = apart · (1 - reading / passes - (1 - reading / passes)^replicas) / max(1 - reading / passes, least)",
     unit="",
     source="replicas that share experts exchange tokens in every layer: a pass ends when the longest of them has",
+    reading="passes of a replica that read prompts",
+    passes="all of its passes",
+    replicas="replicas whose tokens meet at the same experts",
+    least="share of the passes that is taken to be free of prompts at least",
+    apart="1 where replicas read whenever prompts come to them, 0 where all read at the same time",
 )
 def passes_in_step(reading: Number, passes: Number, replicas: Number, least: Number, apart: Number) -> Number:
-    """Share of the passes for answers alone during which another replica reads a prompt.
-
-    Args:
-        reading: passes of a replica that read prompts.
-        passes: all of its passes.
-        replicas: replicas whose tokens meet at the same experts.
-        least: share of the passes that is taken to be free of prompts at least.
-        apart: 1 where replicas read whenever prompts come to them, 0 where all read at the same time.
-    """
+    """Share of the passes for answers alone during which another replica reads a prompt."""
     free = 1.0 - np.minimum(reading / passes, 1.0)
     return apart * (free - free**replicas) / np.maximum(free, least)
 

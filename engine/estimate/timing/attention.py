@@ -40,18 +40,13 @@ class AttentionRates:
     "width = reach · exposed · exponential / score",
     unit="elements",
     source="Shah et al. 2024: matrix units and special-function units take turns at every score",
-    units={"exponential": "FLOP", "score": "FLOP"},
-    origins={"score": "counts.score-flops"},
+    reach="share of the peak that the products alone sustain",
+    exposed="share of the exponentials' time that products do not hide",
+    exponential=("FLOPs that matrix units do in the time of one exponential", "FLOP"),
+    score=("FLOPs of a score for each element of the head", "FLOP", "counts.score-flops"),
 )
 def exponential_width(reach: Number, exposed: Number, exponential: Number, score: Number) -> Number:
-    """Width of a head at which the exponentials of its scores take as long as the products.
-
-    Args:
-        reach: share of the peak that the products alone sustain.
-        exposed: share of the exponentials' time that products do not hide.
-        exponential: FLOPs that matrix units do in the time of one exponential.
-        score: FLOPs of a score for each element of the head.
-    """
+    """Width of a head at which the exponentials of its scores take as long as the products."""
     return reach * exposed * exponential / score
 
 
@@ -59,20 +54,15 @@ def exponential_width(reach: Number, exposed: Number, exponential: Number, score
     "rate = peak · reach · span / (span + half) · head_dim / (head_dim + width)",
     unit="FLOP/s",
     source="attention_kernels.yaml: published timings of kernels, by length and width of heads",
-    units={"peak": "FLOP/s"},
-    origins={"half": "ring_half_length", "width": "exponential_width"},
+    span="tokens a token may attend to",
+    head_dim="width of a head",
+    peak=("dense peak, FLOP/s", "FLOP/s"),
+    reach="share of the peak that its products alone sustain over long sequences",
+    half=("tokens at which half the rate is reached", "", "ring_half_length"),
+    width=("width of a head at which exponentials take as long as products", "", "exponential_width"),
 )
 def attention_rate(span: Number, head_dim: Number, peak: Number, reach: Number, half: Number, width: Number) -> Number:
-    """FLOP/s of fused attention over ``span`` tokens with heads of ``head_dim``.
-
-    Args:
-        span: tokens a token may attend to.
-        head_dim: width of a head.
-        peak: dense peak, FLOP/s.
-        reach: share of the peak that its products alone sustain over long sequences.
-        half: tokens at which half the rate is reached.
-        width: width of a head at which exponentials take as long as products.
-    """
+    """FLOP/s of fused attention over ``span`` tokens with heads of ``head_dim``."""
     return peak * reach * (span / (span + half)) * (head_dim / (head_dim + width))
 
 
@@ -148,18 +138,14 @@ def attention_in_place_of(wanted: str, device: Device, catalog: Catalog) -> Sett
     "bytes = cache · (copies + repeats · (1 + heads / kv_heads))",
     unit="B",
     source="code of the library: a step joins the cache and the new keys and values, and writes them for every head",
-    units={"cache": "B"},
+    cache=("bytes of keys and values", "B"),
+    copies="passes over all of them that appending makes",
+    repeats="1 where they are written out for every head of queries",
+    heads="heads of queries",
+    kv_heads="heads of keys and values",
 )
 def copied_cache_bytes(cache: Number, copies: Number, repeats: Number, heads: Number, kv_heads: Number) -> Number:
-    """Bytes that a step of decode moves before attention reads keys and values.
-
-    Args:
-        cache: bytes of keys and values.
-        copies: passes over all of them that appending makes.
-        repeats: 1 where they are written out for every head of queries.
-        heads: heads of queries.
-        kv_heads: heads of keys and values.
-    """
+    """Bytes that a step of decode moves before attention reads keys and values."""
     return cache * (copies + repeats * (1.0 + heads / kv_heads))
 
 
@@ -167,15 +153,11 @@ def copied_cache_bytes(cache: Number, copies: Number, repeats: Number, heads: Nu
     "share = min(1, heads / units)",
     unit="",
     source="a block of threads for each head and sequence keeps no more units busy",
-    origins={"units": "hardware.units"},
+    heads="heads of all sequences on the device",
+    units=("processors of the device", "", "hardware.units"),
 )
 def busy_units(heads: Number, units: Number) -> Number:
-    """Share of the device that attention for single tokens keeps busy.
-
-    Args:
-        heads: heads of all sequences on the device.
-        units: processors of the device.
-    """
+    """Share of the device that attention for single tokens keeps busy."""
     return np.minimum(1.0, heads / units)
 
 
@@ -183,13 +165,10 @@ def busy_units(heads: Number, units: Number) -> Number:
     "flops = numbers · readers · operations",
     unit="FLOP",
     source="arXiv:2405.04532: vector units unpack and multiply keys and values of few bits, head by head",
+    numbers="keys and values that are read, elements",
+    readers="heads of queries that share a head of keys and values",
+    operations="operations for each number and head",
 )
 def unpacking_flops(numbers: Number, readers: Number, operations: Number) -> Number:
-    """Operations of vector units in which a token attends to packed keys and values.
-
-    Args:
-        numbers: keys and values that are read, elements.
-        readers: heads of queries that share a head of keys and values.
-        operations: operations for each number and head.
-    """
+    """Operations of vector units in which a token attends to packed keys and values."""
     return numbers * readers * operations

@@ -26,15 +26,16 @@ SMALL_BASE, SMALL_STEP = 1.0, counted("small-all-reduce-hops")
 SOURCE = "Thakur et al. 2005; NCCL tests' bus bandwidth; constants from published collective timings"
 
 
-@equation("within = clip(per_node / stride, 1, group)", unit="devices", source="rank order tp, cp, dp, pp")
+@equation(
+    "within = clip(per_node / stride, 1, group)",
+    unit="devices",
+    source="rank order tp, cp, dp, pp",
+    group="members of the group",
+    stride="ranks between neighbours in the group",
+    per_node="devices of a node, or of a unit of a level around it",
+)
 def members_in_node(group: Number, stride: Number, per_node: Number) -> Number:
-    """Members of a group that sit in one node, when neighbours in the group are ``stride`` ranks apart.
-
-    Args:
-        group: members of the group.
-        stride: ranks between neighbours in the group.
-        per_node: devices of a node, or of a unit of a level around it.
-    """
+    """Members of a group that sit in one node, when neighbours in the group are ``stride`` ranks apart."""
     return np.minimum(np.maximum(per_node / stride, 1.0), group)
 
 
@@ -42,18 +43,13 @@ def members_in_node(group: Number, stride: Number, per_node: Number) -> Number:
     "bandwidth = link if group <= within else network if within = 1 else min(link, within · network)",
     unit="B/s",
     source=SOURCE,
-    units={"link": "B/s", "network": "B/s"},
-    origins={"within": "members_in_node"},
+    group="members",
+    within=("members in one node, or in one unit of the level inside", "", "members_in_node"),
+    link=("what collectives reach inside it, B/s in one direction", "B/s"),
+    network=("what they reach through one member's port, B/s in one direction", "B/s"),
 )
 def bus_bandwidth(group: Number, within: Number, link: Number, network: Number) -> Number:
-    """Bus bandwidth of rings through all members; every member of a node drives its own network port.
-
-    Args:
-        group: members.
-        within: members in one node, or in one unit of the level inside.
-        link: what collectives reach inside it, B/s in one direction.
-        network: what they reach through one member's port, B/s in one direction.
-    """
+    """Bus bandwidth of rings through all members; every member of a node drives its own network port."""
     across = np.minimum(where(within > 1, link, np.inf), within * network)
     return where(group > within, across, link)
 
@@ -62,30 +58,26 @@ def bus_bandwidth(group: Number, within: Number, link: Number, network: Number) 
     "latency = hop · (within - 1) + node_hop · steps",
     unit="s",
     source=SOURCE,
-    units={"hop": "s", "node_hop": "s"},
-    origins={"within": "members_in_node"},
+    within=("members in one node", "", "members_in_node"),
+    steps="steps between nodes",
+    hop=("seconds of one step inside a node", "s"),
+    node_hop=("seconds of one step between nodes", "s"),
 )
 def ring_latency(within: Number, steps: Number, hop: Number, node_hop: Number) -> Number:
-    """Latency of one pass: a ring inside the node, then ``steps`` between nodes.
-
-    Args:
-        within: members in one node.
-        steps: steps between nodes.
-        hop: seconds of one step inside a node.
-        node_hop: seconds of one step between nodes.
-    """
+    """Latency of one pass: a ring inside the node, then ``steps`` between nodes."""
     return hop * (within - 1.0) + node_hop * steps
 
 
-@equation("latency = inside + hop · steps", unit="s", source=SOURCE, units={"inside": "s", "hop": "s"})
+@equation(
+    "latency = inside + hop · steps",
+    unit="s",
+    source=SOURCE,
+    inside=("seconds of the levels inside it", "s"),
+    steps="steps between its units",
+    hop=("seconds of one step between them", "s"),
+)
 def outer_latency(inside: Number, steps: Number, hop: Number) -> Number:
-    """Latency of one pass that crosses one more level.
-
-    Args:
-        inside: seconds of the levels inside it.
-        steps: steps between its units.
-        hop: seconds of one step between them.
-    """
+    """Latency of one pass that crosses one more level."""
     return inside + hop * steps
 
 
@@ -94,19 +86,14 @@ def outer_latency(inside: Number, steps: Number, hop: Number) -> Number:
     "moved = payload · (group - 1) / group",
     unit="s",
     source=SOURCE + "; the factor stands for the change from latency to bandwidth protocols",
-    units={"payload": "B", "bandwidth": "B/s", "latency": "s", "half": "B"},
-    origins={"bandwidth": "bus_bandwidth", "latency": "ring_latency"},
+    payload=("bytes in total", "B"),
+    group="members",
+    bandwidth=("bus bandwidth, B/s", "B/s", "bus_bandwidth"),
+    latency=("seconds before the first byte is through", "s", "ring_latency"),
+    half=("bytes at which the protocols change", "B"),
 )
 def one_pass_seconds(payload: Number, group: Number, bandwidth: Number, latency: Number, half: Number = 0.0) -> Number:
-    """All-gather or reduce-scatter of ``payload`` bytes in total; 0 for a group of one.
-
-    Args:
-        payload: bytes in total.
-        group: members.
-        bandwidth: bus bandwidth, B/s.
-        latency: seconds before the first byte is through.
-        half: bytes at which the protocols change.
-    """
+    """All-gather or reduce-scatter of ``payload`` bytes in total; 0 for a group of one."""
     protocol = 1.0 + half / (payload + half) if any_true(half > 0) else 1.0
     seconds = latency + payload * (group - 1.0) / group / bandwidth * protocol
     return where(group > 1, seconds, 0.0)
@@ -132,15 +119,10 @@ def all_gather_seconds(payload: Number, group: Number, stride: Number, cluster: 
     "seconds = 2 · one_pass",
     unit="s",
     source="a reduce-scatter and an all-gather",
-    units={"one_pass": "s"},
-    origins={"one_pass": "one_pass_seconds"},
+    one_pass=("seconds of one of its halves", "s", "one_pass_seconds"),
 )
 def two_passes(one_pass: Number) -> Number:
-    """Seconds of an all-reduce.
-
-    Args:
-        one_pass: seconds of one of its halves.
-    """
+    """Seconds of an all-reduce."""
     return 2.0 * one_pass
 
 
@@ -239,14 +221,11 @@ def _latency(within: Number, steps: Sequence[tuple[Level, Number]], cluster: Clu
     "share = (nodes - 1) · (1 - (1 - 1 / nodes)^copies) / copies",
     unit="",
     source="a token crosses to each node once, however many of its experts sit there",
+    nodes="nodes the group spans",
+    copies="places each token is sent to",
 )
 def crossing_share(nodes: Number, copies: Number) -> Number:
-    """Share of an all-to-all's payload that leaves the node, when ``copies`` of a token go to random places.
-
-    Args:
-        nodes: nodes the group spans.
-        copies: places each token is sent to.
-    """
+    """Share of an all-to-all's payload that leaves the node, when ``copies`` of a token go to random places."""
     return (nodes - 1.0) * (1.0 - (1.0 - 1.0 / nodes) ** copies) / copies
 
 
@@ -289,16 +268,12 @@ def point_to_point_seconds(payload: Number, stride: Number, cluster: Cluster) ->
     "latency = hop · (1 + 1.4 · (1 if mesh > 0 else log2(devices)))",
     unit="s",
     source="published latencies of small all-reduces; where every pair has a link, all peers are read at once",
-    units={"hop": "s"},
+    devices="devices of the group",
+    hop=("seconds of one step of the link", "s"),
+    mesh="1 where every pair of devices has a link of its own",
 )
 def one_shot_latency(devices: Number, hop: Number, mesh: Number) -> Number:
-    """Seconds in which the devices of a group find that all are ready, and read the first bytes of all others.
-
-    Args:
-        devices: devices of the group.
-        hop: seconds of one step of the link.
-        mesh: 1 where every pair of devices has a link of its own.
-    """
+    """Seconds in which the devices of a group find that all are ready, and read the first bytes of all others."""
     turns = np.where(mesh > 0, 1.0, np.log2(np.maximum(devices, 1.0)))
     return hop * (SMALL_BASE + SMALL_STEP * turns)
 
@@ -307,17 +282,13 @@ def one_shot_latency(devices: Number, hop: Number, mesh: Number) -> Number:
     "bandwidth = link · max(devices - 1, 1) / max(node - 1, 1) if mesh > 0 else link",
     unit="B/s",
     source="a device reaches each other one of a full mesh over a link of its own, and all of them over all its links",
-    units={"link": "B/s"},
+    link=("bandwidth of all links of a device, B/s", "B/s"),
+    devices="devices of the group",
+    node="devices that the links join",
+    mesh="1 where every pair of devices has a link of its own",
 )
 def peer_bandwidth(link: Number, devices: Number, node: Number, mesh: Number) -> Number:
-    """Bytes a second that a device reads from all others of its group together.
-
-    Args:
-        link: bandwidth of all links of a device, B/s.
-        devices: devices of the group.
-        node: devices that the links join.
-        mesh: 1 where every pair of devices has a link of its own.
-    """
+    """Bytes a second that a device reads from all others of its group together."""
     return np.where(mesh > 0, link * np.maximum(devices - 1.0, 1.0) / np.maximum(node - 1.0, 1.0), link)
 
 
@@ -325,18 +296,13 @@ def peer_bandwidth(link: Number, devices: Number, node: Number, mesh: Number) ->
     "seconds = latency + payload · (devices - 1) / link",
     unit="s",
     source="one-shot all-reduce: each device reads all of all others",
-    units={"payload": "B", "latency": "s", "link": "B"},
-    origins={"latency": "one_shot_latency", "link": "peer_bandwidth"},
+    payload=("bytes each device holds", "B"),
+    devices="devices of the group",
+    latency=("seconds until the first bytes are there", "s", "one_shot_latency"),
+    link=("bytes a second it reads from all others together, B/s", "B", "peer_bandwidth"),
 )
 def one_shot_all_reduce(payload: Number, devices: Number, latency: Number, link: Number) -> Number:
-    """Seconds of an all-reduce of few bytes, in which each device reads from all others at once.
-
-    Args:
-        payload: bytes each device holds.
-        devices: devices of the group.
-        latency: seconds until the first bytes are there.
-        link: bytes a second it reads from all others together, B/s.
-    """
+    """Seconds of an all-reduce of few bytes, in which each device reads from all others at once."""
     return latency + payload * (devices - 1.0) / link
 
 
@@ -344,16 +310,11 @@ def one_shot_all_reduce(payload: Number, devices: Number, latency: Number, link:
     "seconds = 2 · (latency + payload · (devices - 1) / devices / link)",
     unit="s",
     source="two-shot all-reduce: each device adds up one share of all others, and reads theirs",
-    units={"payload": "B", "latency": "s", "link": "B"},
-    origins={"latency": "one_shot_latency", "link": "peer_bandwidth"},
+    payload=("bytes each device holds", "B"),
+    devices="devices of the group",
+    latency=("seconds until the first bytes are there", "s", "one_shot_latency"),
+    link=("bytes a second it reads from all others together, B/s", "B", "peer_bandwidth"),
 )
 def two_shot_all_reduce(payload: Number, devices: Number, latency: Number, link: Number) -> Number:
-    """Seconds of an all-reduce in which each device reads its share from all others, and then all other shares.
-
-    Args:
-        payload: bytes each device holds.
-        devices: devices of the group.
-        latency: seconds until the first bytes are there.
-        link: bytes a second it reads from all others together, B/s.
-    """
+    """Seconds of an all-reduce in which each device reads its share from all others, and then all other shares."""
     return 2.0 * (latency + payload * (devices - 1.0) / devices / link)

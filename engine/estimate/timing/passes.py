@@ -33,19 +33,14 @@ def total(parts: Mapping[str, Number]) -> Number:
     unit="s",
     source="gaps between kernels; a device idles when the host launches more slowly than it computes",
     part=Figure.OVERHEAD,
-    units={"gap": "s", "host": "s", "device": "s", "step": "s"},
-    origins={"kernels": "launched_kernels", "host": "launch_seconds", "step": "fixed_seconds"},
+    kernels=("kernels of the pass", "", "launched_kernels"),
+    gap=("seconds between two of them on the device", "s"),
+    host=("seconds the host takes to launch one", "s", "launch_seconds"),
+    device=("seconds the device computes", "s"),
+    step=("seconds of host time of a pass, whatever its kernels", "s", "fixed_seconds"),
 )
 def pass_overhead(kernels: Number, gap: Number, host: Number, device: Number, step: Number) -> Number:
-    """Seconds of one forward pass in which the device waits for kernels to start.
-
-    Args:
-        kernels: kernels of the pass.
-        gap: seconds between two of them on the device.
-        host: seconds the host takes to launch one.
-        device: seconds the device computes.
-        step: seconds of host time of a pass, whatever its kernels.
-    """
+    """Seconds of one forward pass in which the device waits for kernels to start."""
     return np.maximum(kernels * gap, kernels * host - device) + step
 
 
@@ -53,16 +48,12 @@ def pass_overhead(kernels: Number, gap: Number, host: Number, device: Number, st
     "overhead = max(host - overlap · device, 0)",
     unit="s",
     source="scheduling, sampling, and turning tokens into text cost host time for every sequence in flight",
-    units={"host": "s", "device": "s"},
+    host=("seconds of host time for all sequences of a pass", "s"),
+    overlap="share of the device's time in which the host does that",
+    device=("seconds of the pass on the device", "s"),
 )
 def sequence_overhead(host: Number, overlap: Number, device: Number) -> Number:
-    """Seconds of one forward pass in which the device waits for the host to work on its sequences.
-
-    Args:
-        host: seconds of host time for all sequences of a pass.
-        overlap: share of the device's time in which the host does that.
-        device: seconds of the pass on the device.
-    """
+    """Seconds of one forward pass in which the device waits for the host to work on its sequences."""
     return np.maximum(host - overlap * device, 0.0)
 
 
@@ -70,17 +61,13 @@ def sequence_overhead(host: Number, overlap: Number, device: Number) -> Number:
     "seconds = through / stages · (overlap · (passes + stages - 1) + (1 - overlap) · passes · stages)",
     unit="s",
     source="passes follow each other through the stages, as far as the engine overlaps them",
-    units={"through": "s"},
+    through=("seconds of one pass through all stages", "s"),
+    stages="pipeline stages",
+    passes="passes",
+    overlap="share of them that the engine overlaps",
 )
 def pipelined(through: Number, stages: Number, passes: Number, overlap: Number) -> Number:
-    """Seconds of several passes of which each takes ``through`` seconds through all stages.
-
-    Args:
-        through: seconds of one pass through all stages.
-        stages: pipeline stages.
-        passes: passes.
-        overlap: share of them that the engine overlaps.
-    """
+    """Seconds of several passes of which each takes ``through`` seconds through all stages."""
     return through / stages * (overlap * (passes + stages - 1.0) + (1.0 - overlap) * passes * stages)
 
 

@@ -37,16 +37,11 @@ class ReliabilityEstimate:
     "period = sqrt(2 · checkpoint · interval) - checkpoint if checkpoint < interval / 2 else interval",
     unit="s",
     source="Young 1974, Daly 2006: work between checkpoints that loses least",
-    units={"checkpoint": "s", "interval": "s"},
-    origins={"checkpoint": "checkpoint_seconds", "interval": "failure_interval"},
+    checkpoint=("seconds to write a checkpoint", "s", "checkpoint_seconds"),
+    interval=("mean seconds between interruptions", "s", "failure_interval"),
 )
 def checkpoint_period(checkpoint: Number, interval: Number) -> Number:
-    """Seconds of work between two checkpoints.
-
-    Args:
-        checkpoint: seconds to write a checkpoint.
-        interval: mean seconds between interruptions.
-    """
+    """Seconds of work between two checkpoints."""
     return np.where(checkpoint < interval / 2.0, np.sqrt(2.0 * checkpoint * interval) - checkpoint, interval)
 
 
@@ -55,18 +50,13 @@ def checkpoint_period(checkpoint: Number, interval: Number) -> Number:
     "restarts = min(restart / interval, 50)",
     unit="share",
     source="Daly 2006: time of a job with interruptions at random, over its time without",
-    units={"period": "s", "checkpoint": "s", "restart": "s", "interval": "s"},
-    origins={"period": "checkpoint_period", "checkpoint": "checkpoint_seconds", "interval": "failure_interval"},
+    period=("seconds of work between two checkpoints", "s", "checkpoint_period"),
+    checkpoint=("seconds to write a checkpoint", "s", "checkpoint_seconds"),
+    restart=("seconds from an interruption until work goes on", "s"),
+    interval=("mean seconds between interruptions", "s", "failure_interval"),
 )
 def interruption_surplus(period: Number, checkpoint: Number, restart: Number, interval: Number) -> Number:
-    """Extra time through checkpoints, lost work and restarts, as a share of the job.
-
-    Args:
-        period: seconds of work between two checkpoints.
-        checkpoint: seconds to write a checkpoint.
-        restart: seconds from an interruption until work goes on.
-        interval: mean seconds between interruptions.
-    """
+    """Extra time through checkpoints, lost work and restarts, as a share of the job."""
     restarts = np.minimum(restart / interval, MOST_RESTARTS)
     segment = np.minimum((period + checkpoint) / interval, MOST_RESTARTS)
     return interval / period * np.exp(restarts) * np.expm1(segment) - 1.0
@@ -76,15 +66,11 @@ def interruption_surplus(period: Number, checkpoint: Number, restart: Number, in
     "checkpoint = states / bandwidth",
     unit="s",
     source="all devices write their shares side by side; of replicas one writes",
-    units={"states": "B", "bandwidth": "B"},
+    states=("bytes of model states on one device", "B"),
+    bandwidth=("bytes a second that one device writes", "B"),
 )
 def checkpoint_seconds(states: Number, bandwidth: Number) -> Number:
-    """Seconds to write a checkpoint.
-
-    Args:
-        states: bytes of model states on one device.
-        bandwidth: bytes a second that one device writes.
-    """
+    """Seconds to write a checkpoint."""
     return states / bandwidth
 
 
@@ -92,17 +78,16 @@ def checkpoint_seconds(states: Number, bandwidth: Number) -> Number:
     "interval = 3600 / (devices / device_hours + 3600 / taken_back)",
     unit="s",
     source="failures of devices at random, any of which stops the job; and capacity that is taken back",
-    units={"device_hours": "device-h", "taken_back": "s"},
-    origins={"device_hours": "assumptions.device-hours-between-failures"},
+    devices="how many work on it",
+    device_hours=(
+        "hours of one device between failures that stop a job",
+        "device-h",
+        "assumptions.device-hours-between-failures",
+    ),
+    taken_back=("mean seconds until spot capacity is taken back; infinite where there is none", "s"),
 )
 def failure_interval(devices: Number, device_hours: Number, taken_back: Number = np.inf) -> Number:
-    """Mean seconds between two interruptions of a job.
-
-    Args:
-        devices: how many work on it.
-        device_hours: hours of one device between failures that stop a job.
-        taken_back: mean seconds until spot capacity is taken back; infinite where there is none.
-    """
+    """Mean seconds between two interruptions of a job."""
     return HOUR_SECONDS / (devices / device_hours + HOUR_SECONDS / taken_back)
 
 
@@ -111,15 +96,10 @@ def failure_interval(devices: Number, device_hours: Number, taken_back: Number =
     unit="h",
     source="definition",
     part=Figure.RELIABILITY_MTBF_HOURS,
-    units={"interval": "s"},
-    origins={"interval": "failure_interval"},
+    interval=("the same in seconds", "s", "failure_interval"),
 )
 def mtbf_hours(interval: Number) -> Number:
-    """Mean hours between two interruptions of a job.
-
-    Args:
-        interval: the same in seconds.
-    """
+    """Mean hours between two interruptions of a job."""
     return interval / HOUR_SECONDS
 
 
@@ -128,15 +108,19 @@ def mtbf_hours(interval: Number) -> Number:
     unit="share",
     source="time of steps over that on the calendar",
     part=Figure.RELIABILITY_GOODPUT,
-    origins={"surplus": "interruption_surplus", "other": "assumptions.other-stops"},
+    surplus=(
+        "extra time through checkpoints, lost work and restarts, as a share of the job",
+        "",
+        "interruption_surplus",
+    ),
+    other=(
+        "share of the calendar that planned stops, evaluation, slow devices and steps done again take",
+        "",
+        "assumptions.other-stops",
+    ),
 )
 def useful_share(surplus: Number, other: Number) -> Number:
-    """Share of the time on the calendar in which steps are done that count.
-
-    Args:
-        surplus: extra time through checkpoints, lost work and restarts, as a share of the job.
-        other: share of the calendar that planned stops, evaluation, slow devices and steps done again take.
-    """
+    """Share of the time on the calendar in which steps are done that count."""
     return (1.0 - other) / (1.0 + surplus)
 
 
@@ -145,16 +129,11 @@ def useful_share(surplus: Number, other: Number) -> Number:
     unit="s",
     source="undisturbed time over the share of the calendar that is useful",
     part=Figure.RELIABILITY_CALENDAR_SECONDS,
-    units={"seconds": "s"},
-    origins={"seconds": "job_seconds", "goodput": "useful_share"},
+    seconds=("seconds of its steps", "s", "job_seconds"),
+    goodput=("share of the time in which steps are done that count", "", "useful_share"),
 )
 def calendar_seconds(seconds: Number, goodput: Number) -> Number:
-    """Seconds of a job from its start to its end, all stops included.
-
-    Args:
-        seconds: seconds of its steps.
-        goodput: share of the time in which steps are done that count.
-    """
+    """Seconds of a job from its start to its end, all stops included."""
     return seconds / goodput
 
 
@@ -163,16 +142,11 @@ def calendar_seconds(seconds: Number, goodput: Number) -> Number:
     unit="",
     source="definition",
     part=Figure.RELIABILITY_FAILURES,
-    units={"calendar": "s", "interval": "s"},
-    origins={"calendar": "calendar_seconds", "interval": "failure_interval"},
+    calendar=("seconds of the job, all stops included", "s", "calendar_seconds"),
+    interval=("mean seconds between two interruptions", "s", "failure_interval"),
 )
 def expected_failures(calendar: Number, interval: Number) -> Number:
-    """Interruptions of a job, on average.
-
-    Args:
-        calendar: seconds of the job, all stops included.
-        interval: mean seconds between two interruptions.
-    """
+    """Interruptions of a job, on average."""
     return calendar / interval
 
 
@@ -181,16 +155,11 @@ def expected_failures(calendar: Number, interval: Number) -> Number:
     unit="USD",
     source="machines are paid for while they stand still",
     part=Figure.RELIABILITY_CALENDAR_USD,
-    units={"calendar": "s", "usd_per_hour": "USD"},
-    origins={"calendar": "calendar_seconds", "usd_per_hour": "machines_hour_usd"},
+    calendar=("seconds of the job, all stops included", "s", "calendar_seconds"),
+    usd_per_hour=("price of all devices for an hour, USD", "USD", "machines_hour_usd"),
 )
 def calendar_usd(calendar: Number, usd_per_hour: Number) -> Number:
-    """Price of a job, all stops included.
-
-    Args:
-        calendar: seconds of the job, all stops included.
-        usd_per_hour: price of all devices for an hour, USD.
-    """
+    """Price of a job, all stops included."""
     return calendar / HOUR_SECONDS * usd_per_hour
 
 

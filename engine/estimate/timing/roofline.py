@@ -21,18 +21,14 @@ FULL_LINE, FULL_FRAGMENT = counted("full-line"), counted("full-fragment")
     "share = gemm · sustained · clock · rows · columns",
     unit="",
     source="efficiency.yaml: large products in benchmarks, in training without pause, and off the units' grid",
-    origins={"rows": "alignment.rows", "columns": "alignment.columns"},
+    gemm="share of the peak that large products reach in short benchmarks",
+    sustained="share of that left where matrix units run without pause",
+    clock="share of the full clock that a power limit leaves",
+    rows=("share of the rate that the alignment of the inner length leaves", "", "alignment.rows"),
+    columns=("share of the rate that the alignment of the outputs leaves", "", "alignment.columns"),
 )
 def reached_share(gemm: Number, sustained: Number, clock: Number, rows: Number, columns: Number) -> Number:
-    """Share of the peak that large products sustain in a run.
-
-    Args:
-        gemm: share of the peak that large products reach in short benchmarks.
-        sustained: share of that left where matrix units run without pause.
-        clock: share of the full clock that a power limit leaves.
-        rows: share of the rate that the alignment of the inner length leaves.
-        columns: share of the rate that the alignment of the outputs leaves.
-    """
+    """Share of the peak that large products sustain in a run."""
     return gemm * sustained * clock * rows * columns
 
 
@@ -40,31 +36,19 @@ def reached_share(gemm: Number, sustained: Number, clock: Number, rows: Number, 
     "rate = peak · reach · tiles / (tiles + fill · units) · k / (k + ramp), tiles = max(m / 128, 1) · max(n / 128, 1)",
     unit="FLOP/s",
     source="Williams et al. 2009; wave quantization smoothed; constants fitted to published operator timings",
-    units={"peak": "FLOP/s"},
-    origins={
-        "m": "tiled_rows",
-        "n": "padded",
-        "k": "padded",
-        "peak": "hardware.peaks",
-        "reach": ("reached_share", "grouped_share"),
-        "units": "hardware.units",
-    },
+    m=("rows", "", "tiled_rows"),
+    n=("columns", "", "padded"),
+    k=("inner length", "", "padded"),
+    peak=("dense peak, FLOP/s", "FLOP/s", "hardware.peaks"),
+    reach=("share of the peak that large products sustain", "", ("reached_share", "grouped_share")),
+    units=("processors of the device that work on tiles side by side", "", "hardware.units"),
+    fill="waves of tiles lost to the last, partly filled one",
+    ramp="inner length at which half the rate is reached",
 )
 def gemm_rate(
     m: Number, n: Number, k: Number, peak: Number, reach: Number, units: Number, fill: Number, ramp: Number
 ) -> Number:
-    """FLOP/s a matrix product (m × k)·(k × n) reaches.
-
-    Args:
-        m: rows.
-        n: columns.
-        k: inner length.
-        peak: dense peak, FLOP/s.
-        reach: share of the peak that large products sustain.
-        units: processors of the device that work on tiles side by side.
-        fill: waves of tiles lost to the last, partly filled one.
-        ramp: inner length at which half the rate is reached.
-    """
+    """FLOP/s a matrix product (m × k)·(k × n) reaches."""
     tiles = np.maximum(m * (1.0 / TILE_ROWS), 1.0) * np.maximum(n * (1.0 / TILE_COLUMNS), 1.0)
     return peak * reach * (tiles * k / ((tiles + fill * units) * (k + ramp)))
 
@@ -74,17 +58,13 @@ def gemm_rate(
     unit="",
     source="the last tile of each group is half full in the mean, and no larger than its rows; published timings of "
     "grouped products",
-    origins={"reach": "reached_share", "tile": "counts.tile-rows"},
+    reach=("share of the peak that large products sustain", "", "reached_share"),
+    rows="rows of a group",
+    groups="products side by side",
+    tile=("rows of a tile", "", "counts.tile-rows"),
 )
 def grouped_share(reach: Number, rows: Number, groups: Number, tile: Number) -> Number:
-    """Share of the peak that groups of rows leave of what one product reaches: their last tiles are partly filled.
-
-    Args:
-        reach: share of the peak that large products sustain.
-        rows: rows of a group.
-        groups: products side by side.
-        tile: rows of a tile.
-    """
+    """Share of the peak that groups of rows leave of what one product reaches: their last tiles are partly filled."""
     return reach * where(groups > 1, rows / (rows + 0.5 * np.minimum(rows, tile)), 1.0)
 
 
@@ -92,15 +72,12 @@ def grouped_share(reach: Number, rows: Number, groups: Number, tile: Number) -> 
     "load = 1 + spread · sqrt(ranks / experts) · sqrt(2 · ln(ranks))",
     unit="",
     source="the largest of so many independent means of experts' loads; Wang et al. 2024 on violations of balance",
+    spread="standard deviation of an expert's tokens over their mean",
+    ranks="ranks of the group",
+    experts="routed experts of a layer",
 )
 def busiest_load(spread: Number, ranks: Number, experts: Number) -> Number:
-    """Tokens that the busiest rank of an expert-parallel group gets, over the mean.
-
-    Args:
-        spread: standard deviation of an expert's tokens over their mean.
-        ranks: ranks of the group.
-        experts: routed experts of a layer.
-    """
+    """Tokens that the busiest rank of an expert-parallel group gets, over the mean."""
     return 1.0 + spread * np.sqrt(ranks / np.maximum(experts, 1.0)) * np.sqrt(2.0 * np.log(ranks))
 
 
@@ -108,16 +85,12 @@ def busiest_load(spread: Number, ranks: Number, experts: Number) -> Number:
     "rows = (rows + min(rows, tile) / 2) · groups if groups > 1 else rows",
     unit="rows",
     source="the last tile of each group is half full in the mean, and no larger than its rows",
-    origins={"tile": "counts.tile-rows"},
+    rows="rows of a group",
+    groups="products side by side",
+    tile=("rows of a tile", "", "counts.tile-rows"),
 )
 def tiled_rows(rows: Number, groups: Number, tile: Number) -> Number:
-    """Rows that the tiles of groups of rows have room for.
-
-    Args:
-        rows: rows of a group.
-        groups: products side by side.
-        tile: rows of a tile.
-    """
+    """Rows that the tiles of groups of rows have room for."""
     return where(groups > 1, (rows + 0.5 * np.minimum(rows, tile)) * groups, rows)
 
 
@@ -125,27 +98,24 @@ def tiled_rows(rows: Number, groups: Number, tile: Number) -> Number:
     "share = 1 if 64 divides dimension else misaligned if 8 divides dimension else unaligned",
     unit="",
     source="vendors' matrix performance guides; products of 2-byte types off 16 bytes leave the matrix units",
-    origins={"dimension": "padded"},
+    dimension=("elements of the dimension", "", "padded"),
+    misaligned="share of the rate off full lines",
+    unaligned="share of the rate off what matrix units load at once",
 )
 def alignment(dimension: Number, misaligned: Number, unaligned: Number) -> Number:
-    """Share of the rate that a ``dimension`` of so many elements leaves.
-
-    Args:
-        dimension: elements of the dimension.
-        misaligned: share of the rate off full lines.
-        unaligned: share of the rate off what matrix units load at once.
-    """
+    """Share of the rate that a ``dimension`` of so many elements leaves."""
     rest = np.mod(dimension, FULL_LINE)
     return where(rest > 0, where(np.mod(rest, FULL_FRAGMENT) > 0, unaligned, misaligned), 1.0)
 
 
-@equation("padded = 64 · ceil(dimension / 64)", unit="", source="frameworks pad the vocabulary to full lines")
+@equation(
+    "padded = 64 · ceil(dimension / 64)",
+    unit="",
+    source="frameworks pad the vocabulary to full lines",
+    dimension="elements before padding",
+)
 def padded(dimension: Number) -> Number:
-    """Elements of a dimension that is padded to full lines.
-
-    Args:
-        dimension: elements before padding.
-    """
+    """Elements of a dimension that is padded to full lines."""
     return FULL_LINE * np.ceil(dimension / FULL_LINE)
 
 
@@ -153,18 +123,13 @@ def padded(dimension: Number) -> Number:
     "bytes = element_bytes · (m·k + k·n + m·n)",
     unit="B",
     source="each operand moved once",
-    units={"element_bytes": "B"},
-    origins={"n": "padded", "k": "padded"},
+    m="rows",
+    n=("columns", "", "padded"),
+    k=("inner length", "", "padded"),
+    element_bytes=("bytes of an element", "B"),
 )
 def gemm_bytes(m: Number, n: Number, k: Number, element_bytes: Number) -> Number:
-    """Device memory traffic of a matrix product, in bytes, with elements of ``element_bytes`` bytes.
-
-    Args:
-        m: rows.
-        n: columns.
-        k: inner length.
-        element_bytes: bytes of an element.
-    """
+    """Device memory traffic of a matrix product, in bytes, with elements of ``element_bytes`` bytes."""
     return element_bytes * (m * k + k * n + m * n)
 
 
@@ -172,16 +137,11 @@ def gemm_bytes(m: Number, n: Number, k: Number, element_bytes: Number) -> Number
     "bandwidth = datasheet · share",
     unit="B/s",
     source="efficiency.yaml: what copies and element-wise kernels reach of memory, and of the link to the host",
-    units={"datasheet": "B/s"},
-    origins={"datasheet": ("hardware.host_bandwidth", "hardware.bandwidth"), "share": "coefficients.host-stream"},
+    datasheet=("bandwidth of the datasheet, B/s", "B/s", ("hardware.host_bandwidth", "hardware.bandwidth")),
+    share=("share of it that such kernels reach", "", "coefficients.host-stream"),
 )
 def reached_bandwidth(datasheet: Number, share: Number) -> Number:
-    """Bytes a kernel moves in a second.
-
-    Args:
-        datasheet: bandwidth of the datasheet, B/s.
-        share: share of it that such kernels reach.
-    """
+    """Bytes a kernel moves in a second."""
     return datasheet * share
 
 
@@ -207,10 +167,23 @@ def activation_passes(gated: bool, *, backward: bool) -> Number:
     "elements = passes · sublayers · hidden + 2 · rotary + traffic · activation · ffn + routing · routed",
     unit="elements",
     source="each operation reads and writes its operands once; the feed-forward's share in caches is fitted",
-    origins={
-        "passes": ("counts.norm-passes-forward", "counts.norm-passes-backward"),
-        "traffic": "coefficients.feed-forward-traffic",
-    },
+    passes=(
+        "passes over the residual stream around one attention or feed-forward",
+        "",
+        ("counts.norm-passes-forward", "counts.norm-passes-backward"),
+    ),
+    sublayers="attentions and feed-forwards of a layer",
+    hidden="elements of the residual stream on the device",
+    rotary="elements of queries, keys and values, read and written to turn them",
+    traffic=(
+        "share of the feed-forward's element-wise traffic that reaches memory",
+        "",
+        "coefficients.feed-forward-traffic",
+    ),
+    activation="passes over the width of the feed-forward",
+    ffn="width of the feed-forward that a token passes on the device",
+    routing="passes that sort routed tokens and bring them back",
+    routed="elements of the copies of a token that go to experts",
 )
 def layer_elements(
     passes: Number,
@@ -223,19 +196,7 @@ def layer_elements(
     routing: Number,
     routed: Number,
 ) -> Number:
-    """Elements that the element-wise kernels of a layer move for a token.
-
-    Args:
-        passes: passes over the residual stream around one attention or feed-forward.
-        sublayers: attentions and feed-forwards of a layer.
-        hidden: elements of the residual stream on the device.
-        rotary: elements of queries, keys and values, read and written to turn them.
-        traffic: share of the feed-forward's element-wise traffic that reaches memory.
-        activation: passes over the width of the feed-forward.
-        ffn: width of the feed-forward that a token passes on the device.
-        routing: passes that sort routed tokens and bring them back.
-        routed: elements of the copies of a token that go to experts.
-    """
+    """Elements that the element-wise kernels of a layer move for a token."""
     return passes * sublayers * hidden + 2.0 * rotary + traffic * activation * ffn + routing * routed
 
 
@@ -243,18 +204,13 @@ def layer_elements(
     "bytes = passes · tokens · element_bytes · elements",
     unit="B",
     source="frameworks.yaml: passes of the software over those of one kernel an operation",
-    units={"element_bytes": "B"},
-    origins={"elements": "layer_elements"},
+    passes="passes of the software's kernels, relative to one kernel an operation",
+    tokens="tokens of a micro-batch on the device",
+    element_bytes=("bytes of an element", "B"),
+    elements=("elements they move for a token, one kernel an operation", "", "layer_elements"),
 )
 def elementwise_bytes(passes: Number, tokens: Number, element_bytes: Number, elements: Number) -> Number:
-    """Bytes that the element-wise kernels of a layer move for a micro-batch.
-
-    Args:
-        passes: passes of the software's kernels, relative to one kernel an operation.
-        tokens: tokens of a micro-batch on the device.
-        element_bytes: bytes of an element.
-        elements: elements they move for a token, one kernel an operation.
-    """
+    """Bytes that the element-wise kernels of a layer move for a micro-batch."""
     return passes * tokens * element_bytes * elements
 
 
@@ -265,16 +221,12 @@ HOST_DEVICES = counted("host-devices")
     "bandwidth = min(alone, node / sharing)",
     unit="B/s",
     source="Ren et al. 2021, ZeRO-Offload: a vectorised optimizer on two sockets, which all devices of a host share",
-    units={"alone": "B/s", "node": "B/s"},
+    alone=("most that what stands beside a single device moves, B/s", "B/s"),
+    node=("what all processors of a host move together, B/s", "B/s"),
+    sharing="devices that share them",
 )
 def host_share(alone: Number, node: Number, sharing: Number) -> Number:
-    """Bytes of host memory that an optimizer's step moves in a second for one device.
-
-    Args:
-        alone: most that what stands beside a single device moves, B/s.
-        node: what all processors of a host move together, B/s.
-        sharing: devices that share them.
-    """
+    """Bytes of host memory that an optimizer's step moves in a second for one device."""
     return np.minimum(alone, node / sharing)
 
 
@@ -299,17 +251,12 @@ def host_link_bandwidth(device: Device) -> Number:
     "bytes = weights · (packed + moved)",
     unit="B",
     source="packed weights are read, what kernels make of them is written and read; the product reads the last",
-    units={"packed": "B", "moved": "B"},
-    origins={"packed": "stored_weight_bytes"},
+    weights="how many",
+    packed=("bytes of a packed weight", "B", "stored_weight_bytes"),
+    moved=("bytes moved for a weight besides", "B"),
 )
 def unpacking_bytes(weights: Number, packed: Number, moved: Number) -> Number:
-    """Bytes of memory traffic that unpacking weights takes, before their product reads them.
-
-    Args:
-        weights: how many.
-        packed: bytes of a packed weight.
-        moved: bytes moved for a weight besides.
-    """
+    """Bytes of memory traffic that unpacking weights takes, before their product reads them."""
     return weights * (packed + moved)
 
 

@@ -78,21 +78,17 @@ def busy_time(operators: Iterable[Operator]) -> BusyTime:
     unit="s",
     source="Narayanan et al. 2021, section 2.2; the slowest stage sets the pace",
     part=Figure.PIPELINE_BUBBLE,
-    units={"mean": "s", "slowest": "s"},
+    stages="pipeline stages",
+    interleave="model chunks a stage holds",
+    micro_batches="micro-batches of a step on one replica",
+    mean=("seconds of a micro-batch on the mean stage", "s"),
+    slowest=("seconds of a micro-batch on the slowest stage", "s"),
+    flushes="times the pipeline is filled and emptied",
 )
 def pipeline_bubble(
     stages: Number, interleave: Number, micro_batches: Number, mean: Number, slowest: Number, flushes: Number = 1.0
 ) -> Number:
-    """Seconds devices wait for others: filling and draining, and stages with more to do than the mean.
-
-    Args:
-        stages: pipeline stages.
-        interleave: model chunks a stage holds.
-        micro_batches: micro-batches of a step on one replica.
-        mean: seconds of a micro-batch on the mean stage.
-        slowest: seconds of a micro-batch on the slowest stage.
-        flushes: times the pipeline is filled and emptied.
-    """
+    """Seconds devices wait for others: filling and draining, and stages with more to do than the mean."""
     return (stages - 1.0) / interleave * flushes * mean + micro_batches * (slowest - mean)
 
 
@@ -100,15 +96,11 @@ def pipeline_bubble(
     "hidden = min(1, busy / hideable)",
     unit="share",
     source="communication hides behind work that goes on meanwhile; all that could hide shares the time there is",
-    units={"busy": "s", "hideable": "s"},
+    busy=("seconds in which kernels run or wait to be launched", "s"),
+    hideable=("seconds of all communication that would hide there", "s"),
 )
 def hidden_share(busy: Number, hideable: Number) -> Number:
-    """Share of the communication that could hide behind kernels which does.
-
-    Args:
-        busy: seconds in which kernels run or wait to be launched.
-        hideable: seconds of all communication that would hide there.
-    """
+    """Share of the communication that could hide behind kernels which does."""
     return np.minimum(1.0, busy / np.maximum(hideable, SHORTEST))
 
 
@@ -116,17 +108,12 @@ def hidden_share(busy: Number, hideable: Number) -> Number:
     "exposed = seconds · (1 - overlap · hidden)",
     unit="s",
     source="what of a collective may overlap kernels, and finds time to",
-    units={"seconds": "s"},
-    origins={"overlap": ("coefficients.pipeline-overlap", "hidden_by_pieces")},
+    seconds=("seconds of the communication", "s"),
+    overlap=("share of it that may hide", "", ("coefficients.pipeline-overlap", "hidden_by_pieces")),
+    hidden="share of that which finds kernels to hide behind",
 )
 def exposed_seconds(seconds: Number, overlap: Number, hidden: Number) -> Number:
-    """Communication that nothing hides.
-
-    Args:
-        seconds: seconds of the communication.
-        overlap: share of it that may hide.
-        hidden: share of that which finds kernels to hide behind.
-    """
+    """Communication that nothing hides."""
     return seconds * (1.0 - overlap * hidden)
 
 
@@ -135,17 +122,12 @@ def exposed_seconds(seconds: Number, overlap: Number, hidden: Number) -> Number:
     unit="s",
     source="a device idles when the host launches more slowly than it computes",
     part=Figure.OVERHEAD,
-    units={"launch": "s", "working": "s"},
-    origins={"launch": "launch_seconds"},
+    launches="kernels of a micro-batch",
+    launch=("seconds of host time for each", "s", "launch_seconds"),
+    working=("seconds the device works on a micro-batch", "s"),
 )
 def launch_bound(launches: Number, launch: Number, working: Number) -> Number:
-    """Seconds of a micro-batch in which the device waits for kernels to be launched.
-
-    Args:
-        launches: kernels of a micro-batch.
-        launch: seconds of host time for each.
-        working: seconds the device works on a micro-batch.
-    """
+    """Seconds of a micro-batch in which the device waits for kernels to be launched."""
     return np.maximum(0.0, launches * launch - working)
 
 
@@ -153,15 +135,11 @@ def launch_bound(launches: Number, launch: Number, working: Number) -> Number:
     "share = forward / flops",
     unit="share",
     source="passes take time in proportion to their arithmetic",
-    units={"forward": "FLOP", "flops": "FLOP"},
+    forward=("FLOPs of the forward pass in the layers", "FLOP"),
+    flops=("FLOPs of both passes in the layers, without recomputation", "FLOP"),
 )
 def forward_share(forward: Number, flops: Number) -> Number:
-    """Share of a micro-batch in which its forward pass runs.
-
-    Args:
-        forward: FLOPs of the forward pass in the layers.
-        flops: FLOPs of both passes in the layers, without recomputation.
-    """
+    """Share of a micro-batch in which its forward pass runs."""
     return forward / np.maximum(flops, SHORTEST)
 
 
@@ -170,17 +148,12 @@ def forward_share(forward: Number, flops: Number) -> Number:
     unit="s",
     source="the slowest of so many nodes, whose steps are spread about their mean; all wait for it",
     part=Figure.OVERHEAD,
-    units={"busy": "s"},
-    origins={"spread": "coefficients.straggler-spread"},
+    busy=("seconds of the step on the mean node", "s"),
+    spread=("standard deviation of a node's step, as a share of it", "", "coefficients.straggler-spread"),
+    nodes="nodes that wait for each other",
 )
 def straggling(busy: Number, spread: Number, nodes: Number) -> Number:
-    """Seconds in which nodes wait for the slowest of them.
-
-    Args:
-        busy: seconds of the step on the mean node.
-        spread: standard deviation of a node's step, as a share of it.
-        nodes: nodes that wait for each other.
-    """
+    """Seconds in which nodes wait for the slowest of them."""
     return busy * spread * np.sqrt(2.0 * np.log(np.maximum(nodes, 1.0)))
 
 

@@ -26,16 +26,12 @@ MERGED = counted("ring-merge-bytes")
     "half = length · (1 / ring + (1 - 1 / ring) · unmasked)",
     unit="tokens",
     source="one piece in so many lies on the diagonal and is masked; the others are whole rectangles",
-    origins={"unmasked": "coefficients.unmasked-half-length"},
+    length="the same for a causal kernel",
+    ring="devices that share a sequence",
+    unmasked=("share of that length without a mask", "", "coefficients.unmasked-half-length"),
 )
 def ring_half_length(length: Number, ring: Number, unmasked: Number) -> Number:
-    """Tokens at which attention reaches half its rate where pieces of keys and values go round.
-
-    Args:
-        length: the same for a causal kernel.
-        ring: devices that share a sequence.
-        unmasked: share of that length without a mask.
-    """
+    """Tokens at which attention reaches half its rate where pieces of keys and values go round."""
     return length * (1.0 / ring + (1.0 - 1.0 / ring) * unmasked)
 
 
@@ -43,18 +39,13 @@ def ring_half_length(length: Number, ring: Number, unmasked: Number) -> Number:
     "bytes = tokens · width · moved · ring",
     unit="B",
     source="Liu et al. 2023: every step brings an output to add to the ones before, with its log-sum-exp",
-    units={"moved": "B"},
-    origins={"moved": "counts.ring-merge-bytes"},
+    tokens="tokens of a micro-batch on the device",
+    width="width of the outputs on the device",
+    moved=("bytes moved for an element of an output in one step", "B", "counts.ring-merge-bytes"),
+    ring="devices that share a sequence",
 )
 def merged_bytes(tokens: Number, width: Number, moved: Number, ring: Number) -> Number:
-    """Bytes that a layer moves to merge the outputs of all pieces.
-
-    Args:
-        tokens: tokens of a micro-batch on the device.
-        width: width of the outputs on the device.
-        moved: bytes moved for an element of an output in one step.
-        ring: devices that share a sequence.
-    """
+    """Bytes that a layer moves to merge the outputs of all pieces."""
     return tokens * width * moved * ring
 
 
@@ -163,18 +154,13 @@ RING_BUFFERS = counted("ring-buffers")
     "share = min(most, kernels · (1 - 1 / ring) / exchange)",
     unit="",
     source="Liu et al. 2023: a piece travels while the one before is worked on, which hides no more than that takes",
-    units={"kernels": "s", "exchange": "s"},
-    origins={"most": "coefficients.context-overlap"},
+    most=("share that hides at best", "", "coefficients.context-overlap"),
+    kernels=("seconds of attention over all pieces", "s"),
+    ring="devices that share a sequence",
+    exchange=("seconds that all pieces travel", "s"),
 )
 def hidden_by_pieces(most: Number, kernels: Number, ring: Number, exchange: Number) -> Number:
-    """Share of a ring's exchange that attention over the other pieces hides.
-
-    Args:
-        most: share that hides at best.
-        kernels: seconds of attention over all pieces.
-        ring: devices that share a sequence.
-        exchange: seconds that all pieces travel.
-    """
+    """Share of a ring's exchange that attention over the other pieces hides."""
     return np.minimum(most, kernels * (1.0 - 1.0 / ring) / exchange)
 
 
@@ -182,8 +168,14 @@ def hidden_by_pieces(most: Number, kernels: Number, ring: Number, exchange: Numb
     "bytes = tokens · (ring · buffers · cache + gathered · (group - 1) · cache + swapped · (outputs + cache))",
     unit="B",
     source="pieces under way; keys and values of all devices; or queries, keys, values and outputs of other tokens",
-    units={"cache": "B", "outputs": "B"},
-    origins={"buffers": "counts.ring-buffers"},
+    tokens="tokens of a micro-batch on the device",
+    ring="1 where pieces go round",
+    buffers=("pieces under way at a time", "", "counts.ring-buffers"),
+    cache=("bytes of a token's keys and values on the device", "B"),
+    gathered="1 where every device collects all keys and values",
+    group="devices that share a sequence",
+    swapped="1 where tokens are swapped for heads",
+    outputs=("bytes of a token's queries and outputs on the device", "B"),
 )
 def exchange_bytes(
     tokens: Number,
@@ -195,18 +187,7 @@ def exchange_bytes(
     swapped: Number,
     outputs: Number,
 ) -> Number:
-    """Bytes that the exchange of the layer at work holds beside what the layer keeps.
-
-    Args:
-        tokens: tokens of a micro-batch on the device.
-        ring: 1 where pieces go round.
-        buffers: pieces under way at a time.
-        cache: bytes of a token's keys and values on the device.
-        gathered: 1 where every device collects all keys and values.
-        group: devices that share a sequence.
-        swapped: 1 where tokens are swapped for heads.
-        outputs: bytes of a token's queries and outputs on the device.
-    """
+    """Bytes that the exchange of the layer at work holds beside what the layer keeps."""
     return tokens * (ring * buffers * cache + gathered * (group - 1.0) * cache + swapped * (outputs + cache))
 
 

@@ -101,8 +101,17 @@ DROPOUT_PASSES = counted("adapter-dropout-passes")
     "bytes = tokens · element_bytes · ((passes_in + dropped) · inputs + passes_out · outputs)",
     unit="B",
     source="operations of an adapter (Hu et al. 2021), each reading and writing its operands once",
-    units={"element_bytes": "B"},
-    origins={"passes_in": ("counts.adapter-input-passes-forward", "counts.adapter-input-passes-backward")},
+    tokens="tokens of a micro-batch on the device",
+    element_bytes=("bytes of an element", "B"),
+    passes_in=(
+        "passes over the inputs of adapted matrices",
+        "",
+        ("counts.adapter-input-passes-forward", "counts.adapter-input-passes-backward"),
+    ),
+    dropped="further passes over them for dropout",
+    inputs="elements of all their inputs for a token",
+    passes_out="passes over their outputs",
+    outputs="elements of all their outputs for a token",
 )
 def adapter_bytes(
     tokens: Number,
@@ -113,17 +122,7 @@ def adapter_bytes(
     passes_out: Number,
     outputs: Number,
 ) -> Number:
-    """Bytes that the adapters of a layer move in one pass.
-
-    Args:
-        tokens: tokens of a micro-batch on the device.
-        element_bytes: bytes of an element.
-        passes_in: passes over the inputs of adapted matrices.
-        dropped: further passes over them for dropout.
-        inputs: elements of all their inputs for a token.
-        passes_out: passes over their outputs.
-        outputs: elements of all their outputs for a token.
-    """
+    """Bytes that the adapters of a layer move in one pass."""
     return tokens * element_bytes * ((passes_in + dropped) * inputs + passes_out * outputs)
 
 
@@ -232,17 +231,15 @@ SEPARATE_PROJECTIONS, SEPARATE_GATES = 2.0, 1.0
     "kernels = fused + (1 - fused) · separate",
     unit="kernels",
     source="one kernel where the software fuses a group of operations, one an operation where it does not",
-    origins={
-        "separate": ("counts.norm-kernels", "counts.rotary-kernels", "counts.gate-kernels", "counts.adapter-kernels")
-    },
+    fused="share of such groups that the software's kernels fuse",
+    separate=(
+        "operations of the group",
+        "",
+        ("counts.norm-kernels", "counts.rotary-kernels", "counts.gate-kernels", "counts.adapter-kernels"),
+    ),
 )
 def kernels_of(fused: Number, separate: Number) -> Number:
-    """Kernels of a group of operations, such as a norm.
-
-    Args:
-        fused: share of such groups that the software's kernels fuse.
-        separate: operations of the group.
-    """
+    """Kernels of a group of operations, such as a norm."""
     return fused + (1.0 - fused) * separate
 
 
@@ -250,7 +247,14 @@ def kernels_of(fused: Number, separate: Number) -> Number:
     "kernels = norms · norm + attentions · around + feed_forwards · between + products + additions",
     unit="kernels",
     source="operations of a layer as its code writes them",
-    origins={"norm": "kernels_of", "between": "kernels_of"},
+    norms="norms of the layer",
+    norm=("kernels of one", "", "kernels_of"),
+    attentions="attentions of the layer",
+    around="kernels between the products of an attention, beside its core",
+    feed_forwards="feed-forwards of the layer",
+    between=("kernels between the products of a feed-forward", "", "kernels_of"),
+    products="further products, where projections of the same input are separate ones",
+    additions="additions to the residual stream",
 )
 def layer_kernels(
     norms: Number,
@@ -262,18 +266,7 @@ def layer_kernels(
     products: Number,
     additions: Number,
 ) -> Number:
-    """Kernels of a layer's forward pass beside its fused products and attention.
-
-    Args:
-        norms: norms of the layer.
-        norm: kernels of one.
-        attentions: attentions of the layer.
-        around: kernels between the products of an attention, beside its core.
-        feed_forwards: feed-forwards of the layer.
-        between: kernels between the products of a feed-forward.
-        products: further products, where projections of the same input are separate ones.
-        additions: additions to the residual stream.
-    """
+    """Kernels of a layer's forward pass beside its fused products and attention."""
     return norms * norm + attentions * around + feed_forwards * between + products + additions
 
 
@@ -281,15 +274,12 @@ def layer_kernels(
     "kernels = routing + expert · experts",
     unit="kernels",
     source="frameworks.yaml: router, sorting and unsorting; products of experts grouped, or one expert after another",
+    routing="kernels that choose experts, sort tokens and bring them back",
+    expert="kernels for each expert on the device",
+    experts="experts on the device",
 )
 def mixture_kernels(routing: Number, expert: Number, experts: Number) -> Number:
-    """Further kernels of a mixture layer's forward pass.
-
-    Args:
-        routing: kernels that choose experts, sort tokens and bring them back.
-        expert: kernels for each expert on the device.
-        experts: experts on the device.
-    """
+    """Further kernels of a mixture layer's forward pass."""
     return routing + expert * experts
 
 
@@ -297,17 +287,12 @@ def mixture_kernels(routing: Number, expert: Number, experts: Number) -> Number:
     "seconds = eager · compiled · captured",
     unit="s",
     source="compilers launch a few fused kernels from one program; a captured graph is one launch",
-    units={"eager": "s"},
-    origins={"compiled": "coefficients.compiled-launches", "captured": "coefficients.captured-launches"},
+    eager=("seconds of an eager launch", "s"),
+    compiled=("share of launches that a graph compiler leaves", "", "coefficients.compiled-launches"),
+    captured=("share of launches that a captured graph leaves", "", "coefficients.captured-launches"),
 )
 def launch_seconds(eager: Number, compiled: Number, captured: Number) -> Number:
-    """Seconds of host time for each kernel that eager code would launch.
-
-    Args:
-        eager: seconds of an eager launch.
-        compiled: share of launches that a graph compiler leaves.
-        captured: share of launches that a captured graph leaves.
-    """
+    """Seconds of host time for each kernel that eager code would launch."""
     return eager * compiled * captured
 
 

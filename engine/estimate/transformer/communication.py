@@ -45,16 +45,11 @@ def training_collectives(run: TransformerRun) -> tuple[Collective, ...]:
     "seconds = collective + stall",
     unit="s",
     source="kernels on both sides wait for each other, as fitted",
-    units={"collective": "s", "stall": "s"},
-    origins={"collective": "two_passes"},
+    collective=("seconds of the collective alone", "s", "two_passes"),
+    stall=("seconds the framework loses around it", "s"),
 )
 def stalled_seconds(collective: Number, stall: Number) -> Number:
-    """Seconds of a collective between two kernels.
-
-    Args:
-        collective: seconds of the collective alone.
-        stall: seconds the framework loses around it.
-    """
+    """Seconds of a collective between two kernels."""
     return collective + stall
 
 
@@ -62,16 +57,11 @@ def stalled_seconds(collective: Number, stall: Number) -> Number:
     "seconds = layers · collective",
     unit="s",
     source="one collective a layer",
-    units={"collective": "s"},
-    origins={"collective": ("one_pass_seconds", "two_passes")},
+    layers="layers of the stage",
+    collective=("seconds of one collective", "s", ("one_pass_seconds", "two_passes")),
 )
 def layered_seconds(layers: Number, collective: Number) -> Number:
-    """Seconds of a collective of every layer.
-
-    Args:
-        layers: layers of the stage.
-        collective: seconds of one collective.
-    """
+    """Seconds of a collective of every layer."""
     return layers * collective
 
 
@@ -79,18 +69,13 @@ def layered_seconds(layers: Number, collective: Number) -> Number:
     "seconds = full · gather + (full + gradients) · reduce",
     unit="s",
     source="Rajbhandari et al. 2020: parameters gathered once more; sharded gradients are reduced as they come",
-    units={"gather": "s", "reduce": "s"},
-    origins={"gather": "layered_seconds", "reduce": "layered_seconds"},
+    full="1 where parameters are sharded",
+    gather=("seconds to gather them", "s", "layered_seconds"),
+    gradients="1 where gradients are sharded, but not parameters",
+    reduce=("seconds to reduce and scatter gradients", "s", "layered_seconds"),
 )
 def sharded_backward_seconds(full: Number, gather: Number, gradients: Number, reduce: Number) -> Number:
-    """Seconds that the backward pass of a micro-batch spends on what is sharded.
-
-    Args:
-        full: 1 where parameters are sharded.
-        gather: seconds to gather them.
-        gradients: 1 where gradients are sharded, but not parameters.
-        reduce: seconds to reduce and scatter gradients.
-    """
+    """Seconds that the backward pass of a micro-batch spends on what is sharded."""
     return full * gather + (full + gradients) * reduce
 
 
@@ -98,17 +83,12 @@ def sharded_backward_seconds(full: Number, gather: Number, gradients: Number, re
     "seconds = gather + (ranks - 1) · turn",
     unit="s",
     source="broadcasts of whole tensors, one owner after another",
-    units={"gather": "s", "turn": "s"},
-    origins={"gather": "layered_seconds", "turn": "one_pass_seconds"},
+    gather=("seconds to gather them at once", "s", "layered_seconds"),
+    ranks="owners",
+    turn=("seconds before the first byte of a broadcast is through", "s", "one_pass_seconds"),
 )
 def broadcast_seconds(gather: Number, ranks: Number, turn: Number) -> Number:
-    """Seconds until every rank has the tensors that each of them owns.
-
-    Args:
-        gather: seconds to gather them at once.
-        ranks: owners.
-        turn: seconds before the first byte of a broadcast is through.
-    """
+    """Seconds until every rank has the tensors that each of them owns."""
     return gather + (ranks - 1.0) * turn
 
 
@@ -116,21 +96,16 @@ def broadcast_seconds(gather: Number, ranks: Number, turn: Number) -> Number:
     "seconds = replicated · all_reduced + scattered · reduce + (1 - replicated) · across",
     unit="s",
     source="Rajbhandari et al. 2020",
-    units={"all_reduced": "s", "reduce": "s", "across": "s"},
-    origins={"all_reduced": "layered_seconds", "reduce": "layered_seconds", "across": "two_passes"},
+    replicated="1 where nothing is sharded",
+    all_reduced=("seconds of one all-reduce over all replicas", "s", "layered_seconds"),
+    scattered="1 where optimizer states alone are sharded",
+    reduce=("seconds to reduce and scatter gradients inside a sharding group", "s", "layered_seconds"),
+    across=("seconds to reduce them across sharding groups", "s", "two_passes"),
 )
 def reduction_seconds(
     replicated: Number, all_reduced: Number, scattered: Number, reduce: Number, across: Number
 ) -> Number:
-    """Seconds a step spends on reducing gradients.
-
-    Args:
-        replicated: 1 where nothing is sharded.
-        all_reduced: seconds of one all-reduce over all replicas.
-        scattered: 1 where optimizer states alone are sharded.
-        reduce: seconds to reduce and scatter gradients inside a sharding group.
-        across: seconds to reduce them across sharding groups.
-    """
+    """Seconds a step spends on reducing gradients."""
     return replicated * all_reduced + scattered * reduce + (1.0 - replicated) * across
 
 
@@ -209,16 +184,12 @@ def _pipeline(run: TransformerRun) -> Iterator[Collective]:
     "seconds = stall · interleave · min(2 · (stages - 1), 4)",
     unit="s",
     source="an inner stage receives and sends in both passes, and its host waits each time",
-    units={"stall": "s"},
+    stall=("seconds lost with one message", "s"),
+    interleave="chunks a stage holds",
+    stages="pipeline stages",
 )
 def message_seconds(stall: Number, interleave: Number, stages: Number) -> Number:
-    """Seconds of a micro-batch in which a stage waits for messages that block the host.
-
-    Args:
-        stall: seconds lost with one message.
-        interleave: chunks a stage holds.
-        stages: pipeline stages.
-    """
+    """Seconds of a micro-batch in which a stage waits for messages that block the host."""
     return stall * interleave * np.minimum(2.0 * (stages - 1.0), STAGE_MESSAGES)
 
 
@@ -320,17 +291,12 @@ CROSSINGS = counted("host-crossings")
     "seconds = crossings · held / link",
     unit="s",
     source="what is kept on the host crosses the link whole, each time",
-    units={"held": "B", "link": "B"},
-    origins={"crossings": "counts.host-crossings", "held": "activation_bytes", "link": "reached_bandwidth"},
+    crossings=("times it crosses in one direction or the other", "", "counts.host-crossings"),
+    held=("bytes that wait there", "B", "activation_bytes"),
+    link=("bytes a second that copies reach, B/s", "B", "reached_bandwidth"),
 )
 def crossing_seconds(crossings: Number, held: Number, link: Number) -> Number:
-    """Seconds in which what waits in host memory crosses the link to it.
-
-    Args:
-        crossings: times it crosses in one direction or the other.
-        held: bytes that wait there.
-        link: bytes a second that copies reach, B/s.
-    """
+    """Seconds in which what waits in host memory crosses the link to it."""
     return crossings * held / link
 
 

@@ -42,32 +42,27 @@ FIRST, SECOND, LAST = "first", "second", "last"
     "bytes = parameter_bytes · (dense / shard + experts / expert_shard)",
     unit="B",
     source=ZERO,
-    origins={"parameter_bytes": "stored_weight_bytes"},
+    parameter_bytes=("what is kept for a parameter, in bytes", "", "stored_weight_bytes"),
+    dense="parameters on the device outside routed experts, unsharded",
+    experts="parameters of its routed experts, unsharded",
+    shard="ranks that share the dense ones",
+    expert_shard="ranks that share the experts",
 )
 def sharded_bytes(
     parameter_bytes: Number, dense: Number, experts: Number, shard: Number, expert_shard: Number
 ) -> Number:
-    """Bytes of something kept for each parameter and split over sharding groups.
-
-    Args:
-        parameter_bytes: what is kept for a parameter, in bytes.
-        dense: parameters on the device outside routed experts, unsharded.
-        experts: parameters of its routed experts, unsharded.
-        shard: ranks that share the dense ones.
-        expert_shard: ranks that share the experts.
-    """
+    """Bytes of something kept for each parameter and split over sharding groups."""
     return parameter_bytes * (dense / shard + experts / expert_shard)
 
 
 @equation(
-    "each = bits / 8", unit="B per weight", source="bits a weight of the format, scales included: quantizations.yaml"
+    "each = bits / 8",
+    unit="B per weight",
+    source="bits a weight of the format, scales included: quantizations.yaml",
+    bits="bits of a weight of the layers' matrices, with its share of the block's constants",
 )
 def stored_weight_bytes(bits: Number) -> Number:
-    """Bytes of a weight in the layers of a quantized base.
-
-    Args:
-        bits: bits of a weight of the layers' matrices, with its share of the block's constants.
-    """
+    """Bytes of a weight in the layers of a quantized base."""
     return bits / BITS_PER_BYTE
 
 
@@ -76,18 +71,13 @@ def stored_weight_bytes(bits: Number) -> Number:
     unit="B",
     source=ZERO + "; embedding and head may have another optimizer than the layers' matrices",
     part=OPTIMIZER,
-    units={"layers": "B", "parameter_bytes": "B"},
-    origins={"layers": "sharded_bytes"},
+    layers=("bytes of those of the layers on the device", "B", "sharded_bytes"),
+    parameter_bytes=("bytes for a parameter outside the layers", "B"),
+    ends="parameters of embedding, head and outer norms on the device, unsharded",
+    shard="ranks that share them",
 )
 def state_bytes(layers: Number, parameter_bytes: Number, ends: Number, shard: Number) -> Number:
-    """Bytes of the optimizer's states and its copy of the weights.
-
-    Args:
-        layers: bytes of those of the layers on the device.
-        parameter_bytes: bytes for a parameter outside the layers.
-        ends: parameters of embedding, head and outer norms on the device, unsharded.
-        shard: ranks that share them.
-    """
+    """Bytes of the optimizer's states and its copy of the weights."""
     return layers + parameter_bytes * ends / shard
 
 
@@ -95,16 +85,12 @@ def state_bytes(layers: Number, parameter_bytes: Number, ends: Number, shard: Nu
     "bytes = copies · copy_bytes · matrices",
     unit="B",
     source="Transformer Engine, is_first_microbatch: weights are cast once a step, and kept with their transposes",
-    units={"copy_bytes": "B"},
+    copies="copies of a weight that the framework keeps",
+    copy_bytes=("bytes of one; 0 where operands keep the type of the weights", "B"),
+    matrices="weights of the layers on the device",
 )
 def narrow_copies(copies: Number, copy_bytes: Number, matrices: Number) -> Number:
-    """Bytes of weights kept in the type of their products beside the weights themselves.
-
-    Args:
-        copies: copies of a weight that the framework keeps.
-        copy_bytes: bytes of one; 0 where operands keep the type of the weights.
-        matrices: weights of the layers on the device.
-    """
+    """Bytes of weights kept in the type of their products beside the weights themselves."""
     return copies * copy_bytes * matrices
 
 
@@ -113,8 +99,13 @@ def narrow_copies(copies: Number, copy_bytes: Number, matrices: Number) -> Numbe
     unit="B",
     source=ZERO + "; embedding and head lie outside the layers, where quantization stops",
     part=Figure.MEMORY_WEIGHTS,
-    units={"layers": "B", "parameter_bytes": "B", "adapters": "B", "copies": "B", "further": "B"},
-    origins={"layers": "sharded_bytes", "copies": "narrow_copies", "further": "further_model_bytes"},
+    layers=("bytes of the layers on the device", "B", "sharded_bytes"),
+    parameter_bytes=("bytes of a parameter outside the layers", "B"),
+    ends="parameters of embedding, head and outer norms on the device, unsharded",
+    shard="ranks that share them",
+    adapters=("bytes of adapters beside a frozen base", "B"),
+    copies=("bytes of weights in the type of their products", "B", "narrow_copies"),
+    further=("bytes of the weights of further models, trained or not", "B", "further_model_bytes"),
 )
 def weight_bytes(
     layers: Number,
@@ -125,17 +116,7 @@ def weight_bytes(
     copies: Number,
     further: Number,
 ) -> Number:
-    """Bytes of weights between uses.
-
-    Args:
-        layers: bytes of the layers on the device.
-        parameter_bytes: bytes of a parameter outside the layers.
-        ends: parameters of embedding, head and outer norms on the device, unsharded.
-        shard: ranks that share them.
-        adapters: bytes of adapters beside a frozen base.
-        copies: bytes of weights in the type of their products.
-        further: bytes of the weights of further models, trained or not.
-    """
+    """Bytes of weights between uses."""
     return layers + parameter_bytes * ends / shard + adapters + copies + further
 
 
@@ -144,18 +125,13 @@ def weight_bytes(
     unit="B",
     source="what the forward pass left for the backward pass, and the layer at work",
     part=Figure.MEMORY_ACTIVATIONS,
-    units={"kept": "B", "outputs": "B", "working": "B"},
-    origins={"kept": "activation_bytes", "working": "working_bytes"},
+    kept=("bytes that wait for the backward pass", "B", "activation_bytes"),
+    offloaded="share of them that lies in host memory",
+    outputs=("bytes of outputs a pipeline stage keeps for the next one", "B"),
+    working=("bytes of the layer at work", "B", "working_bytes"),
 )
 def alive_activations(kept: Number, offloaded: Number, outputs: Number, working: Number) -> Number:
-    """Bytes of activations in one phase of a step.
-
-    Args:
-        kept: bytes that wait for the backward pass.
-        offloaded: share of them that lies in host memory.
-        outputs: bytes of outputs a pipeline stage keeps for the next one.
-        working: bytes of the layer at work.
-    """
+    """Bytes of activations in one phase of a step."""
     return kept * (1.0 - offloaded) + outputs + working
 
 
@@ -164,18 +140,17 @@ def alive_activations(kept: Number, offloaded: Number, outputs: Number, working:
     unit="B",
     source="parameters gathered for use, gradients in fp32 for the optimizer, communication buckets",
     part=Figure.MEMORY_BUFFERS,
-    units={"gathered": "B", "ends": "B", "casts": "B", "buckets": "B"},
-    origins={"gathered": ("whole_bytes.idle", "whole_bytes.busy"), "ends": "whole_bytes.ends"},
+    gathered=(
+        "bytes of sharded layers that are whole while they are used",
+        "B",
+        ("whole_bytes.idle", "whole_bytes.busy"),
+    ),
+    ends=("bytes of embedding and head, gathered around the loss, with the head's gradient", "B", "whole_bytes.ends"),
+    casts=("bytes of gradients in the optimizer's type, and of what its operations write aside", "B"),
+    buckets=("bytes of the framework's communication buckets", "B"),
 )
 def buffer_bytes(gathered: Number, ends: Number, casts: Number, buckets: Number) -> Number:
-    """Bytes of buffers in one phase of a step.
-
-    Args:
-        gathered: bytes of sharded layers that are whole while they are used.
-        ends: bytes of embedding and head, gathered around the loss, with the head's gradient.
-        casts: bytes of gradients in the optimizer's type, and of what its operations write aside.
-        buckets: bytes of the framework's communication buckets.
-    """
+    """Bytes of buffers in one phase of a step."""
     return gathered + ends + casts + buckets
 
 
@@ -183,17 +158,16 @@ def buffer_bytes(gathered: Number, ends: Number, casts: Number, buckets: Number)
     "idle = share · min(layer, logits)",
     unit="B",
     source="the loss and the layer at work take turns, each with blocks that the other cannot use",
-    units={"layer": "B", "logits": "B"},
-    origins={"layer": "working_bytes", "logits": "logit_bytes", "share": "coefficients.idle-logit-blocks"},
+    share=(
+        "share of the smaller of both that finds no room in blocks of the larger",
+        "",
+        "coefficients.idle-logit-blocks",
+    ),
+    layer=("bytes of the layer at work", "B", "working_bytes"),
+    logits=("bytes of the loss", "B", "logit_bytes"),
 )
 def idle_bytes(share: Number, layer: Number, logits: Number) -> Number:
-    """Bytes of blocks that the allocator holds for the loss while a layer is at work, or the other way round.
-
-    Args:
-        share: share of the smaller of both that finds no room in blocks of the larger.
-        layer: bytes of the layer at work.
-        logits: bytes of the loss.
-    """
+    """Bytes of blocks that the allocator holds for the loss while a layer is at work, or the other way round."""
     return share * np.minimum(layer, logits)
 
 
@@ -201,14 +175,11 @@ def idle_bytes(share: Number, layer: Number, logits: Number) -> Number:
     "bytes = captured · 16 · tokens",
     unit="B",
     source="captured kernels read their inputs where they lay when they were captured: PyTorch, CUDA graphs",
+    captured="1 where they are",
+    tokens="tokens of a micro-batch on the device",
 )
 def captured_input_bytes(captured: Number, tokens: Number) -> Number:
-    """Bytes of inputs that stay in place because the kernels of a step are captured.
-
-    Args:
-        captured: 1 where they are.
-        tokens: tokens of a micro-batch on the device.
-    """
+    """Bytes of inputs that stay in place because the kernels of a step are captured."""
     return captured * CAPTURED_INPUT * tokens
 
 
@@ -217,16 +188,12 @@ def captured_input_bytes(captured: Number, tokens: Number) -> Number:
     unit="B",
     source="what the plan offloads",
     part=Figure.MEMORY_HOST_BYTES,
-    units={"optimizer": "B", "weights": "B", "activations": "B"},
+    optimizer=("bytes of offloaded optimizer states, and of the gradients that wait there for the update", "B"),
+    weights=("bytes of offloaded weights", "B"),
+    activations=("bytes of offloaded activations", "B"),
 )
 def host_bytes(optimizer: Number, weights: Number, activations: Number) -> Number:
-    """Bytes in host memory for one device.
-
-    Args:
-        optimizer: bytes of offloaded optimizer states, and of the gradients that wait there for the update.
-        weights: bytes of offloaded weights.
-        activations: bytes of offloaded activations.
-    """
+    """Bytes in host memory for one device."""
     return optimizer + weights + activations
 
 
@@ -234,21 +201,16 @@ def host_bytes(optimizer: Number, weights: Number, activations: Number) -> Numbe
     "kept = tokens · layers_in_flight · ((1 - full) · layer + full · layer_input)",
     unit="B",
     source=ACTIVATIONS + "; pipeline depth after Narayanan et al. 2021",
-    units={"layer": "B", "layer_input": "B"},
-    origins={"layer": "layer_activation", "layer_input": "input_bytes"},
+    tokens="tokens of a micro-batch on the device",
+    layers_in_flight="layers times micro-batches whose activations wait for their backward pass",
+    full="share of the layers of which only the input is kept",
+    layer=("bytes a token keeps in one other layer", "B", "layer_activation"),
+    layer_input=("bytes a token keeps in a fully checkpointed layer", "B", "input_bytes"),
 )
 def activation_bytes(
     tokens: Number, layers_in_flight: Number, full: Number, layer: Number, layer_input: Number
 ) -> Number:
-    """Bytes of activations alive when the backward pass starts.
-
-    Args:
-        tokens: tokens of a micro-batch on the device.
-        layers_in_flight: layers times micro-batches whose activations wait for their backward pass.
-        full: share of the layers of which only the input is kept.
-        layer: bytes a token keeps in one other layer.
-        layer_input: bytes a token keeps in a fully checkpointed layer.
-    """
+    """Bytes of activations alive when the backward pass starts."""
     return tokens * layers_in_flight * ((1.0 - full) * layer + full * layer_input)
 
 

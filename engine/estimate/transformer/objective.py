@@ -86,21 +86,17 @@ def objective_of(training: TrainingSection, counts: ParameterCounts) -> Objectiv
     "bytes = (frozen · element_bytes + trained · weight_bytes) · parameters / shard",
     unit="B",
     source="a reference, a reward, values: each as large as the model, and sharded as it is",
-    units={"element_bytes": "B", "weight_bytes": "B"},
+    frozen="models that only run forward",
+    element_bytes=("bytes of a parameter of theirs", "B"),
+    trained="models that are trained beside the first",
+    weight_bytes=("bytes of a parameter of theirs", "B"),
+    parameters="parameters of the model on the device, unsharded",
+    shard="ranks that share them",
 )
 def further_model_bytes(
     frozen: Number, element_bytes: Number, trained: Number, weight_bytes: Number, parameters: Number, shard: Number
 ) -> Number:
-    """Bytes of the weights of further models.
-
-    Args:
-        frozen: models that only run forward.
-        element_bytes: bytes of a parameter of theirs.
-        trained: models that are trained beside the first.
-        weight_bytes: bytes of a parameter of theirs.
-        parameters: parameters of the model on the device, unsharded.
-        shard: ranks that share them.
-    """
+    """Bytes of the weights of further models."""
     return (frozen * element_bytes + trained * weight_bytes) * parameters / shard
 
 

@@ -260,17 +260,12 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     "bytes = tensors · size if size > kept else 0",
     unit="B",
     source="mallopt(3): memory beyond a threshold is mapped anew for each use, page by page as it is touched",
-    units={"size": "B", "kept": "B"},
-    origins={"kept": "coefficients.largest-kept-bytes"},
+    tensors="how many are made",
+    size=("bytes of each", "B"),
+    kept=("bytes of the largest whose memory waits for the next one", "B", "coefficients.largest-kept-bytes"),
 )
 def new_bytes(tensors: Number, size: Number, kept: Number) -> Number:
-    """Bytes of new pages that tensors take.
-
-    Args:
-        tensors: how many are made.
-        size: bytes of each.
-        kept: bytes of the largest whose memory waits for the next one.
-    """
+    """Bytes of new pages that tensors take."""
     return tensors * where(size > kept, size, 0.0)
 
 
@@ -320,22 +315,18 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
     "bytes = passes · (tokens · inputs · hidden + weights) · (wide + narrow)",
     unit="B",
     source="PyTorch documentation, automatic mixed precision: operands are read in one type and written in the other",
-    units={"wide": "B", "narrow": "B"},
+    passes="passes of the software's kernels, relative to one kernel an operation",
+    tokens="tokens of a micro-batch on the device",
+    inputs="inputs of the layer's products that come in the wide type",
+    hidden="elements of each",
+    weights="parameters of the layer on the device",
+    wide=("bytes of a parameter", "B"),
+    narrow=("bytes of an operand", "B"),
 )
 def autocast_bytes(
     passes: Number, tokens: Number, inputs: Number, hidden: Number, weights: Number, wide: Number, narrow: Number
 ) -> Number:
-    """Bytes that casts of operands move in one pass through a layer; backward, gradients are cast the other way.
-
-    Args:
-        passes: passes of the software's kernels, relative to one kernel an operation.
-        tokens: tokens of a micro-batch on the device.
-        inputs: inputs of the layer's products that come in the wide type.
-        hidden: elements of each.
-        weights: parameters of the layer on the device.
-        wide: bytes of a parameter.
-        narrow: bytes of an operand.
-    """
+    """Bytes that casts of operands move in one pass through a layer; backward, gradients are cast the other way."""
     return passes * (tokens * inputs * hidden + weights) * (wide + narrow)
 
 

@@ -299,15 +299,12 @@ class TransformerRun:
     "attended = document / seq · (window + (seq - window - document) · left), left = 1 - exp(-window / document)",
     unit="tokens",
     source="documents whose lengths are exponentially distributed, packed one after another and cut at both ends",
+    document="mean tokens of a document",
+    seq="tokens of a sequence",
+    window="most tokens it attends to",
 )
 def attended_in_documents(document: Number, seq: Number, window: Number) -> Number:
-    """Tokens that a token attends to before itself in its own document, averaged over positions.
-
-    Args:
-        document: mean tokens of a document.
-        seq: tokens of a sequence.
-        window: most tokens it attends to.
-    """
+    """Tokens that a token attends to before itself in its own document, averaged over positions."""
     left = -np.expm1(-window / document)
     return document / seq * (window + (seq - window - document) * left)
 

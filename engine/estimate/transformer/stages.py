@@ -43,15 +43,12 @@ def divided(layers: Number, head: Number, stages: Number, interleave: Number, ba
     "layers = max(ceil(layers / chunks) · interleave, layers / chunks · interleave)",
     unit="layers",
     source="stages with the same number of layers, the last to be filled with fewer",
+    layers="layers of the model",
+    chunks="chunks of the model over all stages",
+    interleave="chunks a stage holds",
 )
 def even_layers(layers: Number, chunks: Number, interleave: Number) -> Number:
-    """Layers of the fullest stage where all hold the same number.
-
-    Args:
-        layers: layers of the model.
-        chunks: chunks of the model over all stages.
-        interleave: chunks a stage holds.
-    """
+    """Layers of the fullest stage where all hold the same number."""
     chunk_layers = layers / chunks
     return np.maximum(np.ceil(chunk_layers), chunk_layers) * interleave
 
@@ -60,16 +57,12 @@ def even_layers(layers: Number, chunks: Number, interleave: Number) -> Number:
     "layers = clip(ceil(rest / 2), 1, fullest), rest = layers - (stages - 2) · fullest",
     unit="layers",
     source="embedding and head stand where fewer layers do",
-    origins={"fullest": "even_layers"},
+    layers="layers of the model",
+    stages="pipeline stages",
+    fullest=("layers of the fullest stage", "", "even_layers"),
 )
 def even_end_layers(layers: Number, stages: Number, fullest: Number) -> Number:
-    """Layers of the first and of the last stage where all hold the same number: what the others leave.
-
-    Args:
-        layers: layers of the model.
-        stages: pipeline stages.
-        fullest: layers of the fullest stage.
-    """
+    """Layers of the first and of the last stage where all hold the same number: what the others leave."""
     return np.clip(np.ceil((layers - (stages - 2.0) * fullest) / 2.0), 1.0, fullest)
 
 
@@ -77,15 +70,12 @@ def even_end_layers(layers: Number, stages: Number, fullest: Number) -> Number:
     "head = vocab · hidden / layer_parameters",
     unit="layers",
     source="partitioners weigh blocks by parameters or FLOPs, the head as vocabulary by width",
+    vocab="entries of the vocabulary",
+    hidden="width of the model",
+    layer_parameters="parameters a token passes in the mean layer",
 )
 def head_in_layers(vocab: Number, hidden: Number, layer_parameters: Number) -> Number:
-    """Work of the output head, in layers.
-
-    Args:
-        vocab: entries of the vocabulary.
-        hidden: width of the model.
-        layer_parameters: parameters a token passes in the mean layer.
-    """
+    """Work of the output head, in layers."""
     return vocab * hidden / layer_parameters
 
 
@@ -93,17 +83,13 @@ def head_in_layers(vocab: Number, hidden: Number, layer_parameters: Number) -> N
     "layers = min(ceil((layers + head) / chunks) · interleave, layers)",
     unit="layers",
     source="a stage is closed by the block with which its share of all work is reached",
-    origins={"head": "head_in_layers"},
+    layers="layers of the model",
+    head=("work of the output head, in layers", "", "head_in_layers"),
+    chunks="chunks of the model over all stages",
+    interleave="chunks a stage holds",
 )
 def balanced_layers(layers: Number, head: Number, chunks: Number, interleave: Number) -> Number:
-    """Layers of the fullest stage where all hold the same work.
-
-    Args:
-        layers: layers of the model.
-        head: work of the output head, in layers.
-        chunks: chunks of the model over all stages.
-        interleave: chunks a stage holds.
-    """
+    """Layers of the fullest stage where all hold the same work."""
     return np.minimum(np.ceil((layers + head) / chunks) * interleave, layers)
 
 
@@ -111,17 +97,13 @@ def balanced_layers(layers: Number, head: Number, chunks: Number, interleave: Nu
     "layers = fullest · (interleave - 1) / interleave + max(0, layers - ceil((layers + head) · (chunks - 1) / chunks))",
     unit="layers",
     source="what the chunks before it leave, beside the output head",
-    origins={"head": "head_in_layers", "fullest": "balanced_layers"},
+    layers="layers of the model",
+    head=("work of the output head, in layers", "", "head_in_layers"),
+    chunks="chunks of the model over all stages",
+    interleave="chunks a stage holds",
+    fullest=("layers of the fullest stage", "", "balanced_layers"),
 )
 def balanced_last_layers(layers: Number, head: Number, chunks: Number, interleave: Number, fullest: Number) -> Number:
-    """Layers of the last stage where all hold the same work.
-
-    Args:
-        layers: layers of the model.
-        head: work of the output head, in layers.
-        chunks: chunks of the model over all stages.
-        interleave: chunks a stage holds.
-        fullest: layers of the fullest stage.
-    """
+    """Layers of the last stage where all hold the same work."""
     left = np.maximum(0.0, layers - np.ceil((layers + head) * (chunks - 1.0) / chunks))
     return fullest * (interleave - 1.0) / interleave + left

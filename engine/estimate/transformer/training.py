@@ -32,15 +32,13 @@ _SOURCE = "Hoffmann et al. 2022, approach 3; factors and powers by the row of sc
     unit="nats",
     source=_SOURCE,
     part=LOSS,
-    origins={
-        "parameters": "optimal_parameters",
-        "tokens": "optimal_tokens",
-        "irreducible": "scaling_laws.irreducible",
-        "size_factor": "scaling_laws.size_factor",
-        "size_power": "scaling_laws.size_power",
-        "data_factor": "scaling_laws.data_factor",
-        "data_power": "scaling_laws.data_power",
-    },
+    parameters=("all of the model, embeddings among them", "", "optimal_parameters"),
+    tokens=("seen in training, hardly any of them twice", "", "optimal_tokens"),
+    irreducible=("loss of text itself, which no model goes below", "", "scaling_laws.irreducible"),
+    size_factor=("of what a model of finite size lacks", "", "scaling_laws.size_factor"),
+    size_power=("how fast that falls with the size", "", "scaling_laws.size_power"),
+    data_factor=("of what finite data lack", "", "scaling_laws.data_factor"),
+    data_power=("how fast that falls with the tokens", "", "scaling_laws.data_power"),
 )
 def expected_loss(
     parameters: Number,
@@ -51,17 +49,7 @@ def expected_loss(
     data_factor: Number,
     data_power: Number,
 ) -> Number:
-    """Loss of a dense language model on text like that of the law, nats a token.
-
-    Args:
-        parameters: all of the model, embeddings among them.
-        tokens: seen in training, hardly any of them twice.
-        irreducible: loss of text itself, which no model goes below.
-        size_factor: of what a model of finite size lacks.
-        size_power: how fast that falls with the size.
-        data_factor: of what finite data lack.
-        data_power: how fast that falls with the tokens.
-    """
+    """Loss of a dense language model on text like that of the law, nats a token."""
     return irreducible + size_factor / parameters**size_power + data_factor / tokens**data_power
 
 
@@ -71,26 +59,17 @@ def expected_loss(
     unit="parameters",
     source=f"{_SOURCE}: the least loss for the same product of size and tokens, to which work is proportional",
     part=BEST_SIZE,
-    origins={
-        "size_factor": "scaling_laws.size_factor",
-        "size_power": "scaling_laws.size_power",
-        "data_factor": "scaling_laws.data_factor",
-        "data_power": "scaling_laws.data_power",
-    },
+    parameters="of the model that the training is for",
+    tokens="seen in it",
+    size_factor=("of what a model of finite size lacks", "", "scaling_laws.size_factor"),
+    size_power=("how fast that falls with the size", "", "scaling_laws.size_power"),
+    data_factor=("of what finite data lack", "", "scaling_laws.data_factor"),
+    data_power=("how fast that falls with the tokens", "", "scaling_laws.data_power"),
 )
 def optimal_parameters(
     parameters: Number, tokens: Number, size_factor: Number, size_power: Number, data_factor: Number, data_power: Number
 ) -> Number:
-    """Parameters that learn most from the work of a training.
-
-    Args:
-        parameters: of the model that the training is for.
-        tokens: seen in it.
-        size_factor: of what a model of finite size lacks.
-        size_power: how fast that falls with the size.
-        data_factor: of what finite data lack.
-        data_power: how fast that falls with the tokens.
-    """
+    """Parameters that learn most from the work of a training."""
     powers = size_power + data_power
     balance = (size_power * size_factor / (data_power * data_factor)) ** (1.0 / powers)
     return balance * (parameters * tokens) ** (data_power / powers)
@@ -101,16 +80,12 @@ def optimal_parameters(
     unit="tokens",
     source="the same work",
     part=BEST_TOKENS,
-    origins={"best": "optimal_parameters"},
+    parameters="of the model that the training is for",
+    tokens="seen in it",
+    best=("parameters of the best size", "", "optimal_parameters"),
 )
 def optimal_tokens(parameters: Number, tokens: Number, best: Number) -> Number:
-    """Tokens that a model of the best size sees in the work of a training.
-
-    Args:
-        parameters: of the model that the training is for.
-        tokens: seen in it.
-        best: parameters of the best size.
-    """
+    """Tokens that a model of the best size sees in the work of a training."""
     return parameters * tokens / best
 
 
@@ -119,17 +94,13 @@ def optimal_tokens(parameters: Number, tokens: Number, best: Number) -> Number:
     unit="",
     source="definition: 1 is compute-optimal; beyond it a smaller model saves work whenever it is used",
     part=OVERTRAINING,
-    origins={"best": "optimal_parameters", "best_tokens": "optimal_tokens"},
+    parameters="of the model",
+    tokens="seen in training",
+    best=("parameters of the best size", "", "optimal_parameters"),
+    best_tokens=("tokens that it sees", "", "optimal_tokens"),
 )
 def overtraining(parameters: Number, tokens: Number, best: Number, best_tokens: Number) -> Number:
-    """Tokens a parameter, over those of the best size for the same work.
-
-    Args:
-        parameters: of the model.
-        tokens: seen in training.
-        best: parameters of the best size.
-        best_tokens: tokens that it sees.
-    """
+    """Tokens a parameter, over those of the best size for the same work."""
     return (tokens / parameters) / (best_tokens / best)
 
 
@@ -179,18 +150,14 @@ def _forward_flops(run: TransformerRun) -> Number:
     "flops = forward · (models · (2 + trained) + forwards) · tokens",
     unit="FLOP",
     source="forward, gradients of the inputs, and gradients of the weights, of which a frozen base has none",
-    units={"forward": "FLOP"},
+    forward=("FLOPs of a forward pass for a token", "FLOP"),
+    models="models that are trained",
+    trained="share of the parameters that is trained",
+    forwards="forward passes that no backward pass follows",
+    tokens="tokens of a step",
 )
 def step_flops(forward: Number, models: Number, trained: Number, forwards: Number, tokens: Number) -> Number:
-    """FLOPs of the model itself in a step, over all devices.
-
-    Args:
-        forward: FLOPs of a forward pass for a token.
-        models: models that are trained.
-        trained: share of the parameters that is trained.
-        forwards: forward passes that no backward pass follows.
-        tokens: tokens of a step.
-    """
+    """FLOPs of the model itself in a step, over all devices."""
     return forward * (models * (2.0 + trained) + forwards) * tokens
 
 

@@ -30,24 +30,23 @@ PERFORMANCE, PERFORMANCE_PERCENT = "performance_ratio", "performance_percent"
     unit="",
     source="estimated throughput of both machines: requests, tokens or samples",
     part=PERFORMANCE,
+    work="work a second of the other machine",
+    current="work a second of the current one",
 )
 def performance_ratio(work: Number, current: Number) -> Number:
-    """How many times the current machine's work another one does.
-
-    Args:
-        work: work a second of the other machine.
-        current: work a second of the current one.
-    """
+    """How many times the current machine's work another one does."""
     return work / current
 
 
-@equation("percent = (ratio - 1) · 100", unit="%", source="definition", part=PERFORMANCE_PERCENT)
+@equation(
+    "percent = (ratio - 1) · 100",
+    unit="%",
+    source="definition",
+    part=PERFORMANCE_PERCENT,
+    ratio="its work over that of the current one",
+)
 def gain_percent(ratio: Number) -> Number:
-    """How much more another machine does.
-
-    Args:
-        ratio: its work over that of the current one.
-    """
+    """How much more another machine does."""
     return (ratio - 1.0) * PERCENT
 
 
@@ -56,15 +55,11 @@ def gain_percent(ratio: Number) -> Number:
     unit="USD",
     source="price of the catalogue, whole instances",
     part="usd_month",
-    units={"usd_per_hour": "USD"},
+    hours="hours a month that the instances are rented",
+    usd_per_hour=("price of all instances for an hour, USD", "USD"),
 )
 def month_usd(hours: Number, usd_per_hour: Number) -> Number:
-    """Price of a month.
-
-    Args:
-        hours: hours a month that the instances are rented.
-        usd_per_hour: price of all instances for an hour, USD.
-    """
+    """Price of a month."""
     return hours * usd_per_hour
 
 
@@ -73,14 +68,11 @@ def month_usd(hours: Number, usd_per_hour: Number) -> Number:
     unit="h",
     source="the same work takes less time on a faster machine",
     part="hours_same_work",
+    hours="hours a month on the current machine",
+    ratio="work of the other machine over that of the current one",
 )
 def same_work_hours(hours: Number, ratio: Number) -> Number:
-    """Hours that the current month's work takes.
-
-    Args:
-        hours: hours a month on the current machine.
-        ratio: work of the other machine over that of the current one.
-    """
+    """Hours that the current month's work takes."""
     return hours / ratio
 
 
@@ -89,16 +81,11 @@ def same_work_hours(hours: Number, ratio: Number) -> Number:
     unit="USD",
     source="the same work on both machines",
     part="saving_usd",
-    units={"current": "USD", "other": "USD"},
-    origins={"current": "job_usd", "other": "job_usd"},
+    current=("price of the month on the current machine, USD", "USD", "job_usd"),
+    other=("price of the same work on the other one, USD", "USD", "job_usd"),
 )
 def saved_usd(current: Number, other: Number) -> Number:
-    """What a month's work costs less on another machine.
-
-    Args:
-        current: price of the month on the current machine, USD.
-        other: price of the same work on the other one, USD.
-    """
+    """What a month's work costs less on another machine."""
     return current - other
 
 
@@ -107,16 +94,11 @@ def saved_usd(current: Number, other: Number) -> Number:
     unit="%",
     source="definition",
     part="saving_percent",
-    units={"saving": "USD", "current": "USD"},
-    origins={"saving": "saved_usd", "current": "job_usd"},
+    saving=("what the month's work costs less, USD", "USD", "saved_usd"),
+    current=("price of the month on the current machine, USD", "USD", "job_usd"),
 )
 def saved_percent(saving: Number, current: Number) -> Number:
-    """Saving as a share of what is paid now.
-
-    Args:
-        saving: what the month's work costs less, USD.
-        current: price of the month on the current machine, USD.
-    """
+    """Saving as a share of what is paid now."""
     return saving / current * PERCENT
 
 
@@ -125,17 +107,12 @@ def saved_percent(saving: Number, current: Number) -> Number:
     unit="h",
     source="hours on the current machine whose saving pays for the migration",
     part="break_even_hours",
-    units={"once": "USD", "saving": "USD"},
-    origins={"saving": "saved_usd"},
+    once=("what moving costs, USD", "USD"),
+    saving=("saving of a month, USD", "USD", "saved_usd"),
+    hours="hours of the month on the current machine",
 )
 def break_even(once: Number, saving: Number, hours: Number) -> Number:
-    """Hours of running after which moving has paid.
-
-    Args:
-        once: what moving costs, USD.
-        saving: saving of a month, USD.
-        hours: hours of the month on the current machine.
-    """
+    """Hours of running after which moving has paid."""
     return once / saving * hours
 
 

@@ -98,15 +98,11 @@ WEIGHTS_SHARDED = 3  # From this stage of ZeRO on every copy of the model holds 
     unit="h",
     source="bytes over bandwidth",
     part="move_hours.egress",
-    units={"moved": "B"},
+    moved=("bytes that are transferred", "B"),
+    gbit="gigabits a second",
 )
 def transfer_hours(moved: Number, gbit: Number) -> Number:
-    """Hours that data is under way.
-
-    Args:
-        moved: bytes that are transferred.
-        gbit: gigabits a second.
-    """
+    """Hours that data is under way."""
     return moved * BITS / (gbit * GIGA) / HOUR_SECONDS
 
 

@@ -47,15 +47,12 @@ HOURS = DAY_SECONDS / HOUR_SECONDS
     "wanted = ceil(rate · (1 + reserve) / kept)",
     unit="replicas",
     source="each replica keeps its limits up to a rate; the reserve is there while others start",
+    rate="requests that arrive in a second",
+    reserve="replicas beyond what the load needs, as a share",
+    kept="requests a second up to which a replica keeps its limits",
 )
 def wanted_replicas(rate: Number, reserve: Number, kept: Number) -> Number:
-    """Replicas that a load needs.
-
-    Args:
-        rate: requests that arrive in a second.
-        reserve: replicas beyond what the load needs, as a share.
-        kept: requests a second up to which a replica keeps its limits.
-    """
+    """Replicas that a load needs."""
     return np.maximum(np.ceil(rate * (1.0 + reserve) / kept), 1.0)
 
 
@@ -63,17 +60,13 @@ def wanted_replicas(rate: Number, reserve: Number, kept: Number) -> Number:
     "usd = base · committed · 24 + sum(max(paid - base, 0) · on_demand · hours)",
     unit="USD",
     source="what always runs is paid for by a commitment, what comes and goes on demand",
-    units={"committed": "USD", "on_demand": "USD"},
+    base="units that are committed to",
+    paid="units paid for at each moment of the day, along the last axis",
+    committed=("dollars an hour of a unit that is committed to, USD", "USD"),
+    on_demand=("dollars an hour of one on demand, USD", "USD"),
 )
 def day_usd(base: Number, paid: Floats, committed: Number, on_demand: Number) -> Number:
-    """Dollars of a day.
-
-    Args:
-        base: units that are committed to.
-        paid: units paid for at each moment of the day, along the last axis.
-        committed: dollars an hour of a unit that is committed to, USD.
-        on_demand: dollars an hour of one on demand, USD.
-    """
+    """Dollars of a day."""
     beyond = np.maximum(paid - np.asarray(base)[..., None], 0.0)
     return np.asarray(base * committed * HOURS + beyond.mean(axis=-1) * on_demand * HOURS)
 
@@ -220,16 +213,12 @@ MOST_SIMULATED = 4  # Kinds of replicas that are simulated at most, the least co
     "usd = usd_per_hour / 3600 / (rate · tokens) · 10^6",
     unit="USD",
     source="price of the fleet over the tokens it reads and writes",
-    units={"usd_per_hour": "USD"},
+    usd_per_hour=("price of the fleet, USD", "USD"),
+    rate="requests answered in a second",
+    tokens="tokens of a request that are counted",
 )
 def usd_per_million_tokens(usd_per_hour: Number, rate: Number, tokens: Number) -> Number:
-    """Dollars for a million tokens.
-
-    Args:
-        usd_per_hour: price of the fleet, USD.
-        rate: requests answered in a second.
-        tokens: tokens of a request that are counted.
-    """
+    """Dollars for a million tokens."""
     return usd_per_hour / HOUR_SECONDS / (rate * tokens) * MEGA
 
 

@@ -15,16 +15,12 @@ LEAST = np.finfo(float).eps
     "wait = rate · work^2 · (1 + spread^2) / (2 · (1 - rate · work)) if rate · work < 1 else inf",
     unit="s",
     source="Pollaczek 1930, Khinchine 1932: Poisson arrivals, one server, any service time",
-    units={"work": "s"},
+    rate="requests that arrive in a second",
+    work=("seconds of reading one prompt", "s"),
+    spread="standard deviation of its length over the mean, from 0",
 )
 def reading_wait(rate: Number, work: Number, spread: Number) -> Number:
-    """Seconds in which a prompt waits for those before it, the mean.
-
-    Args:
-        rate: requests that arrive in a second.
-        work: seconds of reading one prompt.
-        spread: standard deviation of its length over the mean, from 0.
-    """
+    """Seconds in which a prompt waits for those before it, the mean."""
     idle = 1.0 - rate * work
     return np.where(idle > 0, rate * work**2 * (1.0 + spread**2) / (2.0 * np.maximum(idle, LEAST)), np.inf)
 
@@ -33,17 +29,13 @@ def reading_wait(rate: Number, work: Number, spread: Number) -> Number:
     "seconds = (reading · runs + step · steps) / (runs + steps)",
     unit="s",
     source="mean of the passes of a round",
-    units={"reading": "s", "step": "s"},
+    reading=("seconds of a pass that reads prompts", "s"),
+    runs="how many of them",
+    step=("seconds of a pass for answers alone", "s"),
+    steps="how many of them",
 )
 def mean_pass(reading: Number, runs: Number, step: Number, steps: Number) -> Number:
-    """Seconds of a pass, the mean over passes.
-
-    Args:
-        reading: seconds of a pass that reads prompts.
-        runs: how many of them.
-        step: seconds of a pass for answers alone.
-        steps: how many of them.
-    """
+    """Seconds of a pass, the mean over passes."""
     return (reading * runs + step * steps) / (runs + steps)
 
 
@@ -53,7 +45,15 @@ def mean_pass(reading: Number, runs: Number, step: Number, steps: Number) -> Num
     unit="s",
     source="a random moment falls into a pass in proportion to its length: Feller 1971; each pass reads the prompts "
     "that came during the one before, whose number scatters as its mean",
-    units={"reading": "s", "step": "s", "prompt": "s"},
+    reading=("seconds of a pass that reads prompts", "s"),
+    runs="how many of them",
+    step=("seconds of a pass for answers alone", "s"),
+    steps="how many of them",
+    rate="prompts that come in a second",
+    prompt=("seconds that a prompt adds to a pass", "s"),
+    spread="standard deviation of its length over the mean, from 0",
+    prompts="prompts that come during a pass",
+    least="share of the time that is taken to be free of prompts at least",
 )
 def pass_at_random(
     reading: Number,
@@ -66,19 +66,7 @@ def pass_at_random(
     prompts: Number,
     least: Number,
 ) -> Number:
-    """Seconds of the pass that is at work at a random moment, the mean.
-
-    Args:
-        reading: seconds of a pass that reads prompts.
-        runs: how many of them.
-        step: seconds of a pass for answers alone.
-        steps: how many of them.
-        rate: prompts that come in a second.
-        prompt: seconds that a prompt adds to a pass.
-        spread: standard deviation of its length over the mean, from 0.
-        prompts: prompts that come during a pass.
-        least: share of the time that is taken to be free of prompts at least.
-    """
+    """Seconds of the pass that is at work at a random moment, the mean."""
     known = (reading**2 * runs + step**2 * steps) / (reading * runs + step * steps)
     return known + rate * prompt**2 * (spread**2 + np.minimum(1.0, prompts)) / np.maximum(
         1.0 - (rate * prompt) ** 2, least
@@ -89,16 +77,11 @@ def pass_at_random(
     "wait = busy · seconds / 2",
     unit="s",
     source="what is left of a pass at a random moment",
-    units={"seconds": "s"},
-    origins={"seconds": ("pass_at_random", "mean_pass")},
+    busy="share of the requests that meet one",
+    seconds=("seconds of the pass", "s", ("pass_at_random", "mean_pass")),
 )
 def pass_wait(busy: Number, seconds: Number) -> Number:
-    """Seconds until the pass at work has ended, the mean.
-
-    Args:
-        busy: share of the requests that meet one.
-        seconds: seconds of the pass.
-    """
+    """Seconds until the pass at work has ended, the mean."""
     return busy * seconds / 2.0
 
 
@@ -106,16 +89,12 @@ def pass_wait(busy: Number, seconds: Number) -> Number:
     "wait = busy · prompts · prompt",
     unit="s",
     source="the prompts that come during a pass are read together in the next one",
-    units={"prompt": "s"},
+    busy="share of the requests that wait for a pass",
+    prompts="prompts of others that come during one",
+    prompt=("seconds that each adds", "s"),
 )
 def shared_pass_wait(busy: Number, prompts: Number, prompt: Number) -> Number:
-    """Seconds that the prompts of others add to the pass that reads a prompt, the mean.
-
-    Args:
-        busy: share of the requests that wait for a pass.
-        prompts: prompts of others that come during one.
-        prompt: seconds that each adds.
-    """
+    """Seconds that the prompts of others add to the pass that reads a prompt, the mean."""
     return busy * prompts * prompt
 
 
@@ -124,16 +103,13 @@ def shared_pass_wait(busy: Number, prompts: Number, prompt: Number) -> Number:
     "if rate < largest else inf",
     unit="s",
     source="Sakasegawa 1977: Poisson arrivals, several servers",
+    rate="requests that arrive in a second",
+    largest="requests it answers in a second at most",
+    slots="requests at work at once at most",
+    spread="standard deviation of an answer's length over the mean, from 0",
 )
 def slot_wait(rate: Number, largest: Number, slots: Number, spread: Number) -> Number:
-    """Seconds in which a request waits until the engine takes it up, the mean.
-
-    Args:
-        rate: requests that arrive in a second.
-        largest: requests it answers in a second at most.
-        slots: requests at work at once at most.
-        spread: standard deviation of an answer's length over the mean, from 0.
-    """
+    """Seconds in which a request waits until the engine takes it up, the mean."""
     left = np.maximum(largest - rate, LEAST * largest)
     power = np.sqrt(2.0 * (slots + 1.0)) - 1.0
     full = np.minimum(rate / largest, 1.0)
@@ -144,16 +120,12 @@ def slot_wait(rate: Number, largest: Number, slots: Number, spread: Number) -> N
     "response = (work · slots - rest + sqrt((work · slots - rest)^2 + 4 · work · rest)) / 2",
     unit="s",
     source="Schweitzer 1979: mean value analysis of a closed network, one server and a delay",
-    units={"work": "s", "rest": "s"},
+    work=("seconds of reading one prompt", "s"),
+    rest=("seconds of the rest of a request", "s"),
+    slots="requests at work at once",
 )
 def closed_response(work: Number, rest: Number, slots: Number) -> Number:
-    """Seconds from a request's start until its prompt is read, where each answer is followed by the next request.
-
-    Args:
-        work: seconds of reading one prompt.
-        rest: seconds of the rest of a request.
-        slots: requests at work at once.
-    """
+    """Seconds from a request's start until its prompt is read, where each answer is followed by the next request."""
     ahead = work * slots - rest
     return (ahead + np.sqrt(ahead**2 + 2.0 * 2.0 * work * rest)) / 2.0
 
@@ -162,17 +134,13 @@ def closed_response(work: Number, rest: Number, slots: Number) -> Number:
     "rate = min(running / seconds, requests / (host + seconds))",
     unit="requests/s",
     source="Little 1961: a request is at the host or runs, others than those that run wait",
-    units={"host": "s", "seconds": "s"},
+    requests="requests at once",
+    running="those that run at most",
+    host=("seconds for which the host has a request before and after it runs", "s"),
+    seconds=("seconds for which it runs", "s"),
 )
 def closed_rate(requests: Number, running: Number, host: Number, seconds: Number) -> Number:
-    """Requests answered in a second, where each answer is followed by the next request.
-
-    Args:
-        requests: requests at once.
-        running: those that run at most.
-        host: seconds for which the host has a request before and after it runs.
-        seconds: seconds for which it runs.
-    """
+    """Requests answered in a second, where each answer is followed by the next request."""
     return np.minimum(running / seconds, requests / (host + seconds))
 
 
@@ -180,18 +148,13 @@ def closed_rate(requests: Number, running: Number, host: Number, seconds: Number
     "wait = max(requests / rate - host - seconds, 0)",
     unit="s",
     source="Little 1961: those that do not run wait",
-    units={"host": "s", "seconds": "s"},
-    origins={"rate": "closed_rate"},
+    requests="requests at once",
+    rate=("requests answered in a second", "", "closed_rate"),
+    host=("seconds for which the host has a request before and after it runs", "s"),
+    seconds=("seconds for which it runs", "s"),
 )
 def closed_wait(requests: Number, rate: Number, host: Number, seconds: Number) -> Number:
-    """Seconds in which a request waits until the cache has room, where each answer is followed by the next request.
-
-    Args:
-        requests: requests at once.
-        rate: requests answered in a second.
-        host: seconds for which the host has a request before and after it runs.
-        seconds: seconds for which it runs.
-    """
+    """Seconds in which a request waits until the cache has room, where each answer is followed by the next request."""
     return np.maximum(requests / rate - host - seconds, 0.0)
 
 
@@ -200,18 +163,13 @@ def closed_wait(requests: Number, rate: Number, host: Number, seconds: Number) -
     unit="s",
     source="a request is taken in, waits for room and for the prompts before it, for the pass at work, and is read",
     part=Figure.TIME_TO_FIRST_TOKEN_SECONDS,
-    units={"host": "s", "wait": "s", "turn": "s", "reading": "s"},
-    origins={"wait": "closed_wait", "reading": "started_seconds"},
+    host=("seconds in which the host takes it in and sends its first text", "s"),
+    wait=("seconds of waiting", "s", "closed_wait"),
+    turn=("seconds until the pass at work has ended", "s"),
+    reading=("seconds of reading its prompt", "s", "started_seconds"),
 )
 def first_token_seconds(host: Number, wait: Number, turn: Number, reading: Number) -> Number:
-    """Seconds from a request's arrival to its first token, the mean.
-
-    Args:
-        host: seconds in which the host takes it in and sends its first text.
-        wait: seconds of waiting.
-        turn: seconds until the pass at work has ended.
-        reading: seconds of reading its prompt.
-    """
+    """Seconds from a request's arrival to its first token, the mean."""
     return host + wait + turn + reading
 
 
@@ -219,15 +177,11 @@ def first_token_seconds(host: Number, wait: Number, turn: Number, reading: Numbe
     "time = host + followed",
     unit="s",
     source="a load that ends: its requests are followed from the first that comes until the last is answered",
-    units={"host": "s", "followed": "s"},
+    host=("seconds in which the host takes a request in and sends its first text", "s"),
+    followed=("seconds in the engine, the mean or at the percentile, of all requests from ramp-up to drain", "s"),
 )
 def followed_seconds(host: Number, followed: Number) -> Number:
-    """Seconds that requests of a load that ends see.
-
-    Args:
-        host: seconds in which the host takes a request in and sends its first text.
-        followed: seconds in the engine, the mean or at the percentile, of all requests from ramp-up to drain.
-    """
+    """Seconds that requests of a load that ends see."""
     return host + followed
 
 
@@ -236,17 +190,13 @@ def followed_seconds(host: Number, followed: Number) -> Number:
     unit="s",
     source="the rest is the answer's, whose passes are no shorter than those for answers alone, and no longer than "
     "those that read prompts too; without any a request is read alone",
-    units={"reading": "s", "seconds": "s", "fastest": "s", "slowest": "s"},
+    reading=("seconds in which its prompt is read, those it waits for other prompts included", "s"),
+    seconds=("seconds for which it runs", "s"),
+    fastest=("seconds that the passes of its answer alone would take", "s"),
+    slowest=("seconds that they take where each reads prompts too; infinite where answers stand still meanwhile", "s"),
 )
 def started_seconds(reading: Number, seconds: Number, fastest: Number, slowest: Number) -> Number:
-    """Seconds from the start of a running request to its first token, the mean.
-
-    Args:
-        reading: seconds in which its prompt is read, those it waits for other prompts included.
-        seconds: seconds for which it runs.
-        fastest: seconds that the passes of its answer alone would take.
-        slowest: seconds that they take where each reads prompts too; infinite where answers stand still meanwhile.
-    """
+    """Seconds from the start of a running request to its first token, the mean."""
     return np.minimum(np.maximum(reading, seconds - slowest), seconds - fastest)
 
 
@@ -255,16 +205,12 @@ def started_seconds(reading: Number, seconds: Number, fastest: Number, slowest: 
     unit="s",
     source="one pass for each token, and the prompts of others that are read between",
     part=Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
-    units={"answer": "s", "step": "s"},
+    answer=("seconds from its first token to its last", "s"),
+    tokens="tokens of an answer after the first",
+    step=("seconds of the next token, of an answer that has one alone", "s"),
 )
 def loaded_token_seconds(answer: Number, tokens: Number, step: Number) -> Number:
-    """Seconds between two output tokens of a sequence under a load, the mean.
-
-    Args:
-        answer: seconds from its first token to its last.
-        tokens: tokens of an answer after the first.
-        step: seconds of the next token, of an answer that has one alone.
-    """
+    """Seconds between two output tokens of a sequence under a load, the mean."""
     return np.where(answer > 0, answer / tokens, step)
 
 
@@ -273,16 +219,12 @@ def loaded_token_seconds(answer: Number, tokens: Number, step: Number) -> Number
     unit="s",
     source="a request waits, and then runs as long as as many are answered as run at once",
     part=Figure.REQUEST_SECONDS,
-    units={"host": "s", "wait": "s", "seconds": "s"},
+    host=("seconds in which the host takes it in and sends its first text", "s"),
+    wait=("seconds of waiting", "s"),
+    seconds=("seconds in which it runs", "s"),
 )
 def request_seconds(host: Number, wait: Number, seconds: Number) -> Number:
-    """Seconds from a request's arrival to its last token, the mean.
-
-    Args:
-        host: seconds in which the host takes it in and sends its first text.
-        wait: seconds of waiting.
-        seconds: seconds in which it runs.
-    """
+    """Seconds from a request's arrival to its last token, the mean."""
     return host + wait + seconds
 
 
@@ -290,17 +232,13 @@ def request_seconds(host: Number, wait: Number, seconds: Number) -> Number:
     "seconds = waited · rate · prompt / max(1 - rate · prompt, least)",
     unit="s",
     source="delay busy period, Conway et al. 1967: prompts that came while a request waited are read while it answers",
-    units={"waited": "s", "prompt": "s"},
+    waited=("seconds of waiting", "s"),
+    rate="prompts that come in a second",
+    prompt=("seconds that each adds to passes", "s"),
+    least="share of the time that is taken to be free of prompts at least",
 )
 def following_prompts(waited: Number, rate: Number, prompt: Number, least: Number) -> Number:
-    """Seconds by which an answer takes longer since its request waited for others.
-
-    Args:
-        waited: seconds of waiting.
-        rate: prompts that come in a second.
-        prompt: seconds that each adds to passes.
-        least: share of the time that is taken to be free of prompts at least.
-    """
+    """Seconds by which an answer takes longer since its request waited for others."""
     return waited * rate * prompt / np.maximum(1.0 - rate * prompt, least)
 
 
@@ -309,17 +247,13 @@ def following_prompts(waited: Number, rate: Number, prompt: Number, least: Numbe
     "if mean > 0 else fixed",
     unit="s",
     source="waits and lengths are skewed to the right: lognormal with the mean and deviation of their sum",
-    units={"fixed": "s", "mean": "s", "scatter": "s"},
+    fixed=("seconds that are the same for all", "s"),
+    mean=("seconds beyond these, the mean", "s"),
+    scatter=("standard deviation of these, s", "s"),
+    deviations="standard deviations that a normal distribution has its percentile above the mean",
 )
 def skewed_percentile(fixed: Number, mean: Number, scatter: Number, deviations: Number) -> Number:
-    """Seconds that all but a share of the requests keep to, where nobody waits for room.
-
-    Args:
-        fixed: seconds that are the same for all.
-        mean: seconds beyond these, the mean.
-        scatter: standard deviation of these, s.
-        deviations: standard deviations that a normal distribution has its percentile above the mean.
-    """
+    """Seconds that all but a share of the requests keep to, where nobody waits for room."""
     width = np.log(1.0 + (scatter / np.where(mean > 0, mean, 1.0)) ** 2)
     return fixed + mean * np.exp(deviations * np.sqrt(width) - width / 2.0)
 
@@ -328,16 +262,11 @@ def skewed_percentile(fixed: Number, mean: Number, scatter: Number, deviations: 
     "time = wait / busy · max(0, ln(busy / beyond))",
     unit="s",
     source="a wait for room is none, or exponential: heavy traffic, Kingman 1962",
-    units={"wait": "s"},
-    origins={"wait": "slot_wait"},
+    wait=("seconds of waiting, the mean", "s", "slot_wait"),
+    busy="share of the requests that wait at all",
+    beyond="share that may take longer",
 )
 def room_percentile(wait: Number, busy: Number, beyond: Number) -> Number:
-    """Seconds of waiting for room that all but a share of the requests keep to.
-
-    Args:
-        wait: seconds of waiting, the mean.
-        busy: share of the requests that wait at all.
-        beyond: share that may take longer.
-    """
+    """Seconds of waiting for room that all but a share of the requests keep to."""
     exceeded = np.maximum(np.log(busy / beyond), 0.0)
     return np.where(exceeded > 0, wait / busy * exceeded, 0.0)

@@ -20,15 +20,11 @@ from capacity_tui.engine.record import dataclass
     "passes = (host / step + 1 / 2 if step > 0 else 0) if host > 0 else 0",
     unit="passes",
     source="an engine does not wait for the host: answers are given meanwhile, and the pass that has begun goes on",
-    units={"host": "s", "step": "s"},
+    host=("seconds for which the host has them", "s"),
+    step=("seconds of a pass for answers alone", "s"),
 )
 def missed_passes(host: Number, step: Number) -> Number:
-    """Passes that begin before the host has sent an answer and taken in the request that follows it.
-
-    Args:
-        host: seconds for which the host has them.
-        step: seconds of a pass for answers alone.
-    """
+    """Passes that begin before the host has sent an answer and taken in the request that follows it."""
     answers = np.greater(step, 0.0)
     return np.where(answers & np.greater(host, 0.0), host / np.where(answers, step, 1.0) + 1.0 / 2.0, 0.0)
 
@@ -39,15 +35,12 @@ def missed_passes(host: Number, step: Number) -> Number:
     source="answers of one length whose prompts are read in groups end one group after the other, each in a pass: "
     "those that end while the first is missed wait for each other, at most for all; a prompt of several passes begins "
     "and ends within those of others",
+    own="passes that read one prompt, from 1",
+    groups="full passes that read the prompts of all requests that run at once, from as many",
+    missed="passes that begin before a request is there; infinite where answers stand still while prompts are read",
 )
 def passes_until_read(own: Number, groups: Number, missed: Number) -> Number:
-    """Full passes until a prompt is read where each follows an answer and all have one length, the mean.
-
-    Args:
-        own: passes that read one prompt, from 1.
-        groups: full passes that read the prompts of all requests that run at once, from as many.
-        missed: passes that begin before a request is there; infinite where answers stand still while prompts are read.
-    """
+    """Full passes until a prompt is read where each follows an answer and all have one length, the mean."""
     return np.minimum(own + np.minimum(own - 1.0, 1.0) + missed, (groups + own) / 2.0)
 
 
@@ -55,18 +48,14 @@ def passes_until_read(own: Number, groups: Number, missed: Number) -> Number:
     "time = mean + (1 - 2 · beyond) · (groups - own) / 2 · seconds",
     unit="s",
     source="requests that start together are read one full pass after another, as many in each",
-    units={"mean": "s", "seconds": "s"},
+    mean=("the mean", "s"),
+    beyond="share that may take longer",
+    own="passes that read one prompt, from 1",
+    groups="full passes that read the prompts of all",
+    seconds=("seconds of such a pass", "s"),
 )
 def together_percentile(mean: Number, beyond: Number, own: Number, groups: Number, seconds: Number) -> Number:
-    """Seconds to the first token that all but a share keep to, of requests that all start together.
-
-    Args:
-        mean: the mean.
-        beyond: share that may take longer.
-        own: passes that read one prompt, from 1.
-        groups: full passes that read the prompts of all.
-        seconds: seconds of such a pass.
-    """
+    """Seconds to the first token that all but a share keep to, of requests that all start together."""
     return mean + (1.0 - 2.0 * beyond) * (groups - own) / 2.0 * seconds
 
 
@@ -125,14 +114,27 @@ class Round:
         return self.running * self.passes
 
 
-@equation("rate = running / seconds", unit="requests/s", source="Little 1961", units={"seconds": "s"})
-def round_rate(running: Number, seconds: Number) -> Number:
-    """Requests that one replica answers in a second.
+@equation(
+    "running = min(concurrency, max(held, 1))",
+    unit="requests",
+    source="what the cache does not hold waits",
+    concurrency="requests at work at once, or that the engine takes up",
+    held="sequences that the cache holds",
+)
+def most_running(concurrency: Number, held: Number) -> Number:
+    """Requests that run at once at most."""
+    return np.minimum(concurrency, np.maximum(held, 1.0))
 
-    Args:
-        running: requests that run at once.
-        seconds: seconds in which as many are answered.
-    """
+
+@equation(
+    "rate = running / seconds",
+    unit="requests/s",
+    source="Little 1961",
+    running="requests that run at once",
+    seconds=("seconds in which as many are answered", "s"),
+)
+def round_rate(running: Number, seconds: Number) -> Number:
+    """Requests that one replica answers in a second."""
     return running / seconds
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.derivation import equation, unrecorded
+from capacity_tui.engine.estimate.derivation import unrecorded
 from capacity_tui.engine.estimate.ranges import FEW
 from capacity_tui.engine.estimate.serving.loads.burst import burst_load
 from capacity_tui.engine.estimate.serving.loads.finite import Steady, finite_load
@@ -37,6 +37,7 @@ from capacity_tui.engine.estimate.serving.loads.rounds import (
     Round,
     best_round,
     missed_passes,
+    most_running,
     passes_until_read,
     round_of,
     round_rate,
@@ -79,17 +80,6 @@ class Waiting:
     others_scatter: Number  # standard deviation of ``others``
     longer_scatter: Number  # standard deviation of ``longer``
     together: Number = 0.0  # percentile of ``started`` where all requests start together, else 0
-
-
-@equation("running = min(concurrency, max(held, 1))", unit="requests", source="what the cache does not hold waits")
-def most_running(concurrency: Number, held: Number) -> Number:
-    """Requests that run at once at most.
-
-    Args:
-        concurrency: requests at work at once, or that the engine takes up.
-        held: sequences that the cache holds.
-    """
-    return np.minimum(concurrency, np.maximum(held, 1.0))
 
 
 def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded]:

@@ -21,12 +21,14 @@ KEPT_PRODUCTS = 1.0 - counted("recomputed-products")
     "layer = stream_bytes · norms + element_bytes · (projections + feed_forward + adapters) + softmax + scores",
     unit="B per token",
     source=SOURCE,
-    units={"stream_bytes": "B", "element_bytes": "B", "softmax": "B", "scores": "B"},
-    origins={
-        "norms": "kept_norms",
-        "projections": "kept_projections",
-        "feed_forward": ("dense_feed_forward", "mean_feed_forward"),
-    },
+    stream_bytes=("bytes of an element of what layers pass on", "B"),
+    element_bytes=("bytes of another element", "B"),
+    norms=("elements in and out of the norms, after sequence parallelism", "", "kept_norms"),
+    projections=("queries, keys, values and attention output, after tensor parallelism", "", "kept_projections"),
+    feed_forward=("feed-forward elements, after tensor parallelism", "", ("dense_feed_forward", "mean_feed_forward")),
+    adapters="inputs of adapters and outputs of quantized matrices that nothing else keeps",
+    softmax=("bytes of the log-sum-exp", "B"),
+    scores=("bytes of stored score matrices, 0 with fused attention", "B"),
 )
 def layer_activation(
     stream_bytes: Number,
@@ -38,18 +40,7 @@ def layer_activation(
     softmax: Number,
     scores: Number,
 ) -> Number:
-    """Bytes one layer keeps for the backward pass, for each token.
-
-    Args:
-        stream_bytes: bytes of an element of what layers pass on.
-        element_bytes: bytes of another element.
-        norms: elements in and out of the norms, after sequence parallelism.
-        projections: queries, keys, values and attention output, after tensor parallelism.
-        feed_forward: feed-forward elements, after tensor parallelism.
-        adapters: inputs of adapters and outputs of quantized matrices that nothing else keeps.
-        softmax: bytes of the log-sum-exp.
-        scores: bytes of stored score matrices, 0 with fused attention.
-    """
+    """Bytes one layer keeps for the backward pass, for each token."""
     return stream_bytes * norms + element_bytes * (projections + feed_forward + adapters) + softmax + scores
 
 
@@ -58,31 +49,29 @@ def layer_activation(
     "2 · (stages - stage - 1) + (interleave - 1) · stages + 1) / interleave",
     unit="micro-batches",
     source="Narayanan et al. 2021, sections 2.1 and 2.2",
+    stages="pipeline stages",
+    stage="position of the stage, from 0",
+    micro_batches="micro-batches of a step on one replica",
+    interleave="model chunks a stage holds",
 )
 def micro_batches_in_flight(stages: Number, stage: Number, micro_batches: Number, interleave: Number) -> Number:
-    """Micro-batches whose activations a pipeline stage holds at most.
-
-    Args:
-        stages: pipeline stages.
-        stage: position of the stage, from 0.
-        micro_batches: micro-batches of a step on one replica.
-        interleave: model chunks a stage holds.
-    """
+    """Micro-batches whose activations a pipeline stage holds at most."""
     plain = np.minimum(micro_batches, stages - stage)
     chunks = 2.0 * (stages - stage - 1.0) + (interleave - 1.0) * stages + 1.0
     interleaved = np.minimum(micro_batches * interleave, chunks) / interleave
     return where(interleave > 1, interleaved, plain)
 
 
-@equation("feed_forward = kept · ffn / tp", unit="elements per token", source=SOURCE)
+@equation(
+    "feed_forward = kept · ffn / tp",
+    unit="elements per token",
+    source=SOURCE,
+    kept="copies of the feed-forward's width that the framework keeps",
+    ffn="width of the feed-forward",
+    tp="devices a layer is split over",
+)
 def dense_feed_forward(kept: Number, ffn: Number, tp: Number) -> Number:
-    """Elements a token keeps in the feed-forward of a layer without experts.
-
-    Args:
-        kept: copies of the feed-forward's width that the framework keeps.
-        ffn: width of the feed-forward.
-        tp: devices a layer is split over.
-    """
+    """Elements a token keeps in the feed-forward of a layer without experts."""
     return kept * ffn / tp
 
 
@@ -90,6 +79,15 @@ def dense_feed_forward(kept: Number, ffn: Number, tp: Number) -> Number:
     "feed_forward = (active · (kept_routed · expert + hidden_copies · hidden) + kept · shared + 2 · scored) / tp",
     unit="elements per token",
     source=SOURCE + "; a token is copied to each of its experts and back, and keeps its scores",
+    kept="copies of the width of shared experts that the framework keeps",
+    active="experts a token visits",
+    kept_routed="copies of the width of a routed expert that it keeps",
+    expert="width of an expert",
+    hidden_copies="times the hidden state of a token is kept at each of its experts",
+    hidden="width of the model",
+    shared="width of all shared experts together",
+    scored="routed experts of a layer whose scores are kept",
+    tp="devices a layer is split over",
 )
 def moe_feed_forward(
     kept: Number,
@@ -102,19 +100,7 @@ def moe_feed_forward(
     scored: Number,
     tp: Number,
 ) -> Number:
-    """Elements a token keeps in the feed-forward of a layer of experts.
-
-    Args:
-        kept: copies of the width of shared experts that the framework keeps.
-        active: experts a token visits.
-        kept_routed: copies of the width of a routed expert that it keeps.
-        expert: width of an expert.
-        hidden_copies: times the hidden state of a token is kept at each of its experts.
-        hidden: width of the model.
-        shared: width of all shared experts together.
-        scored: routed experts of a layer whose scores are kept.
-        tp: devices a layer is split over.
-    """
+    """Elements a token keeps in the feed-forward of a layer of experts."""
     routed = active * (kept_routed * expert + hidden_copies * hidden)
     return (routed + kept * shared + 2.0 * scored) / tp
 
@@ -123,42 +109,40 @@ def moe_feed_forward(
     "feed_forward = (1 - moe) · dense + moe · routed",
     unit="elements per token",
     source="mean over the layers",
-    origins={"dense": "dense_feed_forward", "routed": "moe_feed_forward"},
+    moe="share of the layers that have experts",
+    dense=("elements in a layer without experts", "", "dense_feed_forward"),
+    routed=("elements in a layer of experts", "", "moe_feed_forward"),
 )
 def mean_feed_forward(moe: Number, dense: Number, routed: Number) -> Number:
-    """Elements a token keeps in the feed-forward of the mean layer.
-
-    Args:
-        moe: share of the layers that have experts.
-        dense: elements in a layer without experts.
-        routed: elements in a layer of experts.
-    """
+    """Elements a token keeps in the feed-forward of the mean layer."""
     return (1.0 - moe) * dense + moe * routed
 
 
-@equation("norms = (saved + masks) · hidden + inputs · gathered", unit="elements per token", source=SOURCE)
+@equation(
+    "norms = (saved + masks) · hidden + inputs · gathered",
+    unit="elements per token",
+    source=SOURCE,
+    saved="copies of the residual stream that the norms' kernels save",
+    masks="copies that the masks of the residual dropouts take",
+    hidden="elements of the residual stream on the device",
+    inputs="inputs of weight matrices that are kept",
+    gathered="elements of such an input on the device",
+)
 def kept_norms(saved: Number, masks: Number, hidden: Number, inputs: Number, gathered: Number) -> Number:
-    """Elements a token keeps around the norms and residuals of a layer.
-
-    Args:
-        saved: copies of the residual stream that the norms' kernels save.
-        masks: copies that the masks of the residual dropouts take.
-        hidden: elements of the residual stream on the device.
-        inputs: inputs of weight matrices that are kept.
-        gathered: elements of such an input on the device.
-    """
+    """Elements a token keeps around the norms and residuals of a layer."""
     return (saved + masks) * hidden + inputs * gathered
 
 
-@equation("projections = (states + values) / tp", unit="elements per token", source=SOURCE)
+@equation(
+    "projections = (states + values) / tp",
+    unit="elements per token",
+    source=SOURCE,
+    states="elements of queries, keys and values, or of what they are expanded from",
+    values="elements of the output of attention",
+    tp="devices a layer is split over",
+)
 def kept_projections(states: Number, values: Number, tp: Number) -> Number:
-    """Elements a token keeps of queries, keys, values and the output of attention.
-
-    Args:
-        states: elements of queries, keys and values, or of what they are expanded from.
-        values: elements of the output of attention.
-        tp: devices a layer is split over.
-    """
+    """Elements a token keeps of queries, keys, values and the output of attention."""
     return (states + values) / tp
 
 
@@ -217,15 +201,16 @@ def adapter_elements(run: TransformerRun, recompute: Recompute) -> Number:
     return attention + (1.0 - recompute.mlp) * feed_forward
 
 
-@equation("input = stream_bytes · hidden / split", unit="B per token", source=SOURCE, units={"stream_bytes": "B"})
+@equation(
+    "input = stream_bytes · hidden / split",
+    unit="B per token",
+    source=SOURCE,
+    stream_bytes=("bytes of an element of what layers pass on", "B"),
+    hidden="width of the model",
+    split="devices the residual stream is split over",
+)
 def input_bytes(stream_bytes: Number, hidden: Number, split: Number) -> Number:
-    """Bytes a token keeps in a layer of which only the input is kept.
-
-    Args:
-        stream_bytes: bytes of an element of what layers pass on.
-        hidden: width of the model.
-        split: devices the residual stream is split over.
-    """
+    """Bytes a token keeps in a layer of which only the input is kept."""
     return stream_bytes * hidden / split
 
 
@@ -278,19 +263,18 @@ def kept_per_token(run: TransformerRun, recompute: Recompute, tiles: Number = 1.
     "working = tokens · (gradients + layer - kept · (1 - offloaded))",
     unit="B",
     source="the layer whose gradients are computed lies whole on the device: recomputed, or brought back from the host",
-    units={"gradients": "B", "layer": "B", "kept": "B"},
-    origins={"gradients": "flowing_gradients", "layer": "layer_activation"},
+    tokens="tokens of a micro-batch on the device",
+    gradients=(
+        "bytes a token has in gradients on their way through the layer, and in gathered inputs",
+        "B",
+        "flowing_gradients",
+    ),
+    layer=("bytes a token has in a layer of which everything is kept", "B", "layer_activation"),
+    kept=("bytes of them that the layer keeps from its forward pass", "B"),
+    offloaded="share of what is kept that lies in host memory",
 )
 def working_bytes(tokens: Number, gradients: Number, layer: Number, kept: Number, offloaded: Number) -> Number:
-    """Bytes of the layer at work beyond what it keeps on the device anyway.
-
-    Args:
-        tokens: tokens of a micro-batch on the device.
-        gradients: bytes a token has in gradients on their way through the layer, and in gathered inputs.
-        layer: bytes a token has in a layer of which everything is kept.
-        kept: bytes of them that the layer keeps from its forward pass.
-        offloaded: share of what is kept that lies in host memory.
-    """
+    """Bytes of the layer at work beyond what it keeps on the device anyway."""
     return tokens * (gradients + layer - kept * (1.0 - offloaded))
 
 
@@ -298,7 +282,13 @@ def working_bytes(tokens: Number, gradients: Number, layer: Number, kept: Number
     "gradients = stream_bytes · 2 · hidden + element_bytes · (ffn + gathered) + fp32_bytes · adapted",
     unit="B per token",
     source="gradients of a layer's input and output and of its feed-forward lie side by side; what adapters put out",
-    units={"stream_bytes": "B", "element_bytes": "B", "fp32_bytes": "B"},
+    stream_bytes=("bytes of an element of what layers pass on", "B"),
+    hidden="elements of the residual stream on the device",
+    element_bytes=("bytes of another element", "B"),
+    ffn="elements between the products of the feed-forward on the device",
+    gathered="elements of a product's input and gradient that are gathered to their full width",
+    fp32_bytes=("bytes of an element in fp32", "B"),
+    adapted="elements that matrices with adapters in fp32 put out",
 )
 def flowing_gradients(
     stream_bytes: Number,
@@ -309,17 +299,7 @@ def flowing_gradients(
     fp32_bytes: Number,
     adapted: Number,
 ) -> Number:
-    """Bytes a token has in gradients on their way through a layer.
-
-    Args:
-        stream_bytes: bytes of an element of what layers pass on.
-        hidden: elements of the residual stream on the device.
-        element_bytes: bytes of another element.
-        ffn: elements between the products of the feed-forward on the device.
-        gathered: elements of a product's input and gradient that are gathered to their full width.
-        fp32_bytes: bytes of an element in fp32.
-        adapted: elements that matrices with adapters in fp32 put out.
-    """
+    """Bytes a token has in gradients on their way through a layer."""
     return stream_bytes * 2.0 * hidden + element_bytes * (ffn + gathered) + fp32_bytes * adapted
 
 

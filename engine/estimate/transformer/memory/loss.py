@@ -13,15 +13,16 @@ from capacity_tui.engine.numeric import Number, any_true, where
 LOSS_CHUNKS = counted("loss-chunks")
 
 
-@equation("held = tokens · vocab / tp", unit="logits", source="a logit for each token and each entry of the vocabulary")
+@equation(
+    "held = tokens · vocab / tp",
+    unit="logits",
+    source="a logit for each token and each entry of the vocabulary",
+    tokens="tokens of a micro-batch on the device",
+    vocab="entries of the vocabulary",
+    tp="devices a layer is split over",
+)
 def all_logits(tokens: Number, vocab: Number, tp: Number) -> Number:
-    """Logits of a micro-batch on one device.
-
-    Args:
-        tokens: tokens of a micro-batch on the device.
-        vocab: entries of the vocabulary.
-        tp: devices a layer is split over.
-    """
+    """Logits of a micro-batch on one device."""
     return tokens * vocab / tp
 
 
@@ -29,17 +30,13 @@ def all_logits(tokens: Number, vocab: Number, tp: Number) -> Number:
     "left = element_bytes · tokens · hidden + head",
     unit="B",
     source="the loss is differentiated into gradients of the hidden states and of the output head",
-    units={"element_bytes": "B", "head": "B"},
+    element_bytes=("bytes of an activation", "B"),
+    tokens="tokens of a micro-batch on the device",
+    hidden="width of the model",
+    head=("bytes of the gradient of the output head as it is computed; 0 where it is frozen", "B"),
 )
 def gradients_of_loss(element_bytes: Number, tokens: Number, hidden: Number, head: Number) -> Number:
-    """Bytes that the gradient of the loss leaves.
-
-    Args:
-        element_bytes: bytes of an activation.
-        tokens: tokens of a micro-batch on the device.
-        hidden: width of the model.
-        head: bytes of the gradient of the output head as it is computed; 0 where it is frozen.
-    """
+    """Bytes that the gradient of the loss leaves."""
     return element_bytes * tokens * hidden + head
 
 
@@ -48,19 +45,14 @@ def gradients_of_loss(element_bytes: Number, tokens: Number, hidden: Number, hea
     unit="B",
     source="logits, their fp32 copies and gradients; then what is left of them while the head is differentiated",
     part=Figure.MEMORY_LOGITS,
-    units={"left": "B", "element_bytes": "B"},
-    origins={"held": "all_logits", "left": "gradients_of_loss"},
+    held=("logits held at a time", "", "all_logits"),
+    logit="peak bytes for one of them, over logits, fp32 copies and gradients",
+    early="1 where the head is differentiated chunk by chunk, beside the logits of the next chunk",
+    left=("bytes of the gradients of hidden states and head", "B", "gradients_of_loss"),
+    element_bytes=("bytes of the gradient of a logit", "B"),
 )
 def logit_bytes(held: Number, logit: Number, early: Number, left: Number, element_bytes: Number) -> Number:
-    """Bytes of the loss where it takes most.
-
-    Args:
-        held: logits held at a time.
-        logit: peak bytes for one of them, over logits, fp32 copies and gradients.
-        early: 1 where the head is differentiated chunk by chunk, beside the logits of the next chunk.
-        left: bytes of the gradients of hidden states and head.
-        element_bytes: bytes of the gradient of a logit.
-    """
+    """Bytes of the loss where it takes most."""
     return np.maximum(held * logit + early * left, held * element_bytes + left)
 
 

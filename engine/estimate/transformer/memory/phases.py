@@ -292,20 +292,16 @@ def _cast_gradients(run: TransformerRun, parameters: Parameters) -> Number:
     "gathered = used · stored + reduced · (stored_gradients + reduced_gradients)",
     unit="B",
     source="Rajbhandari et al. 2020: what is sharded is whole while it is used",
-    units={"stored": "B", "stored_gradients": "B", "reduced_gradients": "B"},
+    used="parameters that are whole at a time",
+    stored=("bytes of one of them", "B"),
+    reduced="parameters whose gradients are whole at a time",
+    stored_gradients=("bytes of a gradient as it is computed", "B"),
+    reduced_gradients=("bytes of a gradient as it is reduced", "B"),
 )
 def whole_bytes(
     used: Number, stored: Number, reduced: Number, stored_gradients: Number, reduced_gradients: Number
 ) -> Number:
-    """Bytes of sharded parameters and gradients while they are whole.
-
-    Args:
-        used: parameters that are whole at a time.
-        stored: bytes of one of them.
-        reduced: parameters whose gradients are whole at a time.
-        stored_gradients: bytes of a gradient as it is computed.
-        reduced_gradients: bytes of a gradient as it is reduced.
-    """
+    """Bytes of sharded parameters and gradients while they are whole."""
     return used * stored + reduced * (stored_gradients + reduced_gradients)
 
 
