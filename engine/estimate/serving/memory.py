@@ -51,20 +51,16 @@ def weight_bytes(
     "further = (adapters · parameters + draft) / tp · element_bytes",
     unit="B",
     source="vLLM: adapters and a draft model have 16 bits, and are split as the layers are",
-    units={"element_bytes": "B"},
+    adapters="adapters that requests choose from",
+    parameters="parameters of one of them",
+    draft="parameters of a draft model",
+    tp="devices a layer is split over",
+    element_bytes=("bytes of one of them", "B"),
 )
 def further_weight_bytes(
     adapters: Number, parameters: Number, draft: Number, tp: Number, element_bytes: Number
 ) -> Number:
-    """Bytes of weights on one device that are not the model's own.
-
-    Args:
-        adapters: adapters that requests choose from.
-        parameters: parameters of one of them.
-        draft: parameters of a draft model.
-        tp: devices a layer is split over.
-        element_bytes: bytes of one of them.
-    """
+    """Bytes of weights on one device that are not the model's own."""
     return (adapters * parameters + draft) / tp * element_bytes
 
 

@@ -165,18 +165,13 @@ def step_flops(forward: Number, models: Number, trained: Number, forwards: Numbe
     "seconds = model_flops / (mfu · peak · devices)",
     unit="s",
     source="Chowdhery et al. 2022: what model FLOPs utilization is, read the other way round",
-    units={"model_flops": "FLOP", "peak": "FLOP/s"},
-    origins={"model_flops": "step_flops", "peak": "hardware.peaks"},
+    model_flops=("FLOPs of the model in a step, over all devices", "FLOP", "step_flops"),
+    mfu="share of the peak that they reach",
+    peak=("dense peak of one device in the type used, FLOP/s", "FLOP/s", "hardware.peaks"),
+    devices="how many there are",
 )
 def held_step_seconds(model_flops: Number, mfu: Number, peak: Number, devices: Number) -> Number:
-    """Seconds of a step whose utilization is given.
-
-    Args:
-        model_flops: FLOPs of the model in a step, over all devices.
-        mfu: share of the peak that they reach.
-        peak: dense peak of one device in the type used, FLOP/s.
-        devices: how many there are.
-    """
+    """Seconds of a step whose utilization is given."""
     return model_flops / (mfu * peak * devices)
 
 
