@@ -133,7 +133,6 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
         return PromptDriver
 
     def get_default_screen(self) -> Screen[None]:
-        """Return the plan screen."""
         return PlanScreen(self.session, self._source, self._accelerator)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:  # noqa: ARG002
@@ -148,7 +147,6 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
         return self._asks_first or (isinstance(self.screen, ClosesOnce) and self.screen.is_answered)
 
     async def on_event(self, event: events.Event) -> None:
-        """Remember that somebody types."""
         self.session.was_typed |= isinstance(event, events.Key)
         await super().on_event(event)
 
@@ -190,7 +188,6 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
             self.push_screen(StartPrompt(self.session))
 
     def _show_help(self) -> None:
-        """Show all keys."""
         from capacity_tui.tui.views.dialogs.text_dialog import TextDialog, help_lines
 
         screen = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, Commanded)), self)

@@ -71,7 +71,6 @@ class CapacityEngine:
         self._benchmarks = Benchmarks()
 
     def detect(self) -> tuple[HardwareRow, ...]:
-        """Look at this machine."""
         self._machine = detect()
         return machine_rows(self._machine)
 
@@ -103,7 +102,6 @@ class CapacityEngine:
         return self._document(propose(self._machine, hardware, self._catalog))
 
     def read_line(self, text: str, cursor: int) -> Understood:
-        """Return what a line says."""
         line, compared = read_line(text, self._catalog), alternatives(text, self._catalog)
         if compared:
             line = read_line(compared[0].text, self._catalog)
@@ -162,7 +160,6 @@ class CapacityEngine:
         return self._document(plan)
 
     def catalogue(self, name: str) -> tuple[Choice, ...]:
-        """Return what can be picked."""
         return choices(name, self._catalog, self._machine)
 
     def save(self, path: Path, text: str) -> Path | None:

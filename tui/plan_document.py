@@ -68,7 +68,6 @@ class PlanDocument:
         return self.plan.model.name or Path(self.plan.model.config or "plan").stem
 
     def fields(self) -> tuple[Field, ...]:
-        """Return the lines of the configuration."""
         return self._fields
 
     def sizes(self, key: str) -> tuple[int, ...]:
@@ -121,7 +120,6 @@ class PlanDocument:
         )
 
     def compare(self) -> Comparison:
-        """Estimate the plan in its modes."""
         return self._comparison
 
     @cached_property
@@ -201,7 +199,6 @@ class PlanDocument:
         return replace(self, plan=pinned(self.plan, fill(changed, "balanced", self.machine, self.catalog).plan))
 
     def pinned_with_plan(self, other: Document) -> PlanDocument:
-        """Return the plan with another one beside it."""
         return replace(self, plan=pinned(self.plan, cast("PlanDocument", other).plan))
 
     def replaced_by(self, other: Document) -> PlanDocument:
@@ -210,7 +207,6 @@ class PlanDocument:
         return replace(self, plan=plan, followed={})
 
     def question(self, given: Mapping[str, str]) -> SearchQuestion:
-        """Return what to search for around the plan."""
         from capacity_tui.tui.views.find.question import SearchQuestion, parts_asked
 
         parts = given

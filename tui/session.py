@@ -44,7 +44,6 @@ class Topic(Generic[T]):
         self._listeners.append((node, listener))
 
     def publish(self, event: T) -> None:
-        """Call the listeners."""
         self._listeners = [entry for entry in self._listeners if entry[0].is_running]
         for _, listener in tuple(self._listeners):
             listener(event)
@@ -306,7 +305,6 @@ class Session:
     # The user
 
     def show_view(self, name: str) -> None:
-        """Show a view of the plan."""
         self.views.publish(name)
 
     def show_trouble(self, trouble: Fault | None) -> None:

@@ -9,6 +9,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.models import known_models
 from capacity_tui.engine.schema import stepped
+from capacity_tui.engine.solve.modes import fill, single
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
@@ -17,6 +18,7 @@ from capacity_tui.tui.shown.comparison import Column
 from capacity_tui.tui.shown.results import AUTO, Field, Kind
 from capacity_tui.tui.store import Store
 from capacity_tui.tui.views.plan.field_list import FieldList
+from capacity_tui.tui.views.plan.present import column
 
 STARTS = {
     "training": "model: {name: llama-3.2-1b}\ntraining: {tokens: 1e9, micro_batch: auto}\nhardware: {name: rtx-4090}",
@@ -75,7 +77,8 @@ def test_every_row_is_explained(engine: CapacityEngine, start: str) -> None:
 @pytest.mark.parametrize("model", [model.id for model in known_models(load_catalog())])
 def test_own_fields_are_shown_stepped_and_given_back(engine: CapacityEngine, model: str) -> None:
     document = engine.open(STARTS["training"]).edited("model.name", model)
-    chosen = balanced(document).chosen
+    filled = fill(document.plan, "balanced", document.machine, document.catalog)
+    chosen = column(single(filled), document.catalog, document.machine).chosen
     own = [field for field in document.fields() if field.key.startswith("model.spec.")]
     assert own
     for field in own:

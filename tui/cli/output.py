@@ -113,7 +113,6 @@ class Output:
 
     @property
     def is_file(self) -> bool:
-        """Whether they go to a file."""
         return self.path is not None
 
     @property
@@ -142,7 +141,6 @@ class Output:
         return present.to_yaml(data) if self.form == "yaml" else present.to_json(data)
 
     def parts(self, parts: Iterable[present.Part], inputs: Iterable[str] = ()) -> None:
-        """Write the parts of a report."""
         self.write(self.parts_text(parts), inputs)
 
     def parts_text(self, parts: Iterable[present.Part]) -> str:
@@ -164,7 +162,6 @@ class Output:
         self.show([table(heads, rows, right)])
 
     def show(self, tables: Iterable[RenderableType], inputs: Iterable[str] = ()) -> None:
-        """Write tables and lines."""
         self.write(self.text(tables), inputs)
 
     def text(self, tables: Iterable[RenderableType]) -> str:

@@ -36,13 +36,11 @@ def _completing(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
 
 
 def _models() -> Iterable[str]:
-    """Return the models and families there are."""
     catalog = catalogs.load_catalog()
     return dict.fromkeys((*(model.id for model in model_shapes.known_models(catalog)), *catalog.architectures))
 
 
 def _devices() -> Iterable[str]:
-    """Return the accelerators and processors there are."""
     catalog = catalogs.load_catalog()
     return (*catalog.accelerators, *catalog.processors)
 

@@ -44,11 +44,9 @@ class Entry(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its last word."""
         return self.path.rpartition(" ")[2]
 
     def load(self) -> click.Command:
-        """Return the command."""
         module, _, attribute = self.module.partition(":")
         command = getattr(import_module(f"{__package__}.{module}"), attribute or self.name.replace("-", "_"))
         return cast("click.Command", command)
@@ -144,7 +142,6 @@ class LazyGroup(click.Group):
         self._entries = {entry.name: entry for entry in ENTRIES if entry.parent == path}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the commands."""
         return [*self._entries, *(name for name in super().list_commands(ctx) if name not in self._entries)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

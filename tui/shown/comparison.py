@@ -111,7 +111,6 @@ class Column:
 
     @property
     def head(self) -> str:
-        """What stands over it."""
         return self.title or self.mode
 
     def is_of(self, mode: str) -> bool:

@@ -33,7 +33,6 @@ class NodesRow:
 
     @property
     def key(self) -> tuple[tuple[str, str], ...]:
-        """What tells it from other rows."""
         return (("name", self.name), *((name, str(value)) for name, value in self.change.items()))
 
 
@@ -86,7 +85,6 @@ class ScaledRow:
 
     @property
     def key(self) -> tuple[tuple[str, str], ...]:
-        """What tells it from other rows."""
         return tuple((name, str(value)) for name, value in self.change.items())
 
 

@@ -87,7 +87,6 @@ class KeysInTurn(App[None]):
             await self.hand_on()
 
     async def hand_on(self) -> None:
-        """Hand on the key that waits longest."""
         if not self._waiting:
             return
         typed = self._handed_on = self._waiting.popleft()

@@ -25,7 +25,6 @@ class Line(NamedTuple):
 
     @property
     def plain(self) -> str:
-        """The line without styles."""
         return "".join(span.text for span in self.spans)
 
 

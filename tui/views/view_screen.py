@@ -63,11 +63,9 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
         yield self.footer
 
     def body(self) -> ComposeResult:
-        """Yield what the view shows."""
         raise NotImplementedError
 
     def back(self) -> None:
-        """Go back to the plan."""
         self.session.show_view("plan")
 
     @property
@@ -114,7 +112,6 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
                 return
 
     def on_screen_resume(self) -> None:
-        """Say what is to be said by now."""
         self._note.renew()
 
     def on_key(self, event: events.Key) -> None:
@@ -150,7 +147,6 @@ class PanelScreen(ViewScreen):
         return {f"panel.{panel.id}": partial(self.go_to, panel) for panel in self.panels}
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Mark the panel that has the focus."""
         if isinstance(event.widget, Panel):
             self.mark_current(event.widget)
 
@@ -159,11 +155,9 @@ class PanelScreen(ViewScreen):
         self.current.focus()
 
     def about(self) -> tuple[str, str]:
-        """Return what is under the cursor and what it means."""
         return self.current.about()
 
     def go_to(self, panel: Panel) -> None:
-        """Give the keys to a panel."""
         self.mark_current(panel)
         if self.FOCUSES_LATER:
             self.call_after_refresh(panel.focus)

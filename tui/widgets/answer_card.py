@@ -38,11 +38,9 @@ class AnswerCard(ClickedLines):
         self._session = session
 
     def on_mount(self) -> None:
-        """Follow the answers."""
         self._session.answers.subscribe(self, lambda _: self.repaint())
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """Return as many lines as there is room for."""
         store = self._session.store
         column = store.column
         if column is None:
@@ -70,7 +68,6 @@ class AnswerCard(ClickedLines):
         return fit(answer, width)
 
     def _spans(self, column: Column, limit: int, short: bool, has_bar: bool) -> Iterator[Span]:
-        """Yield what ranks below a limit."""
         if column.is_pinned:
             yield Span(f" {column.mode}:", "accent")
         yield from self._chips(column, short)

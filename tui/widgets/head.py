@@ -121,7 +121,6 @@ def gauge(share: float, width: int) -> str:
 
 
 def mark_of(verdict: Verdict) -> Span:
-    """Return the sign of a verdict."""
     return Span(verdict.sign, verdict.tone)
 
 
@@ -159,7 +158,6 @@ class Tabs(Bar):
         self._view = view
 
     def on_mount(self) -> None:
-        """Follow the plan."""
         self._session.answers.subscribe(self, lambda _: self.repaint())
 
     def build(self, width: int) -> Line:
@@ -212,7 +210,6 @@ class NoteLine(Bar):
         self._seen = -1
 
     def on_mount(self) -> None:
-        """Listen to what is to be said."""
         self._session.status.subscribe(self, self._show_status)
         self._session.answers.subscribe(self, lambda _: self.renew())
         self.renew()

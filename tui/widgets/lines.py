@@ -37,7 +37,6 @@ class Guarded(MessagePump):
     """
 
     def on_answered(self, event: Answered[object]) -> None:
-        """Hand an answer to who asked."""
         event.stop()
         event.deliver()
 
@@ -64,7 +63,6 @@ class ClosesOnce(Guarded, Screen[ScreenResultType]):
         """Lay out what the screen shows, once its size is known; nothing where its widgets see to that."""
 
     def on_resize(self) -> None:
-        """Lay the lines out for the new size."""
         self.call_after_refresh(self.show_lines)
 
 
@@ -124,7 +122,6 @@ class Lines(Guarded, Widget):
 
     @property
     def in_sight(self) -> tuple[Line, ...]:
-        """The lines in sight."""
         return tuple(self._line_at(y) for y in range(min(self.size.height, len(self._lines))))
 
     def show(self, lines: Sequence[Line], reveal: range | None = None, pinned: int = 0) -> None:
@@ -151,7 +148,6 @@ class Lines(Guarded, Widget):
         self.show(self._lines, range(start, start + height), self._pinned)
 
     def render_line(self, y: int) -> Strip:
-        """Paint one line of the widget."""
         content = self._line_at(y)
         ascii_only = self.app.has_class("-ascii")
         segments = []
@@ -188,7 +184,6 @@ class Lines(Guarded, Widget):
             self.scroll_lines(WHEEL)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Scroll up likewise."""
         if len(self._lines) > self.size.height:
             event.stop()
             self.scroll_lines(-WHEEL)
@@ -220,7 +215,6 @@ class DrawnLines(Lines):
     """Lines that are laid out for the size there is."""
 
     def draw(self, width: int, height: int) -> Sequence[Line]:
-        """Return the lines for a size."""
         raise NotImplementedError
 
     def repaint(self) -> None:
@@ -229,7 +223,6 @@ class DrawnLines(Lines):
             self.show(self.draw(*self.size))
 
     def on_resize(self) -> None:
-        """Draw for the new size."""
         self.repaint()
 
 
@@ -237,7 +230,6 @@ class ClickedLines(DrawnLines):
     """Lines of which some pieces do something when they are clicked."""
 
     def on_click(self, event: events.Click) -> None:
-        """Do what was clicked."""
         action = self.action_at(event.x, event.y)
         if action and isinstance(self.screen, Commanded):
             self.screen.action_perform(action)
@@ -247,11 +239,9 @@ class Bar(ClickedLines):
     """One line that is laid out anew when its width changes."""
 
     def build(self, width: int) -> Line:
-        """Return the line for a width."""
         raise NotImplementedError
 
     def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - one line in any case
-        """Return the line alone."""
         return [self.build(width)]
 
 
@@ -355,7 +345,6 @@ class TableLayout(NamedTuple):
         return joined([texts[index] for index in self.indices], self.widths, self.at_right)
 
     def text(self, texts: Sequence[str]) -> str:
-        """Return the same in one line."""
         return "".join(self.cells(texts))
 
 

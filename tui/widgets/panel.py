@@ -44,7 +44,6 @@ class Panel(Commanded, Lines, can_focus=True):
 
         @property
         def control(self) -> Panel:
-            """The panel."""
             return self.panel
 
     def __init__(self) -> None:
@@ -70,7 +69,6 @@ class Panel(Commanded, Lines, can_focus=True):
         return 0
 
     def summary(self) -> Line:
-        """Return what a folded panel says."""
         return line()
 
     def item_count(self) -> int:
@@ -114,11 +112,9 @@ class Panel(Commanded, Lines, can_focus=True):
         return self.outer_size.height == 1
 
     def on_mount(self) -> None:
-        """Name the panel in its frame."""
         self.border_title = f"{self.NUMBER} {self.TITLE}"
 
     def on_resize(self) -> None:
-        """Lay the lines out for the new width."""
         self.repaint()
 
     def on_click(self, event: events.Click) -> None:
@@ -134,12 +130,10 @@ class Panel(Commanded, Lines, can_focus=True):
             self.screen.action_perform(action)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Move down."""
         event.stop()
         self.move(WHEEL)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Move up."""
         event.stop()
         self.move(-WHEEL)
 
@@ -167,7 +161,6 @@ class Panel(Commanded, Lines, can_focus=True):
             self._set_edge()
 
     def move_page(self, direction: int) -> None:
-        """Move by the height of the panel."""
         self.move(direction * max(self.size.height - 1, 1))
 
     def move_to_end(self, direction: int) -> None:
@@ -200,9 +193,7 @@ class HeadedPanel(Panel):
     """Rows under a line of heads, which stays in sight while they scroll; ``item_count`` says how many there are."""
 
     def item_at(self, index: int) -> int | None:
-        """Return the row to which a line belongs."""
         return index - 1 if 1 <= index <= self.item_count() else None
 
     def pinned(self) -> int:
-        """Return that the heads stay in sight."""
         return 1 if self.item_count() else 0

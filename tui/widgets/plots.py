@@ -76,7 +76,6 @@ class Dots:
         return y // self._per_y, x // self._per_x
 
     def put(self, x: int, y: int) -> None:
-        """Draw a dot."""
         cell = self.cell(x, y)
         self._cells[cell] = self._cells.get(cell, 0) | _DOTS[x % self._per_x][y % self._per_y]
 

@@ -44,13 +44,11 @@ class Prompt(Guarded, Vertical):
         self._start = ""
 
     def compose(self) -> ComposeResult:
-        """Put the question above the input."""
         yield Lines()
         yield Entry()
 
     @property
     def is_open(self) -> bool:
-        """Whether something is asked."""
         return self.has_class("-open")
 
     def ask(self, question: str, value: str, accept: Accept, follow: Follow | None = None) -> None:
@@ -139,6 +137,5 @@ class _Underlined(Highlighter):
         self._spans = spans
 
     def highlight(self, text: Text) -> None:
-        """Underline them."""
         for start, end in self._spans:
             text.stylize("underline", start, end)

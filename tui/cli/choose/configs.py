@@ -97,7 +97,6 @@ def _open_plan(file: str | None, flags: plan_lines.PlanFlags) -> plans.Plan:
 
 
 def mode_plans(comparison: modes.Comparison) -> tuple[modes.ModePlan, ...]:
-    """Return the plans of the three modes."""
     return (comparison.conservative, comparison.balanced, comparison.extreme)
 
 

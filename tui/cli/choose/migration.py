@@ -50,7 +50,6 @@ class JobKindType(click.ParamType["migrations.JobKind"]):
     name = "task"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> migrations.JobKind:
-        """Return the kind of a name."""
         try:
             return migrations.job_kind_called(str(value))
         except CapacityError as error:

@@ -239,7 +239,6 @@ class Calls:
         raise CallError("; ".join(notes) or "no answer")
 
     def end_all(self) -> None:
-        """End all that runs, at once."""
         for process in self.processes:
             with suppress(ProcessLookupError):
                 process.kill()

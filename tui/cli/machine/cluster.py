@@ -313,7 +313,6 @@ def submit(
 
 
 def _settings(command: tuple[str, ...], options: Options) -> node_jobs.JobSettings:
-    """Return what options say of a job."""
     limit = options["limit"]
     return node_jobs.JobSettings(
         command=command,

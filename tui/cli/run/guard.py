@@ -120,11 +120,9 @@ class GuardOutput:
         return code
 
     def listeners(self) -> guarding.Listeners:
-        """Return it as what a guard tells."""
         return guarding.Listeners(self.event, self.state, self.output, self.entry)
 
     def event(self, event: Mapping[str, object]) -> None:
-        """Tell what happened."""
         if self._lines is not None:
             self._lines.event(dict(event))
         else:

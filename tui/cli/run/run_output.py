@@ -50,7 +50,6 @@ class JsonLines:
             self.event(event)
 
     def event(self, data: dict[str, object]) -> None:
-        """Write one object."""
         self._stream.write(present.to_json(data, one_line=True))
         self._stream.flush()
 
@@ -63,7 +62,6 @@ class PlainLines:
         self._shown = ""
 
     def show(self, state: monitoring.RunState, last: bool = False) -> None:
-        """Write what is new."""
         lines = [f"note: {notice}" for notice in state.notices]
         lines += [run_texts.alarm_line(alarm) for alarm in state.alarms]
         progress = run_texts.progress_line(state)
@@ -86,14 +84,12 @@ class LiveBlock:
         self._alarms: list[monitoring.Alarm] = []
 
     def show(self, state: monitoring.RunState, last: bool = False) -> None:  # noqa: ARG002 - the block stays as it is
-        """Repaint the block."""
         self._alarms = [*self._alarms, *state.alarms][-_MOST_ALARMS:]
         for notice in state.notices:
             self.above(f"note: {notice}")
         self._live.update(self._block(state), refresh=True)
 
     def above(self, text: str) -> None:
-        """Print a line above the block."""
         from rich.text import Text
 
         self._console.print(Text.from_ansi(printable_lines(text) if "\x1b" not in text else text), highlight=False)

@@ -157,11 +157,9 @@ class OffersQuestion(PlanQuestion):
     mode: str = ""  # id of the mode that fills the plan; empty for the usual one
 
     def fields(self) -> tuple[Field, ...]:
-        """Return its parts."""
         return self._fields
 
     def command(self) -> str:
-        """Return the command that asks the same."""
         query = self.stated()
         words = ["capacity-tui", "fleet", "migrate", *self._job_words(query)]
         words += ["--precision", self._texts["precision"]] if self._numerics else []

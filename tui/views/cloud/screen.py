@@ -66,7 +66,6 @@ class CloudScreen(QueryScreen):
         super().follow_plan()
 
     def conclusion(self) -> ComposeResult:
-        """Put the verdict below the question."""
         yield self._conclusion
 
     def why_nothing(self, results: Results) -> str:
@@ -133,7 +132,6 @@ class Conclusion(DrawnLines):
         self.repaint()
 
     def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - what has no room is out of sight
-        """Return a line for the verdict and for each recommendation."""
         roles = ("best", *("value" for _ in self._remarks[1:]))
         remarks = zip(self._remarks, roles, strict=False)
         return [line(Span(clip(f" {text}", width), "dim" if self._is_old else role)) for text, role in remarks]

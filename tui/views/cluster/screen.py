@@ -68,7 +68,6 @@ class ClusterScreen(PanelScreen):
                 yield self._queue
 
     def on_mount(self) -> None:
-        """Follow the plan and its numbers."""
         self.mark_current(self._node_rows)
         self.session.plan_changes.subscribe(self, lambda _: self._show_old())
         self.session.answers.subscribe(self, lambda _: self._follow())
@@ -79,7 +78,6 @@ class ClusterScreen(PanelScreen):
         self._follow()
 
     def _show_cluster(self, cluster: Clustered) -> None:
-        """Show what is known by now."""
         self._placement.show_placement(cluster.placement)
         if cluster.nodes is None:
             self._node_rows.message = "reading the nodes…"
@@ -116,7 +114,6 @@ class ClusterScreen(PanelScreen):
         self._unless_refused(self._row_actions.pin)
 
     def drawings(self) -> Iterator[tuple[str, str]]:
-        """Yield the map of the nodes."""
         yield from self._node_rows.drawings()
 
     def _unless_refused(self, work: Callable[[], None]) -> None:
@@ -169,7 +166,6 @@ class Nodes(HeadedPanel):
 
     @property
     def rows(self) -> tuple[NodesRow, ...]:
-        """The rows that are shown."""
         return () if self._map is None else self._map.rows[self._shown_level]
 
     @property
@@ -210,18 +206,15 @@ class Nodes(HeadedPanel):
         return self.row.name, ". ".join(part for part in parts if part)
 
     def item_count(self) -> int:
-        """Return the number of rows."""
         return len(self.rows)
 
     def edge(self) -> str:
-        """Return what a row stands for."""
         if self._map is None:
             return ""
         level = f"by {'kind' if self._shown_level == 'all' else self._shown_level}"
         return f"an example · {level}" if self._map.is_example else level
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
-        """Draw the rows below what the cells mean."""
         if self._map is None:
             return [line(Span(f" {self.message}", "dim"))], None
         rows = self.rows
@@ -333,7 +326,6 @@ class Queue(HeadedPanel):
         self.repaint()
 
     def item_count(self) -> int:
-        """Return the number of jobs."""
         return len(self._table.rows)
 
     def build(self, width: int) -> tuple[list[Line], range | None]:

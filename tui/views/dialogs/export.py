@@ -238,7 +238,6 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
         self._when_read: Callable[[], None] | None = None
 
     def compose(self) -> ComposeResult:
-        """Put the list above the text."""
         with Vertical(classes="dialog") as frame:
             frame.border_title = Content(self._title)
             frame.border_subtitle = Content("enter writes it, y copies it, esc cancels")
@@ -265,7 +264,6 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
         self.show_lines()
 
     def action_move(self, offset: int) -> None:
-        """Move the cursor."""
         self._cursor = max(0, min(self._cursor + offset, len(self._exports) - 1))
         self.show_lines()
 

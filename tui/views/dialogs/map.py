@@ -79,14 +79,12 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         self._message = ""
 
     def compose(self) -> ComposeResult:
-        """Put the map into a frame."""
         with Vertical(classes="dialog") as frame:
             frame.border_title = Content("Map of two fields")
             frame.border_subtitle = Content("enter apply, x y fields, tab memory or time, E picture")
             yield Lines()
 
     def on_mount(self) -> None:
-        """Try the pairs around the plan's own."""
         self.call_after_refresh(self._begin)
 
     def _take_cells(self, trials: Mapping[Pair, Trial], settled: bool) -> None:
@@ -102,7 +100,6 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         self.show_lines()
 
     def action_move(self, across: int, down: int) -> None:
-        """Move the cursor."""
         if self._axes is not None:
             wanted = zip(self._cursor, (across, down), self._axes, strict=True)
             column, row = (max(0, min(at + by, len(axis.values) - 1)) for at, by, axis in wanted)
@@ -110,7 +107,6 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
             self.show_lines()
 
     def action_turn(self) -> None:
-        """Show memory, or time, beside the verdicts."""
         self._shown = Shown.TIME if self._shown is Shown.MEMORY else Shown.MEMORY
         self.show_lines()
 
@@ -125,14 +121,12 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         self.dismiss(dict(zip(self._keys, pair, strict=True)))
 
     def action_export(self) -> None:
-        """Export the map as a picture."""
         from capacity_tui.tui.views.dialogs.export import export_pictures
 
         if self._axes is not None:
             export_pictures(self._session, "map", (("Map", map_file(self._map(self._axes))),))
 
     def action_pick(self, place: int) -> None:
-        """Pick another field across or down."""
         other = self._keys[1 - place]
         choices = tuple(Choice(key, field.label, field.group) for key, field in self._fields.items() if key != other)
 
@@ -218,12 +212,10 @@ class PlanMap:
 
     @property
     def pair(self) -> tuple[str, str]:
-        """The values under the cursor."""
         return self.across.values[self.cursor[0]], self.down.values[self.cursor[1]]
 
     @property
     def own(self) -> Trial | None:
-        """The plan as it is."""
         return self.trials.get((self.across.values[self.across.own], self.down.values[self.down.own]))
 
 
@@ -244,7 +236,6 @@ def map_lines(shown: PlanMap, width: int) -> list[Line]:
 
 
 def map_file(shown: PlanMap) -> str:
-    """Return a map as an SVG file."""
     from capacity_tui.engine.present.pictures import Grid, grid_file
 
     def cell(column: int, row: int) -> tuple[str, str]:

@@ -78,7 +78,6 @@ class DataCommands(Provider):
                 yield DiscoveryHit(f"{verb} {choice.title}", partial(self._take, key, choice), help=choice.detail)
 
     async def search(self, query: str) -> Hits:
-        """Offer what matches."""
         matcher = self.matcher(query)
         for hit in self._fields(query):
             yield hit

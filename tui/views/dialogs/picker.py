@@ -85,7 +85,6 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
         self._is_read = False
 
     def compose(self) -> ComposeResult:
-        """Put the input above the list."""
         with Vertical(classes="dialog") as frame:
             frame.border_title = Content(self._title)
             instead = f", or type {self._typed.hint}" if self._typed else ""
@@ -94,7 +93,6 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
             yield Lines()
 
     def on_mount(self) -> None:
-        """Start typing and reading."""
         entry = self.query_one(Entry)
         entry.focus()
         if left := self._session.left.pop(self._title, ""):
@@ -102,7 +100,6 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
         self._session.ask(self, "catalogue", lambda _: self._read(), self._take_choices, failed=self._show_failure)
 
     def _take_choices(self, choices: tuple[Choice, ...]) -> None:
-        """Show what was read."""
         self._choices, self._is_read = choices, True
         typed = self.query_one(Entry).value
         self._filter(typed)
@@ -132,7 +129,6 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
             self.dismiss(self._matches[self._cursor].id)
 
     def on_click(self) -> None:
-        """Keep typing wherever the mouse goes."""
         self.query_one(Entry).focus()
 
     def action_leave(self) -> None:
@@ -141,7 +137,6 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
         self.dismiss(None)
 
     def action_move(self, offset: int) -> None:
-        """Move the cursor."""
         self._cursor = max(0, min(self._cursor + offset, len(self._matches) - 1))
         self.show_lines()
 
@@ -167,7 +162,6 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
         self._filter(self.query_one(Entry).value)
 
     def show_lines(self) -> None:
-        """Lay out what there is to choose from."""
         lines = self.query_one(Lines)
         width = lines.size.width
         if not self._matches:
@@ -239,7 +233,6 @@ class TrialPicker(Picker):
         self._is_trying = False
 
     def on_mount(self) -> None:
-        """Take the room that the columns need."""
         self.query_one(".dialog").add_class("-wide")
         self._say_order()
 
@@ -260,7 +253,6 @@ class TrialPicker(Picker):
         self.show_lines()
 
     def action_sort(self) -> None:
-        """Sort by the next column."""
         names = (_LISTED, *ORDERS)
         self._order = names[(names.index(self._order) + 1) % len(names)]
         self._say_order()
@@ -275,7 +267,6 @@ class TrialPicker(Picker):
         self.query_one(".dialog").border_title = Content(f"{self._title}, {order} (tab sorts)")
 
     def action_move(self, offset: int) -> None:
-        """Move the cursor, and try what comes into sight."""
         super().action_move(offset)
         self._want()
 

@@ -92,7 +92,6 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
             yield Lines()
 
     def on_mount(self) -> None:
-        """Ask, and read what one may begin with."""
         entry = self.query_one(Entry)
         entry.focus()
         if left := self._session.left.pop(_LINE, ""):
@@ -100,7 +99,6 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         self._ask("starts", lambda _: self._read_starts(), self._take_starts)
 
     def on_click(self) -> None:
-        """Keep typing wherever the mouse goes."""
         self.query_one(Entry).focus()
 
     def _ask(
@@ -109,7 +107,6 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         self._session.ask(self, subject, work, show, failed=self._show_failure, in_turn=in_turn)
 
     def _take_starts(self, starts: tuple[_Start, ...]) -> None:
-        """Show what one may begin with."""
         self._starts = starts
         self.show_lines()
 
@@ -237,7 +234,6 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
     # Lines
 
     def show_lines(self) -> None:
-        """Lay out what there is to choose from."""
         lines = self.query_one(Lines)
         width = lines.size.width
         if not width:

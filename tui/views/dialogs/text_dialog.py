@@ -40,19 +40,15 @@ class TextLines(DrawnLines):
         self._build = build
 
     def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - the rest is scrolled to
-        """Build the text."""
         return self._build(width)
 
     def scroll_pages(self, direction: int) -> None:
-        """Scroll by what is in sight."""
         self.scroll_lines(direction * max(self.size.height - 1, 1))
 
     def scroll_to_end(self, direction: int) -> None:
-        """Scroll to the first or the last line."""
         self.scroll_lines(direction * len(self.lines))
 
     def as_text(self) -> str:
-        """Return the lines as plain text."""
         return "\n".join(shown.plain.rstrip() for shown in self.lines) + "\n"
 
 
@@ -62,12 +58,10 @@ class ScrollsText:
     text: TextLines  # what is scrolled
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Scroll down."""
         event.stop()
         self.text.scroll_lines(3)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Scroll up."""
         event.stop()
         self.text.scroll_lines(-3)
 
@@ -105,7 +99,6 @@ class TextDialog(ScrollsText, ModalScreen[None], ClosesOnce[None]):
         self.text = TextLines(build)
 
     def compose(self) -> ComposeResult:
-        """Put the lines into a frame."""
         with Vertical(classes="dialog") as frame:
             ascii_only = self.app.has_class("-ascii")
             frame.border_title = Content(to_ascii(self._title) if ascii_only else self._title)
@@ -114,20 +107,16 @@ class TextDialog(ScrollsText, ModalScreen[None], ClosesOnce[None]):
             yield self.text
 
     def action_move(self, offset: int) -> None:
-        """Scroll by lines."""
         self.text.scroll_lines(offset)
 
     def action_scroll_page(self, direction: int) -> None:
-        """Scroll by pages."""
         self.text.scroll_pages(direction)
 
     def action_export(self) -> None:
-        """Have what is shown written as pictures."""
         if self._export is not None:
             self._export()
 
     def action_copy(self) -> None:
-        """Copy all lines."""
         self._copy(self.text.as_text())
         self.dismiss()
 

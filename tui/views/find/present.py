@@ -96,7 +96,6 @@ class _Table:
         return tuple(dict.fromkeys((*column_figures(known), *(key for key in figures if key in known))))
 
     def columns(self, figures: Sequence[str]) -> Iterator[TableColumn]:
-        """Yield the columns, words first."""
         for path in self._named:
             is_number = all(isinstance(one.set.get(path), int | float) for one in self.plans)
             yield TableColumn(_NAMED.get(path) or field_label(path).lower(), is_number=is_number)
@@ -114,7 +113,6 @@ class _Table:
         return len(self._named) + self._has_layout + len(self._others) + tuple(figures).index(key)
 
     def row(self, plan: FoundPlan, figures: Sequence[str]) -> ResultRow:
-        """Return one row."""
         cells = [_set_cell(plan.set.get(path)) for path in self._named]
         cells += [Cell(_layout(plan.set, self._devices(plan)))] if self._has_layout else []
         cells += [_set_cell(plan.set.get(path)) for path in self._others]

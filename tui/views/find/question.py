@@ -34,11 +34,9 @@ class SearchQuestion(PlanQuestion):
     """What is searched for around a plan of the engine's."""
 
     def fields(self) -> tuple[Field, ...]:
-        """Return its parts."""
         return parts_of(self.plan, self.given)
 
     def command(self) -> str:
-        """Return the command that asks the same."""
         texts = self._texts()
         plan = command_words(self._without(limits_of(texts)), self.machine, self.catalog)
         command = "need" if texts["solve"] else "search"

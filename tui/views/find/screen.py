@@ -40,22 +40,18 @@ class FindScreen(QueryScreen):
         self.commands = {**self.commands, "found.rules": self._show_rules}
 
     def why_nothing(self, results: Results) -> str:
-        """Return what excluded most."""
         return why_nothing(results)
 
     def show_row(self) -> None:
-        """Mark the row under the cursor in the picture."""
         shown, row = self.table.shown, self.table.row
         results = self.table.results
         self.set_class(results is not None and results.weighed is None, "-unweighed")
         self._front.show_results(results, shown, shown[self.table.cursor] if row is not None else None)
 
     def drawings(self) -> Iterator[tuple[str, str]]:
-        """Yield the picture of what is weighed."""
         yield from self._front.drawings()
 
     def _show_rules(self) -> None:
-        """Show what rules excluded."""
         results = self.table.results
         self.show_text("What was excluded, and why", lambda width: rule_lines(results, width))
 
@@ -93,7 +89,6 @@ class Front(DrawnLines):
         self.repaint()
 
     def repaint(self) -> None:
-        """Draw anew, and name what is weighed in the frame."""
         super().repaint()
         title = to_ascii(self._title()) if self._glyphs is Glyphs.ASCII else self._title()
         if self.is_mounted and self.size and title != str(self.border_title or ""):
@@ -124,7 +119,6 @@ class Front(DrawnLines):
         yield title, plane_file(Plane(title, across, up, points=points, best=best, here=here))
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """Draw a point for each row."""
         results = self._results
         if results is None:
             return []

@@ -63,29 +63,24 @@ class MachineScreen(ScrollsText, ViewScreen):
         }
 
     def body(self) -> ComposeResult:
-        """Put the text into a frame, above progress and keys."""
         with Vertical(id="machine-frame") as frame:
             frame.border_title = Content(self.TITLE)
             yield self.text
         yield self._bar
 
     def on_screen_resume(self) -> None:
-        """Put the report together, for the plan as it is now."""
         self._report()
 
     def on_mount(self) -> None:
-        """Tell what measuring did to the plan."""
         self.session.answers.subscribe(self, lambda _: self._tell_effect())
 
     def on_unmount(self) -> None:
-        """Stop what is still measured."""
         if self._measuring is not None:
             self._measuring.cancelled.set()
 
     # What the threads report
 
     def _show_report(self, report: tuple[tuple[Part, ...], tuple[Row, ...]]) -> None:
-        """Show what is known."""
         self._parts, self._load = report
         self.text.repaint()
 
@@ -177,7 +172,6 @@ class ReportLines(TextLines):
     """A text with headings; the frame around it says which lines are in sight."""
 
     def show(self, lines: Sequence[Line], reveal: range | None = None, pinned: int = 0) -> None:
-        """Show other lines, or another part of them."""
         super().show(lines, reveal, pinned)
         count, height = len(self.lines), self.size.height
         text = f"tab next heading · {self.top + 1}–{min(self.top + height, count)} of {count}" if count > height else ""

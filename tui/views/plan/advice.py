@@ -68,18 +68,15 @@ class AdviceList(Panel):
             self.repaint()
 
     def about(self) -> tuple[str, str]:
-        """Return the advice under the cursor and what it changes."""
         if self.chosen is None:
             return "", ""
         change = ", ".join(f"{key} to {value}" for key, value in self.chosen.change.items())
         return self.chosen.title, f"It sets {change}, as one edit that u undoes. {self.chosen.caution}".rstrip()
 
     def findable(self) -> Sequence[Findable]:
-        """Return what each piece of advice is found by."""
         return [Findable(advice.title, tuple(advice.change), advice.caution) for advice in self._advice or ()]
 
     def item_count(self) -> int:
-        """Return how much advice there is."""
         return len(self._advice or ())
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
@@ -99,11 +96,9 @@ class AdviceList(Panel):
         return lines, reveal
 
     def summary(self) -> Line:
-        """Return what a key takes."""
         return self._lines_of(self._advice[0], 0, 200)[0] if self._advice else line()
 
     def edge(self) -> str:
-        """Return how much advice there is."""
         count = self.item_count()
         return " · ".join(part for part in (self._subject, f"{self.cursor + 1} of {count}" if count else "") if part)
 

@@ -50,7 +50,6 @@ class ComparisonTable(Panel):
 
     @property
     def row(self) -> Row | None:
-        """The quantity under the cursor."""
         rows = self._rows()
         return rows[self.cursor] if self.cursor < len(rows) else None
 
@@ -77,32 +76,25 @@ class ComparisonTable(Panel):
         self.repaint()
 
     def select(self, key: str) -> None:
-        """Put the cursor on a quantity."""
         self.move_to(next((index for index, row in enumerate(self._rows()) if row.key == key), self.cursor))
 
     def about(self) -> tuple[str, str]:
-        """Return the quantity under the cursor and what it means."""
         return (self.row.label, self.row.help) if self.row else ("", "")
 
     def findable(self) -> Sequence[Findable]:
-        """Return what each quantity is found by."""
         return [Findable(row.label, (row.key, row.brief), row.help) for row in self._rows()]
 
     def item_count(self) -> int:
-        """Return the number of quantities."""
         return len(self._rows())
 
     def item_at(self, index: int) -> int | None:
-        """Return the quantity in a line."""
         item = index - _HEAD
         return item if 0 <= item < self.item_count() else None
 
     def pinned(self) -> int:
-        """Keep names and verdicts in sight."""
         return _HEAD
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
-        """Lay the table out for a width."""
         if self._comparison is None or not self._comparison.columns:
             return [line(Span("estimating…", "dim"))], None
         columns = self._columns_shown(width)
@@ -119,7 +111,6 @@ class ComparisonTable(Panel):
         return lines, range(here, last)
 
     def summary(self) -> Line:
-        """Return the verdict and the first quantity of the chosen plan."""
         column = self._chosen()
         if column is None:
             return line()
@@ -129,12 +120,10 @@ class ComparisonTable(Panel):
         )
 
     def keys(self) -> str:
-        """Return what the keys do to the chosen column."""
         chosen = self._chosen()
         return "enter load · R rename · P unpin" if chosen and chosen.is_pinned else self.KEYS
 
     def edge(self) -> str:
-        """Return what deltas are counted from."""
         remarks = self._comparison.remarks if self._comparison else ()
         if len(self._comparison.columns if self._comparison else ()) < _LEAST_COMPARED:
             return " · ".join(remarks)

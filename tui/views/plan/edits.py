@@ -48,7 +48,6 @@ class PlanEdits(FieldEdits):
         }
 
     def step(self, direction: int, big: bool = False) -> None:
-        """Step the field under the cursor."""
         field, document = self._field(), self._store.document
         if field is None or document is None:
             return
@@ -77,7 +76,6 @@ class PlanEdits(FieldEdits):
         self._ask(f"{field.label}{unit}", value, accept)
 
     def automatic(self) -> None:
-        """Let the modes choose the field under the cursor."""
         field = self._field()
         if field is None:
             return

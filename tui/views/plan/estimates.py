@@ -135,7 +135,6 @@ class Estimates:
         return chosen is not None and 0 <= columns.index(chosen) + offset < len(columns)
 
     def choose_column(self, offset: int) -> None:
-        """Choose the column beside the chosen one."""
         self._store.choose_next(offset)
         self.show_columns()
         self.explain()

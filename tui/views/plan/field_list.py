@@ -57,7 +57,6 @@ class FieldList(Panel):
 
     @property
     def field(self) -> Field | None:
-        """The field under the cursor."""
         return self._fields[self.cursor] if self.cursor < len(self._fields) else None
 
     @property
@@ -127,7 +126,6 @@ class FieldList(Panel):
         self.repaint()
 
     def select(self, key: str) -> None:
-        """Put the cursor on a field."""
         for index, field in enumerate(self._fields):
             if field.key == key:
                 self.reveal(index)
@@ -142,13 +140,11 @@ class FieldList(Panel):
         return field.label, f"{field.help}{moved}{idle}"
 
     def findable(self) -> Sequence[Findable]:
-        """Return what each field is found by."""
         return [
             Findable(field.label, (field.key, *field.synonyms), f"{field.group} {field.help}") for field in self._fields
         ]
 
     def item_count(self) -> int:
-        """Return the number of fields that are shown."""
         return len(self._fields) if self._shows_all else self._main_count
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
@@ -177,14 +173,12 @@ class FieldList(Panel):
         return lines, reveal
 
     def summary(self) -> Line:
-        """Return the field under the cursor."""
         if self.field is None:
             return line()
         value = self._value(self.field, 40)
         return Line((Span(f"{self.field.label} ", "label"), *value))
 
     def edge(self) -> str:
-        """Return how many fields there are."""
         if not self._fields:
             return ""
         count, main = len(self._fields), self._main_count

@@ -89,13 +89,11 @@ class PlanFiles:
         self._exporting.choose(f"Export {document.name}, {column.mode}", lambda: document.exports(column.mode))
 
     def copy_plan(self) -> None:
-        """Copy the chosen plan as YAML."""
         chosen = self._chosen()
         if chosen is not None:
             self._session.copy(chosen[2], "copied.yaml")
 
     def copy_table(self) -> None:
-        """Copy the table of plans."""
         if self._store.is_stale or self._store.comparison is None:
             self._session.say("the table shows an earlier plan; nothing was copied", "warn")
         else:
@@ -174,8 +172,6 @@ class Opening:
         session.ask(self._screen, "begin", work)
 
     def pick(self) -> None:
-        """Pick a plan to open."""
-
         def picked(choice: str | None) -> None:
             if choice is not None:
                 self._session.open_named(choice)
@@ -230,7 +226,6 @@ class Opening:
         self._session.answers.publish(None)
 
     def _first(self, source: Path | str | None, accelerator: str | None) -> _Opened:
-        """Return the plan to begin with."""
         engine = self._session.engine
         if isinstance(source, Path) and engine.is_line(str(source)):
             document, assumed = engine.plan_of_line(str(source), None, accelerator)

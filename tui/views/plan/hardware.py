@@ -47,7 +47,6 @@ class Hardware(Panel):
         self.repaint()
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
-        """Lay out label, fact and origin."""
         labels = _LABELS if self._rows is None else [row.label for row in self._rows]
         label_width = min(max(map(cell_len, labels), default=0), width // 3)
         if self._rows is None:
@@ -58,7 +57,6 @@ class Hardware(Panel):
         return [text for row in self._rows for text in self._lines_of(row, label_width, width)], None
 
     def summary(self) -> Line:
-        """Return the first fact."""
         if self._rows is None:
             return line(Span(f"{_LABELS[0]} ", "label"), Span("detecting…", "value"))
         label, text = next(((row.label, row.text) for row in self._rows), ("", ""))
@@ -124,7 +122,6 @@ class Live(Panel):
         self.repaint()
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
-        """Lay out label, value and graph of each reading."""
         if self.outer_size.height <= _STRIP:
             heading = f" {self.NUMBER} {self.TITLE} "
             strip = self._strip(width - cell_len(heading), max(self.outer_size.height, 1))
@@ -147,11 +144,9 @@ class Live(Panel):
         return lines, None
 
     def summary(self) -> Line:
-        """Return as many readings as have room, with their graphs."""
         return Line(tuple(self._strip(self.size.width - _HEADING, 1)[0]))
 
     def edge(self) -> str:
-        """Return the interval besides the place in the list."""
         return " · ".join(part for part in (self._state, super().edge()) if part)
 
     def _strip(self, width: int, height: int) -> list[list[Span]]:
@@ -218,7 +213,6 @@ class Sensors:
         }
 
     def pause(self) -> None:
-        """Pause the graphs, or go on."""
         self._is_paused = not self._is_paused
         self.restart()
 

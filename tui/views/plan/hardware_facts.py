@@ -192,7 +192,6 @@ def _machine_rows(machine: Machine) -> Iterator[HardwareRow]:
 
 
 def _accelerator_rows(machine: Machine) -> Iterator[HardwareRow]:
-    """Yield equal accelerators in one row."""
     if not machine.accelerators:
         absent = (probe.detail for probe in machine.probes if probe.outcome != "found")  # those of devices come first
         yield HardwareRow("GPU", "", "", next(absent, "none found"))
@@ -245,5 +244,4 @@ class LiveSampler:
         self._sampler.sample()
 
     def sample(self) -> tuple[Reading, ...]:
-        """Return the present readings."""
         return reading_of(self._sampler.sample())

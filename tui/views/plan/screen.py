@@ -69,7 +69,6 @@ class PlanScreen(PanelScreen):
         self.commands = {}
 
     def body(self) -> ComposeResult:
-        """Lay the panels out."""
         with Horizontal(id="body"):
             with Container(id="left"):
                 yield self._hardware
@@ -82,7 +81,6 @@ class PlanScreen(PanelScreen):
         yield self._live
 
     def on_mount(self) -> None:
-        """Paint first, then start the threads."""
         self.mark_current(self._fields)
         self.call_after_refresh(self._start)
 
@@ -154,7 +152,6 @@ class PlanScreen(PanelScreen):
 
     @on(Panel.CursorMoved, "#plans")
     def explain_row(self) -> None:
-        """Explain the number under the cursor."""
         self._estimates.explain()
 
     @on(Panel.CursorMoved, "#config")

@@ -54,7 +54,6 @@ class Why(Panel):
         self._entries: Sequence[EntryLine] = ()
 
     def show_explanation(self, explanation: ExplanationText | None) -> None:
-        """Explain another number."""
         if explanation == self.explanation and not self._trail:
             return
         self._trail = ()
@@ -86,7 +85,6 @@ class Why(Panel):
         return self._entries[self.cursor].entry if self.cursor < len(self._entries) else None
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
-        """Lay the explanation out."""
         if self.explanation is None:
             self._entries = ()
             return [line(Span(self.NOTHING, "dim"))], None
@@ -96,11 +94,9 @@ class Why(Panel):
         return lines, range(at, at + 1) if at >= 0 else None
 
     def item_count(self) -> int:
-        """Return the number of lines."""
         return len(self._entries)
 
     def summary(self) -> Line:
-        """Return the formula."""
         if self.explanation is None:
             return line()
         return line(Span(f"{self.explanation.title} ", "label"), Span(self.explanation.formula, "value"))
@@ -155,7 +151,6 @@ def entry_lines(
 
 
 def picture_text(picture: Picture, width: int, ascii_only: bool) -> list[Line]:
-    """Return a picture as lines."""
     from capacity_tui.engine.present.pictures import picture_lines
 
     drawn = picture_lines(picture, width, ascii_only)

@@ -48,7 +48,6 @@ class QuestionForm(Panel):
 
     @property
     def field(self) -> Field | None:
-        """The part under the cursor."""
         return self._fields[self.cursor] if self.cursor < len(self._fields) else None
 
     def show_fields(self, fields: tuple[Field, ...], given: frozenset[str]) -> None:
@@ -63,11 +62,9 @@ class QuestionForm(Panel):
         self.repaint()
 
     def item_count(self) -> int:
-        """Return the number of parts."""
         return len(self._fields)
 
     def item_at(self, index: int) -> int | None:
-        """Return the first part of a line."""
         return next((item for item, (row, _) in self._places.items() if row == index), None)
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
@@ -161,7 +158,6 @@ class QuestionEdits:
         self._ask(f"{field.label}{hint}", field.text, partial(self.change, field.key))
 
     def clear(self) -> None:
-        """Reset to its default."""
         if self._form.field is not None:
             self._tell(self.change(self._form.field.key, ""))
 

@@ -50,7 +50,6 @@ class ResultTable(HeadedPanel):
 
     @property
     def row(self) -> ResultRow | None:
-        """The row under the cursor."""
         if self.results is None or self.cursor >= len(self._shown):
             return None
         return self.results.rows[self._shown[self.cursor]]
@@ -123,11 +122,9 @@ class ResultTable(HeadedPanel):
         self._wanted = self.row.key if self.row and self.cursor else ()
 
     def item_count(self) -> int:
-        """Return the number of rows that are shown."""
         return len(self._shown)
 
     def edge(self) -> str:
-        """Return which rows are in sight."""
         count, height = len(self._shown), self.size.height - 1
         return f"{self.top}–{min(self.top + height - 1, count)} of {count}" if count > height else ""
 

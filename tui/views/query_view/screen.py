@@ -97,7 +97,6 @@ class QueryScreen(PanelScreen):
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """Follow the plan."""
         self.session.plan_changes.subscribe(self, lambda _: self.follow_plan())
         self.go_to(self.table)
 
@@ -160,7 +159,6 @@ class QueryScreen(PanelScreen):
         return "shows all rows" if self.table.filter else super().back_does
 
     def about(self) -> tuple[str, str]:
-        """Return what is under the cursor and what it means."""
         if self.current is self.form:
             field = self.form.field
             return (field.label, field.help) if field else ("", "")
@@ -186,7 +184,6 @@ class QueryScreen(PanelScreen):
         self._show_fields()
 
     def ask(self, question: str, value: str, accept: Accept) -> None:
-        """Ask for a text at the bottom."""
         self.prompt.ask(question, value, accept)
 
     def forget_answers(self) -> None:

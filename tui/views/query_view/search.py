@@ -165,7 +165,6 @@ class Progress(Bar):
         self._right = ""
 
     def show_state(self, table: ResultTable, searching: Searching) -> None:
-        """Show how far the search is."""
         running = searching.is_running
         self._left = _counted(table.results, running, searching.was_stopped) if not table.is_old else _SEARCHING
         words = [f"by {table.order}{', reversed' if table.is_reversed else ''}"]
@@ -222,7 +221,6 @@ class Details(DrawnLines):
         self._show([] if field is None else [(f"{field.label}: {field.help}", "value")])
 
     def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - what has no room is out of sight
-        """Break the texts."""
         pieces = ((piece, role) for text, role in self._texts for piece in wrap(text, max(width - 1, 1)))
         return [line(Span(f" {piece}", role)) for piece, role in pieces]
 

@@ -47,7 +47,6 @@ class Curves(Panel):
         self.message = ""
 
     def show_graphs(self, graphs: tuple[RunGraph, ...], message: str) -> None:
-        """Show other curves, or why there are none."""
         self._graphs, self.message = graphs, message
         self.cursor = min(self.cursor, max(len(graphs) - 1, 0))
         self.repaint()
@@ -58,7 +57,6 @@ class Curves(Panel):
         self.repaint()
 
     def item_count(self) -> int:
-        """Return the number of curves."""
         return len(self._graphs)
 
     def item_at(self, index: int) -> int | None:  # noqa: ARG002 - several stand in one line
@@ -66,11 +64,9 @@ class Curves(Panel):
         return None
 
     def edge(self) -> str:
-        """Return what is shown."""
         return self._state
 
     def summary(self) -> Line:
-        """Return the newest values."""
         return line(Span(" · ".join(f"{graph.title} {graph.now}" for graph in self._graphs), "value"))
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
@@ -91,7 +87,6 @@ class Curves(Panel):
         return lines, None
 
     def drawings(self) -> Iterator[tuple[str, str]]:
-        """Yield the curves as SVG files."""
         from capacity_tui.engine.present.pictures import Axis, Plane, plane_file
         from capacity_tui.engine.units import format_quantity
 
@@ -161,7 +156,6 @@ class RunHead(Bar):
         self._text, self._role = "", "value"
 
     def show_head(self, text: str, role: str = "value") -> None:
-        """Say something else."""
         self._text, self._role = text, role
         self.repaint()
 
@@ -210,7 +204,6 @@ class RunsTable(HeadedPanel):
 
     @property
     def row(self) -> RunRow | None:
-        """The run under the cursor."""
         return self.rows[self.cursor] if self.cursor < len(self.rows) else None
 
     @property
@@ -226,17 +219,14 @@ class RunsTable(HeadedPanel):
         self.repaint()
 
     def move_to(self, index: int) -> None:
-        """Put the cursor on a run."""
         if self.rows:
             self._chosen = self.rows[max(0, min(index, len(self.rows) - 1))].id
         super().move_to(index)
 
     def item_count(self) -> int:
-        """Return the number of runs."""
         return len(self.rows)
 
     def edge(self) -> str:
-        """Return how many go on."""
         going = sum(row.standing in (Standing.GOES_ON, Standing.UNWATCHED) for row in self.rows)
         if self.is_example:
             return "an example, until you watch a run"
@@ -292,7 +282,6 @@ class Usage(Panel):
         self.repaint()
 
     def summary(self) -> Line:
-        """Return the first of them."""
         return line(Span(" · ".join(f"{device.name} {device.text}" for device in self._devices[:1]), "value"))
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
@@ -327,12 +316,10 @@ class Events(Panel):
         self.repaint()
 
     def summary(self) -> Line:
-        """Return the newest."""
         newest = next(iter(self._events), None)
         return line(Span(newest.text if newest else next(iter(self._remarks), "no events yet"), "value"))
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
-        """Break each at the width."""
         lines = [line(Span(f" {row}", "value")) for text in self._remarks for row in wrap(text, width - 2, "  ")]
         for event in self._events:
             mark, role = _LEVELS.get(event.level, _LEVELS["note"])

@@ -71,7 +71,6 @@ class WatchedRuns:
         self._example = ""
 
     def columns(self) -> tuple[TableColumn, ...]:
-        """Return the columns of the table."""
         return _COLUMNS
 
     def rows(self) -> tuple[RunRow, ...]:
@@ -121,7 +120,6 @@ class WatchedRuns:
         )
 
     def document(self, name: str) -> Document:
-        """Return the plan of a run."""
         return self._document(self._plan(name))
 
     def calibrate(self, name: str) -> str:

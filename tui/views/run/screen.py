@@ -79,7 +79,6 @@ class RunScreen(PanelScreen):
         self.mark_current(self._table)
 
     def on_screen_resume(self) -> None:
-        """Look at runs as long as the view is shown."""
         self._watching.restart()
 
     def on_screen_suspend(self) -> None:
@@ -89,7 +88,6 @@ class RunScreen(PanelScreen):
     # What the threads report
 
     def _show_runs(self, runs: RunsNow) -> None:
-        """Show how runs are by now."""
         self._table.show_rows(runs.columns, runs.rows)
         run, row = runs.run, self._table.row
         if row is None or run is None:
@@ -134,14 +132,12 @@ class RunScreen(PanelScreen):
 
     @on(Panel.CursorMoved)
     def follow_row(self, event: Panel.CursorMoved) -> None:
-        """Show another run."""
         if event.panel is self._table and self._table.row is not None:
             self._watching.follow(self._table.row.id)
 
     # Commands
 
     def about(self) -> tuple[str, str]:
-        """Return what is under the cursor and what it means."""
         row = self._table.row
         if row is None:
             return "", ""

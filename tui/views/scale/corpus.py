@@ -66,17 +66,14 @@ class CorpusEdits(FieldEdits):
 
     @property
     def given(self) -> Given:
-        """What is said of the corpus."""
         return {} if self.corpus is None else self.corpus.given
 
     def show(self, corpus: Corpus) -> None:
-        """Show a corpus."""
         self.corpus = corpus
         self._fields.show_error("", "")
         self._fields.show_fields(corpus.fields(), corpus.chosen(), dict.fromkeys(corpus.given, AUTO), {})
 
     def step(self, direction: int, big: bool = False) -> None:
-        """Step the field under the cursor."""
         field = self._fields.field
         if field is not None:
             text = stepped(field, direction, big, self._fields.chosen)
@@ -84,7 +81,6 @@ class CorpusEdits(FieldEdits):
                 self._change(field, text)
 
     def type_value(self) -> None:
-        """Type the value of the field under the cursor."""
         field = self._fields.field
         if field is not None:
             unit = f" in {field.unit}" if field.unit else ""
@@ -222,7 +218,6 @@ class Devices(HeadedPanel):
         return shown[self.cursor] if self.cursor < len(shown) and shown[self.cursor] in new else None
 
     def chosen(self) -> tuple[ScaledRow, ...]:
-        """Return the row under the cursor."""
         return () if self.row is None else (self.row,)
 
     def show_plan(self, plan: ScaledPlan) -> None:
@@ -244,12 +239,10 @@ class Devices(HeadedPanel):
         self.repaint()
 
     def move_to(self, index: int) -> None:
-        """Put the cursor on a row."""
         self._was_moved = True
         super().move_to(index)
 
     def about(self) -> tuple[str, str]:
-        """Return the count under the cursor, and what the columns mean."""
         if self.row is None:
             return "", ""
         return (
@@ -260,7 +253,6 @@ class Devices(HeadedPanel):
         )
 
     def item_count(self) -> int:
-        """Return the number of rows."""
         return len(self.rows)
 
     def edge(self) -> str:

@@ -123,7 +123,6 @@ class PlanCorpus:
     given: Mapping[str, str] = field(default_factory=dict)  # texts by key of the field
 
     def fields(self) -> tuple[Field, ...]:
-        """Return what there is to say of it."""
         return tuple(map(self._field, _FIELDS))
 
     def chosen(self) -> Mapping[str, Chosen]:
@@ -143,7 +142,6 @@ class PlanCorpus:
         return after
 
     def command(self) -> str:
-        """Return the command that says the same."""
         given = {SAMPLES: f"{self._number(SAMPLES):.15g}", "tokens": f"{self._number('tokens'):.15g}", **self.given}
         options = [part for key, text in given.items() for part in (f"--{key.replace('_', '-')}", text)]
         return command_text(("capacity-tui", "storage", "estimate", *options))
@@ -157,12 +155,10 @@ class PlanCorpus:
         return _size_trial(question, self.machine, self.catalog)
 
     def patterns(self) -> StoredPatterns:
-        """Return what its patterns take to keep."""
         return stored_patterns(self.question, self.machine, self.catalog)
 
     @cached_property
     def question(self) -> PatternQuestion:
-        """What is asked of the engine."""
         given = {key: float(text) for key, text in self.given.items()}
         by_level = {key: (given[key],) if key in given else () for key in ("alpha", "dedup", "pattern_bytes")}
         return PatternQuestion(

@@ -45,12 +45,10 @@ class Levels(Panel):
 
     @property
     def level(self) -> StoredLevel | None:
-        """The level under the cursor."""
         levels = self.patterns.levels if self.patterns else ()
         return levels[self.cursor] if self.cursor < len(levels) else None
 
     def show_patterns(self, patterns: StoredPatterns) -> None:
-        """Show what the levels take."""
         self.patterns, self._is_old = patterns, False
         self.cursor = min(self.cursor, max(self.item_count() - 1, 0))
         self.repaint()
@@ -66,15 +64,12 @@ class Levels(Panel):
         self.repaint()
 
     def about(self) -> tuple[str, str]:
-        """Return the level under the cursor and what it is."""
         return (self.level.name, self.level.about) if self.level else ("", "")
 
     def item_count(self) -> int:
-        """Return the number of levels and remarks."""
         return len(self.patterns.levels) + len(self.patterns.remarks) if self.patterns else 0
 
     def pinned(self) -> int:
-        """Return that the head stays in sight."""
         return 1 if self.item_count() else 0
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
@@ -268,7 +263,6 @@ class Storage(Panel):
         self._is_old = False
 
     def show_rows(self, rows: tuple[Row, ...]) -> None:
-        """Show what is known of a plan."""
         self._rows, self._is_old = rows, False
         self.cursor = min(self.cursor, max(len(rows) - 1, 0))
         self.message = "nothing is read or saved while this runs"
@@ -280,12 +274,10 @@ class Storage(Panel):
         self.repaint()
 
     def about(self) -> tuple[str, str]:
-        """Return the figure under the cursor and what it means."""
         rows = self._rows or ()
         return (rows[self.cursor].label, rows[self.cursor].help) if self.cursor < len(rows) else ("", "")
 
     def item_count(self) -> int:
-        """Return the number of figures."""
         return len(self._rows or ())
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
@@ -319,12 +311,10 @@ class Remarks(DrawnLines):
         self._remarks: tuple[str, ...] = ()
 
     def show_remarks(self, remarks: tuple[str, ...]) -> None:
-        """Show other sentences."""
         self._remarks = remarks
         self.repaint()
 
     def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - what has no room is out of sight
-        """Break the sentences."""
         text = " ".join(self._remarks)
         return [line(Span(f" {row}", "label")) for row in wrap(text, width - 2)]
 
@@ -363,7 +353,6 @@ class PatternCharts(DrawnLines):
             yield chart.title, plane_file(plane)
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """Draw as many as there is room for."""
         count = max(len(self._charts), 1)
         size = (width - _GAP * (count - 1)) // count
         if size >= _NARROWEST_CHART:

@@ -351,7 +351,6 @@ def _level(level: PatternLevel, total: float) -> StoredLevel:
 
 
 def _everything(stored: PatternStorage, first: StoredLevel) -> StoredLevel:
-    """Return all levels together."""
     size = stored.total_bytes
     cells = (
         *("all", "", "", ""),

@@ -88,19 +88,16 @@ class ScaleScreen(PanelScreen):
         yield self._prompt
 
     def on_mount(self) -> None:
-        """Follow the plan and its numbers."""
         self.mark_current(self._devices)
         self.session.plan_changes.subscribe(self, lambda _: self._show_old())
         self.session.answers.subscribe(self, lambda _: self._follow())
 
     def on_screen_resume(self) -> None:
-        """Show the plan as it is now."""
         self._follow()
 
     # What the threads report
 
     def _show_plan(self, plan: ScaledPlan) -> None:
-        """Show what is known by now."""
         self._devices.message = "this runs on one device, and is not split"
         self._devices.show_plan(plan)
         self._remarks.show_remarks(plan.remarks if plan.is_complete else ("trying more devices…",))
@@ -186,7 +183,6 @@ class ScaleScreen(PanelScreen):
         self.call_after_refresh(self.current.focus)
 
     def drawings(self) -> Iterator[tuple[str, str]]:
-        """Yield time and cost over devices, or what the patterns take."""
         yield from (self._charts if self.has_class(PATTERNS) else self._pictures).drawings()
 
     def _change_growth(self) -> None:
