@@ -36,6 +36,7 @@ from capacity_tui.engine.schema import AUTO
 _HARDWARE, _FILE = Key.HARDWARE_NAME, Key.MODEL_CONFIG
 _SECTIONS = ("model", "hardware", "training", "inference", "parallelism")
 _CONFIG = "config.json"
+_PATHS = (".", "~", "/")  # What paths begin with
 _ASSUMED = (Key.TRAINING_SEQ_LEN, Key.TRAINING_MICRO_BATCH, Key.TRAINING_PRECISION)
 _SERVED = "infer"
 _MAKER = re.compile(r"^(NVIDIA|AMD)\s*", re.IGNORECASE)
@@ -171,7 +172,13 @@ def _model(settings: Settings, readings: Sequence[Reading], catalog: Catalog, *,
         settings.chosen[_FILE] = replace(given, field=_FILE, value=str(path))
         return
     last = name.rstrip("/").rpartition("/")[2]
-    tried = (name, last, *([str(built.value)] if built is not None else ()), *_folders(name))
+    served = settings.value("served_as")
+    # Of a path that is not there its parts say what lies in it, then the names under which it is served.
+    tried = (
+        *(() if name.startswith(_PATHS) else (name,)),
+        *(last, *([str(built.value)] if built is not None else ()), *_folders(name)),
+        *(served if isinstance(served, tuple) and name.startswith(_PATHS) else ()),
+    )
     match = next(filter(None, (named_model(one, catalog) for one in tried)), None)
     if match is None and allow_stand_in:
         size = next(filter(is_size, re.split(r"[\s_/-]+", last)), None)

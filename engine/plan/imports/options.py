@@ -10,6 +10,7 @@ from capacity_tui.engine.catalog import Document, KeyPath, Plain, nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.meanings import MEANINGS
+from capacity_tui.engine.plan.imports.scripts import OfARun
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, UnmodelledError, UnreadError, tool, word_of
 
@@ -18,6 +19,9 @@ _LONGEST = 60
 _ANY = "any"
 # A variable, or what a command prints, that a script does not say itself.
 _OF_THE_SHELL = re.compile(r"\$\{?\w|\$\(|`")  # Stands among the words of an option for whatever is given
+_OUTER_FOLDER = re.compile(r"^\$[^/\s]*/(?:[^/]*\$[^/]*/)*")  # Folders above a file that only the shell knows
+_SWITCHES = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "false", "off": "false"}
+_UNASKED = frozenset({Key.TRAINING_LEARNING_RATE})
 _SERVED, _NOT_TRAINED = "infer", "nothing in it trains"
 
 
@@ -71,10 +75,13 @@ class _Options:
         if name not in owner.known and name.startswith("no_") and name[3:] in owner.known and value is True:
             name, value = name[3:], False
         option = owner.options.get(name)
-        if isinstance(value, str) and _OF_THE_SHELL.search(value):
+        if option is not None and option.tool and isinstance(value, str):
+            value = _OUTER_FOLDER.sub("", value)
+        if isinstance(value, OfARun) or (isinstance(value, str) and _OF_THE_SHELL.search(value)):
             # A model that is missing is asked for, and the rate of learning moves no figure.
-            if option is not None and option.path and option.path != Key.TRAINING_LEARNING_RATE:
-                why = f"only the shell knows {shown(value)}: the tool's default counts"
+            if option is not None and (option.path or option.meaning != "served") and option.path not in _UNASKED:
+                knows = "running the script tells" if isinstance(value, OfARun) else "the shell knows"
+                why = f"only {knows} {shown(value)}: the tool's default counts"
                 self._reading.unmodelled.append(Remark(place, why))
             value = None
         is_section = isinstance(value, dict) and any(known.startswith(f"{name}.") for known in owner.known)
@@ -121,6 +128,8 @@ class _Options:
             if option.meaning:  # the name of a configuration tells what it is of
                 self._add(self._values(option, value, source.place), source)
             self._reading.named.append((Path(value), source.place))
+        elif value is True:
+            self._add(option.sets, source)
 
     def _values(self, option: Option, value: Plain, place: Place) -> Mapping[str, object]:
         """Return the values by field that an option sets."""
@@ -152,6 +161,8 @@ class _Options:
         word = word_of(value)
         words = {word_of(written): written for written in option.values}
         reasons = {word_of(written): why for written, why in option.unmodelled.items()}
+        if word not in words and word not in reasons:
+            word = _SWITCHES.get(word, word)
         if word in reasons:
             self._reading.unmodelled.append(Remark(place, reasons[word]))
         if word in words:

@@ -34,7 +34,7 @@ from capacity_tui.engine.plan.imports.scripts import (
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.texts import read_kept, read_text_of_tool
-from capacity_tui.engine.plan.imports.tools import RECIPE, Tool, tool, tools
+from capacity_tui.engine.plan.imports.tools import RECIPE, Tool, option_name, tool, tools
 from capacity_tui.engine.record import dataclass
 
 _OLDER = frozenset(".".join(path) for path in OLDER_KEYS)
@@ -186,9 +186,16 @@ def _read_commands(text: str, name: str) -> list[Reading]:
     launcher: list[Reading] = []
     for command in tool_commands(script, name):
         owner = command.owner or tool_of(command.document.data)
-        if owner is None or (command.owner is None and command.program and not _is_telling(command)):
+        if command.owner is None and command.program and not _is_telling(command):
+            owner = None
+        own = _own_script(command, name) if command.owner is None else []
+        if owner is None and not own:
             continue
-        reading = read_document(command.document, owner)
+        reading = own.pop(0) if owner is None else read_document(command.document, owner)
+        if owner is None:
+            _join(runs, _Run(reading, command.program, False, tuple(launcher), tuple(own)))
+            launcher = []
+            continue
         if owner.id == LAUNCHER:
             launcher.append(reading)
             continue
@@ -196,15 +203,26 @@ def _read_commands(text: str, name: str) -> list[Reading]:
         serves = command.serves(owner)
         if serves:
             reading.settings.append(ImportedSetting(Key.TASK, "infer", Place(name), command.program, owner.id))
-        _join(runs, _Run(reading, command.program, serves, tuple(launcher)))
+        _join(runs, _Run(reading, command.program, serves, tuple(launcher), tuple(own)))
         launcher = []
     if not runs and (owner := tool_of((kept := options_kept(script, name)).document.data)) is not None:
-        _join(runs, _Run(read_document(kept.document, owner), "", False, ()))
-    readings = [*(one for run in runs for one in (*run.launchers, run.reading)), *launcher]
+        _join(runs, _Run(read_document(kept.document, owner), "", False))
+    readings = [*(one for run in runs for one in run.readings), *launcher]
     readings += _read_written(script, readings, name)
     if all(reading.tool.id == LAUNCHER for reading in readings):
         raise PlanError("no command of a known tool", hint=f"known: {known_tools()}", place=Place(name))
     return readings
+
+
+def _own_script(command: Command, name: str) -> list[Reading]:
+    """Return what the Python script calls that a command runs, where it lies beside: with options for its arguments."""
+    path = _located(Path(command.script), Path(name).parent, set()) if command.script else None
+    text = read_text(path) if path is not None else ""
+    if not is_python(text):
+        return []
+    options = command.document.data if isinstance(command.document.data, dict) else {}
+    given = {option_name(key): value for key, value in options.items()}
+    return [_started(read_document(document, owner), called) for document, owner, called in calls(text, str(path), given)]
 
 
 def _is_telling(command: Command) -> bool:
@@ -219,7 +237,13 @@ class _Run:
     reading: Reading
     program: str  # the words before its options
     serves: bool  # whether that generates or evaluates
-    launchers: tuple[Reading, ...]
+    launchers: tuple[Reading, ...] = ()
+    called: tuple[Reading, ...] = ()  # what the script calls that is its program
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """Everything that is read of it; what a script calls goes before its options."""
+        return (*self.launchers, *self.called, self.reading)
 
     def is_joined_to(self, other: _Run) -> bool:
         """Whether two commands of a tool are of one run, as one that builds an engine and one that serves it."""

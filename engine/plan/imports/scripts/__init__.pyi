@@ -5,6 +5,7 @@ from .commands import options_kept as options_kept
 from .commands import tool_commands as tool_commands
 from .manifests import manifest_of as manifest_of
 from .manifests import variables_of as variables_of
+from .python import OfARun as OfARun
 from .python import assignments as assignments
 from .python import calls as calls
 from .python import is_python as is_python

@@ -53,6 +53,8 @@ _NUMBER = re.compile(r"-\d+(\.\d+)?")
 
 _OPTION = re.compile(r"--?[A-Za-z_]")
 
+_LETTER = re.compile(r"-[A-Za-z]")  # An option of one letter, which any program may have
+
 _OVERRIDE = re.compile(r"[+~]{0,2}([a-z]\w*(?:[./]\w+)*)=(.*)", re.DOTALL)
 """An option as Hydra and OmegaConf take it: ``trainer.nnodes=2``."""
 
@@ -113,6 +115,14 @@ class Command:
         named = data.get("--config") if isinstance(data, dict) else None
         return f"{self.program} {named}" if isinstance(named, str) else self.program
 
+    @property
+    def script(self) -> str:
+        """The Python script that runs, as a path; empty where none is named."""
+        words = self.program.split()
+        named = next((word for word in words if _SCRIPT.fullmatch(word)), "")
+        module = next((after for word, after in pairwise(words) if word == "-m"), "")
+        return named or (f"{module.replace('.', '/')}.py" if module else "")
+
     def serves(self, owner: Tool) -> bool:
         """Whether the program of a tool generates or evaluates rather than trains."""
         return any(word in self.program for word in owner.serves)
@@ -157,7 +167,8 @@ def _continued(commands: Sequence[tuple[Word, ...]]) -> Iterator[tuple[Word, ...
 
 def options_kept(script: Script, name: str) -> Command:
     """Return the options that variables of a script hold, for scripts that others read in."""
-    words = [part for values in script.variables.values() for word in values for part in split_words(word)]
+    said = (word for values in script.variables.values() for word in values if not word.text.startswith(("$(", "`")))
+    words = [part for word in said for part in split_words(word) if not _LETTER.fullmatch(part.text)]
     return Command(_options(words if words and _OPTION.match(words[0].text) else [Word("", 0), *words], name))
 
 

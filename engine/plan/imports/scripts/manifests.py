@@ -9,8 +9,10 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
-from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_yaml
+from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_text, read_yaml
 from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.plan.imports.scripts.commands import program_of_image, words_of_manifests
 from capacity_tui.engine.plan.imports.setting import ImportedSetting
@@ -23,6 +25,8 @@ _FROM = re.compile(r"\s*FROM\s+(\S+)")
 _PARAMETER = re.compile(r"\s*PARAMETER\s+(\w+)\s+(\S+)")
 _BUILT = re.compile(r"\s*(?:RUN|COPY|CMD|ENTRYPOINT|WORKDIR|ENV)\s")
 _CONTEXT = "num_ctx"
+_VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*?)\s*")
+_INNERMOST = re.compile(r"\$\{(\w+)(?::?-([^${}]*))?\}")  # A variable of a compose file in whose default there is none
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -83,8 +87,30 @@ def _documents(text: str, name: str) -> Iterator[Document]:
         part = _NEXT.sub("", text[start:end], count=1)
         if part.strip():
             with suppress(CapacityError):
-                yield read_yaml("\n" * text.count("\n", 0, start) + part, name, of_other_tool=True)
+                document = read_yaml("\n" * text.count("\n", 0, start) + part, name, of_other_tool=True)
+                is_composed = isinstance(document.data, dict) and "services" in document.data
+                yield replace(document, data=_filled_in(document.data, _beside(name))) if is_composed else document
         start = end
+
+
+def _beside(name: str) -> Mapping[str, str]:
+    """Return the variables of the file beside a compose file that it takes its own from."""
+    with suppress(CapacityError, OSError):
+        lines = read_text(Path(name).with_name(".env")).splitlines()
+        return {match[1]: match[2].strip("\"'") for match in map(_VARIABLE.fullmatch, lines) if match}
+    return {}
+
+
+def _filled_in(data: Plain, variables: Mapping[str, str]) -> Plain:
+    """Return data of a compose file with variables and their defaults put in: ``${LENGTH:-8192}``."""
+    if isinstance(data, dict):
+        return {key: _filled_in(value, variables) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_filled_in(value, variables) for value in data]
+    if not isinstance(data, str):
+        return data
+    filled = _INNERMOST.sub(lambda match: variables.get(match[1]) or (match[0] if match[2] is None else match[2]), data)
+    return filled if filled == data else _filled_in(filled, variables)
 
 
 def _containers(
@@ -163,7 +189,7 @@ def _command(data: Mapping[str, Plain]) -> str:
     if program in _SHELL and len(given) > 2 and _SCRIPT.fullmatch(given[1]):
         command = given[2]
     else:
-        started = _started(data) if given[0].startswith("-") else ""
+        started = (_started(data) or _image(data).rpartition("/")[2]) if given[0].startswith("-") else ""
         if given[0].startswith("-") and not started:
             return ""
         command = f"{started} {given[0] if len(given) == 1 else shlex.join(given)}".strip()

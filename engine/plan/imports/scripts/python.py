@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import cast
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
@@ -17,6 +18,21 @@ _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
 _LOADS = "from_pretrained"
 
 _MODEL = "Model"
+
+_LIBRARIES = frozenset({"torch", "jnp", "jax", "np", "transformers"})  # What number types and the like are named of
+
+_TYPES: Mapping[str, Callable[[str | int | float], str | int | float]] = {"int": int, "float": float, "str": str}
+
+_TRUE_TODAY = frozenset({"is_bfloat16_supported", "is_bf16_supported", "is_available"})
+"""What scripts ask of the device that every one since 2020 answers with yes."""
+
+_ENVIRONMENT = frozenset({"getenv", "environ.get"})  # What returns a variable of the shell, or a default
+
+
+class OfARun(str):
+    """A value as it is written that only running the script tells."""
+
+    __slots__ = ()
 
 
 def is_python(text: str) -> bool:
@@ -31,10 +47,20 @@ def is_python(text: str) -> bool:
 
 
 class _Reached(ast.NodeTransformer):
-    """Leaves out what a script never does, as ``if False: model = from_pretrained("saved")`` of a notebook."""
+    """Leaves out what a script never does, as ``if False: model = from_pretrained("saved")`` of a notebook.
+
+    What a script sets itself, or where nothing is given, decides too: ``if arguments.load_in_8bit: ...``.
+    """
+
+    def __init__(self, constants: Mapping[str, Plain]) -> None:
+        self._constants = constants
 
     def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt]:
-        if isinstance(node.test, ast.Constant) and not node.test.value:
+        holds: Plain = None
+        if isinstance(node.test, ast.Constant | ast.Attribute | ast.Name):
+            with suppress(ValueError):
+                holds = _literal(node.test, self._constants)
+        if holds is False or (isinstance(node.test, ast.Constant) and not holds):
             return [self.visit(one) for one in node.orelse]
         self.generic_visit(node)
         return node
@@ -57,18 +83,29 @@ def settings_alone(text: str, name: str) -> Document | None:
     return None
 
 
-def calls(text: str, name: str) -> Iterator[tuple[Document, Tool, str]]:
-    """Yield the arguments of calls that a tool knows, the tool, and what is called, in the order of the script."""
+def calls(
+    text: str, name: str, given: Mapping[str, Plain] = MappingProxyType({})
+) -> Iterator[tuple[Document, Tool, str]]:
+    """Yield the arguments of calls that a tool knows, the tool, and what is called, in the order of the script.
+
+    Args:
+        given: the options that it is started with.
+    """
     tree = ast.parse(text)
+    constants = {**dict(_constants(tree)), **given}
     with suppress(RecursionError):
-        tree = _Reached().visit(tree)
-    constants = dict(_constants(tree))
+        tree = _Reached(constants).visit(tree)
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     for call in sorted(nodes, key=lambda node: node.lineno):
         called = _called(call)
-        owner = next((candidate for candidate in tools().values() if called in candidate.calls), None)
+        owner = _caller(called)
         if owner is not None:
             yield _arguments(call, constants, name), owner, called
+
+
+def _caller(called: str) -> Tool | None:
+    """Return the tool whose function or class is called; None for another."""
+    return next((candidate for candidate in tools().values() if called in candidate.calls), None)
 
 
 def assignments(text: str, name: str) -> Iterator[tuple[Document, str]]:
@@ -103,9 +140,10 @@ class _Made:
         """Take one assignment, with the arguments of the call that made what it is to."""
         base, dot, option = target.partition(".")
         if not dot:
-            if isinstance(value, ast.Call):
+            if isinstance(value, ast.Call) and _caller(_called(value)) is None:
                 self.by[target] = ast.unparse(value.func)
-                self._arguments = cast("dict[str, Plain]", _arguments(value, self._constants, self._name).data)
+                given = cast("dict[str, Plain]", _arguments(value, self._constants, self._name).data)
+                self._arguments = {key: word for key, word in given.items() if not isinstance(word, OfARun)}
             return
         if base not in self.by:
             return
@@ -150,8 +188,20 @@ def _called(call: ast.Call) -> str:
 
 
 def _constants(tree: ast.AST) -> Iterator[tuple[str, Plain]]:
-    """Yield names that a script gives a plain value."""
+    """Yield names that a script gives a plain value: variables, fields of classes, and defaults of its own options."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _called(node) == "add_argument":
+            yield from _own_option(node)
     yield from _assigned(ast.walk(tree), {})
+
+
+def _own_option(call: ast.Call) -> Iterator[tuple[str, Plain]]:
+    """Yield the default of an option that a script has itself, under the name that it is read by."""
+    words = {word.arg: word.value for word in call.keywords}
+    names = [name for name in map(_constant, call.args) if isinstance(name, str) and name.startswith("--")]
+    if names and "default" in words:
+        with suppress(ValueError):
+            yield names[0].lstrip("-").replace("-", "_"), _literal(words["default"], {})
 
 
 def _assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
@@ -174,26 +224,86 @@ def _arguments(call: ast.Call, constants: Mapping[str, Plain], name: str) -> Doc
     given += [(word.arg, word.value) for word in call.keywords if word.arg is not None]
     for key, value in given:
         lines[key,] = value.lineno
-        with suppress(ValueError):
+        try:
             data[key] = _literal(value, constants)
+        except ValueError:
+            data[key] = OfARun(ast.unparse(value))
     return Document(data, name, lines)
 
 
 def _literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
-    """Return the value of an expression; ``torch.bfloat16`` is its last name.
+    """Return the value of an expression; ``torch.bfloat16`` is its last name, ``arguments.rank`` what a script sets so.
 
     Raises:
         ValueError: only running the script tells it.
     """
-    if isinstance(node, ast.Name):
-        if node.id in constants:
-            return constants[node.id]
-        raise ValueError(node.id)
-    if isinstance(node, ast.Attribute):
-        return node.attr
+    if isinstance(node, ast.Name | ast.Attribute):
+        return _named(node, constants)
     if isinstance(node, ast.List | ast.Tuple):
         return [_literal(element, constants) for element in node.elts]
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+        return next(value for value in _known(node.values, constants) if value or value is False)
+    if isinstance(node, ast.BoolOp):
+        return all([_literal(value, constants) for value in node.values])
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return not _literal(node.operand, constants)
+    if isinstance(node, ast.Call):
+        return _made(node, constants)
     value = calculated(node) if isinstance(node, ast.BinOp) else ast.literal_eval(node)
     if not isinstance(value, str | int | float | bool | list | dict | None):
         raise ValueError(type(value).__name__)
     return value
+
+
+def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Plain:
+    """Return what a name stands for.
+
+    Raises:
+        ValueError: the script does not say it.
+    """
+    name = node.id if isinstance(node, ast.Name) else node.attr
+    if name in constants:
+        return constants[name]
+    first: ast.expr = node
+    while isinstance(first, ast.Attribute):
+        first = first.value
+    if node is first or not isinstance(first, ast.Name) or not (first.id in _LIBRARIES or first.id[0].isupper()):
+        raise ValueError(name)
+    return name
+
+
+def _known(nodes: Sequence[ast.expr], constants: Mapping[str, Plain]) -> Iterator[Plain]:
+    """Yield the values of the expressions that have one without a run.
+
+    Raises:
+        ValueError: none has.
+    """
+    for node in nodes:
+        with suppress(ValueError):
+            yield _literal(node, constants)
+    raise ValueError(len(nodes))
+
+
+def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
+    """Return a variable's default, that of a class's field, or either as a number: ``int(os.getenv("RANK", "8"))``.
+
+    Raises:
+        ValueError: another call.
+    """
+    called = ast.unparse(call.func)
+    if called.rpartition(".")[2] in _TRUE_TODAY:
+        return True
+    if called in _TYPES and len(call.args) == 1:
+        value = _literal(call.args[0], constants)
+        if isinstance(value, str | int | float):
+            return _TYPES[called](value)
+    if called.removeprefix("os.") in _ENVIRONMENT and len(call.args) == 2:
+        return _literal(call.args[1], constants)
+    default = next((word.value for word in call.keywords if word.arg == "default"), None)
+    if called.rpartition(".")[2].casefold() == "field" and default is not None:
+        return _literal(default, constants)
+    raise ValueError(called)
+
+
+def _constant(node: ast.expr) -> object:
+    return node.value if isinstance(node, ast.Constant) else None

@@ -53,8 +53,8 @@ _PLACEHOLDER = re.compile(r"(?<==)<[^<>()\n]*>|(?<=\s)<[A-Za-z][\w.-]*>(?=\s)")
 _LIST = re.compile(r"\([^\s()']+\)")
 """A Python expression in brackets, whose quotes are off before ``eval`` reads it again."""
 
-_BARE = re.compile(r"(?<=\*)\$([A-Za-z_]\w*)(?=\+)")
-"""A variable between signs of a sum, as in ``[0]*$DENSE+[1]*$REST``, which the grammar tears apart."""
+_BARE = re.compile(r"(?<=[*=])\$([A-Za-z_]\w*)(?=[+,])")
+"""A variable between signs, as in ``[0]*$DENSE+[1]*$REST`` and ``n_embd=$WIDTH,n_head=8``, which the grammar tears apart."""
 
 _SLURM: Mapping[str, tuple[str, ...]] = {
     r"--nodes[= ]|-N ?": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),

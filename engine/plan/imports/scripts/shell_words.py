@@ -23,7 +23,9 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mod: operator.mod,
 }
 
-_DEFAULT = re.compile(r"\$\{(\w+):?[-=](.*)\}", re.DOTALL)
+_DEFAULTS = frozenset({":-", "-", ":=", "="})  # Signs between a variable and what stands for it where it is not set
+
+_ONLY_SET = frozenset({":+", "+"})  # Signs between a variable and what stands there only where it is set
 
 _NAME = re.compile(r"\$\{?(\w+|[@*])(?:\[[@*]\])?\}?")
 
@@ -105,15 +107,15 @@ class Variables:
         named = _NAME.fullmatch(source)
         if named is not None:
             return self.values.get(named[1])
-        default = _DEFAULT.fullmatch(source)
-        if default is None:
+        parts = node.children
+        at = next((index for index, part in enumerate(parts) if part.type in _DEFAULTS | _ONLY_SET), None)
+        if at is None:
             return None
-        words = self.values.get(default[1])
-        if words:
-            return words
-        text = default[2].strip("\"'")
-        inner = _NAME.fullmatch(text)
-        return self.values.get(inner[1]) if inner is not None else (Word(text, self.line(node)),)
+        words = self.values.get("".join(source_of(part) for part in parts[1:at]))
+        if bool(words) is (parts[at].type in _DEFAULTS):
+            return words or ()
+        default = (word for part in parts[at + 1 : -1] for word in self.words(part, is_split=False))
+        return (Word("".join(word.text for word in default), self.line(node)),)
 
     def _number(self, source: str) -> str:
         """Return the value of whole numbers and variables, as ``$((NODES * 8))``; the text where it has none."""
