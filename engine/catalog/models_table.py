@@ -66,15 +66,19 @@ class ArchitectureTable(Table[Architecture]):
     def _id_within(self, name: str) -> str | None:
         """Return the id of the known model whose whole name, size included, a hub's name holds.
 
-        ``teknium/OpenHermes-2.5-Mistral-7B`` is of the shape of mistral-7b. None where a second size, or a word that
-        says that a model has more or other parts, stands beside it.
+        ``teknium/OpenHermes-2.5-Mistral-7B`` is of the shape of mistral-7b, and ``elyza/Llama-3-ELYZA-JP-8B``, whose
+        words stand between a version and the size, of llama-3-8b. None where a second size, or a word that says that
+        a model has more or other parts, stands beside it.
         """
         owner, _, last = name.rpartition("/")
         words = [word.casefold() for word in _WORDS.split(last) if word]
         if not owner or self._other_shapes & set(words) or len(list(filter(_SIZE.fullmatch, words))) != 1:
             return None
         spans = ((start, end) for start in range(len(words)) for end in range(len(words), start + 1, -1))
-        within = ("-".join(words[start:end]) for start, end in spans if any(map(_SIZE.fullmatch, words[start:end])))
+        within = ["-".join(words[start:end]) for start, end in spans if any(map(_SIZE.fullmatch, words[start:end]))]
+        size = next(index for index, word in enumerate(words) if _SIZE.fullmatch(word))
+        starts = ("-".join(words[:end]) for end in range(size, 0, -1))
+        within += [f"{start}-{words[size]}" for start in starts if any(map(str.isdigit, start))]
         return next(filter(None, map(super()._id_of, within)), None)
 
     @cached_property
