@@ -176,3 +176,32 @@ def test_a_file_of_images_and_one_that_runs_nothing_known_are_of_no_tool(written
     for text in ("FROM ubuntu:24.04\nRUN apt-get update\n", "containers:\n- command: [sleep, infinity]\n"):
         with pytest.raises(CapacityError, match=r"no known tool|command of a known tool"):
             written("file", text, model__name=None)
+
+
+COMPOSE = """\
+services:
+  model:
+    image: ${IMAGE:-own-vllm:local}
+    command:
+      - --model
+      - /models/${FOLDER:-qwen}
+      - --served-model-name
+      - Qwen/Qwen3-8B
+      - --max-model-len
+      - ${LENGTH:-${SHORT:-8192}}
+      - --tensor-parallel-size
+      - ${DEVICES}
+"""
+
+
+def test_variables_of_a_compose_file_count_by_their_defaults_and_the_file_beside(written, tmp_path) -> None:
+    (tmp_path / ".env").write_text("DEVICES=2\n")
+    plan = written("compose.yml", COMPOSE, model__name=None).plan
+    assert (plan.model.name, plan.parallelism.tp) == ("qwen3-8b", 2)
+    assert (plan.inference.prompt_tokens or 0) + (plan.inference.output_tokens or 0) == 8192
+
+
+def test_a_model_alone_is_the_argument_of_the_program_of_an_image(written) -> None:
+    text = COMPOSE.replace("      - --model\n", "").replace("${IMAGE:-own-vllm:local}", "vllm/vllm-openai:v0.11")
+    plan = written("compose.yml", text.replace("${FOLDER:-qwen}", "Qwen3-14B"), model__name=None).plan
+    assert plan.model.name == "qwen3-14b"

@@ -43,3 +43,35 @@ def test_a_script_is_never_run(written, tmp_path: Path) -> None:
 def test_a_script_of_something_else_is_refused(written) -> None:
     with pytest.raises(PlanError, match="no call of a known tool"):
         written("train.py", "import torch\n\nprint(torch.ones(2))\n")
+
+
+def test_defaults_of_own_options_and_of_variables_count_where_nothing_is_given(written) -> None:
+    text = (
+        "import os\nfrom dataclasses import dataclass\n"
+        "MODEL = os.getenv('MODEL', 'Qwen/Qwen2.5-7B-Instruct')\nLENGTH = int(os.environ.get('LENGTH', '4096'))\n"
+        "@dataclass\nclass Arguments:\n    rank: int = 32\n    in_8bit: bool = False\n"
+        "parser.add_argument('--batch', type=int, default=2)\n"
+        "def train(arguments, parsed, steps=8):\n"
+        "    if arguments.in_8bit:\n        config = BitsAndBytesConfig(load_in_8bit=True)\n"
+        "    model = AutoModelForCausalLM.from_pretrained(MODEL, attn_implementation='flash_attention_2')\n"
+        "    adapters = LoraConfig(r=arguments.rank)\n"
+        "    given = TrainingArguments(per_device_train_batch_size=parsed.batch, gradient_accumulation_steps=steps,\n"
+        "        bf16=torch.cuda.is_bf16_supported(), fp16=not torch.cuda.is_bf16_supported())\n"
+        "    SFTTrainer(model=model, args=given, peft_config=adapters, max_seq_length=LENGTH)\n"
+    )
+    plan = written("train.py", text, model__name=None).plan
+    training = plan.training
+    assert (plan.model.name, training.seq_len, training.precision) == ("qwen2.5-7b", 4096, "bf16")
+    assert (training.method, training.adapter.rank, training.quantization) == ("lora", 32, None)
+    assert (training.micro_batch, training.global_batch) == (2, 128)
+
+
+def test_a_value_that_only_a_run_tells_is_remarked_on(written) -> None:
+    text = "import sys\n\nTrainingArguments(per_device_train_batch_size=batch_of(sys.argv), bf16=True)\n"
+    remarks = [remark.why for reading in written("train.py", text).readings for remark in reading.unmodelled]
+    assert remarks == ["only running the script tells batch_of(sys.argv): the tool's default counts"]
+
+
+def test_what_trainers_prefer_counts_without_a_configuration_of_theirs(written) -> None:
+    text = "from trl import DPOTrainer\n\nDPOTrainer(model, ref_model, args=TrainingArguments(bf16=True), beta=0.1)\n"
+    assert written("dpo.py", text).plan.training.preference == "dpo"

@@ -53,6 +53,7 @@ _JMP = {
     **dict.fromkeys(("f16", "float16"), "fp16"),
 }
 """Number types as jmp calls them."""
+_STATES = ("mamba", "rwkv")  # Kinds of layers without attention, as GPT-NeoX calls them
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 _UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 2**20, "G": 2**30}
 
@@ -331,6 +332,21 @@ def duration(value: Plain) -> object:
     return {_LENGTHS[match[2]]: int(number) if number.is_integer() else number}
 
 
+def included(value: Plain) -> object:
+    """Return the processes on the devices that DeepSpeed's launcher is to take: ``host-1:0,1@host-2:0,1``."""
+    hosts = [host.partition(":")[2] for host in str(value).split("@")]
+    processes = sum(len(slots.split(",")) for slots in hosts)
+    return {"processes": processes, "nodes": len(hosts)} if all(hosts) else None
+
+
+def layer_kinds(value: Plain) -> object:
+    """Return nothing: of GPT-NeoX's list of kinds of layers only those with attention are counted."""
+    with_state = [kind for kind in _STATES if kind in str(value)]
+    if with_state:
+        raise UnmodelledError(f"layers of {with_state[0]}, which have a state: counted as attention")
+    return None
+
+
 MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
     {
         "text": text,
@@ -369,6 +385,8 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "any_of": any_of,
         "hub_name": hub_name,
         "mixed_policy": mixed_policy,
+        "included": included,
+        "layer_kinds": layer_kinds,
     }
 )
 """By the name that tables use; each returns a value, values by field, or None for nothing."""

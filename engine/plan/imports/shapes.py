@@ -58,8 +58,14 @@ def _sizes(settings: Settings) -> Mapping[str, object]:
     if length:
         sizes.setdefault("max_context", length)
     if "ffn" not in sizes:
-        wide = (settings.count("feed_forward_ratio") or _FEED_FORWARD) * hidden
-        sizes["ffn"] = (wide * 2 // 3 // _MULTIPLE) * _MULTIPLE if sizes["gated"] else wide
+        ratio = settings.count("feed_forward_ratio") or _FEED_FORWARD
+        wide, multiple = settings.count("feed_forward_width") or ratio * hidden, settings.count("feed_forward_multiple")
+        if multiple:
+            # GPT-NeoX (megatron/model/transformer.py): gate and up share two thirds of the width, each a multiple.
+            wide = wide * 2 // 3 // 2 if sizes["gated"] else wide
+            sizes["ffn"] = -(-wide // multiple) * multiple
+        else:
+            sizes["ffn"] = (wide * 2 // 3 // _MULTIPLE) * _MULTIPLE if sizes["gated"] else wide
     if not settings.value("grouped"):
         sizes.pop("kv_heads", None)
         sizes["kv_heads"] = heads

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
 
-from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_text
+from capacity_tui.engine.catalog import Document, read_text
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.edit import leaves
-from capacity_tui.engine.plan.field_table import all_fields
-from capacity_tui.engine.plan.files.loading import OLDER_KEYS, names_model
 from capacity_tui.engine.plan.imports.options import read_document
+from capacity_tui.engine.plan.imports.owners import LEAST_KNOWN, known_tools, options_of, tool_of
 from capacity_tui.engine.plan.imports.scripts import (
     LAUNCHER,
     Command,
@@ -37,18 +35,15 @@ from capacity_tui.engine.plan.imports.texts import read_kept, read_text_of_tool
 from capacity_tui.engine.plan.imports.tools import RECIPE, Tool, option_name, tool, tools
 from capacity_tui.engine.record import dataclass
 
-_OLDER = frozenset(".".join(path) for path in OLDER_KEYS)
-
 _MOST_FILES = 64  # Files of a folder that are looked at
 
 _FARTHEST_FOLDER = 3  # Folders above a file in which what it names is looked for
-
-_LEAST_KNOWN = 2  # A file is a tool's of which it knows one option in so many
 
 _FEWEST_TELLING = 2  # Options by which a program that is none of a tool's is known for one
 
 _SHELL_SCRIPTS = frozenset({".sh", ".bash", ".slurm", ".sbatch"})
 
+_LOADING = "loading"  # The tool that loads models in Python
 _DEEPSPEED = "deepspeed"  # The tool whose files are known by names that others gave them
 
 _PICKLED = ("training_args.bin",)
@@ -77,11 +72,6 @@ def read_files(names: Sequence[str]) -> list[Reading]:
             raise PlanError("pickled, which is not read", hint=hint, place=Place(name))
         readings += _read_text(read_text(path), name)
     return _with_named(readings)
-
-
-def known_tools() -> str:
-    """Return the tools whose files are read, in words."""
-    return ", ".join(dict.fromkeys(known.short_name for known in tools().values() if known.signs))
 
 
 def _in_folder(folder: Path) -> Iterator[Reading]:
@@ -185,26 +175,12 @@ def _read_commands(text: str, name: str) -> list[Reading]:
     runs: list[_Run] = []
     launcher: list[Reading] = []
     for command in tool_commands(script, name):
-        owner = command.owner or tool_of(command.document.data)
-        if command.owner is None and command.program and not _is_telling(command):
-            owner = None
-        own = _own_script(command, name) if command.owner is None else []
-        if owner is None and not own:
-            continue
-        reading = own.pop(0) if owner is None else read_document(command.document, owner)
-        if owner is None:
-            _join(runs, _Run(reading, command.program, False, tuple(launcher), tuple(own)))
+        owner = command.owner or (tool_of(command.document.data) if _is_telling(command) else None)
+        if owner is not None and owner.id == LAUNCHER:
+            launcher.append(read_document(command.document, owner))
+        elif (run := _run_of(command, owner, tuple(launcher), name)) is not None:
+            _join(runs, run)
             launcher = []
-            continue
-        if owner.id == LAUNCHER:
-            launcher.append(reading)
-            continue
-        _started(reading, command.started)
-        serves = command.serves(owner)
-        if serves:
-            reading.settings.append(ImportedSetting(Key.TASK, "infer", Place(name), command.program, owner.id))
-        _join(runs, _Run(reading, command.program, serves, tuple(launcher), tuple(own)))
-        launcher = []
     if not runs and (owner := tool_of((kept := options_kept(script, name)).document.data)) is not None:
         _join(runs, _Run(read_document(kept.document, owner), "", False))
     readings = [*(one for run in runs for one in run.readings), *launcher]
@@ -214,20 +190,51 @@ def _read_commands(text: str, name: str) -> list[Reading]:
     return readings
 
 
-def _own_script(command: Command, name: str) -> list[Reading]:
-    """Return what the Python script calls that a command runs, where it lies beside: with options for its arguments."""
+def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...], name: str) -> _Run | None:
+    """Return what a command says, and the Python script that it runs; None where neither is of a known tool."""
+    text, called = _own_script(command, name) if command.owner is None else ("", [])
+    if owner is None:
+        return _Run(called[-1], command.program, False, launchers, tuple(called[:-1])) if called else None
+    reading = _started(read_document(command.document, owner), command.started)
+    serves = command.serves(owner)
+    if serves:
+        reading.settings.append(ImportedSetting(Key.TASK, "infer", Place(name), command.program, owner.id))
+    elif command.visible and owner.sets.get(Key.TASK) != "infer":
+        reading.settings += _seen_devices(command, (*launchers, reading), name)
+    # An option of its own is read where the script hands it on.
+    reading.unknown = [one for one in reading.unknown if not called or option_name(one.place.field or "") not in text]
+    return _Run(reading, command.program, serves, launchers, tuple(called))
+
+
+def _own_script(command: Command, name: str) -> tuple[str, list[Reading]]:
+    """Return the Python script beside that a command runs, and what it calls, with options for its arguments.
+
+    A script that only loads a model does nothing with it that a plan has words for.
+    """
     path = _located(Path(command.script), Path(name).parent, set()) if command.script else None
     text = read_text(path) if path is not None else ""
     if not is_python(text):
-        return []
+        return "", []
     options = command.document.data if isinstance(command.document.data, dict) else {}
-    given = {option_name(key): value for key, value in options.items()}
-    return [_started(read_document(document, owner), called) for document, owner, called in calls(text, str(path), given)]
+    given = {option_name(key): value for key, value in options.items() if value is not None}
+    made = [(read_document(document, owner), called) for document, owner, called in calls(text, str(path), given)]
+    if all(reading.tool.id == _LOADING for reading, _ in made):
+        return "", []
+    return text, [_started(reading, called) for reading, called in made]
+
+
+def _seen_devices(command: Command, readings: Sequence[Reading], name: str) -> Iterator[ImportedSetting]:
+    """Yield that there is a process for each device that a command sees, where nothing says how many there are."""
+    if not any(setting.field in {"processes", "per_process"} for one in readings for setting in one.settings):
+        count = command.visible.count(",") + 1
+        place = Place(name, next(iter(command.document.lines.values()), None), "CUDA_VISIBLE_DEVICES")
+        yield ImportedSetting("per_process", count, place, command.visible, LAUNCHER)
 
 
 def _is_telling(command: Command) -> bool:
-    """Whether a program of no known tool has options enough to tell one: ``ulimit -c 0`` has not."""
-    return isinstance(command.document.data, dict) and len(command.document.data) >= _FEWEST_TELLING
+    """Whether options enough tell a tool: a program of none has several, ``ulimit -c 0`` has not."""
+    data = command.document.data
+    return not command.program or (isinstance(data, dict) and len(data) >= _FEWEST_TELLING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,8 +324,8 @@ def _readings(document: Document) -> list[Reading]:
         return [reading, *_run_by(reading, document)]
     data = document.data if isinstance(document.data, dict) else {}
     sections = [(key, section_owner) for key, value in data.items() if (section_owner := tool_of(value)) is not None]
-    known = sum(len(list(_options({key: data[key]}))) for key, _ in sections)
-    if known * _LEAST_KNOWN < len(list(_options(data))) or not sections:
+    known = sum(len(list(options_of({key: data[key]}))) for key, _ in sections)
+    if known * LEAST_KNOWN < len(list(options_of(data))) or not sections:
         what = "empty" if document.data in (None, {}) else "of no known tool"
         raise PlanError(what, hint=f"known: {known_tools()}", place=Place(document.file))
     read = [read_document(document, owner, (key,)) for key, owner in sections]
@@ -341,66 +348,3 @@ def _run_by(reading: Reading, document: Document) -> list[Reading]:
     with suppress(CapacityError):
         return _read_commands("\n".join(lines), document.file or "")
     return []
-
-
-def tool_of(data: Plain) -> Tool | None:
-    """Return the tool that knows most options of some data, and has a sign among them; None where none has.
-
-    Options count one by one, those in sections too: a section that is called as one of a tool is not yet the tool's.
-    """
-    if not isinstance(data, dict):
-        return None
-    options = list(_options(data))
-    scored = [
-        (sum(candidate.knows_option(path) for path in options), candidate)
-        for candidate in tools().values()
-        if any(candidate.is_signed(path) for path in options)
-    ]
-    best = max((score for score, _ in scored), default=0)
-    known = best * _LEAST_KNOWN >= len(options)
-    return next((candidate for score, candidate in scored if score == best and known), None)
-
-
-def _options(data: Mapping[str, Plain], above: KeyPath = ()) -> Iterator[KeyPath]:
-    """Yield the paths of the options in some data."""
-    for key, value in data.items():
-        path = (*above, str(key))
-        if isinstance(value, dict) and value:
-            yield from _options(value, path)
-        else:
-            yield path
-
-
-def refuse_files_of_tools(document: Document) -> None:
-    """Make sure that a document that is to be a plan is not a configuration of another tool.
-
-    Raises:
-        PlanError: it is one.
-    """
-    if not is_of_tool(document):
-        return
-
-    tool, file_place = tool_of(document.data), Place(document.file)
-    if tool is None:
-        hint = f"known: {known_tools()}; or write model: {{name: ...}} and hardware: {{name: ...}}"
-        raise PlanError("neither a plan nor a configuration of a known tool", hint=hint, place=file_place)
-    hint = f"commands read it with --import {document.file}"
-    raise PlanError(f"a configuration of {tool.short_name}, not a plan", hint=hint, place=file_place)
-
-
-def is_of_tool(document: Document) -> bool:
-    """Whether a document is rather a configuration of another tool, known or not, than a plan.
-
-    Sections of plans and of tools may be called the same: a plan names its model, and most keys are a plan's.
-    """
-    data = document.data
-    if not isinstance(data, dict) or names_model(data):
-        return False
-
-    return tool_of(data) is not None or not _is_mostly_plan(data)
-
-
-def _is_mostly_plan(data: Mapping[str, Plain]) -> bool:
-    """Whether most of its options are fields of plans; a misspelt plan is still one."""
-    paths = [path for path, _ in leaves(data, (Key.MODEL_SPEC, Key.HARDWARE_SPEC))]
-    return 2 * sum(path in all_fields() or path in _OLDER for path in paths) >= len(paths)

@@ -107,6 +107,7 @@ class Command:
     document: Document  # its options
     owner: Tool | None = None  # the tool whose program it starts; None where only options tell it
     program: str = ""  # the words before its options
+    visible: str = ""  # the devices that it sees, as 0,1; empty where the script does not say it
 
     @property
     def started(self) -> str:
@@ -148,7 +149,7 @@ def tool_commands(script: Script, name: str) -> Iterator[Command]:
             yield Command(_options(launcher, name), tools()[LAUNCHER])
         if program:
             called = " ".join(word.text for word in _before_options(program))
-            yield Command(_options(program, name), _tool(called), called)
+            yield Command(_options(program, name), _tool(called), called, script.visible.get(words[0].line, ""))
     if alone:
         yield Command(_options(alone, name))
 
@@ -167,8 +168,8 @@ def _continued(commands: Sequence[tuple[Word, ...]]) -> Iterator[tuple[Word, ...
 
 def options_kept(script: Script, name: str) -> Command:
     """Return the options that variables of a script hold, for scripts that others read in."""
-    said = (word for values in script.variables.values() for word in values if not word.text.startswith(("$(", "`")))
-    words = [part for word in said for part in split_words(word) if not _LETTER.fullmatch(part.text)]
+    kept = (word for values in script.variables.values() for word in values if not word.text.startswith(("$(", "`")))
+    words = [part for word in kept for part in split_words(word) if not _LETTER.fullmatch(part.text)]
     return Command(_options(words if words and _OPTION.match(words[0].text) else [Word("", 0), *words], name))
 
 

@@ -27,6 +27,8 @@ _BUILT = re.compile(r"\s*(?:RUN|COPY|CMD|ENTRYPOINT|WORKDIR|ENV)\s")
 _CONTEXT = "num_ctx"
 _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*?)\s*")
 _INNERMOST = re.compile(r"\$\{(\w+)(?::?-([^${}]*))?\}")  # A variable of a compose file in whose default there is none
+_MODEL = re.compile(r"(?!/(?:bin|usr|opt|app|entrypoint)\b)/?(?:[\w.-]+/)+[\w-][\w.-]*(?<!\.sh)(?<!\.py)")
+"""A model alone, as the first argument of the program of an image."""
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -88,12 +90,13 @@ def _documents(text: str, name: str) -> Iterator[Document]:
         if part.strip():
             with suppress(CapacityError):
                 document = read_yaml("\n" * text.count("\n", 0, start) + part, name, of_other_tool=True)
-                is_composed = isinstance(document.data, dict) and "services" in document.data
-                yield replace(document, data=_filled_in(document.data, _beside(name))) if is_composed else document
+                if isinstance(document.data, dict) and "services" in document.data:
+                    document = replace(document, data=_filled_in(document.data, _variables_of_folder(name)))
+                yield document
         start = end
 
 
-def _beside(name: str) -> Mapping[str, str]:
+def _variables_of_folder(name: str) -> Mapping[str, str]:
     """Return the variables of the file beside a compose file that it takes its own from."""
     with suppress(CapacityError, OSError):
         lines = read_text(Path(name).with_name(".env")).splitlines()
@@ -189,8 +192,13 @@ def _command(data: Mapping[str, Plain]) -> str:
     if program in _SHELL and len(given) > 2 and _SCRIPT.fullmatch(given[1]):
         command = given[2]
     else:
-        started = (_started(data) or _image(data).rpartition("/")[2]) if given[0].startswith("-") else ""
-        if given[0].startswith("-") and not started:
+        of_image = _started(data)
+        is_model = (
+            bool(of_image) and "entrypoint" not in data and _MODEL.fullmatch(given[0].partition(" ")[0]) is not None
+        )
+        has_options = given[0].startswith("-")
+        started = of_image if is_model else (of_image or _image(data).rpartition("/")[2]) if has_options else ""
+        if has_options and not started:
             return ""
         command = f"{started} {given[0] if len(given) == 1 else shlex.join(given)}".strip()
     variables = "".join(f"{name}={shlex.quote(value)}; " for name, value in _variables(data))

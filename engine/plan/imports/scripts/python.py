@@ -142,8 +142,8 @@ class _Made:
         if not dot:
             if isinstance(value, ast.Call) and _caller(_called(value)) is None:
                 self.by[target] = ast.unparse(value.func)
-                given = cast("dict[str, Plain]", _arguments(value, self._constants, self._name).data)
-                self._arguments = {key: word for key, word in given.items() if not isinstance(word, OfARun)}
+                words = cast("dict[str, Plain]", _arguments(value, self._constants, self._name).data)
+                self._arguments = {key: word for key, word in words.items() if not isinstance(word, OfARun)}
             return
         if base not in self.by:
             return
@@ -184,6 +184,8 @@ def _called(call: ast.Call) -> str:
     if not isinstance(function, ast.Attribute):
         return ""
     base = function.value.id if isinstance(function.value, ast.Name) else ""
+    if _caller(whole := f"{base}.{function.attr}") is not None:
+        return whole
     return "" if function.attr == _LOADS and _MODEL not in base else function.attr
 
 
@@ -192,7 +194,19 @@ def _constants(tree: ast.AST) -> Iterator[tuple[str, Plain]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _called(node) == "add_argument":
             yield from _own_option(node)
+        if isinstance(node, ast.FunctionDef):
+            yield from _own_arguments(node.args)
     yield from _assigned(ast.walk(tree), {})
+
+
+def _own_arguments(given: ast.arguments) -> Iterator[tuple[str, Plain]]:
+    """Yield the defaults of the arguments of a function, as ``def train(rank=16, batch_size=4)`` has them."""
+    positional = [*given.posonlyargs, *given.args]
+    pairs = [*zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True)]
+    for argument, default in [*pairs, *zip(given.kwonlyargs, given.kw_defaults, strict=True)]:
+        with suppress(ValueError):
+            if default is not None and (value := _literal(default, {})) is not None:
+                yield argument.arg, value
 
 
 def _own_option(call: ast.Call) -> Iterator[tuple[str, Plain]]:
@@ -241,15 +255,11 @@ def _literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
         return _named(node, constants)
     if isinstance(node, ast.List | ast.Tuple):
         return [_literal(element, constants) for element in node.elts]
-    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-        return next(value for value in _known(node.values, constants) if value or value is False)
-    if isinstance(node, ast.BoolOp):
-        return all([_literal(value, constants) for value in node.values])
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return not _literal(node.operand, constants)
+    if isinstance(node, ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        return _decided(node, constants)
     if isinstance(node, ast.Call):
         return _made(node, constants)
-    value = calculated(node) if isinstance(node, ast.BinOp) else ast.literal_eval(node)
+    value: object = calculated(node) if isinstance(node, ast.BinOp) else ast.literal_eval(node)
     if not isinstance(value, str | int | float | bool | list | dict | None):
         raise ValueError(type(value).__name__)
     return value
@@ -272,16 +282,21 @@ def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Pl
     return name
 
 
-def _known(nodes: Sequence[ast.expr], constants: Mapping[str, Plain]) -> Iterator[Plain]:
-    """Yield the values of the expressions that have one without a run.
+def _decided(node: ast.BoolOp | ast.UnaryOp, constants: Mapping[str, Plain]) -> Plain:
+    """Return the value of ``a or b``, the first that is not empty; of ``a and b`` and ``not a`` whether they hold.
 
     Raises:
-        ValueError: none has.
+        ValueError: only running the script tells it.
     """
-    for node in nodes:
+    if isinstance(node, ast.UnaryOp):
+        return not _literal(node.operand, constants)
+    if isinstance(node.op, ast.And):
+        return all(bool(_literal(value, constants)) for value in node.values)
+    for value in node.values:
         with suppress(ValueError):
-            yield _literal(node, constants)
-    raise ValueError(len(nodes))
+            if (first := _literal(value, constants)) or value is node.values[-1]:
+                return first
+    raise ValueError(ast.unparse(node))
 
 
 def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:

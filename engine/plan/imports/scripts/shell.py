@@ -54,7 +54,10 @@ _LIST = re.compile(r"\([^\s()']+\)")
 """A Python expression in brackets, whose quotes are off before ``eval`` reads it again."""
 
 _BARE = re.compile(r"(?<=[*=])\$([A-Za-z_]\w*)(?=[+,])")
-"""A variable between signs, as in ``[0]*$DENSE+[1]*$REST`` and ``n_embd=$WIDTH,n_head=8``, which the grammar tears apart."""
+"""A variable between signs, as in ``[0]*$DENSE+[1]*$REST`` and ``width=$N,heads=8``, which the grammar tears apart."""
+
+_VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")
+"""The variable that says which devices programs see, and what it is when the script decides it."""
 
 _SLURM: Mapping[str, tuple[str, ...]] = {
     r"--nodes[= ]|-N ?": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
@@ -81,6 +84,8 @@ class Script:
     commands: list[tuple[Word, ...]] = field(default_factory=list)
     files: list[WrittenFile] = field(default_factory=list)  # what it writes from here-documents
     variables: dict[str, tuple[Word, ...]] = field(default_factory=dict)  # the words of its variables when it ends
+    # the devices that commands see, by the line on which they begin, where the script says it
+    visible: dict[int, str] = field(default_factory=dict)
     open_quote: int | None = None  # the line on which a quote begins that is never closed; None where all are
 
 
@@ -200,6 +205,11 @@ class _Reader(Variables):
                 other
             )
             return
+        before = (child for child in node.named_children if child.type == "variable_assignment")
+        own = next((source_of(one).partition("=")[2] for one in before if source_of(one).startswith(_VISIBLE)), None)
+        devices = joined(self.values.get(_VISIBLE, ())) if own is None else own.strip("\"'")
+        if _DEVICES.fullmatch(devices):
+            self.script.visible[words[0].line] = devices
         self.script.commands.append(tuple(words))
 
     def run(self, body: Node) -> None:

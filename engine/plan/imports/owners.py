@@ -1,0 +1,85 @@
+"""Whose a file is: the tool that knows most of its options, or a plan of this program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from capacity_tui.engine.catalog import Document, KeyPath, Plain
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.edit import leaves
+from capacity_tui.engine.plan.field_table import all_fields
+from capacity_tui.engine.plan.files.loading import OLDER_KEYS, names_model
+from capacity_tui.engine.plan.imports.tools import Tool, tools
+
+LEAST_KNOWN = 2  # A file is a tool's of which it knows one option in so many
+
+_OLDER = frozenset(".".join(path) for path in OLDER_KEYS)
+
+
+def known_tools() -> str:
+    """Return the tools whose files are read, in words."""
+    return ", ".join(dict.fromkeys(known.short_name for known in tools().values() if known.signs))
+
+
+def tool_of(data: Plain) -> Tool | None:
+    """Return the tool that knows most options of some data, and has a sign among them; None where none has.
+
+    Options count one by one, those in sections too: a section that is called as one of a tool is not yet the tool's.
+    """
+    if not isinstance(data, dict):
+        return None
+    options = list(options_of(data))
+    scored = [
+        (sum(candidate.knows_option(path) for path in options), candidate)
+        for candidate in tools().values()
+        if any(candidate.is_signed(path) for path in options)
+    ]
+    best = max((score for score, _ in scored), default=0)
+    known = best * LEAST_KNOWN >= len(options)
+    return next((candidate for score, candidate in scored if score == best and known), None)
+
+
+def options_of(data: Mapping[str, Plain], above: KeyPath = ()) -> Iterator[KeyPath]:
+    """Yield the paths of the options in some data."""
+    for key, value in data.items():
+        path = (*above, str(key))
+        if isinstance(value, dict) and value:
+            yield from options_of(value, path)
+        else:
+            yield path
+
+
+def refuse_files_of_tools(document: Document) -> None:
+    """Make sure that a document that is to be a plan is not a configuration of another tool.
+
+    Raises:
+        PlanError: it is one.
+    """
+    if not is_of_tool(document):
+        return
+
+    tool, file_place = tool_of(document.data), Place(document.file)
+    if tool is None:
+        hint = f"known: {known_tools()}; or write model: {{name: ...}} and hardware: {{name: ...}}"
+        raise PlanError("neither a plan nor a configuration of a known tool", hint=hint, place=file_place)
+    hint = f"commands read it with --import {document.file}"
+    raise PlanError(f"a configuration of {tool.short_name}, not a plan", hint=hint, place=file_place)
+
+
+def is_of_tool(document: Document) -> bool:
+    """Whether a document is rather a configuration of another tool, known or not, than a plan.
+
+    Sections of plans and of tools may be called the same: a plan names its model, and most keys are a plan's.
+    """
+    data = document.data
+    if not isinstance(data, dict) or names_model(data):
+        return False
+
+    return tool_of(data) is not None or not _is_mostly_plan(data)
+
+
+def _is_mostly_plan(data: Mapping[str, Plain]) -> bool:
+    """Whether most of its options are fields of plans; a misspelt plan is still one."""
+    paths = [path for path, _ in leaves(data, (Key.MODEL_SPEC, Key.HARDWARE_SPEC))]
+    return 2 * sum(path in all_fields() or path in _OLDER for path in paths) >= len(paths)
