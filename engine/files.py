@@ -153,11 +153,7 @@ def set_aside(path: Path) -> Path:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it, if they are not there.
-
-    Raises:
-        StorageError: it cannot be made.
-    """
+    """Make a folder and those above it, if they are not there; raises StorageError if it cannot be made."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -253,11 +249,7 @@ def _mode(target: Path) -> int:
 
 
 def json_table(value: object) -> Mapping[str, object]:
-    """Return a JSON object.
-
-    Raises:
-        TypeError: it is another kind of value.
-    """
+    """Return a JSON object; raises TypeError if it is another kind of value."""
     if not isinstance(value, Mapping):
         raise TypeError(f"a table is expected, not {value!r:.60}")
     return value

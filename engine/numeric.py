@@ -25,11 +25,7 @@ class Labels(Generic[Label]):
 
     @property
     def single(self) -> Label:
-        """The word of a single plan.
-
-        Raises:
-            ValueError: there are several plans.
-        """
+        """The word of a single plan; raises ValueError if there are several plans."""
         return self.words[int(self.positions.item())]
 
     def are(self, word: Label) -> Flags:
@@ -96,11 +92,7 @@ class OnDemand(Mapping[str, Value]):
         self._known: dict[str, Value] = {}
 
     def __getitem__(self, name: str) -> Value:
-        """Return a result.
-
-        Raises:
-            KeyError: there is none of this name.
-        """
+        """Return a result; raises KeyError if there is none of this name."""
         if name not in self._names:
             raise KeyError(name)
         if name not in self._known:

@@ -141,11 +141,7 @@ def instance_network(row: Instance, catalog: Catalog) -> Network:
 
 
 def named_network(name: str, ports_per_node: int | None, catalog: Catalog, field: str) -> Network:
-    """Return the network that a field of a plan names.
-
-    Raises:
-        PlanError: no link has that name.
-    """
+    """Return the network that a field of a plan names; raises PlanError if no link has that name."""
     try:
         link = catalog.links.find(name)
     except CatalogError as error:

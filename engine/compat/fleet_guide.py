@@ -335,11 +335,7 @@ class AWSGPUMigrationAnalyzer:
         return MigrationReport(migrate(question_of_job(job, self.catalog), self.catalog))
 
     def run_workload_by_id(self, workload: str) -> RunReport:
-        """Write and return what moving one workload would bring.
-
-        Raises:
-            CatalogError: no workload is called that.
-        """
+        """Write and return what moving one workload would bring; raises CatalogError if no workload is called that."""
         return self._run((workload,))
 
     def run_workload_set(self, name: str) -> RunReport:

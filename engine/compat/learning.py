@@ -148,11 +148,7 @@ class StorageEstimator:
         self._question.check()
 
     def estimate_storage(self, num_samples: float, avg_tokens_per_sample: float = TOKENS) -> StorageBreakdown:
-        """Return what a corpus takes.
-
-        Raises:
-            PlanError: a number is out of its range.
-        """
+        """Return what a corpus takes; raises PlanError if a number is out of its range."""
         asked = replace(self._question, samples=float(num_samples), tokens=float(avg_tokens_per_sample))
         storage = pattern_storage(asked, load_catalog())
         return StorageBreakdown(storage, tuple(LevelEstimate(level) for level in storage.levels))

@@ -109,11 +109,7 @@ def given_numbers(cluster: Cluster, catalog: Catalog) -> Iterator[Given]:
 
 
 def work_of(resolved: ResolvedPlan, catalog: Catalog) -> Work:
-    """Return a resolved plan as neutral work.
-
-    Raises:
-        PlanError: nothing is known about this kind of model.
-    """
+    """Return a resolved plan as neutral work; raises PlanError if nothing is known about this kind of model."""
     plan, cluster = resolved.plan, resolved.cluster
     if resolved.shape is None:
         return _work_of_spec(resolved, catalog)

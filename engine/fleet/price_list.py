@@ -243,11 +243,7 @@ def failure_words(failures: Mapping[str, str]) -> Iterator[str]:
 
 
 def gpuhunt_feed() -> Fetched:
-    """Return the prices of gpuhunt's catalogue, which it downloads.
-
-    Raises:
-        StorageError: nothing could be fetched.
-    """
+    """Return the prices of gpuhunt's catalogue, which it downloads; raises StorageError if nothing could be fetched."""
     try:
         import gpuhunt  # noqa: PLC0415 - an optional extra
         from gpuhunt.version import __version__  # noqa: PLC0415

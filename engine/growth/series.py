@@ -222,11 +222,7 @@ class KeptMeasurements:
         return tuple(measurements)
 
     def add(self, measurement: Measurement) -> None:
-        """Keep one more.
-
-        Raises:
-            StorageError: it cannot be written.
-        """
+        """Keep one more; raises StorageError if it cannot be written."""
         make_folder(self._file.parent)
         line = json.dumps(asdict(measurement)) + "\n"
         try:

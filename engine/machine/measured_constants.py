@@ -79,11 +79,7 @@ def constants_file(key: str, folder: Path | None = None) -> Path:
 
 
 def read_constants(path: Path) -> MeasuredEfficiency:
-    """Return the constants in a file.
-
-    Raises:
-        StorageError: it cannot be read, or holds something else.
-    """
+    """Return the constants in a file; raises StorageError if it cannot be read, or holds something else."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         return _constants(cast("Mapping[str, object]", data))

@@ -274,11 +274,7 @@ class GpuSensors:
         self._reason = ""
 
     def read(self) -> tuple[GpuSample, ...]:
-        """Return one reading of every device.
-
-        Raises:
-            NotPresentError: there is no device with a working driver.
-        """
+        """Return one reading of every device; raises NotPresentError if there is no device with a working driver."""
         opened = self._open() if self._opened is None else self._opened
         if not opened:
             raise NotPresentError(self._reason)

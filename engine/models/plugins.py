@@ -230,11 +230,7 @@ def load_plugins() -> Plugins:
 
 
 def plugin_of(name: str) -> ModelPlugin:
-    """Return the model of a name that is known to be a plug-in's.
-
-    Raises:
-        PlanError: it is not installed.
-    """
+    """Return the model of a name that is known to be a plug-in's; raises PlanError if it is not installed."""
     plugin = load_plugins().find(name)
     if plugin is None:
         raise PlanError("no installed package brings this model", name, place=Place(field=Key.MODEL_NAME))

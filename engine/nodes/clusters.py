@@ -198,11 +198,7 @@ def detect_cluster(
 
 
 def _facts(answer: NodeAnswer, holders: tuple[str, ...]) -> NodeFacts:
-    """Return what a node is.
-
-    Raises:
-        CapacityError: it gave no answer, or one that cannot be read.
-    """
+    """Return what a node is; raises CapacityError if it gave no answer, or one that cannot be read."""
     if answer.failure:
         raise HardwareError(answer.failure)
     host = recorded_host(answer.output)
@@ -251,11 +247,7 @@ def machines_of(nodes: Launcher | None, cluster: str | None, catalog: Catalog) -
 
 
 def _accelerated(occupancy: Occupancy, catalog: Catalog, ends: Mapping[str, float] | None = None) -> list[Plain]:
-    """Return the machines of a cluster.
-
-    Raises:
-        HardwareError: none of it has an accelerator to give.
-    """
+    """Return the machines of a cluster; raises HardwareError if none of it has an accelerator to give."""
     entries = machine_entries(occupancy, catalog, ends)
     if not entries:
         known = [node for node in occupancy.nodes if node.hardware in catalog.accelerators and node.devices]

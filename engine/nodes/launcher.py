@@ -201,11 +201,7 @@ class Ssh:
         return "SSH"
 
     def nodes(self) -> tuple[str, ...]:
-        """Return the hosts.
-
-        Raises:
-            LauncherError: there is no ssh.
-        """
+        """Return the hosts; raises LauncherError if there is no ssh."""
         if shutil.which(self.program) is None:
             raise LauncherError(f"{self.program} is not installed", hint="install OpenSSH's client")
         return self.hosts

@@ -121,11 +121,7 @@ _QUIET = {
 
 
 def load_ray() -> Any:
-    """Return the ray module.
-
-    Raises:
-        MissingPartError: it is not installed, or broken.
-    """
+    """Return the ray module; raises MissingPartError if it is not installed, or broken."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     try:

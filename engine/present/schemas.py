@@ -59,11 +59,7 @@ def schema_of(name: str, catalog: Catalog) -> Schema:
 
 
 def schema_text(name: str, catalog: Catalog) -> str:
-    """Return a schema as the text of a JSON file.
-
-    Raises:
-        CatalogError: there is no such schema.
-    """
+    """Return a schema as the text of a JSON file; raises CatalogError if there is no such schema."""
     return json.dumps(schema_of(name, catalog), indent=1, ensure_ascii=False) + "\n"
 
 

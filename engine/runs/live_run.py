@@ -165,11 +165,7 @@ def runs_folder() -> Path:
 
 
 def read_run(folder: Path) -> LiveRun:
-    """Return the run of a folder as it is now.
-
-    Raises:
-        StorageError: the folder holds none, or not any more.
-    """
+    """Return the run of a folder as it is now; raises StorageError if the folder holds none, or not any more."""
     try:
         data = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         code = data["exit_code"]
@@ -239,11 +235,7 @@ class NoProcessError(CapacityError):
 
 
 def need_process(pid: int) -> None:
-    """Do nothing for a process that runs.
-
-    Raises:
-        NoProcessError: there is none of this number.
-    """
+    """Do nothing for a process that runs; raises NoProcessError if there is none of this number."""
     if pid < 1 or not psutil.pid_exists(pid):
         raise NoProcessError(f"no process has the number {pid}", hint="ps -e lists those that run")
 

@@ -219,11 +219,7 @@ class JsonLines:
             raise storage_error(error, self._name, "cannot be written") from error
 
     def write(self, data: Mapping[str, object]) -> None:
-        """Write one object.
-
-        Raises:
-            StorageError: the disk is full, or the reader has gone.
-        """
+        """Write one object; raises StorageError if the disk is full, or the reader has gone."""
         remaining = memoryview(json.dumps(data, allow_nan=False).encode() + b"\n")
         try:
             while remaining:

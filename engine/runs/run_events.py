@@ -54,11 +54,7 @@ class RunFollower:
         self._is_first = True
 
     def run(self) -> LiveRun:
-        """Return what runs and who watches it, as that is now.
-
-        Raises:
-            StorageError: it was removed.
-        """
+        """Return what runs and who watches it, as that is now; raises StorageError if it was removed."""
         return read_run(self._folder)
 
     def poll(self) -> NewEvents:

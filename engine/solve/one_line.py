@@ -153,11 +153,7 @@ def changed_by_line(plan: Plan, line: OneLine, catalog: Catalog | None = None) -
 
 
 def refuse_faults(line: OneLine) -> None:
-    """Check that a line was understood.
-
-    Raises:
-        PlanError: it was not; ``further`` has what else was not.
-    """
+    """Check that a line was understood; raises PlanError if it was not; ``further`` has what else was not."""
     if line.faults:
         first = line.faults[0]
         first.further = line.faults[1:]

@@ -162,11 +162,7 @@ class Corpus:
         return self._numbers is None and not all(file.suffix == ".npy" for file in self._files or [Path()])
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the tokens in blocks; a document ends with its last.
-
-        Raises:
-            StorageError: a file cannot be read.
-        """
+        """Yield the tokens in blocks; a document ends with its last; raises StorageError if a file cannot be read."""
         if not self._files:
             yield from self._document(_characters(sys.stdin.buffer, self._count))
         for file in self._files:

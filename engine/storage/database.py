@@ -156,11 +156,7 @@ _INDEXES = (
 
 @contextmanager
 def sqlite_database(folder: Path) -> Iterator[Database]:
-    """Open a new file in a folder, for a block.
-
-    Raises:
-        StorageError: it cannot be made or written.
-    """
+    """Open a new file in a folder, for a block; raises StorageError if it cannot be made or written."""
     try:
         with tempfile.TemporaryDirectory(prefix=".capacity-tui-", dir=folder, ignore_cleanup_errors=True) as made:
             path = Path(made) / "patterns.sqlite"

@@ -35,11 +35,7 @@ class FitQuestion:
     numbers: str | None = None  # type of the numbers in files that hold tokens as numbers
 
     def check(self) -> None:
-        """Refuse what makes no sense.
-
-        Raises:
-            PlanError: a number is out of its range.
-        """
+        """Refuse what makes no sense; raises PlanError if a number is out of its range."""
         ranges = {
             "chunk": (1, 1 << 20),
             "levels": (1, MOST_LEVELS),

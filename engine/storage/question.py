@@ -55,11 +55,7 @@ class PatternQuestion:
     kinds: tuple[float, ...] = ()
 
     def check(self) -> None:
-        """Refuse what makes no sense.
-
-        Raises:
-            PlanError: a number is out of its range.
-        """
+        """Refuse what makes no sense; raises PlanError if a number is out of its range."""
         if not 1 <= self.levels <= MOST_LEVELS:
             raise PlanError("not a number of levels", str(self.levels), f"from 1 to {MOST_LEVELS}")
         ranges: dict[str, tuple[float, float]] = {

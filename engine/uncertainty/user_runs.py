@@ -161,7 +161,6 @@ class _Errors:
 
     Args:
         errors: logarithms of measured over estimated.
-        runs: what they are of.
         figure: ``step`` or ``memory``.
         between: how alike each run is to each by words and numbers.
         likeness: what is known before any run was seen.

@@ -70,11 +70,7 @@ class FigureValue:
 
 
 def figure(estimate: Figured, key: str) -> FigureValue:
-    """Return the figure of a result key, in the words of the run.
-
-    Raises:
-        PlanError: no result has that key.
-    """
+    """Return the figure of a result key, in the words of the run; raises PlanError if no result has that key."""
     if key in METRICS:
         metric, value = _in_words_of(estimate, METRICS[key]), read_figure(estimate, key)
         return FigureValue(metric, value, absence(key, estimate) if value is None else "")

@@ -43,7 +43,6 @@ def runtime(engine: InferenceEngine, catalog: Catalog, claim: float) -> Runtime:
 
     Args:
         engine: the row.
-        catalog: facts.
         claim: share of device memory that engines take which take a share.
     """
     return numbers_of(

@@ -168,7 +168,6 @@ def mixed_operators(run: ServingRun, prompts: Pass, answers: Pass) -> tuple[Oper
     Matrix products work on all rows at once, attention on each kind for itself.
 
     Args:
-        run: the run.
         prompts: the chunks of prompts.
         answers: the next tokens.
     """
@@ -189,7 +188,6 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
     """Return the matrix products of all layers on the device, for ``rows`` tokens.
 
     Args:
-        run: the run.
         rows: tokens of a pass.
         encodes: whether the encoder of an encoder-decoder runs, rather than its decoder.
     """

@@ -42,11 +42,7 @@ HOST_PROCESSOR = "cpu-8c-3.5ghz-baseline"
 
 
 def engine_row(name: str, device: Device, catalog: Catalog) -> InferenceEngine:
-    """Return the back end of an engine for a device.
-
-    Raises:
-        PlanError: the engine has none.
-    """
+    """Return the back end of an engine for a device; raises PlanError if the engine has none."""
     return choose_engine(catalog.engine_rows(name), name, vendor_of(device, catalog))
 
 
@@ -332,7 +328,6 @@ def released_format(model: ModelSection, catalog: Catalog) -> tuple[str, str]:
 
     Args:
         model: the model of a plan.
-        catalog: facts.
     """
     if model.config is not None:
         from capacity_tui.engine.models import read_model_file  # noqa: PLC0415 - few plans have such a file
@@ -356,7 +351,6 @@ def served_weights(plan: Plan, device: Device, catalog: Catalog) -> tuple[str, s
     Args:
         plan: the plan, whose weights may be open.
         device: what serves them.
-        catalog: facts.
     """
     if plan.inference.weights is not None:
         return plan.inference.weights, ""

@@ -207,8 +207,6 @@ def decode_phase(name: Literal["decode", "draft"], run: ServingRun, runs: Number
     """Return steps of decode.
 
     Args:
-        name: what they are.
-        run: the run.
         runs: how many.
         guesses: tokens of each sequence that a pass checks beside its next one.
     """
@@ -336,7 +334,6 @@ def reading_phase(
     """Return passes that read prompts under a load.
 
     Args:
-        run: the run.
         chunk: tokens of prompts that each of them reads.
         answers: what gets its next token in the same pass; None where passes are not mixed.
         sequences: sequences at work in a pass.

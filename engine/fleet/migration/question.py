@@ -103,11 +103,7 @@ def job_kind_called(name: str) -> JobKind:
 
 
 def checked_kind(kind: str) -> JobKind:
-    """Return a kind of job as it is.
-
-    Raises:
-        PlanError: there is no such kind; the hint tells the nearest.
-    """
+    """Return a kind of job as it is; raises PlanError if there is no such kind; the hint tells the nearest."""
     match = next((known for known in JOB_KINDS if known == kind), None)
     if match is None:
         near = nearest(kind, JOB_KINDS)

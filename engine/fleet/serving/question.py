@@ -130,11 +130,7 @@ class ServingQuestion:
     seed: int = 1
 
     def check(self) -> None:
-        """Refuse what makes no sense.
-
-        Raises:
-            PlanError: a number is out of its range, or no limit is given.
-        """
+        """Refuse what makes no sense; raises PlanError if a number is out of its range, or no limit is given."""
         if self.ttft is None and self.tpot is None:
             raise PlanError("no limit of latency", hint="say --ttft 2s, --tpot 50ms, or both")
         for name, value in (("rate", self.rate), ("ttft", self.ttft), ("tpot", self.tpot)):

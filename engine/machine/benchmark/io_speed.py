@@ -157,11 +157,7 @@ class Address:
 
 
 def web_address(url: str) -> Address:
-    """Return the parts of a web address.
-
-    Raises:
-        HardwareError: it is invalid.
-    """
+    """Return the parts of a web address; raises HardwareError if it is invalid."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port

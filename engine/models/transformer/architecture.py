@@ -244,7 +244,6 @@ def is_modern(family: str, changes: Mapping[str, Any]) -> bool:
     """Return whether sizes are those of a decoder built since Llama.
 
     Args:
-        family: the family they are of.
         changes: ``model.spec`` of a plan, under the shape's own names.
     """
     if family != DECODER or changes.get("gated") is False:

@@ -339,18 +339,10 @@ class JobQueue(Protocol):
         """Why it says nothing of the power of jobs that run."""
 
     def cluster(self) -> str:
-        """Return what the cluster calls itself.
-
-        Raises:
-            CapacityError: it does not answer.
-        """
+        """Return what the cluster calls itself; raises CapacityError if it does not answer."""
 
     def check(self, job: str) -> None:
-        """Refuse what cannot be the name of a job.
-
-        Raises:
-            PlanError: it cannot.
-        """
+        """Refuse what cannot be the name of a job; raises PlanError if it cannot."""
 
     def submit(self, script: str) -> tuple[str, str]:
         """Submit what a proposal wrote; return the job's name and what tells it from others of that name.
@@ -374,21 +366,13 @@ class JobQueue(Protocol):
         """
 
     def job_now(self, job: str) -> QueuedJob | None:
-        """Return a job as it stands; None where it is forgotten.
-
-        Raises:
-            CapacityError: the queue does not answer.
-        """
+        """Return a job as it stands; None where it is forgotten; raises CapacityError if the queue does not answer."""
 
     def watts(self, jobs: Sequence[QueuedJob]) -> Mapping[str, float]:
         """Return what the nodes of jobs draw now, by job; what is not measured is left out."""
 
     def end(self, job: str) -> None:
-        """End a job; its processes are told first.
-
-        Raises:
-            CapacityError: the queue does not answer, or refuses.
-        """
+        """End a job; its processes are told first; raises CapacityError if the queue does not answer, or refuses."""
 
     def ending(self, job: str) -> str:
         """Return the command that ends a job."""

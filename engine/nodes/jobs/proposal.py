@@ -167,11 +167,7 @@ def start_of_script(script: str) -> tuple[str | None, str, str]:
 
 
 def chosen_or_refused(proposal: JobProposal) -> Offer:
-    """Return the partition that is chosen.
-
-    Raises:
-        QueueError: none can take the job.
-    """
+    """Return the partition that is chosen; raises QueueError if none can take the job."""
     chosen = proposal.chosen
     if chosen is None:
         reasons = "; ".join(f"{offer.partition}: {offer.why_not}" for offer in proposal.offers)
@@ -237,11 +233,7 @@ _MEETING = ('--node-rank="$rank"', '--master-addr="$address"', '--master-port="$
 
 
 def hosts_proposal(request: JobRequest, launch: Launch, hosts: Sequence[str]) -> JobProposal:
-    """Return a job on the first of these hosts.
-
-    Raises:
-        QueueError: there are fewer hosts than the plan has nodes.
-    """
+    """Return a job on the first of these hosts; raises QueueError if there are fewer hosts than the plan has nodes."""
     if len(hosts) < request.nodes:
         fitting = len(hosts) * request.per_node
         raise QueueError(

@@ -64,11 +64,7 @@ class SubmittedJob:
         return _folder() / f"{safe_name(self.cluster)}-{safe_name(self.job)}.json"
 
     def write(self) -> None:
-        """Keep it.
-
-        Raises:
-            StorageError: it cannot be written.
-        """
+        """Keep it; raises StorageError if it cannot be written."""
         make_folder(_folder())
         data = {
             "cluster": self.cluster,
@@ -107,11 +103,7 @@ class SubmittedJob:
 
 
 def store_job(proposal: JobProposal, answer: Answer, cluster: str, uid: str) -> SubmittedJob:
-    """Keep what is predicted of a job that was submitted.
-
-    Raises:
-        StorageError: it cannot be written.
-    """
+    """Keep what is predicted of a job that was submitted; raises StorageError if it cannot be written."""
     chosen = proposal.chosen
     entry = history_entry(answer, "run", details={"command": list(proposal.launch.words)})
     price = None if chosen is None else chosen.cost.usd_per_hour

@@ -147,11 +147,7 @@ class Kubectl:
             raise KubectlError("kubectl: the answer makes no sense", where[:200], hint) from error
 
     def text(self, *words: str, standard_input: str = "") -> str:
-        """Return what kubectl prints.
-
-        Raises:
-            KubectlError: it is not there, hangs, is refused, or never ends.
-        """
+        """Return what kubectl prints; raises KubectlError if it is not there, hangs, is refused, or never ends."""
         _check_installed()
         command = self.command(f"--request-timeout={self.seconds:g}s", *words)
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
@@ -202,11 +198,7 @@ class Kubectl:
         return self.text("config", "view", "--minify", "--output=jsonpath={..namespace}").strip() or "default"
 
     def stream(self, *words: str) -> LineStream:
-        """Return the lines that kubectl goes on printing.
-
-        Raises:
-            KubectlError: it is not there.
-        """
+        """Return the lines that kubectl goes on printing; raises KubectlError if it is not there."""
         _check_installed()
         return LineStream(self.command(*words))
 

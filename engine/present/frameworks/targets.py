@@ -201,7 +201,6 @@ def export_files(target: str, answer: Answer, catalog: Catalog, wishes: Wishes =
     """Return the files that start a plan with a target, by name.
 
     Args:
-        target: one of ``TARGETS``.
         answer: the plan, with nothing open, and its estimate.
         wishes: what the plan does not say of where it runs.
 

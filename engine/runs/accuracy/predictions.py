@@ -118,11 +118,7 @@ def sign_of(quantity: str) -> int:
 
 
 def answered(measurement: Measurement, catalog: Catalog, machine: Machine | None = None) -> Answer:
-    """Return the estimate of a measured run.
-
-    Raises:
-        PlanError: it cannot be estimated.
-    """
+    """Return the estimate of a measured run; raises PlanError if it cannot be estimated."""
     try:
         plan = Plan.model_validate(measurement.plan)
     except ValidationError as error:

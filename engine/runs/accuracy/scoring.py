@@ -63,11 +63,7 @@ class Scores:
 
 
 def score(pairs: Sequence[Pair]) -> Scores:
-    """Return the scores of the pairs.
-
-    Raises:
-        ValueError: if there are none.
-    """
+    """Return the scores of the pairs; raises ValueError if there are none."""
     if not pairs:
         raise ValueError("nothing to score")
     measured = np.array([pair.measurement.value for pair in pairs])

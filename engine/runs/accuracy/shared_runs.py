@@ -174,11 +174,7 @@ def _fields(plan: Mapping[str, object], device: str) -> Iterator[tuple[str, obje
 
 
 def _cell(path: str, value: object) -> object:
-    """Return a value as a cell; None where it is left out.
-
-    Raises:
-        PrivateError: it might be private.
-    """
+    """Return a value as a cell; None where it is left out; raises PrivateError if it might be private."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
@@ -229,11 +225,7 @@ def _spec_words() -> frozenset[str]:
 
 
 def _run(row: Mapping[str, str], location: Place) -> RunRecord:
-    """Return the run of a row.
-
-    Raises:
-        CapacityError: it is invalid.
-    """
+    """Return the run of a row; raises CapacityError if it is invalid."""
     if None in row or None in row.values():
         raise PlanError("the row has more or fewer cells than there are columns", place=location)
     if not _DEVICE.fullmatch(row["device"]):
@@ -260,11 +252,7 @@ def _run(row: Mapping[str, str], location: Place) -> RunRecord:
 
 
 def _figure(measured: Measurement) -> tuple[str, float]:
-    """Return the result key and the value of a measurement.
-
-    Raises:
-        PlanError: it cannot be.
-    """
+    """Return the result key and the value of a measurement; raises PlanError if it cannot be."""
     if not 0 < measured.value < float("inf"):
         raise PlanError("what was measured cannot be", str(measured.value), "check step_time_s and peak_memory")
     return _FIGURES.get(measured.quantity, PEAK), measured.value

@@ -50,11 +50,7 @@ class Order:
         return replace(self, plan=plan, attempt=self.attempt + 1, steps=(*self.steps, step))
 
     def write(self, folder: Path) -> None:
-        """Write it into the folder of the run.
-
-        Raises:
-            StorageError: it cannot be written.
-        """
+        """Write it into the folder of the run; raises StorageError if it cannot be written."""
         data = {
             "words": self.words,
             "plan": self.plan.plain_data(),
@@ -164,11 +160,7 @@ def keys_not_taken(order: Order, change: Mapping[str, object]) -> list[str]:
 
 
 def write_copies(start: Start) -> None:
-    """Write the copies of files that a command gets.
-
-    Raises:
-        StorageError: one cannot be written.
-    """
+    """Write the copies of files that a command gets; raises StorageError if one cannot be written."""
     for path, text in start.copies.items():
         make_folder(path.parent)
         write_atomically(path, text, overwrite=True)

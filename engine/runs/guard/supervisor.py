@@ -73,11 +73,7 @@ class Supervisor:
         self._checkpoints = None if order.checkpoints is None else CheckpointFolder(order.checkpoints)
 
     def run(self) -> int:
-        """Guard until the end; return the exit code of the command.
-
-        Raises:
-            CapacityError: it cannot be started.
-        """
+        """Guard until the end; return the exit code of the command; raises CapacityError if it cannot be started."""
         with self._signals():
             ended = self._one_attempt()
             while self._goes_on_behind(ended):
@@ -328,11 +324,7 @@ def _run_of(name: str) -> LiveRun:
 
 
 def _lock_run(folder: Path) -> None:
-    """Make sure that no other guard has the run, until this process ends.
-
-    Raises:
-        CapacityError: another has it.
-    """
+    """Make sure that no other guard has the run, until this process ends; raises CapacityError if another has it."""
     path = folder / _LOCK
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -204,11 +204,7 @@ class MongoStore:
 
     @contextmanager
     def _opened(self) -> Iterator[Runs]:
-        """Connect for a block.
-
-        Raises:
-            StorageError: the database cannot be reached, or refuses.
-        """
+        """Connect for a block; raises StorageError if the database cannot be reached, or refuses."""
         with connected(self._place.uri, "the history cannot be used") as client:
             yield client.get_default_database(DATABASE)[_COLLECTION]
 

@@ -139,11 +139,7 @@ def _finite(figures: Mapping[str, float]) -> dict[str, float]:
 
 
 def of_data(data: object) -> RunRecord:
-    """Return the entry that plain data describe.
-
-    Raises:
-        ValueError: they describe none.
-    """
+    """Return the entry that plain data describe; raises ValueError if they describe none."""
     try:
         return _record_from_table(json_table(data))
     except (KeyError, TypeError) as error:

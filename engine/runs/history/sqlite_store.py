@@ -166,11 +166,7 @@ def _query(run_filter: WantedRuns) -> tuple[str, list[object]]:
 
 
 def _record(data: object) -> RunRecord:
-    """Return the entry of a row.
-
-    Raises:
-        DamagedError: it holds none.
-    """
+    """Return the entry of a row; raises DamagedError if it holds none."""
     try:
         return of_data(json.loads(str(data).encode("utf-8")))
     except (ValueError, OverflowError, RecursionError) as error:

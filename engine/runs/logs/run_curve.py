@@ -240,11 +240,7 @@ class LogFigures:
 
 
 def read_log(place: str) -> LogFigures:
-    """Return step time and peak memory from a log of any program.
-
-    Raises:
-        StorageError: a folder holds no log.
-    """
+    """Return step time and peak memory from a log of any program; raises StorageError if a folder holds no log."""
     log = open_log(place, LineReader())
     try:
         return figures_of(log.poll(last=True))

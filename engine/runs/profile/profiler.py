@@ -165,11 +165,7 @@ class ProfilingEngine:
         return self._profile
 
     def export_json(self, path: str | Path) -> None:
-        """Write the profile as JSON.
-
-        Raises:
-            StorageError: it cannot be written.
-        """
+        """Write the profile as JSON; raises StorageError if it cannot be written."""
         write_atomically(Path(path), profile_as_json(self.profile()), overwrite=True)
 
     def _samples(self) -> float | None:

@@ -50,11 +50,7 @@ BETAS, LEARNING_RATE, DECAY = (0.9, 0.95), 1e-4, 0.1
 
 
 def load_torch() -> Any:
-    """Return the torch module.
-
-    Raises:
-        MissingPartError: it is not installed, or broken.
-    """
+    """Return the torch module; raises MissingPartError if it is not installed, or broken."""
     try:
         import torch  # noqa: PLC0415 - an optional extra
     except (ImportError, OSError) as error:

@@ -63,11 +63,7 @@ class UserRun:
 
 
 def user_run(plan: Plan, step_seconds: float | None, peak_bytes: float | None) -> UserRun:
-    """Return a run of today.
-
-    Raises:
-        PlanError: nothing was measured.
-    """
+    """Return a run of today; raises PlanError if nothing was measured."""
     if step_seconds is None and peak_bytes is None:
         raise PlanError("nothing was measured", hint="give --step-seconds, --peak-gib or --log")
     return UserRun(plan.plain_data(), step_seconds, peak_bytes, today())

@@ -195,11 +195,7 @@ class Spaces:
 
 
 def spaces_of(question: Question, catalog: Catalog, machine: Machine | None = None) -> Spaces:
-    """Return the spaces of a question.
-
-    Raises:
-        PlanError: a field varies twice.
-    """
+    """Return the spaces of a question; raises PlanError if a field varies twice."""
     apart = [axis for axis in question.vary if _is_apart(axis.path)]
     inner = tuple(axis for axis in question.vary if not _is_apart(axis.path))
     named = (

@@ -17,11 +17,7 @@ from capacity_tui.engine.machine.vendors.vendor import MEBIBYTE, ProbedDevices, 
 
 
 def probe_nvidia_smi(host: Host) -> ProbedDevices:
-    """Return the GPUs that nvidia-smi lists.
-
-    Raises:
-        NotPresentError: the tool is not here, or lists none.
-    """
+    """Return the GPUs that nvidia-smi lists; raises NotPresentError if the tool is not here, or lists none."""
     report = host.command(*QUERIES[0], folder=FOLDER)
     if report.value is None and TOOL not in host.silent and not report.reason.endswith("is not installed"):
         report = host.command(*QUERIES[1], folder=FOLDER)
