@@ -74,9 +74,7 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         "emulated": float(
             device.conversion_share(str(resolved.plan.training.precision)) < 1.0 and not resolved.plan.is_inference
         ),
-        "encoder": float(
-            resolved.shape is not None and resolved.shape.kind == "encoder" and not resolved.plan.is_inference
-        ),
+        "encoder": float(resolved.shape is not None and resolved.shape.is_encoder and not resolved.plan.is_inference),
         MIXTURE: 0.0 if resolved.shape is None else present(resolved.shape.experts),
     }
     if unnamed:

@@ -114,7 +114,7 @@ def resolve_plan(
         given = read_spec(plugin_of(family.id).spec_type, plan.model.spec)
         return ResolvedPlan(_with_spec(plan, given), family, cluster, None, given)
     shape, network = None, None
-    if family.kind == "network":
+    if family.is_network:
         from capacity_tui.engine.models.networks import network_spec_type  # noqa: PLC0415 - of its kind alone
 
         network = read_spec(network_spec_type(family.id), plan.model.spec)

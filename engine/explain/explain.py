@@ -151,7 +151,7 @@ def _origin(key: str, resolved: ResolvedPlan, estimate: Estimate) -> Iterator[st
     behind = HARDWARE_BEHIND.get(key, "")
     if behind in device.known:
         yield f"{figure_label(behind)} of {device.name}: {device.known[behind]}"
-    if key == Figure.MEMORY_HOST_BYTES and resolved.plan.task == "fit":
+    if key == Figure.MEMORY_HOST_BYTES and resolved.plan.is_fit:
         yield "the data lie in host memory until they are copied to the device"
     if key in {Figure.CARBON_KG, Figure.CARBON_GRAMS_PER_KWH}:
         yield f"grid: {estimate.energy.grid}"
@@ -188,7 +188,7 @@ def _no_memory(part: str, resolved: ResolvedPlan, peak: str) -> str:
         return f"the optimizer's states are kept in host memory: offload {offload}"
     if part == "weights" and offload == "parameters":
         return f"weights are kept in host memory: offload {offload}"
-    if part in {"gradients", "optimizer"} and resolved.plan.task in {"infer", "fit"}:
+    if part in {"gradients", "optimizer"} and not resolved.plan.is_training:
         return "nothing is trained"
     reasons = {
         "optimizer": "the optimizer keeps no states, or memory peaks before they exist",
@@ -198,7 +198,7 @@ def _no_memory(part: str, resolved: ResolvedPlan, peak: str) -> str:
         "context": "a processor has no driver context",
         "reserve": "the allocator holds nothing beyond its peak",
     }
-    if resolved.plan.task == "fit":
+    if resolved.plan.is_fit:
         return "a classical fit keeps its data, copies, work and model instead"
     return reasons.get(part, f"memory peaks {peak}, where there are none")
 
@@ -220,7 +220,7 @@ def _no_time(part: str, resolved: ResolvedPlan) -> str:
         return HIDDEN if int(size or 1) > 1 else reason
     reasons = {
         "attention": "the model has no attention",
-        "optimizer": "no optimizer runs" if resolved.plan.task in {"infer", "fit"} else "no parameter is trained",
+        "optimizer": "no parameter is trained" if resolved.plan.is_training else "no optimizer runs",
         "overhead": "kernels take longer than their launches",
     }
     return reasons.get(part, "nothing counts towards it")

@@ -247,7 +247,7 @@ def recommend(
 
 def _opened(plan: Plan, catalog: Catalog) -> dict[str, object]:
     """Return what is left to the mode: layout and settings belong to a machine, and so does a price."""
-    is_transformer = family_of(plan.model.name, catalog).kind == "transformer"
+    is_transformer = family_of(plan.model.name, catalog).is_transformer
     paths = (*(memory_searched() if is_transformer else ()), Key.PRICING_USD_PER_HOUR)
     return {path: AUTO for path in paths if plan.value(path) not in (None, AUTO)}
 

@@ -37,6 +37,16 @@ class Family:
     kind: Kind
     task: Task  # task of a plan that names none
 
+    @property
+    def is_transformer(self) -> bool:
+        """Whether it is made of transformer layers."""
+        return self.kind == "transformer"
+
+    @property
+    def is_network(self) -> bool:
+        """Whether it is a network of other layers."""
+        return self.kind == "network"
+
 
 CLASSICAL = (
     "linear_regression_normal",

@@ -163,6 +163,16 @@ class Plan(Section):
         """Whether requests are served or samples predicted, rather than a model trained."""
         return self.task == "infer"
 
+    @property
+    def is_fit(self) -> bool:
+        """Whether a classical model is fitted to a table."""
+        return self.task == "fit"
+
+    @property
+    def is_training(self) -> bool:
+        """Whether a model is trained step by step, from scratch or further; also where the task is open."""
+        return not self.is_inference and not self.is_fit
+
     def value(self, path: str) -> object:
         """Return the value at a dotted path such as ``training.micro_batch``; None where a part is absent."""
         current: object = self

@@ -124,6 +124,6 @@ def _saving(metric: Metric, amount: float) -> str:
 
 def open_length(plan: Plan, estimate: Estimate) -> str:
     """Return why a report names no whole job, empty where it does."""
-    if estimate.computation.steps is not None or plan.task in ("infer", "fit"):
+    if estimate.computation.steps is not None or not plan.is_training:
         return ""
     return "The plan gives no length: with tokens, steps or epochs it has a time, cost and energy of the whole job."

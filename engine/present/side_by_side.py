@@ -220,7 +220,7 @@ def _settings(plan: Plan) -> dict[str, str]:
     model = {"model": plan.model.name or plan.model.config or ""}
     if plan.is_inference:
         return {**model, "weights": serving.weights_format, "batch": str(serving.batch)}
-    if plan.task == "fit":
+    if plan.is_fit:
         return model
     return {
         **model,

@@ -70,7 +70,7 @@ def as_planned(plan: Plan, settings: Sequence[Setting]) -> Iterator[Setting]:
     """
     training = plan.training
     decided: dict[str, str] = {}
-    if plan.task not in ("infer", "fit"):
+    if plan.is_training:
         decided = {"precision": str(training.precision), "compile": "on" if training.compile else "off"}
         if training.attention != FASTEST:
             decided["attention"] = training.attention

@@ -174,7 +174,7 @@ def _usual_engine(plan: Plan, machine: Machine | None, catalog: Catalog, *, is_o
         weights = catalog.quantizations.find(resolved.plan.inference.weights_format if name == AUTO else name)
     except CapacityError:
         return None
-    if resolved.shape is None or resolved.shape.kind != "decoder":
+    if resolved.shape is None or not resolved.shape.is_decoder:
         return None
     usual = vocabulary().engines
     maker = vocabulary().makers[0] if is_open else vendor_of(resolved.cluster.device, catalog)
@@ -304,7 +304,7 @@ def command_text(words: tuple[str, ...]) -> str:
 def _flags(plan: Plan) -> PlanFlags:
     """Return what the short flags can say of a plan."""
     training, hardware = plan.training, plan.hardware
-    is_trained = plan.task not in {"infer", "fit"}
+    is_trained = plan.is_training
     devices = f"{hardware.devices}x" if hardware.devices not in (None, 1) else ""
     return PlanFlags(
         model=plan.model.name or plan.model.config,

@@ -125,7 +125,7 @@ def sharing_of(case: EstimatedPlan) -> Sharing | None:
     What the groups exchange with each other is left out of their rates, so that these together are a bound.
     """
     groups = case.plan.hardware.groups
-    if len(groups) < 2 or case.plan.task == "fit":
+    if len(groups) < 2 or case.plan.is_fit:
         return None
     even = _group_estimate(case, groups)
     estimates = [_group_estimate(case, (group,)) for group in groups]

@@ -75,7 +75,7 @@ def scalability(case: EstimatedPlan) -> tuple[Scaling, ...]:
     and only transformers are divided.
     """
     wanted = case.plan.scalability
-    if not wanted.enabled or case.plan.task == "fit":
+    if not wanted.enabled or case.plan.is_fit:
         return ()
     divisible = case.resolved.shape is not None
     asked: tuple[tuple[Parallelism, bool], ...] = (
@@ -103,7 +103,7 @@ def growing_runs(case: EstimatedPlan, growth: Growth) -> Iterator[ScaledRun]:
     Args:
         growth: whether the batch stays, or that of each device does.
     """
-    if case.plan.task == "fit":
+    if case.plan.is_fit:
         return
     batch, current = _batch_of(case), int(case.resolved.cluster.devices)
     for devices in _counts_around(case):

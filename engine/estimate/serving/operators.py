@@ -118,7 +118,7 @@ def prefill_pass(run: ServingRun, rows: Number) -> Pass:
     """One forward pass over ``rows`` tokens of prompts."""
     kernels = run.kernels
     device, shape = run.cluster.device, run.shape
-    causal, encodes = shape.kind == "decoder", shape.kind == "encoder-decoder"
+    causal, encodes = shape.is_decoder, shape.kind == "encoder-decoder"
     prompts, cached = rows / run.fresh, run.prompt - run.fresh
     if encodes:
         flops = rows * encoder_attention_flops(shape, run.prompt)
@@ -296,7 +296,7 @@ def _layers(run: ServingRun, step: Pass) -> Iterator[Operator]:
 
 
 def _ends(run: ServingRun, step: Pass) -> Iterator[Operator]:
-    if step.encodes or run.shape.kind == "encoder":
+    if step.encodes or run.shape.is_encoder:
         return
     head = Product("output head", step.logit_rows, run.head_weights / run.layout.tp, 1.0)
     yield _operator(run, head, run.head, run.numerics.head_bytes)

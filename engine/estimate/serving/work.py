@@ -67,7 +67,7 @@ def serving_work(run: ServingRun) -> Work:
         facts=ModelFacts(
             run.counts.total,
             run.counts.active,
-            forward_flops_per_token(shape, run.prompt, shape.kind == "decoder"),
+            forward_flops_per_token(shape, run.prompt, shape.is_decoder),
             "token",
             "O(layers · (seq² · hidden + seq · hidden²))",
         ),

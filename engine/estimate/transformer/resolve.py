@@ -187,12 +187,12 @@ def _predicted(plan: Plan, shape: TransformerShape) -> float:
     """Return the tokens of a sequence whose logits the loss reads: all, or none where scores or classes are learned."""
     given = plan.training.predicted_tokens
     if given is None:
-        is_read = plan.task != "finetune" or shape.kind != "encoder"
+        is_read = plan.task != "finetune" or not shape.is_encoder
         return np.inf if is_read and plan.training.preference not in SCORING else 0.0
     return float(given)
 
 
 def _law(plan: Plan, shape: TransformerShape, catalog: Catalog) -> ScalingLaw | None:
     """Return the scaling law of a model that is trained from the start; None for kinds that no law was fitted to."""
-    is_like_it = plan.task == "train" and shape.kind == "decoder" and not any_true(shape.experts)
+    is_like_it = plan.task == "train" and shape.is_decoder and not any_true(shape.experts)
     return next(iter(catalog.scaling_laws.values()), None) if is_like_it else None

@@ -60,13 +60,13 @@ class TransformerRun:
     @property
     def causal(self) -> bool:
         """Whether a token sees earlier tokens only."""
-        return self.shape.kind == "decoder"
+        return self.shape.is_decoder
 
     @property
     def dropout_passes(self) -> Number:
         """Passes over a tensor that dropout takes, each way; 0 without it."""
         given = self.data.dropout
-        return DROPOUT_PASSES * (self.shape.kind == "encoder" if given is None else present(given))
+        return DROPOUT_PASSES * (self.shape.is_encoder if given is None else present(given))
 
     @property
     def dropout_masks(self) -> Number:

@@ -209,7 +209,7 @@ def output_weights(shape: TransformerShape) -> Number:
     """Weights of what follows or precedes the blocks that each token is multiplied with."""
     if shape.vision is not None:
         return shape.vision.channels * shape.vision.patch**2 * shape.hidden
-    return (shape.kind != "encoder") * shape.vocab * shape.token_width
+    return (not shape.is_encoder) * shape.vocab * shape.token_width
 
 
 @_kept
@@ -321,8 +321,8 @@ def prompt_flops(shape: TransformerShape, prompt: Number, logits: Number = 1.0) 
     """
     if shape.kind == "encoder-decoder":
         return prompt * (2 * encoder_matmul_per_token(shape) + encoder_attention_flops(shape, prompt))
-    causal = shape.kind == "decoder"
-    head = (shape.kind == "decoder") * output_weights(shape)
+    causal = shape.is_decoder
+    head = shape.is_decoder * output_weights(shape)
     return prompt * (forward_flops_per_token(shape, prompt, causal) - 2 * head) + 2 * head * logits
 
 
@@ -355,4 +355,4 @@ def cache_elements(shape: TransformerShape, context: Number) -> Number:
     """
     kind = shape.attention_kind
     growing = generates(shape) * kind.cached() + kind.indexed()
-    return growing * context + kind.in_windows(context) * (shape.kind == "decoder") + kind.state()
+    return growing * context + kind.in_windows(context) * shape.is_decoder + kind.state()

@@ -174,6 +174,16 @@ class TransformerShape(LatentSizes):
     assumed: tuple[str, ...] = ()  # what the shape takes for granted because its source does not say
 
     @property
+    def is_decoder(self) -> bool:
+        """Whether a token attends to those before it alone."""
+        return self.kind == "decoder"
+
+    @property
+    def is_encoder(self) -> bool:
+        """Whether it reads a text whole and writes none."""
+        return self.kind == "encoder"
+
+    @property
     def moe_layers(self) -> Number:
         """Layers with routed experts."""
         return present(self.experts) * ((self.layers - self.first_dense_layers) // self.moe_every)

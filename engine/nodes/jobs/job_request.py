@@ -281,7 +281,7 @@ _FROM_GUARD = {"run.id": "run", "run.attempt": "1", "run.folder": "run"}
 def _launcher(plan: Plan, words: Sequence[str], catalog: Catalog) -> JobLauncher:
     if words and Path(words[0]).name in _STARTERS:
         return "command"
-    if plan.task not in (None, "train", "finetune"):
+    if not plan.is_training:
         return "command"
     named = plan.training.framework
     row = None if named is None else catalog.frameworks.get(software_id(named, catalog))

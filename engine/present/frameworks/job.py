@@ -49,6 +49,11 @@ class Job:
         return NETWORK if self.transformer is None else self.transformer.kind
 
     @property
+    def is_decoder(self) -> bool:
+        """Whether it is a transformer whose tokens attend to those before them alone."""
+        return self.transformer is not None and self.transformer.is_decoder
+
+    @property
     def shape(self) -> TransformerShape:
         """Sizes of the transformer that files of its software are written for."""
         assert self.transformer is not None  # noqa: S101 - no such file is written of a network

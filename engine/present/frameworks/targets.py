@@ -89,7 +89,7 @@ def framework_files(
 def adapter_tools(resolved: ResolvedPlan, catalog: Catalog) -> tuple[str, ...]:
     """Return the tools whose files can fine-tune the adapters of a plan; none for a plan without."""
     job = job_of(resolved, catalog)
-    if job is None or job.plan.is_inference or low_rank(job) is None or job.kind != "decoder":
+    if job is None or job.plan.is_inference or low_rank(job) is None or not job.is_decoder:
         return ()
     return (TRL, AXOLOTL, LLAMA_FACTORY, *([TORCHTUNE] if _has_builder(job) else []))
 
@@ -104,13 +104,13 @@ def _power_limit(resolved: ResolvedPlan, catalog: Catalog) -> str | None:
 
 
 def _training(job: Job, tool: str | None) -> Iterator[tuple[str, str]]:
-    framework, adapter = job.framework, low_rank(job) if job.kind == "decoder" else None
+    framework, adapter = job.framework, low_rank(job) if job.is_decoder else None
     named = _tool(tool or job.training.framework)
     if adapter is not None and (named is not None or framework in _BY_ACCELERATE):
         yield from _adapters(job, adapter, named or TRL)
         return
     staged = framework is None and job.pipeline_parallel > 1
-    if job.kind == "decoder" and (framework in _BY_MEGATRON or staged):
+    if job.is_decoder and (framework in _BY_MEGATRON or staged):
         yield megatron.FILE, megatron.megatron_script(job)
     elif framework == "torchtitan" and _has_flavor(job):
         yield TORCHTITAN_FILE, torchtitan_config(job)
@@ -148,7 +148,7 @@ def _tool(name: str | None) -> str | None:
 
 def _serving(job: Job) -> Iterator[tuple[str, str]]:
     engine, _ = named_release(job.plan.inference.engine)
-    if job.kind == "decoder":
+    if job.is_decoder:
         yield from serving_files(engine, job)
 
 
@@ -327,7 +327,7 @@ def _why_not(target: str, job: Job) -> str:
         return _why_not_there(target, job)
     if not serves:
         return "it serves models, and this plan trains one"
-    return "" if job.kind == "decoder" else f"it serves no model of kind {job.kind}"
+    return "" if job.is_decoder else f"it serves no model of kind {job.kind}"
 
 
 def _why_not_there(target: str, job: Job) -> str:

@@ -37,7 +37,7 @@ def values_of(plan: Plan, run_values: Mapping[str, str] | None = None) -> dict[s
     """
     paths = [*all_fields(), *(f"{OWN_PARAMETERS}{name}" for name in plan.model.spec)]
     values = {path: _text(plan.value(path)) for path in paths}
-    if plan.task in (None, "train", "finetune"):
+    if plan.is_training:
         values[ACCUMULATION] = str(accumulation_of(plan))
     return {key: text for key, text in {**values, **(run_values or {})}.items() if text}
 

@@ -68,7 +68,7 @@ def measured(curve: RunCurve, samples: RunSamples, answer: Answer | None, newest
     is_served = curve.latest.keys() & {"running_requests", "prompt_tokens_per_second", "time_per_output_token_seconds"}
     served = bool(is_served) or (answer is not None and answer.estimate.computation.infer is not None)
     figures = _serving_figures(curve, answer) if served else _training_figures(curve, answer, newest)
-    on_processor = answer is not None and answer.resolved.cluster.device.kind == "cpu"
+    on_processor = answer is not None and answer.resolved.cluster.device.is_processor
     used = samples.memory() if on_processor else samples.of_gpus("memory_used_bytes")
     if used.size and np.any(np.isfinite(used)):
         figures[RESERVED] = float(np.nanmax(used))
@@ -285,7 +285,7 @@ def _sharing_reasons(samples: RunSamples, answer: Answer, limits: Mapping[str, f
         used_elsewhere = used_bytes - run_memory.value
         if run_memory.value and used_elsewhere > limits["others"] * total:
             yield Reason("shared", f"others use {format_bytes(used_elsewhere)} of GPU {gpu.index}")
-    if answer.resolved.cluster.device.kind == "cpu":
+    if answer.resolved.cluster.device.is_processor:
         share = others_share(samples)
         if share > limits["others"]:
             yield Reason("shared", f"others use {share * _cores():.1f} of {os.cpu_count()} cores")

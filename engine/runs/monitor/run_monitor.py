@@ -164,7 +164,7 @@ class RunMonitor:
     def _disturbances(self, state: RunState) -> dict[str, object]:
         """Return why figures may say nothing of the device: codes, and the share of cores that others used."""
         why: dict[str, object] = {"why": [reason.code for reason in state.reasons]} if state.reasons else {}
-        if self._answer is None or self._answer.resolved.cluster.device.kind != "cpu":
+        if self._answer is None or not self._answer.resolved.cluster.device.is_processor:
             return why
         others = others_share(self.samples)
         return why | ({"others": round(min(others, 1.0), 3)} if math.isfinite(others) else {})

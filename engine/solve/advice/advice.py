@@ -249,7 +249,7 @@ def _without_leading_spot(
     case: EstimatedPlan, ranked: list[tuple[float, Remedy, Candidate]]
 ) -> list[tuple[float, Remedy, Candidate]]:
     """Put spot capacity last where requests are served: an interruption drops them, so it never comes first."""
-    if case.plan.task != "infer":
+    if not case.plan.is_inference:
         return ranked
     others = [entry for entry in ranked if entry[1].code != SPOT]
     return [*others[: MOST_RECOMMENDATIONS - 1], *(entry for entry in ranked if entry[1].code == SPOT and others)]

@@ -136,7 +136,7 @@ def searched_change(case: EstimatedPlan, mode: ModeName, base: Mapping[str, obje
     What the user left open stays open. None where nothing is found, or nothing else than what there is.
     """
     paths = [path for path in memory_searched() if not case.is_open(path)]
-    if case.resolved.shape is None or case.plan.task == "infer" or not paths:
+    if case.resolved.shape is None or case.plan.is_inference or not paths:
         return None
     changed = dict(base or {})
     # The same work: a batch that is not given follows from the replicas, or is chosen for them.
@@ -160,7 +160,7 @@ _BATCH, _DP = Key.TRAINING_GLOBAL_BATCH, Key.PARALLELISM_DP
 def _combined(case: EstimatedPlan) -> Candidate | None:
     """Return a combination of changes that fits, on as few times the devices as will do without being dear."""
     devices = int(case.resolved.cluster.devices)
-    searched = case.resolved.shape is not None and case.plan.task != "infer"
+    searched = case.resolved.shape is not None and not case.plan.is_inference
     cheapest: Candidate | None = None
     for doubling in range(_DOUBLINGS + 1 if can_grow(case) else 1):
         base: dict[str, object] = {Key.HARDWARE_DEVICES: devices * 2**doubling} if doubling else {}

@@ -43,7 +43,7 @@ def hardware_remedies(case: EstimatedPlan) -> Iterator[Remedy]:
 
 def can_grow(case: EstimatedPlan) -> bool:
     """Whether other numbers of devices are available: not of a detected machine, nor of processors."""
-    return case.plan.hardware.name != "detected" and case.resolved.cluster.device.kind != "cpu"
+    return case.plan.hardware.name != "detected" and not case.resolved.cluster.device.is_processor
 
 
 def _devices(case: EstimatedPlan) -> Iterator[Remedy]:
@@ -53,7 +53,7 @@ def _devices(case: EstimatedPlan) -> Iterator[Remedy]:
     if not can_grow(case):
         return
     verdict = case.estimate.verdict
-    is_split = case.plan.task == "infer" and verdict is Verdict.DOES_NOT_FIT
+    is_split = case.plan.is_inference and verdict is Verdict.DOES_NOT_FIT
     for times in TIMES[1:] if is_split or verdict is Verdict.MISSES_LIMIT else TIMES[1:2]:
         more = count * times
         yield Remedy("more_devices", f"Use {devices_in_words(more)}", {Key.HARDWARE_DEVICES: more})
@@ -130,7 +130,7 @@ def _spot(case: EstimatedPlan) -> Iterator[Remedy]:
     """Yield spot capacity, where a price of it is known; its interruptions are in the estimate."""
     price = case.resolved.cluster.price
     if not price.is_spot and price.spot_usd_per_hour is not None:
-        caution = DROPS_REQUESTS if case.plan.task == "infer" else WAITS_FOR_CAPACITY
+        caution = DROPS_REQUESTS if case.plan.is_inference else WAITS_FOR_CAPACITY
         caveats = f"{caution} Price of {price.spot_source}.{_at_worst(case)}"
         yield Remedy(SPOT, "Use spot capacity", {Key.PRICING_SPOT: True}, caveats)
 

@@ -163,7 +163,7 @@ def _space(machine: Machine, answer: Answer, catalog: Catalog) -> Iterator[Note]
 
 def _faster_disk(machine: Machine, answer: Answer, catalog: Catalog) -> Iterator[Note]:
     """Say that an NVMe disk would feed the devices where the one that is here cannot."""
-    content = None if answer.plan.task == "infer" else content_of(answer.resolved, catalog)
+    content = None if answer.plan.is_inference else content_of(answer.resolved, catalog)
     if content is None:
         return
     cluster = answer.resolved.cluster
@@ -184,7 +184,7 @@ def _faster_disk(machine: Machine, answer: Answer, catalog: Catalog) -> Iterator
 def _mixed_precision(machine: Machine, answer: Answer, catalog: Catalog) -> Iterator[Note]:
     """Say what 16-bit arithmetic brings here against fp32, if the plan uses either."""
     now = answer.plan.training.precision
-    if answer.plan.task == "infer" or now not in ("bf16", "fp16", "fp32"):
+    if answer.plan.is_inference or now not in ("bf16", "fp16", "fp32"):
         return
     other = "bf16" if now == "fp32" else "fp32"
     if answer.resolved.cluster.device.native(other) != other:
@@ -235,7 +235,7 @@ class RunSpace:
 
 def run_space(machine: Machine, answer: Answer, catalog: Catalog) -> RunSpace | None:
     """Return what a training run keeps on disk; None for inference."""
-    if answer.plan.task == "infer":
+    if answer.plan.is_inference:
         return None
     data, checkpoints = kept_bytes(answer.estimate)
     disk = roomiest_disk(machine)
@@ -331,7 +331,7 @@ def supply_note(case: EstimatedPlan) -> Iterator[Note]:
         return
     devices = mean(watts) * mean(cluster.per_node) / mean(cluster.devices)
     other_watts = BOARD_WATTS
-    if case.machine is not None and cluster.device.kind != "cpu":
+    if case.machine is not None and not cluster.device.is_processor:
         other_watts += power_need(case.machine, case.catalog).processor_watts or 0.0
     load = (devices + other_watts) / supply
     if load > SUPPLY_LOAD:

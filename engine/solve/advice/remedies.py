@@ -43,9 +43,9 @@ def remedies(case: EstimatedPlan) -> tuple[Remedy, ...]:
 
 def _on_same_hardware(case: EstimatedPlan) -> Iterator[Remedy]:
     """Yield what could be changed on the same hardware."""
-    if case.resolved.shape is None and (case.plan.task == "infer" or case.resolved.family.kind != "network"):
+    if case.resolved.shape is None and (case.plan.is_inference or not case.resolved.family.is_network):
         yield from _one_fit(case)
-    elif case.plan.task == "infer":
+    elif case.plan.is_inference:
         yield from serving_remedies(case)
     else:
         yield from _attention(case)
@@ -64,7 +64,7 @@ def _one_fit(case: EstimatedPlan) -> Iterator[Remedy]:
             "single_precision", "Fit in single precision", {f"{Key.MODEL_SPEC}.precision": "fp32"}, ROUNDS_MORE
         )
     cores = getattr(spec, "n_jobs", None)
-    if isinstance(cores, int) and device.kind == "cpu" and cores < int(device.units):
+    if isinstance(cores, int) and device.is_processor and cores < int(device.units):
         every = int(device.units)
         yield Remedy("cores", f"Use all {every} cores", {f"{Key.MODEL_SPEC}.n_jobs": every})
 

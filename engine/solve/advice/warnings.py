@@ -51,9 +51,9 @@ def cautions(case: EstimatedPlan) -> tuple[Note, ...]:
         notes += _precision(case)
     if case.resolved.shape is not None:
         notes += [*_context(case), *_layout(case), *_unread(case)]
-    if case.resolved.shape is not None and case.plan.task != "infer":
+    if case.resolved.shape is not None and not case.plan.is_inference:
         notes += [*_batch(case), *_tokens(case)]
-    if case.plan.task == "fit" and case.plan.scalability.enabled:
+    if case.plan.is_fit and case.plan.scalability.enabled:
         notes.append(Note("no_scaling", "A fit runs on one device", "There is nothing to vary for scalability."))
     elif case.resolved.shape is None and case.plan.scalability.enabled and case.plan.scalability.model_parallel:
         detail = "scalability.model_parallel compares nothing here: this model runs whole on each device."
@@ -90,7 +90,7 @@ def _long(case: EstimatedPlan) -> Iterator[Note]:
     if computation.steps is None:
         return
     seconds = largest(job_seconds(computation.steps, computation.step_seconds.value))
-    if case.plan.task == "infer" or seconds < LONG_SECONDS:
+    if case.plan.is_inference or seconds < LONG_SECONDS:
         return
     reached = "" if computation.mfu is None else f", at {format_percent(largest(computation.mfu))} of the peak"
     detail = (
@@ -138,7 +138,7 @@ def _context(case: EstimatedPlan) -> Iterator[Note]:
     if shape is None or not largest(shape.max_context):
         return
     length = float(plan.training.seq_len)
-    if plan.task == "infer":
+    if plan.is_inference:
         # What listens reads its sound beside the context of its answer.
         prompt = 0 if shape.source_positions else plan.inference.prompt_tokens
         length = float(prompt + (plan.inference.output_tokens if generates(shape) else 0))
@@ -186,13 +186,13 @@ def _batch(case: EstimatedPlan) -> Iterator[Note]:
 def _precision(case: EstimatedPlan) -> Iterator[Note]:
     device, plan = case.resolved.cluster.device, case.plan
     wanted = str(plan.training.precision)
-    if plan.task == "infer":
+    if plan.is_inference:
         wanted = case.catalog.quantizations.find(plan.inference.weights_format).compute
     runs = device.native(wanted)
     if runs != wanted:
         peak = format_flops(device.peak(wanted), per_second=True)
         detail = f"It runs as {runs}, with a peak of {peak}."
-        if device.conversion_share(wanted) < 1.0 and plan.task != "infer":
+        if device.conversion_share(wanted) < 1.0 and not plan.is_inference:
             share = format_percent(device.conversion_share(wanted))
             detail = f"Products convert each operand and run at about {share} of the rate of {runs}, which is faster."
         yield Note("precision_not_native", f"{device.name} has no {wanted} units", detail)
@@ -201,7 +201,7 @@ def _precision(case: EstimatedPlan) -> Iterator[Note]:
 def _unread(case: EstimatedPlan) -> Iterator[Note]:
     """Say which kernels the device or the engine lacks."""
     device, plan, catalog = case.resolved.cluster.device, case.plan, case.catalog
-    if plan.task == "infer":
+    if plan.is_inference:
         weights = catalog.quantizations.find(plan.inference.weights_format)
         why = why_not_read(weights, plan.inference.engine, device, catalog)
         if why:
@@ -248,7 +248,7 @@ def _power(case: EstimatedPlan) -> Iterator[Note]:
     device_watts = largest(watts / cluster.devices)
     if device_watts >= share * largest(limit):
         count = int(largest(cluster.devices))
-        what = "processor" if cluster.device.kind == "cpu" else "device"
+        what = "processor" if cluster.device.is_processor else "device"
         whole = "" if count == 1 else f" a {what}, {format_power(largest(watts))} in all"
         detail = (
             f"{format_power(device_watts)} of {format_power(largest(limit))}{whole}: supply and cooling must carry it "

@@ -149,7 +149,7 @@ def serving_room(resolved: ResolvedPlan, catalog: Catalog) -> Mapping[str, Numbe
         holds = _judge(plan, resolved, path, catalog)
         return 0.0 if holds is None else float(largest_that_fits(holds, 1, int(most)) or 0)
 
-    output = float(plan.inference.output_tokens) if shape.kind == "decoder" else 0.0
+    output = float(plan.inference.output_tokens) if shape.is_decoder else 0.0
     longest = max(float(shape.max_context) or LARGEST_COUNT, output + 1.0)
     prompt = largest(Key.INFERENCE_PROMPT_TOKENS, longest - output)
     return {

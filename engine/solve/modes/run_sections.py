@@ -153,7 +153,7 @@ def content_of(resolved: ResolvedPlan, catalog: Catalog) -> Content | None:
         return None
     if resolved.shape is not None:
         return transformer_content(resolved.plan, resolved.shape)
-    if resolved.family.kind != "network":
+    if not resolved.family.is_network:
         return None
     from capacity_tui.engine.models.networks import NetworkSpec  # noqa: PLC0415 - of its kind alone
 

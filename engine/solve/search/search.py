@@ -395,5 +395,5 @@ def _of_length(question: Question, figure: str) -> str:
     training = question.plan.training
     given = training.steps or training.tokens or (training.epochs and training.samples)
     varied = any(axis.path in {f"training.{name}" for name in LENGTHS} for axis in question.vary)
-    is_open = question.plan.task != "fit" and not given and not varied
+    is_open = not question.plan.is_fit and not given and not varied
     return open_length(figure) if is_open else figure

@@ -122,7 +122,7 @@ class Spaces:
         """
         with suppress(CapacityError):
             plan = self._plan(Grid(self.outer).at(number))
-            if family_of(plan.model.name, self.catalog).kind == "transformer" and not plan.is_inference:
+            if family_of(plan.model.name, self.catalog).is_transformer and not plan.is_inference:
                 self._filled(plan)
 
     def _plan(self, change: Values) -> Plan:
@@ -130,7 +130,7 @@ class Spaces:
 
     def _prepared(self, change: Values) -> Iterator[Prepared | Refused]:
         plan = self._plan(change)
-        if family_of(plan.model.name, self.catalog).kind != "transformer":
+        if not family_of(plan.model.name, self.catalog).is_transformer:
             yield self._space_of_one(plan, change)
             return
         if plan.is_inference:

@@ -165,7 +165,7 @@ def _headlines(plan: Plan, estimate: Estimate) -> Iterator[Headline]:
     elif is_open or plan.is_inference:
         yield _timed(estimate, Figure.STEP_SECONDS, f"{estimate.computation.iteration} ")
     else:
-        yield _timed(estimate, Figure.ESTIMATED_TRAIN_TIME_SECONDS, "fit " if plan.task == "fit" else "")
+        yield _timed(estimate, Figure.ESTIMATED_TRAIN_TIME_SECONDS, "fit " if plan.is_fit else "")
     yield _cost(plan, estimate, is_open)
     if Figure.RELIABILITY_CALENDAR_SECONDS in panel_figures(estimate):
         yield _timed(estimate, Figure.RELIABILITY_CALENDAR_SECONDS, "calendar ", rank=_CALENDAR)

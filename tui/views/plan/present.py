@@ -201,7 +201,7 @@ def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
             yield Row(Key.INFERENCE_KV_CACHE, "KV cache as", plan_value_text(plan.inference.kv_cache))
         yield from _layout_rows(plan)
         return
-    if plan.task == "fit":
+    if plan.is_fit:
         for name, label in (("n_jobs", "cores"), ("precision", "precision")):
             if plan.model.spec.get(name) is not None:
                 yield Row(f"{Key.MODEL_SPEC}.{name}", label, plan_value_text(plan.model.spec[name]))
