@@ -188,7 +188,7 @@ def serving_memory(run: ServingRun) -> ServingMemory:
     layout, numerics = run.layout, run.numerics
     shape, shards = run.shape, layout.ep * layout.etp
     ends, embedding = _ends(run)
-    parameters = run.dense_per_layer, run.experts_per_layer
+    parameters = run.counts.dense_per_layer, run.experts_per_layer
     weights = weight_bytes(run.fullest_layers, *parameters, layout.tp, shards, numerics.body_bytes, ends)
     others, draft = run.adapters, run.guessing.draft_parameters
     if any_true(others.number > 0) or any_true(draft > 0):
@@ -202,7 +202,7 @@ def serving_memory(run: ServingRun) -> ServingMemory:
     tokens = tokens_per_pass(run)
     query = shape.heads * shape.head_dim + 2.0 * shape.kv_heads * shape.head_dim
     # A gated feed-forward holds both products and what they make together; a plain one its product before and after.
-    widest = np.maximum(query, (2 + shape.gated) * run.active_ffn) / layout.tp
+    widest = np.maximum(query, (2 + shape.gated) * run.shape.active_ffn) / layout.tp
     rows = run.batch + run.runtime.logit_rows * np.maximum(tokens - run.batch, 0.0)
     parts = {
         "weights": weights,

@@ -202,7 +202,7 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
             Product("feed-forward", rows, counts.mlp_per_dense_layer / layout.tp, blocks),
             Product("keys and values for the decoder", rows, crosses / layout.tp, layers),
         )
-    mixture = layers * run.moe_share
+    mixture = layers * run.shape.moe_share
     always = counts.router_per_moe_layer + counts.shared_experts_per_layer
     # Experts that lie on more devices than a replica has work on the tokens of several replicas.
     routed = rows * np.maximum(layout.ep * layout.etp / layout.tp, 1.0)
@@ -286,9 +286,9 @@ def _layers(run: ServingRun, step: Pass) -> Iterator[Operator]:
                    first * weights * (numerics.body_bytes + UNPACKED_BYTES), 1.0,
                    reached_bandwidth(device.bandwidth, device.efficiency.stream))  # fmt: skip
     layers = (shape.encoder_layers if step.encodes else shape.layers) * (1.0 - run.host.share)
-    streams = SUBLAYERS * FORWARD_PASSES * shape.hidden + (2.0 + shape.gated) * run.active_ffn / run.layout.tp
-    if any_true(run.moe_share > 0):
-        routed = run.moe_share * shape.experts_active * shape.hidden * run.layout.etp / run.layout.tp
+    streams = SUBLAYERS * FORWARD_PASSES * shape.hidden + (2.0 + shape.gated) * run.shape.active_ffn / run.layout.tp
+    if any_true(run.shape.moe_share > 0):
+        routed = run.shape.moe_share * shape.experts_active * shape.hidden * run.layout.etp / run.layout.tp
         streams = streams + runtime.mixture_passes * routed * _busiest(run)
     yield Operator("norms, residuals and activations", "compute", "forward", "layer", 0.0,
                    runtime.elementwise_passes * step.rows * numerics.element_bytes * streams, 1.0,
@@ -335,8 +335,8 @@ def _host(run: ServingRun, step: Pass) -> Iterator[Operator]:
     if not any_true(run.host.share > 0):
         return
     host = run.host
-    weights = run.shape.layers * (run.dense_per_layer + run.experts_per_layer) * run.numerics.body_bytes
-    active = run.shape.layers * run.dense_per_layer + run.shape.layers * run.moe_share * (
+    weights = run.shape.layers * (run.counts.dense_per_layer + run.experts_per_layer) * run.numerics.body_bytes
+    active = run.shape.layers * run.counts.dense_per_layer + run.shape.layers * run.shape.moe_share * (
         run.shape.experts_active * run.counts.expert
     )
     read = np.minimum(weights, step.rows * active * run.numerics.body_bytes)

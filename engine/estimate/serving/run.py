@@ -311,32 +311,9 @@ class ServingRun:
         return np.ceil(self.shape.layers * (1.0 - self.host.share) / self.layout.pp)
 
     @property
-    def moe_share(self) -> Number:
-        """Share of the layers that have routed experts."""
-        return self.counts.moe_layers / self.counts.layers
-
-    @property
-    def dense_per_layer(self) -> Number:
-        """Parameters of the mean layer without its routed experts."""
-        counts = self.counts
-        feed_forward = (
-            counts.dense_layers * counts.mlp_per_dense_layer
-            + counts.moe_layers * (counts.router_per_moe_layer + counts.shared_experts_per_layer)
-        ) / counts.layers
-        ends = counts.norms_per_layer + counts.cross_attention_per_layer
-        return counts.attention_per_layer + ends + feed_forward
-
-    @property
     def experts_per_layer(self) -> Number:
         """Parameters of the routed experts of the mean layer."""
-        return self.moe_share * self.counts.experts * self.counts.expert
-
-    @property
-    def active_ffn(self) -> Number:
-        """Width of the feed-forward a token passes in the mean layer."""
-        routed = self.shape.experts_active * self.shape.moe_ffn
-        shared = self.shape.experts_shared * self.shape.shared_ffn
-        return (1.0 - self.moe_share) * self.shape.ffn + self.moe_share * (routed + shared)
+        return self.shape.moe_share * self.counts.experts * self.counts.expert
 
     @property
     def head_weights(self) -> Number:

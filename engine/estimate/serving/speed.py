@@ -115,9 +115,9 @@ def pass_kernels(run: ServingRun) -> Number:
     runtime, matrices = run.runtime, layer_matrices(run.shape)
     looped = np.where(runtime.expert_kernels > 0, 1.0, 0.0)
     products: Number = sum((matrix.number * (looped if matrix.routed else 1.0) for matrix in matrices), start=0.0)
-    experts = run.moe_share * run.shape.experts
+    experts = run.shape.moe_share * run.shape.experts
     layer_kernels, expert = runtime.kernels_per_layer + _adapter_kernels(run), runtime.expert_kernels
-    routing = run.moe_share * runtime.mixture_kernels
+    routing = run.shape.moe_share * runtime.mixture_kernels
     return launched_kernels(run.shape.layers, layer_kernels, run.body.launches, products, expert, experts, routing)
 
 
@@ -311,7 +311,7 @@ def passes_in_step(reading: Number, passes: Number, replicas: Number, least: Num
 def _replicas_of_experts(run: ServingRun) -> Number:
     """Return how many replicas spread their experts over the same devices."""
     layout = run.layout
-    return np.maximum(layout.ep * layout.etp / layout.tp, 1.0) * present(run.moe_share)
+    return np.maximum(layout.ep * layout.etp / layout.tp, 1.0) * present(run.shape.moe_share)
 
 
 def _in_step(run: ServingRun, reading: Phase, answering: Phase) -> Phase:

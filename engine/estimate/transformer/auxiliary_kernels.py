@@ -331,8 +331,8 @@ def forward_launches(run: TransformerRun) -> Number:
     launches = layer_kernels(
         shape.norms_per_layer * blocks, norm, attentions, around, blocks, between, separate, blocks + attentions
     )
-    if any_true(run.moe_share > 0):
-        launches = launches + run.moe_share * mixture_kernels(
+    if any_true(run.shape.moe_share > 0):
+        launches = launches + run.shape.moe_share * mixture_kernels(
             software.moe_launches, software.expert_launches, shape.experts / run.layout.ep
         )
     if any_true(run.adapter.adapted.matrices > 0):

@@ -134,7 +134,7 @@ def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
 def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
     """Tokens travel to their experts and back, forward and backward."""
     layout = run.layout
-    if not _used(layout.ep) or not any_true(run.moe_share > 0):
+    if not _used(layout.ep) or not any_true(run.shape.moe_share > 0):
         return
     payload = (
         expert_load(run)
@@ -147,7 +147,7 @@ def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
     seconds = all_to_all_seconds(payload, layout.ep, layout.etp, run.cluster, run.shape.experts_active)
     # Tokens cross again where the whole feed-forward of a mixture layer is computed again.
     again = run.recompute.full_layers + (1.0 - run.recompute.full_layers) * run.recompute.mlp
-    count = run.layers_per_stage * run.moe_share * (EXPERT_EXCHANGES + 2.0 * again)
+    count = run.layers_per_stage * run.shape.moe_share * (EXPERT_EXCHANGES + 2.0 * again)
     yield Collective(
         "all-to-all of tokens",
         "expert_parallel",

@@ -175,8 +175,8 @@ def _feed_forward(run: TransformerRun) -> Iterator[Operator]:
     layout, data = run.layout, run.data
     shape, tokens = run.shape, run.tokens
     recompute_fraction = recomputed_share(run, run.recompute.mlp, product=True)
-    dense = run.layers_per_stage * (1.0 - run.moe_share + run.encoder_blocks)
-    moe_layers = run.layers_per_stage * run.moe_share
+    dense = run.layers_per_stage * (1.0 - run.shape.moe_share + run.encoder_blocks)
+    moe_layers = run.layers_per_stage * run.shape.moe_share
     up, expert_up = (1 + shape.gated) * shape.ffn, (1 + shape.gated) * shape.moe_ffn
     if any_true(dense > 0):
         if any_true(data.tiles > 1):  # worked in tiles of the sequence, products are more and shorter
@@ -210,7 +210,7 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     layout, numerics = run.layout, run.numerics
     device, shape = run.cluster.device, run.shape
     software, blocks = run.software, 1.0 + run.encoder_blocks
-    routed = expert_load(run) * run.moe_share * shape.experts_active * shape.hidden / layout.tp
+    routed = expert_load(run) * run.shape.moe_share * shape.experts_active * shape.hidden / layout.tp
     rotary = (blocks + run.cross_attentions) * (run.query_width + run.key_value_width) / layout.tp
     sublayers = 2.0 * blocks + run.cross_attentions
     passes = software.elementwise_passes * where(run.software.compiled > 0, software.compiled_passes, 1.0)
@@ -225,8 +225,9 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     def moved(around: Number, *, backward: bool) -> Number:
         steps = STEPS_BACKWARD if backward else STEPS_FORWARD
         activation = activation_passes(shape.gated, backward=backward) + software.activation_in_steps * steps
+        feed_forwards = blocks * (run.shape.active_ffn / run.layout.tp)
         elements = layer_elements(around, sublayers, stream, rotary, software.feed_forward_traffic,
-                                  activation, blocks * _active_ffn(run), software.moe_passes, routed)  # fmt: skip
+                                  activation, feed_forwards, software.moe_passes, routed)  # fmt: skip
         return elementwise_bytes(passes, run.tokens, width, elements)
 
     dropped = run.dropout_passes
@@ -300,9 +301,12 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
         return
     shape = run.shape
     weights = run.stacked_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
-    narrow, routed = _hidden_share(run), run.moe_share * shape.experts_active * shape.hidden / layout.tp
+    narrow, routed = _hidden_share(run), run.shape.moe_share * shape.experts_active * shape.hidden / layout.tp
     operands = (
-        CAST_RESIDUALS * narrow + routed + run.query_width / layout.tp + CAST_FEED_FORWARDS * _active_ffn(run)
+        CAST_RESIDUALS * narrow
+        + routed
+        + run.query_width / layout.tp
+        + CAST_FEED_FORWARDS * (run.shape.active_ffn / run.layout.tp)
     ) * run.tokens
     repeats = where(layout.zero >= 3, 1.0, 1.0 / run.micro_batches)
     moving = 2.0 * run.kernels.casts * (run.numerics.element_bytes + run.operand_bytes)
@@ -351,13 +355,6 @@ def _autocasts(run: TransformerRun) -> Iterator[Operator]:
 def _hidden_share(run: TransformerRun) -> Number:
     """Elements of the residual stream that a device works on for a token."""
     return run.shape.hidden / where(run.layout.sequence_parallel > 0, run.layout.tp, 1.0)
-
-
-def _active_ffn(run: TransformerRun) -> Number:
-    """Width of the feed-forward that a token passes on a device, in the mean layer."""
-    shape = run.shape
-    routed = shape.experts_active * shape.moe_ffn + shape.experts_shared * shape.shared_ffn
-    return ((1.0 - run.moe_share) * shape.ffn + run.moe_share * routed) / run.layout.tp
 
 
 def _ends(run: TransformerRun) -> Iterator[Operator]:

@@ -164,13 +164,6 @@ class TransformerRun:
         return self.shape.hidden * (kept + (1.0 - kept) / self.split)
 
     @property
-    def active_ffn(self) -> Number:
-        """Width of the feed-forward a token passes in the mean layer."""
-        shape = self.shape
-        routed = shape.experts_active * shape.moe_ffn + shape.experts_shared * shape.shared_ffn
-        return (1.0 - self.moe_share) * shape.ffn + self.moe_share * routed
-
-    @property
     def operand_bytes(self) -> Number:
         """Bytes of an operand of a linear layer."""
         return where(self.kernels.casts > 0, self.numerics.element_bytes / 2.0, self.numerics.element_bytes)
@@ -223,16 +216,6 @@ class TransformerRun:
         return np.maximum(1.0, self.layout.dp * self.layout.cp * self.layout.tp / (self.layout.ep * self.layout.etp))
 
     @property
-    def dense_parameters_per_layer(self) -> Number:
-        """Parameters of the mean layer without its routed experts."""
-        counts = self.counts
-        feed_forward = (
-            counts.dense_layers * counts.mlp_per_dense_layer
-            + counts.moe_layers * (counts.router_per_moe_layer + counts.shared_experts_per_layer)
-        ) / counts.layers
-        return counts.attention_per_layer + counts.norms_per_layer + counts.cross_attention_per_layer + feed_forward
-
-    @property
     def encoder_blocks(self) -> Number:
         """Blocks of an encoder-decoder's encoder for each of its decoder."""
         return self.shape.encoder_layers / self.shape.layers
@@ -245,7 +228,7 @@ class TransformerRun:
     @property
     def stacked_parameters_per_layer(self) -> Number:
         """Parameters of the mean layer without its routed experts, with its share of an encoder."""
-        return self.dense_parameters_per_layer + self.counts.encoder / self.counts.layers
+        return self.counts.dense_per_layer + self.counts.encoder / self.counts.layers
 
     @property
     def outer_parameters(self) -> Number:
@@ -256,11 +239,6 @@ class TransformerRun:
     def expert_parameters_per_layer(self) -> Number:
         """Parameters of the routed experts of the mean layer."""
         return self.counts.moe_layers * self.counts.experts * self.counts.expert / self.counts.layers
-
-    @property
-    def moe_share(self) -> Number:
-        """Share of the layers that have routed experts."""
-        return self.counts.moe_layers / self.counts.layers
 
     @property
     def ring(self) -> Number:

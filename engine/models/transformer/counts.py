@@ -68,6 +68,15 @@ class ParameterCounts:
         return self.attention / self.layers
 
     @property
+    def dense_per_layer(self) -> Number:
+        """Parameters of the mean layer without its routed experts."""
+        feed_forward = (
+            self.dense_layers * self.mlp_per_dense_layer
+            + self.moe_layers * (self.router_per_moe_layer + self.shared_experts_per_layer)
+        ) / self.layers
+        return self.attention_per_layer + self.norms_per_layer + self.cross_attention_per_layer + feed_forward
+
+    @property
     def outside_layers(self) -> Number:
         """Everything that belongs to no decoder block."""
         ends = self.token_embedding + self.position_embedding + self.head + self.final

@@ -189,6 +189,17 @@ class TransformerShape(LatentSizes):
         return present(self.experts) * ((self.layers - self.first_dense_layers) // self.moe_every)
 
     @property
+    def moe_share(self) -> Number:
+        """Share of the layers that have routed experts."""
+        return self.moe_layers / self.layers
+
+    @property
+    def active_ffn(self) -> Number:
+        """Width of the feed-forward a token passes in the mean layer."""
+        routed = self.experts_active * self.moe_ffn + self.experts_shared * self.shared_ffn
+        return (1.0 - self.moe_share) * self.ffn + self.moe_share * routed
+
+    @property
     def dense_layers(self) -> Number:
         """Layers with one feed-forward for all tokens."""
         return self.layers - self.moe_layers - self.plain_layers

@@ -156,7 +156,7 @@ def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
     copies = run.software.saved_activation - recompute.activation - inputs
     kept = copies * (1.0 - recompute.mlp)
     dense = dense_feed_forward(kept, shape.ffn, run.layout.tp)
-    if not any_true(run.moe_share > 0):
+    if not any_true(run.shape.moe_share > 0):
         return dense
     shared = shape.experts_shared * shape.shared_ffn
     scored = shape.experts * (1.0 - recompute.router)
@@ -172,7 +172,7 @@ def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
         scored,
         run.layout.tp,
     )
-    return mean_feed_forward(run.moe_share, dense, routed)
+    return mean_feed_forward(run.shape.moe_share, dense, routed)
 
 
 def norm_elements(run: TransformerRun, recompute: Recompute) -> Number:
@@ -192,11 +192,11 @@ def adapter_elements(run: TransformerRun, recompute: Recompute) -> Number:
     layout = run.layout
     shape, inputs = run.shape, run.adapter.inputs
     attention = inputs.attention * run.column_input + inputs.output * run.value_width / layout.tp
-    feed_forward = inputs.up * run.column_input + inputs.down * run.active_ffn / layout.tp
+    feed_forward = inputs.up * run.column_input + inputs.down * run.shape.active_ffn / layout.tp
     outputs = run.adapter.quantized * run.software.quantized_copies
     expanded = run.query_width + run.key_value_width
     attention = attention + outputs * (expanded / layout.tp + shape.hidden / run.split)
-    wide = (1 + shape.gated) * run.active_ffn / layout.tp
+    wide = (1 + shape.gated) * run.shape.active_ffn / layout.tp
     feed_forward = feed_forward + outputs * (wide + shape.hidden / run.split)
     return attention + (1.0 - recompute.mlp) * feed_forward
 

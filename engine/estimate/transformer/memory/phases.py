@@ -68,7 +68,7 @@ def stage_parameters(run: TransformerRun, layers: Number, *, first: Number, last
     """Return the parameters of a stage; ``first`` and ``last`` are 1 where it holds embedding and head."""
     layout = run.layout
     counts = run.counts
-    dense = layers * run.dense_parameters_per_layer / layout.tp
+    dense = layers * run.counts.dense_per_layer / layout.tp
     experts = layers * run.expert_parameters_per_layer / (layout.ep * layout.etp)
     embedding = (
         counts.token_embedding + counts.position_embedding + counts.encoder + counts.extra + counts.other_weights
@@ -102,7 +102,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
         at_work, alone_at_work = at_work + exchanged, alone_at_work + exchanged
     logits = last * loss_bytes(run, parameters.head if not run.shape.tied_embeddings else parameters.ends)
 
-    weights = run.dense_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
+    weights = run.counts.dense_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
     used, gathered = gathered_bytes(run, weights, parameters.dense + parameters.experts)
     ends = embedding_and_head_buffers(run, parameters.embedding, parameters.head)
     trained = run.trained_share * (parameters.dense + parameters.experts) + run.trained_ends * parameters.ends
