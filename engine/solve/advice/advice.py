@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 MOST_RECOMMENDATIONS = 5
 MOST_OFFERS = 6  # Recommendations, and the ways out of a plan that does not fit
-LOOKS = 8  # Remedies that are looked at together: a key that is pressed meanwhile waits for no more
+LOOKS = 8  # Remedies looked at together while keys may be pressed, which wait for no more; else all are
 MOST_PLANNED = 2  # Of the remedies of one kind, those that promise most are planned where that takes a search
 # What costs time for memory, or throughput for latency, is tried where these are short alone.
 _EASING = frozenset({"smaller_micro_batch", "smaller_batch", "checkpointing", "offload"})
@@ -83,20 +83,21 @@ class Advice:
     larger: tuple[Candidate, ...] = ()  # the smallest devices that would hold it, where it does not fit
 
 
-def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] = lambda: True) -> Advice:
+def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] | None = None) -> Advice:
     """Return what would improve a plan; every figure is what planning the changed plan comes to.
 
     Args:
-        is_wanted: whether anybody still waits for the answer; asked between estimates.
+        is_wanted: whether anybody still waits for the answer; asked between estimates. None where nothing else can be
+            asked meanwhile.
     """
     tried: list[tuple[Remedy, Candidate]] = []
     presses = is_short(case) or case.estimate.verdict is Verdict.TIGHT
     sensible = (remedy for remedy in remedies(case) if presses or remedy.code not in _EASING)
     for pair in planned(case, sensible, is_wanted):
         tried.append(pair)
-        if not is_wanted():
+        if is_wanted and not is_wanted():
             break
-    if not is_wanted():
+    if is_wanted and not is_wanted():
         return Advice()
     settings = searched_change(case, case.mode)
     if settings is not None:
@@ -108,12 +109,13 @@ def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] = lambda: True) ->
 
 
 def offers(
-    plan: Plan, filled: ModePlan, machine: Machine | None = None, is_wanted: Callable[[], bool] = lambda: True
+    plan: Plan, filled: ModePlan, machine: Machine | None = None, is_wanted: Callable[[], bool] | None = None
 ) -> tuple[Offer, ...]:
     """Return what would improve a plan, the best first; where it does not fit, the ways out before all else.
 
     Args:
-        is_wanted: whether anybody still waits for the answer; asked between estimates.
+        is_wanted: whether anybody still waits for the answer; asked between estimates. None where nothing else can be
+            asked meanwhile.
     """
     case = EstimatedPlan.of(plan, filled, machine)
     advice = advise(case, is_wanted)
@@ -135,7 +137,7 @@ def notes(case: EstimatedPlan) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
 
 
 def planned(
-    case: EstimatedPlan, tried: Iterable[Remedy], is_wanted: Callable[[], bool] = lambda: True
+    case: EstimatedPlan, tried: Iterable[Remedy], is_wanted: Callable[[], bool] | None = None
 ) -> Iterator[tuple[Remedy, Candidate]]:
     """Yield the remedies that promise something with what planning them comes to.
 
@@ -149,10 +151,11 @@ def planned(
     plan = case.pinned.wanted if searches else case.wanted
     changes: list[Mapping[str, object]] = [remedy.change for remedy in looked_at]
     looks: list[Estimate | CapacityError] = []
+    together = LOOKS if is_wanted else len(changes)
     while len(looks) < len(changes):
-        if not is_wanted():
+        if is_wanted and not is_wanted():
             return
-        few = changes[len(looks) : len(looks) + LOOKS]
+        few = changes[len(looks) : len(looks) + together]
         looks += estimate_changes(plan, few, case.machine, case.catalog)
     promising = dict[str, list[tuple[float, Remedy]]]()
     for remedy, look in zip(looked_at, looks, strict=True):
