@@ -17,6 +17,7 @@ TRAINED = ("train", "finetune")
 
 # Bounds that keep every product below inside double precision; far beyond anything built.
 LARGEST_COUNT = 10**7
+LARGEST_LENGTH = 2**24
 LARGEST_TOKENS = 1e18
 LARGEST_DURATION, LARGEST_DEADLINE = 1e7, 1e10
 LARGEST_WHOLE = 10**9
@@ -65,7 +66,7 @@ WholeNumber: TypeAlias = Annotated[int, BeforeValidator(_count), Field(ge=0, le=
 """A count that may be none at all."""
 AutoWholeNumber: TypeAlias = Annotated[WholeNumber | Literal["auto"], BeforeValidator(_count)]
 AutoAmount: TypeAlias = Annotated[Amount | Literal["auto"], BeforeValidator(_amount)]
-Length: TypeAlias = Annotated[int, BeforeValidator(_length), Field(ge=1, le=LARGEST_COUNT)]
+Length: TypeAlias = Annotated[int, BeforeValidator(_length), Field(ge=1, le=LARGEST_LENGTH)]
 """Tokens of one sequence, where ``4k`` is 4096 as in the names of models; counts of tokens are decimal."""
 AutoLength: TypeAlias = Annotated[Length | Literal["auto"], BeforeValidator(_length)]
 AutoShare: TypeAlias = Annotated[Annotated[float, Field(gt=0, le=1)] | Literal["auto"], BeforeValidator(_share)]

@@ -33,7 +33,7 @@ def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
             ["plan", "gpt2_rtx_3060"],
             [
                 "capacity_tui.engine.plan.imports.sources",
-                "capacity_tui.engine.plan.line.tokens",
+                "capacity_tui.engine.plan.line.lexicon.tokens",
                 "capacity_tui.engine.models.networks.specs",
                 "capacity_tui.engine.estimate.serving.work",
                 "capacity_tui.engine.solve.scaling",

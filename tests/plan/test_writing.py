@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import yaml
 from hypothesis import example, given
@@ -14,6 +16,7 @@ from capacity_tui.engine.solve.modes import fill
 
 names = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufffe\uffff\ufeff"), min_size=1)
 # In the older form of plans this key of a spec is the number of samples.
+uncounted = names.filter(lambda name: re.match(r"\s*\d+\s*[xX×*]", name) is None)  # 2xh100 says how many
 spec_names = names.filter(lambda name: name != "n")
 numbers = st.one_of(st.booleans(), st.integers(0, 10**18), st.floats(0, 1e18, allow_nan=False), names)
 values = st.recursive(numbers, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3))
@@ -43,7 +46,7 @@ plans = st.builds(
     ),
     st.fixed_dictionaries({}, optional={"tp": st.integers(1, 8), "zero": st.sampled_from([None, 0, 3, "auto"])}),
     st.fixed_dictionaries(
-        {"name": names}, optional={"devices": st.integers(1, 10**6), "efficiency": st.floats(0.01, 1)}
+        {"name": uncounted}, optional={"devices": st.integers(1, 10**6), "efficiency": st.floats(0.01, 1)}
     ),
     st.sampled_from([None, "train", "infer"]),
 )

@@ -217,6 +217,13 @@ def test_a_load_has_to_be_served_without_any_limit():
     assert found.binding == "computation.infer.largest_requests_per_second"
 
 
+def test_the_largest_load_is_found_below_rates_that_are_all_as_late():
+    """A server that cannot keep up is as slow at a thousand requests a second as at twenty."""
+    found = asked(SERVED, "inference.request_rate", "tpot<=100ms")
+    assert holds(SERVED, {"inference.request_rate": found.value})
+    assert found.neighbour is not None and found.neighbour.violations
+
+
 @pytest.mark.parametrize(
     ("solve", "words"),
     [

@@ -16,7 +16,7 @@ from capacity_tui.engine.plan.line.reading import read_line
 from capacity_tui.engine.record import dataclass
 
 _MOST_WORDS = 5  # Words that one of the compared names may have, as in ``rtx 6000 ada``
-_COMPARE = "compar"
+_COMPARE, _JOINTS = ("compar", "differen"), ("with", "to")
 _THAN = re.compile(
     r"\b(?:(?:be|is|are|any|much) )*(?:faster|slower|cheaper|better|worse|quicker) than\b", re.IGNORECASE
 )
@@ -53,8 +53,10 @@ def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative
     """
     words = _THAN.sub("vs", text).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
-    between = vocabulary().comparing | (vocabulary().both if any(key.startswith(_COMPARE) for key in keys) else set())
+    compares = any(key.startswith(_COMPARE) for key in keys)
+    between = vocabulary().comparing | (vocabulary().both if compares else set())
     marks = [at for at, key in enumerate(keys) if key in between]
+    marks = marks or [at for at, key in enumerate(keys) if key in _JOINTS and compares]
     facts = catalog or load_catalog()
 
     @cache
@@ -93,6 +95,8 @@ def _are_alike(read: list[OneLine]) -> bool:
     if any(line.faults or not line.understood for line in read) or len({line.task for line in read}) > 1:
         return False
     fields_of = [_fields(line) for line in read]
+    if len({len(line.limits or (line.asked.limits if line.asked else ())) for line in read}) > 1:
+        return False
     return all(fields == fields_of[0] for fields in fields_of) and len({str(dict(line.values)) for line in read}) > 1
 
 

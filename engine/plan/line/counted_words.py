@@ -13,6 +13,7 @@ from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, is_size, named_model
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
+from capacity_tui.engine.plan.line.lexicon.tokens import WHOLE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.taken_words import TakenWords
@@ -81,7 +82,11 @@ class CountedWords(TakenWords):
         is_of_one = before.amount.behind == "either" and key_of(self._tokens[index - 1].text) == "of"
         if not is_of_one or before.end > index + 1 or (self._task == INFER and before.amount.name == _BATCH):
             return None  # a batch of 10k documents is read until it ends
-        amount = vocabulary().amounts["words"] if before.amount.unit else before.amount  # answers of 2 paragraphs
+        words, amount = vocabulary().amounts["words"], before.amount
+        if before.amount.unit and behind.amount == words:  # answers of 200 words
+            amount = replace(amount, per=words.per, assumes=words.assumes)
+        elif before.amount.unit:
+            amount = vocabulary().amounts["letters"]  # answers of 2 paragraphs
         return replace(before, end=behind.end, amount=amount)
 
     def _is_counted(self, index: int) -> bool:
@@ -134,7 +139,7 @@ class CountedWords(TakenWords):
         for end in dict.fromkeys((index, first)):
             for words in range(min(_MOST_WORDS, end), 0, -1):
                 start = end - words
-                amount = self._amount_at(start, words, text, self._unit_at(index + 1))
+                amount = self._amount_at(start, words, text, self._unit_at(index + 1), is_before=True)
                 if amount is not None and amount.leading:
                     amount = settings.amount_named(amount.leading, self._task, self._model)
                 if self._is_apart(index - 1, "?"):
@@ -152,14 +157,18 @@ class CountedWords(TakenWords):
                     yield Count(start, index + 1 + int(bool(amount.unit) and is_unit), self._span(start, words), amount)
                 break
 
-    def _amount_at(self, index: int, words: int, number: str, unit: str = "") -> Amount | None:
+    def _amount_at(
+        self, index: int, words: int, number: str, unit: str = "", *, is_before: bool = False
+    ) -> Amount | None:
         """Return what some words say that a number counts; billions are a size unless so many are counted.
 
         A batch is one of tokens where these stand beside it, or where it has too many sequences.
         """
         if index < 0 or not self._is_free(index, words):
             return None
-        amount = settings.amount_named(self._span(index, words), self._task, self._model)
+        amount = settings.amount_named(self._span(index, words), self._task, self._model, is_before=is_before)
+        if amount is not None and not amount.tells and settings.is_year(number):
+            return None  # in 2025
         is_plain = words > 1 or (amount is not None and not amount.tells)
         if is_plain and self._task and amount is not None and amount.field(self._task) is None:
             return None  # 2T tokens in 30 days, 10M in a weekend
@@ -237,7 +246,7 @@ class CountedWords(TakenWords):
 
     def _pair(self, name: str, value: str, amount: Amount | None = None) -> Meaning | None:
         """Return what a name and its value set; None where they do not belong together."""
-        amount = amount or settings.amount_named(name, self._task, self._model)
+        amount = amount or settings.amount_named(name, self._task, self._model, is_before=True)
         if amount is None or not settings.is_amount(value, amount, self._task):
             return self._value_of_field(name, value)
         if amount.name == "nodes":
@@ -300,6 +309,10 @@ class CountedWords(TakenWords):
         """Whether a word before so many tokens says that they are written: ``generating 10M texts of 500 tokens``."""
         before = next((at for at, token in enumerate(self._tokens) if token.text == value), 0)
         keys = ["", "", *(key_of(token.text) for token in self._tokens[:before])]
+        last = self._tokens[max(before - 1, 0)]
+        ends = self._text[last.start : last.end].split()[-1:]  # 10 s per answer (300 tokens)
+        if any(vocabulary().timed.get(key_of(word)) == WHOLE for word in ends):
+            return True
         is_aim = keys[-1] in ("to", "into") and keys[-2] != "up"  # summarised to 300 tokens
         return is_aim or any(key in vocabulary().writing for key in keys)
 
@@ -323,7 +336,7 @@ class CountedWords(TakenWords):
             if meaning is not None:
                 return words + skipped + 1, meaning
             field = settings.named_field(name, self._task, self._model)
-            if field is not None and field[1].kind == "switch":
+            if field is not None and field[1].kind == "switch" and not settings.is_exact_value(name, self._catalog):
                 return words, Meaning(name, {field[0]: True})
         return None
 

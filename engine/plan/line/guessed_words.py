@@ -50,7 +50,8 @@ class GuessedWords(DerivedValues):
         if not self._is_free(index):
             return None
         text = self._tokens[index].text
-        nothing = self._nothing(index)
+        is_year = settings.is_year(text) and index > 0 and key_of(self._tokens[index - 1].text) in vocabulary().joints
+        nothing = _NOTHING if is_year else self._nothing(index)
         taken = self._samples_of(index) if nothing is None else (1, nothing)
         if taken is not None:
             return taken

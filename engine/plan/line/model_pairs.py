@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
@@ -15,6 +17,7 @@ from capacity_tui.engine.plan.line.named_words import NamedWords
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _MOST_WORDS = 5  # Words that the name of a model may have, as ``llama 3.1 8b instruct``
+_SIZES = re.compile(r"(\d+(?:\.\d+)?b)-a(\d+(?:\.\d+)?b)", re.IGNORECASE)
 _DRAFT = "draft"  # What a second model may be called, and what may be done with an email
 _LIKE_IT = 0.15  # Share by which a mixture may differ from the sizes that the line gives
 
@@ -70,8 +73,17 @@ class ModelPairs(NamedWords):
             total = round(parse_quantity(name, ""))
         return None if not total else (total, index, count)
 
+    def _split_mixture(self) -> None:
+        """Read the sizes of a mixture that is called by them, as ``400B-A17B``, as two words."""
+        for index, token in enumerate(self._tokens):
+            match = _SIZES.fullmatch(token.text)
+            if match is not None and models.named_model(token.text, self._catalog) is None:
+                parts = (match[1], match[2], next(iter(vocabulary().active)))
+                self._tokens[index : index + 1] = [replace(token, text=part) for part in parts]
+
     def _mixture(self) -> None:
         """Take the mixture of experts that has the sizes of a line, as ``30B with 3B active``."""
+        self._split_mixture()
         numbers = [at for at, token in enumerate(self._tokens) if models.is_size(token.text)]
         at = next((at for at in numbers if key_of(self._span(at + 1, 1)) in vocabulary().active), None)
         totals = [other for other in numbers if other != at and not self._is_counted(other)]

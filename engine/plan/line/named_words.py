@@ -108,9 +108,12 @@ class NamedWords(CountedWords):
         return end + 1 - index, settings.counted(vocabulary().amounts["gpuhours"], hours, TRAIN, None)
 
     def _configured(self, text: str) -> tuple[int, Meaning] | None:
-        """Recognize a model by its configuration, as ``model.config=config.json``."""
+        """Recognize what a word is set to: ``model.config=config.json``, and the name in ``gpu = 4090``."""
         key, _, path = text.partition("=")
-        return (1, Meaning(f"model {path}", {models.MODEL: path})) if key == Key.MODEL_CONFIG and path else None
+        if key == Key.MODEL_CONFIG and path:
+            return 1, Meaning(f"model {path}", {models.MODEL: path})
+        named = self._thing(path, 1) if path and key_of(key) in vocabulary().fillers else None
+        return None if named is None else (1, named)
 
     def _ruled_out(self, index: int) -> tuple[int, Meaning] | None:
         """Return what is set by a word that another one rules out, as in ``no offload``."""

@@ -31,6 +31,7 @@ _MOST_WORDS = 4
 _ENDS = frozenset({"on", "with", "using", "for", "in", "from", "at", "by"})
 """Words behind which nothing is asked for any more."""
 _NEVER_ASKED = frozenset({"tokens", "tokens a second", "epochs", "steps", "samples", "TTFT limit", "TPOT limit"})
+_HOURS = (["hours"], ["gpuhours"], ["days"], ["gpudays"])  # What devices are counted in, rather than by number
 _NODES = frozenset({"nodes", "servers", "machines", "hosts"})
 _ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})  # Words that say of a device behind them that it is one
 _IN_LETTERS = re.compile(r"[\d.]+[dw]", re.IGNORECASE)
@@ -92,7 +93,7 @@ def asked_of(
     asks = [*_asks(tokens, hardware, task)]
     kinds = {kind for kind, _, _ in asks}
     cheapest = Figure.COST_USD_OF_ALL_REQUESTS if Key.INFERENCE_REQUESTS in values else _cheapest(task)
-    goal = cheapest if kinds & {CHEAPEST, _COST} else _fastest(task) if _FASTEST in kinds else ""
+    goal = _fastest(task) if _FASTEST in kinds else cheapest if kinds & {CHEAPEST, _COST} else ""
     for kind, field, words in asks:
         is_open = DEVICES not in values and (limits or HARDWARE not in values or not values.keys().isdisjoint(_LOADS))
         solve = _solved(kind, DEVICES if field == _REPLICAS and is_open else field, values)
@@ -170,7 +171,7 @@ def _asks(tokens: Sequence[Token], hardware: Collection[int], task: str) -> Iter
             if kind == _MANY and (not behind or keys[behind.start] in _ENDS):  # 24GB cards, how many?
                 places = range(index - 1, max(index - _FARTHEST, -1), -1)
             named = ((at, DEVICES if kind == _MANY and at in hardware else nouns.get(keys[at])) for at in places)
-            named = ((at, field) for at, field in named if keys[at + 1 : at + 2] != ["hours"])  # how many H100 hours
+            named = ((at, field) for at, field in named if keys[at + 1 : at + 2] not in _HOURS)  # H100 hours
             # max len 128, batch 64: a number says what it is.
             named = ((at, field) for at, field in named if field not in _NUMBERED or not _is_number(keys, at + 1))
             at, field = next(((at, field) for at, field in named if field), (index, ""))

@@ -191,6 +191,9 @@ class _Line(GuessedWords):
         if (words := next(behind, 0)) > 0:
             why = self._exchanged(index)
             return 1 + words, Meaning(f"${price:g} an hour", {Key.PRICING_USD_PER_HOUR: price}, why)
+        if self._device_price not in (0.0, price):
+            fault = PlanError("a price given twice", f"${self._device_price:g} and ${price:g} an hour", "keep one")
+            return 1, Meaning(fault=fault)
         self._device_price, self._is_price_of_one = price, text.endswith(OF_ONE)
         return 1, Meaning(f"${price:g} an hour for each device", why=self._exchanged(index))
 

@@ -28,6 +28,8 @@ SEQUENCE, TOKENS, IMAGE_SIZE = "sequence", "tokens", "image_size"
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmbgtq]i?)?", re.IGNORECASE)
 
+_YEAR = re.compile(r"20(?:1[5-9]|2\d)")
+
 _TIME = re.compile(r"\d+(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
 
 _GLUED = re.compile(r"([a-z_\-]{2,}|r(?=\d\d))[<:]?=?(\d\S*)", re.IGNORECASE)
@@ -59,6 +61,11 @@ def is_number(word: str) -> bool:
 def is_time(word: str) -> bool:
     """Return whether a word is a time, as ``500ms``."""
     return _TIME.fullmatch(word) is not None
+
+
+def is_year(word: str) -> bool:
+    """Return whether a number is a year that people write about, as in ``in 2025``."""
+    return _YEAR.fullmatch(word) is not None
 
 
 def percentile(word: str) -> Meaning | None:
@@ -119,15 +126,18 @@ def amount_of(word: str) -> Amount | None:
     return vocabulary().amounts.get(key_of(word))
 
 
-def amount_named(words: str, task: str, model: KnownModel | None) -> Amount | None:
+def amount_named(words: str, task: str, model: KnownModel | None, *, is_before: bool = False) -> Amount | None:
     """Return what some words say that a number beside them counts: an amount, or a field by its name.
 
     Args:
         words: the words.
+        is_before: whether they stand before it, where those of some amounts never do, as in ``ep 8`` and ``2 ep``.
         task: what is done; empty where that is not known yet, when only degrees are known by their fields.
         model: the model, whose own parameters may stand on either side of a number.
     """
     amount, others = amount_of(words), vocabulary().fields.get(key_of(words), ())
+    if amount is not None and amount.behind == "only" and is_before and others:
+        amount = None
     own = next((path for path in others if path.removeprefix(OWN_PARAMETERS) in _parameters(model)), None)
     if amount is not None and own is None:
         return amount
@@ -148,7 +158,7 @@ def _is_degree(path: str) -> bool:
 def amount_meant(word: str) -> str | None:
     """Return the word beside a number that a word is a slip of, as ``exmaples``; None for other words."""
     key, words = key_of(word), vocabulary()
-    if not key.isalpha() or len(key) < _FEWEST_OF_A_SLIP or key in words.fillers | words.tasks.keys():
+    if not key.isalpha() or len(key) < _FEWEST_OF_A_SLIP or key in words.fillers | words.tasks.keys() | words.sent:
         return None
     return next(iter(difflib.get_close_matches(key, words.amounts, 1, _SLIP)), None)
 
@@ -317,7 +327,7 @@ def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
     if key in all_fields() or key.startswith(_FREE):
         return field_value(key, value, task)
     amount = amount_of(key)
-    if amount is not None and amount.field(task) is not None:
+    if amount is not None and amount.behind != "only" and amount.field(task) is not None:
         return counted(amount, value, task, model)
     named = named_field(key, task, model)
     if named is not None:

@@ -183,7 +183,7 @@ class ValueSearch:
         for index in self.scale.outwards(start, direction):
             candidate = self.at(index)
             # Of what has no number, nobody can say whether it is worse.
-            worse = worse + 1 if np.inf > candidate.violation >= before.violation > 0 else 0
+            worse = worse + 1 if np.inf > candidate.violation > before.violation > 0 else 0
             if worse > _WORSE:
                 return
             before = candidate

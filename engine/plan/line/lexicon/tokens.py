@@ -15,10 +15,10 @@ from capacity_tui.engine.record import dataclass
 
 LONGEST_LINE = 400  # Characters of a line that are read; a plan of more belongs into a file
 
-_PER_ONE, _ONE_DEVICE, _ONE_HOUR = r"\s*(?:/|-|\bper\b|\ban?\b)\s*", r"(?:gpu|device|card|chip)", r"(?:h|hr|hour)"
+_PER_ONE, _ONE_DEVICE, _ONE_HOUR = r"\s*(?:/|-|·|\bper\b|\ban?\b)\s*", r"(?:gpu|device|card|chip)", r"(?:h|hr|hour)"
 _PRICE = re.compile(
-    rf"(?:\$\s?(\d[\d,.]*)|(\d[\d,.]*)\s*(?:\$|usd|dollars?|bucks)){_PER_ONE}"
-    rf"(?:{_ONE_DEVICE}[\s/-]*(?:per|an?)?\s*{_ONE_HOUR}|{_ONE_HOUR}{_PER_ONE}{_ONE_DEVICE})\b",
+    rf"(?:\$\s?(\d[\d,.]*)|(\d[\d,.]*)\s*(?:\$|usd|dollars?|bucks)?){_PER_ONE}"
+    rf"(?:{_ONE_DEVICE}[\s/·-]*(?:per|an?)?\s*{_ONE_HOUR}|{_ONE_HOUR}{_PER_ONE}{_ONE_DEVICE})\b",
     re.IGNORECASE,
 )
 """What each device costs an hour: ``$2 per gpu hour``, ``$2/h per gpu``."""
@@ -50,7 +50,7 @@ _COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM]??|[bB](?=-)))-?([a-zA-Z]{2,})")
 _SLASH = re.compile(r"(?:(?<=in)|(?<=input)|(?<=prompt)|(?<=tok)|(?<=tokens))/(?=\d)", re.IGNORECASE)
 """A slash between what is counted and the next number, as in ``1024 in/128 out``."""
 
-_FIGURES = re.compile(r"\(\s*(?:[\d.]+\s*[a-z/]*b(?:/s)?\s*,|\w+=)", re.IGNORECASE)
+_FIGURES = re.compile(r"\(\s*(?:[\d.]+\s*[a-z/]*b(?:/s)?\s*,|\w{3,}=)", re.IGNORECASE)
 """Figures of a device in brackets: ``(48GiB,180TFLOPs)``."""
 
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+){2,}(?:\.?(?:post|rc)\d+)?)", re.IGNORECASE)
@@ -86,12 +86,13 @@ _UNITS = (
 )
 
 _MACHINES = frozenset({"nodes", "devices"})
+_NAMED = ("model", "gpu", "gpus", "hardware", "device", "card")  # What its name says by itself
 _PER = ("per", "a", "an", "/", "each")
 
 _LATENCIES = (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS)
 _SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)
 _FARTHEST_TIME = 6  # Words between a latency and its time
-_WHOLE = "endtoend"  # The latency of a whole request
+WHOLE = "endtoend"  # The latency of a whole request
 _TOWARDS = frozenset({"for", "to", "until", "till", "before", "the", "a"})  # Words between a time and its latency
 _LONGEST_LATENCY = 4  # Words of its name, as ``time to first token``
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
@@ -169,7 +170,7 @@ def with_latencies(tokens: list[Token]) -> list[Token]:
         if match is None or at is None:
             continue
         first, last = min(at.start, index), max(at.stop - 1, index)
-        name = _WHOLE if name.startswith("e2e") else name
+        name = WHOLE if name.startswith("e2e") else name
         limit = Token(f"{name}<{match[1]}", tokens[first].start, tokens[last].end, tokens[last].ends)
         share = [between for between in tokens[first:last] if PERCENTILE.fullmatch(between.text)]
         return [*tokens[:first], *share, limit, *with_latencies(tokens[last + 1 :])]
@@ -186,14 +187,17 @@ def _timed_at(tokens: list[Token], index: int) -> tuple[range | None, str]:
     for at in range(index - 1, max(index - _FARTHEST_TIME, -1), -1):
         key = key_of(tokens[at].text)
         if PERCENTILE.fullmatch(tokens[at].text):
-            return range(at + 1, index), _WHOLE
+            return range(at + 1, index), WHOLE
         if limits and key in words.timed:
             return range(at, index), words.timed[key]
         if any(map(str.isdigit, key)):
             break
+    after = [key_of(token.text) for token in tokens[index + 1 : index + 3]]
+    if after[:1] and after[0] in _PER and after[-1] in words.timed and not tokens[index].ends:  # 10 s per answer
+        return range(index, index + 3), words.timed[after[-1]]
     behind = tokens[index + 1 : index + 2]
     is_share = bool(behind) and not tokens[index].ends and PERCENTILE.fullmatch(behind[0].text) is not None
-    return (range(index, index + 2), _WHOLE) if is_share else (None, "")
+    return (range(index, index + 2), WHOLE) if is_share else (None, "")
 
 
 def _latency_at(tokens: list[Token], index: int) -> range | None:
@@ -241,7 +245,9 @@ def _add(token: Token, tokens: list[Token]) -> None:
     elif joined is not None:
         tokens[-1] = Token(joined, before.start, token.end, token.ends)
     elif before.text == "=" and len(tokens) > 1:
-        tokens[-2:] = [Token(f"{tokens[-2].text}={token.text}", tokens[-2].start, token.end, token.ends)]
+        is_name = key_of(tokens[-2].text) in _NAMED  # model = llama 3.1 8b
+        one = replace(token, text=f"{tokens[-2].text}={token.text}", start=tokens[-2].start)
+        tokens[-2:] = [token if is_name else one]
     elif (
         (unit := vocabulary().spans.get(key_of(token.text)))
         and before.text.casefold() in _PER
