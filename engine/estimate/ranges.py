@@ -9,8 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.catalog.rows import Reliability
-from capacity_tui.engine.estimate.timing.passes import PhaseTime
-from capacity_tui.engine.estimate.timing.schedule import SHORTEST
+from capacity_tui.engine.estimate.timing.schedule import SHORTEST, PhaseTime
 from capacity_tui.engine.estimate.work import Loaded, Phase, Work
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, added, where

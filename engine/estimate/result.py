@@ -11,8 +11,8 @@ from capacity_tui.engine.estimate.constraint import Constraint, in_words, verdic
 from capacity_tui.engine.estimate.derivation import Record
 from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
 from capacity_tui.engine.estimate.ranges import Ranges
-from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.timing.reliability import ReliabilityEstimate
+from capacity_tui.engine.estimate.timing.schedule import PhaseTime
 from capacity_tui.engine.estimate.work import ModelFacts, Note, Work
 from capacity_tui.engine.machine import Quantity
 from capacity_tui.engine.numeric import Labels, Number

@@ -1,3 +1,9 @@
+from .cluster_report import growth_remarks as growth_remarks
+from .cluster_report import level_texts as level_texts
+from .cluster_report import placement_as_dict as placement_as_dict
+from .cluster_report import placement_parts as placement_parts
+from .cluster_report import placement_remarks as placement_remarks
+from .cluster_report import scaling_text as scaling_text
 from .explanation import ExplanationText as ExplanationText
 from .explanation import FormulaInput as FormulaInput
 from .explanation import FormulaStep as FormulaStep
@@ -27,10 +33,6 @@ from .parts import parts_as_html as parts_as_html
 from .parts import parts_as_markdown as parts_as_markdown
 from .parts import table_part as table_part
 from .parts import write_parts as write_parts
-from .placement import level_texts as level_texts
-from .placement import placement_as_dict as placement_as_dict
-from .placement import placement_parts as placement_parts
-from .placement import placement_remarks as placement_remarks
 from .plan_report import Report as Report
 from .plan_report import write_report as write_report
 from .results import SWITCH as SWITCH
@@ -53,8 +55,6 @@ from .runs.growth_report import ranked_as_dict as ranked_as_dict
 from .runs.growth_report import ranked_parts as ranked_parts
 from .runs.growth_report import sized_job_parts as sized_job_parts
 from .runs.growth_report import sized_jobs_as_data as sized_jobs_as_data
-from .scaling_report import growth_remarks as growth_remarks
-from .scaling_report import scaling_text as scaling_text
 from .schemas import schema_names as schema_names
 from .schemas import schema_text as schema_text
 from .search_report import needed_as_dict as needed_as_dict

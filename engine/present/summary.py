@@ -252,7 +252,7 @@ def answer_parts(plan: Plan, estimate: Estimate, *, in_full: bool = False) -> It
         yield TextPart(f"Assumed: {assumed}", "quiet")
     yield SectionsPart(("value", "range"), figure_sections(plan, estimate), has_aside=True)
     if estimate.scalability:
-        from capacity_tui.engine.present.scaling_report import scaling_table, scaling_text  # noqa: PLC0415 - few ask
+        from capacity_tui.engine.present.cluster_report import scaling_table, scaling_text  # noqa: PLC0415 - few ask
 
         yield scaling_table(estimate.scalability)
         yield from (TextPart(line) for line in scaling_text(estimate.scalability))

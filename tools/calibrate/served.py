@@ -13,8 +13,8 @@ from capacity_tui.engine.catalog import Catalog, Quantization
 from capacity_tui.engine.cluster import Price
 from capacity_tui.engine.estimate import estimate_run
 from capacity_tui.engine.estimate.serving import ServingRun, serving_run
-from capacity_tui.engine.estimate.serving.engines import runtime
 from capacity_tui.engine.estimate.serving.resolve import readings
+from capacity_tui.engine.estimate.serving.run import runtime
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.runs.accuracy.predictions import measured_figure
 from capacity_tui.engine.solve.space.stacking import can_stack, stacked

@@ -15,7 +15,6 @@ from capacity_tui.engine.catalog.rows import OTHER, InferenceEngine, WeightKerne
 from capacity_tui.engine.cluster import CLOCK_OF_POWER, Cluster, Device, boosted, processor_device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.run import KernelRates, run_layout
-from capacity_tui.engine.estimate.serving.engines import on_host, passes_of_prompts, runtime
 from capacity_tui.engine.estimate.serving.run import (
     Guessing,
     Host,
@@ -24,6 +23,9 @@ from capacity_tui.engine.estimate.serving.run import (
     ServingNumerics,
     ServingRun,
     Traffic,
+    on_host,
+    passes_of_prompts,
+    runtime,
 )
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
 from capacity_tui.engine.estimate.transformer.adapters import adapter_parameters

@@ -22,6 +22,7 @@ from capacity_tui.engine.explain import (
     step_timeline,
 )
 from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.present.cluster_report import curve_name
 from capacity_tui.engine.present.pictures.svg import (
     COLOURS,
     WIDTH,
@@ -47,7 +48,6 @@ from capacity_tui.engine.present.pictures.text_charts import (
     roofline_lines,
     step_lines,
 )
-from capacity_tui.engine.present.scaling_report import curve_name
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import Curve
 from capacity_tui.engine.units import devices_in_words, format_count, format_flops, format_number, format_quantity

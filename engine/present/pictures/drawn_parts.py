@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from capacity_tui.engine.estimate import Estimate, part_label
 from capacity_tui.engine.explain import Roofline, memory_timeline, step_timeline
+from capacity_tui.engine.present.cluster_report import curve_name, scaling_table, scaling_text
 from capacity_tui.engine.present.parts import Part, PicturePart, TablePart, TextPart
 from capacity_tui.engine.present.pictures.charts import Slice, bar_chart, roofline_chart, scaling_chart
 from capacity_tui.engine.present.pictures.text_charts import (
@@ -15,7 +16,6 @@ from capacity_tui.engine.present.pictures.text_charts import (
     roofline_lines,
     step_lines,
 )
-from capacity_tui.engine.present.scaling_report import curve_name, scaling_table, scaling_text
 from capacity_tui.engine.solve import curves
 from capacity_tui.engine.units import format_bytes, format_flops, format_percent, format_seconds
 
