@@ -118,7 +118,7 @@ class LoadFields(Section):
 
     seconds_between_requests: Duration | None = None
 
-    requests: Count | None = None
+    requests: Annotated[WholeNumber, Field(ge=1)] | None = None
 
     prompt_tokens_stddev: Annotated[float, Field(ge=0, le=LARGEST_COUNT)] = 0.0
 

@@ -21,6 +21,13 @@ COMPARED = {
     "rtx pro 6000 vs 2x 5090 for gpt-oss-120b": ["rtx pro 6000", "2x 5090"],
     "Llama-3.1-8B @ 500 req/min avg 1,2k in 300 out, a10g or l4?": ["a10g", "l4"],
     "is 2x 3090 faster than a 5090 for llama 8b": ["2x 3090", "5090"],
+    "choosing between g5.12xlarge and g6e.12xlarge to serve llama-3.1-8b at 50 req/s, which is cheaper?": [
+        "g5-12xlarge",
+        "g6e-12xlarge",
+    ],
+    "mac mini m4 pro 24gb and a coding assistant, qwen2.5 coder 14b or 32b? 16k context, which one": ["14b", "32b"],
+    "gemma 2 9b or 27b on a 4090?": ["9b", "27b"],
+    "full fine-tune qwen2.5 14b on 4x a6000, 120k examples, or should i just do lora": ["full fine-tune", "lora"],
     "what's faster for llama 3.1 8b inference - 4090 or A100?": ["4090", "A100"],
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 
@@ -16,7 +16,8 @@ from capacity_tui.engine.plan.line.reading import read_line
 from capacity_tui.engine.record import dataclass
 
 _MOST_WORDS = 5  # Words that one of the compared names may have, as in ``rtx 6000 ada``
-_COMPARE, _JOINTS = ("compar", "differen"), ("with", "to")
+_JOINTS = frozenset({"with", "to"})  # Between names of a line that says that it compares
+_ENDS = ".,;:?!"
 _THAN = re.compile(
     r"\b(?:(?:be|is|are|any|much) )*(?:faster|slower|cheaper|better|worse|quicker) than\b", re.IGNORECASE
 )
@@ -53,10 +54,11 @@ def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative
     """
     words = _THAN.sub("vs", text).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
-    compares = any(key.startswith(_COMPARE) for key in keys)
-    between = vocabulary().comparing | (vocabulary().both if compares else set())
-    marks = [at for at, key in enumerate(keys) if key in between]
-    marks = marks or [at for at, key in enumerate(keys) if key in _JOINTS and compares]
+    known = vocabulary()
+    marks = [at for at, key in enumerate(keys) if key in known.comparing]
+    compares = not known.compares.isdisjoint(keys)
+    both = [at for at, key in enumerate(keys) if key in known.both and compares]
+    marks = marks or both or [at for at, key in enumerate(keys) if key in _JOINTS and compares]
     facts = catalog or load_catalog()
 
     @cache
@@ -65,9 +67,13 @@ def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative
 
     if not marks or not read(text).faults:
         return ()
-    alike = [lines for lines in _splits(words, marks) if _are_alike([read(line.text) for line in lines])]
-    whole = (lines for lines in alike if not _cut_names(lines, read))
-    return next(whole, alike[0] if alike else ())
+    for places in filter(None, (marks, sorted({*marks, *both}) if both else [])):
+        alike = (lines for lines in _splits(words, places) if _are_alike(map(read, (line.text for line in lines))))
+        first = next(alike, ())
+        whole = (lines for lines in (first, *alike) if not _cut_names(lines, read)) if first else iter(())
+        if first:
+            return next(whole, first)
+    return _otherwise(words, marks[-1], read)
 
 
 def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, ...]]:
@@ -82,7 +88,28 @@ def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, .
         names = [words[first - before : first], *between, words[last + 1 : last + 1 + behind]]
         if tail and is_size(tail[0]) and any(is_size(word) for name in names for word in name):
             continue  # llama 3.1 8b vs qwen2.5 7b: the size belongs to the last name
+        if is_size(names[-1][0].rstrip(_ENDS)) and not all(is_size(name[0].rstrip(_ENDS)) for name in names):
+            continue  # gemma 2 9b or 27b: both are sizes of the name before them
         yield tuple(Alternative(_name(name), " ".join((*head, *name, *tail)), len(head), len(tail)) for name in names)
+
+
+def _otherwise(words: list[str], mark: int, read: Callable[[str], OneLine]) -> tuple[Alternative, ...]:
+    """Return the lines for what stands before the last mark, and for that with what a clause behind it says instead.
+
+    As ``full fine-tune of qwen2.5-14b on 4xA6000, or should I just do lora``.
+    """
+    first, clause = read(" ".join(words[:mark])), read(" ".join(words[mark + 1 :]))
+    instead = [word for word in clause.words if word.meaning.values.keys() - {Key.TASK}]
+    paths = {path for word in instead for path in word.meaning.values} - {Key.TASK}
+    replaced = [word for word in first.words if paths & word.meaning.values.keys()]
+    if not replaced or clause.faults or not paths <= {path for word in replaced for path in word.meaning.values}:
+        return ()
+    name, text = " ".join(word.text for word in instead), first.text
+    for word in reversed(replaced):
+        text = f"{text[: word.start]}{name if word is replaced[0] else ''}{text[word.end :]}"
+    if not _are_alike([first, read(text)]):
+        return ()
+    return Alternative(_name([replaced[0].text]), first.text), Alternative(_name([name]), text)
 
 
 def _name(words: list[str]) -> str:
@@ -90,10 +117,13 @@ def _name(words: list[str]) -> str:
     return re.sub(r"[^\w\s-]+", "-", re.sub(r"^an? ", "", " ".join(words))).strip("- ")
 
 
-def _are_alike(read: list[OneLine]) -> bool:
+def _are_alike(lines: Iterable[OneLine]) -> bool:
     """Whether lines are plans of the same task that say the same fields, no two of them the same."""
-    if any(line.faults or not line.understood for line in read) or len({line.task for line in read}) > 1:
-        return False
+    read: list[OneLine] = []
+    for line in lines:
+        if line.faults or not line.understood or any(line.task != other.task for other in read):
+            return False
+        read.append(line)
     fields_of = [_fields(line) for line in read]
     if len({len(line.limits or (line.asked.limits if line.asked else ())) for line in read}) > 1:
         return False

@@ -7,7 +7,7 @@ import re
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
-from capacity_tui.engine.plan.line import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.tokens import image_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -19,6 +19,9 @@ _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
 _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)/(\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
+_ARTICLES = frozenset({"the", "our", "my", "all"})
+_FLAG = "--"
+CACHE = frozenset({"kv", "cache", "kvcache", "kvcachedtype", "cachetypek", "cachetypev"})
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
 
@@ -67,6 +70,26 @@ class DataWords(ModelPairs):
         end += int(self._unit_at(end) == _TOKENS and self._is_free(end))
         meaning = self._lengths(f"{self._tokens[index].text}/{self._tokens[arrow + 1].text}")
         return None if meaning is None else (end - index, meaning)
+
+    def _share_first(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a share before those that it is of, as in ``10% of 200 users``."""
+        text, number = self._tokens[index].text, index + 2
+        is_of = text.endswith("%") and settings.is_number(text[:-1]) and self._span(index + 1, 1) == "of"
+        number += int(is_of and self._span(number, 1) in _ARTICLES)
+        count = self._count_of(number) if is_of and self._is_number_at(number) else None
+        if count is None or count.amount.name not in settings.SHARED or not self._is_free(index, number - index):
+            return None
+        return number - index, self._share(text)
+
+    def _flag(self, index: int) -> tuple[int, Meaning] | None:
+        """Leave out an option of a program that no plan has, with its value, as ``--num-scheduler-steps 8``."""
+        text = self._tokens[index].text
+        is_known = settings.amount_named(text, self._task, self._model) or self._is_setting(text) or self._phrase(text)
+        if not text.startswith(_FLAG) or not text.strip("-") or is_known or key_of(text) in CACHE or "=" in text:
+            return None
+        value = self._span(index + 1, 1) if self._is_free(index + 1) else ""
+        words = 1 + int(settings.is_number(value) or self._is_value(value))
+        return words, Meaning(why=f"left out: {self._span(index, words)}")
 
     def _some_data(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a data set whose name has two words, as ``imagenet 22k``."""

@@ -5,34 +5,32 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from itertools import pairwise
 
 from capacity_tui.engine.catalog import format_in_name, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
-from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
-from capacity_tui.engine.plan.line.data_words import DataWords
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
+from capacity_tui.engine.plan.line.data_words import CACHE
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
+from capacity_tui.engine.plan.line.lexicon.task_words import METHOD
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
-from capacity_tui.engine.plan.line.task_words import METHOD
-from capacity_tui.engine.units import format_count, format_number
+from capacity_tui.engine.plan.line.load_values import LoadValues
+from capacity_tui.engine.units import format_count
 
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
-_LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
 _CONTEXT = re.compile(r"-(\d+k)$")  # A context that names of releases end in, as ``phi-3-medium-4k``
-_OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "computeoptimally", "optimaltokens"})
+_OPTIMAL = frozenset({"chinchilla", "chinchillaoptimal", "computeoptimal", "computeoptimally", "optimaltokens"})
 
 _EDGE = "image_size"
-_PACKED, _DIGIT, _CACHE = "qlora", re.compile(r"\d+"), frozenset({"kv", "cache", "kvcache"})
+_PACKED, _DIGIT = "qlora", re.compile(r"\d+")
 _SAME_BATCH = 0.05  # Share by which a batch of tokens may differ from a power of two and is meant to be that
 
 
-class DerivedValues(DataWords):
+class DerivedValues(LoadValues):
     """A line whose words were recognized, and what follows from several of them."""
 
     def _derive(self) -> None:
@@ -46,18 +44,9 @@ class DerivedValues(DataWords):
         self._optimal_length()
         self._weights_of_the_engine()
         self._small_images()
-        self._part_of_users()
-        self._rate_of_tokens()
-        self._requests_of_a_span()
-        self._requests_at_once()
+        self._derive_load()
         self._cores_of_processor()
-        self._parts_of_requests()
         self._guesses_ahead()
-
-    def _degree(self, path: str, otherwise: float = 1) -> int:
-        """Return the number that the line has for a field; another where it has none, or one that is no count."""
-        text = str(self._values.get(path, otherwise))
-        return max(int(text), 1) if text.isdecimal() else max(int(otherwise), 1)
 
     def _release_of_context(self) -> None:
         """Take the release of a model that reads as much as the line says, as ``phi-3-medium`` of 128k."""
@@ -161,92 +150,6 @@ class DerivedValues(DataWords):
             parts = f"a prompt of {before} and an answer" if before else "an answer; say seq for it and its prompt"
             why = f"sequences of {sequence} tokens: {parts}"
             self._assumed.append(Assumption(Key.TRAINING_SEQ_LEN, sequence, why))
-
-    def _part_of_users(self) -> None:
-        """Take the share of all users that is there at once for the users, as ``300 seats, 5% concurrent``."""
-        users = self._values.get(Key.INFERENCE_USERS)
-        if self._share_of_users and not isinstance(users, int):
-            share = f"{100 * self._share_of_users:g}%"
-            self._faults.append(PlanError("a share of how many?", share, "say how many users there are, as 300 users"))
-        elif self._share_of_users and isinstance(users, int):
-            self._values[Key.INFERENCE_USERS] = some = max(round(users * self._share_of_users), 1)
-            why = f"{some} users: {100 * self._share_of_users:g}% of {users}"
-            self._assumed.append(Assumption(Key.INFERENCE_USERS, some, why))
-
-    def _rate_of_tokens(self) -> None:
-        """Send requests of as many tokens as there are in a second: of their answers, or of prompts and answers."""
-        paths = (Key.INFERENCE_OUTPUT_TOKENS, Key.INFERENCE_PROMPT_TOKENS)
-        lengths = [self._degree(path, float(str(all_fields()[path].default))) for path in paths]
-        for kind, (count, seconds) in self._token_rates.items():
-            if (given := self._values.get(Key.INFERENCE_REQUEST_RATE)) is not None:
-                hint = "say requests/s, or tokens a second"
-                self._faults.append(PlanError("a rate given twice", f"{given} requests/s, and tokens a second", hint))
-                continue
-            requests, tokens = self._values.get(Key.INFERENCE_REQUESTS), count / seconds
-            if isinstance(requests, int):  # 1M documents of 500 tokens a day
-                self._values.pop(Key.INFERENCE_REQUESTS)
-                rate = f"{requests / seconds:.4g}"
-                self._values |= {Key.INFERENCE_PROMPT_TOKENS: count, Key.INFERENCE_REQUEST_RATE: rate}
-                why = f"{rate} requests a second: {requests} in {seconds:g} s, at all times alike"
-                self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
-                continue
-            length = lengths[0] if kind == "output" else sum(lengths)
-            self._values[Key.INFERENCE_REQUEST_RATE] = rate = f"{tokens / length:.4g}"
-            of = "answers" if kind == "output" else "prompts and answers"
-            why = f"{rate} requests a second: {tokens:.4g} tokens a second in {of} of {length} (or give 5 requests/s)"
-            self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
-
-    def _requests_of_a_span(self) -> None:
-        """Send requests at a rate where the line says how often there are so many, as ``1M documents daily``."""
-        words, requests = vocabulary(), self._values.get(Key.INFERENCE_REQUESTS)
-        keys = [key_of(token.text) for token in self._tokens]
-        often = [(key, before) for before, key in pairwise(("", *keys))]
-        often += [(f"{key}{after}", before) for before, key, after in zip(("", *keys), keys, keys[1:], strict=False)]
-        rates = (key for key, before in often if key in words.adverbs and before not in words.within)
-        adverb = next((key for key in rates if key), "")
-        if adverb and isinstance(requests, int):
-            self._values.pop(Key.INFERENCE_REQUESTS)
-            self._values[Key.INFERENCE_REQUEST_RATE] = rate = f"{requests / words.adverbs[adverb]:.4g}"
-            seconds = format_number(words.adverbs[adverb])
-            why = f"{rate} requests a second: {requests} in {seconds} s, at all times alike"
-            self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
-
-    def _parts_of_requests(self) -> None:
-        """Take a rate of each user for the pause between its requests; refuse what each request has several of.
-
-        As in ``50 users, 10 requests an hour each``, and in ``20 queries/s, 50 passages each``.
-        """
-        for index, (count, meaning) in self._taken.items():
-            around = (self._span(max(at, 0), 1) for at in (index + count, index - 1, index - 2))
-            is_of_one = any(key_of(word) in EVERY_NODE for word in around)
-            is_loaded = not self._values.keys().isdisjoint({Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS})
-            rate, users = meaning.values.get(Key.INFERENCE_REQUEST_RATE), self._values.get(Key.INFERENCE_USERS)
-            if rate and users and (is_of_one or "each" in map(key_of, self._span(0, index).split())):
-                self._values.pop(Key.INFERENCE_REQUEST_RATE)
-                self._values[Key.INFERENCE_SECONDS_BETWEEN_REQUESTS] = pause = f"{1 / float(str(rate)):.4g}"
-                why = f"each of {users} users sends a request every {pause} s"
-                self._assumed.append(Assumption(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, pause, why))
-            if Key.INFERENCE_REQUESTS in meaning.values and is_of_one and is_loaded:
-                hint = "say how many come in a second in all, and the tokens of one"
-                self._faults.append(PlanError("a request is one of them", self._span(index, count + 1), hint))
-
-    def _requests_at_once(self) -> None:
-        """Send requests whose number is known as many at once as engines take up, as ``10M documents`` are embedded."""
-        if Key.INFERENCE_REQUESTS not in self._values or any(load in self._values for load in _LOADS):
-            return
-        amounts = (vocabulary().amounts.get(key_of(token.text)) for token in self._tokens)
-        if any(amount is not None and amount.name == "requests" for amount in amounts):
-            hint = "write 5 requests/s, 400 requests a day or 64 requests at once"
-            self._faults.append(PlanError("requests of which kind?", str(self._values[Key.INFERENCE_REQUESTS]), hint))
-            return
-        at_once = int(vocabulary().usual[INFER]["sounds_at_once" if self._is_of_sound() else "requests_at_once"])
-        self._values[Key.INFERENCE_CONCURRENCY] = at_once
-        self._assumed.append(Assumption(Key.INFERENCE_CONCURRENCY, at_once, f"{at_once} requests at once"))
-
-    def _is_of_sound(self) -> bool:
-        """Whether the model reads sound."""
-        row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
-        return row is not None and row.is_of_sound
 
     def _small_images(self) -> None:
         """Train a network on images as small as those of the data, as ``resnet-18 cifar10``."""
@@ -364,8 +267,8 @@ class DerivedValues(DataWords):
         """Recognize the format of keys and values, as in ``fp8 kv cache``, ``32k q4 cache`` and ``kv q8``."""
         for count in (3, 2) if self._task == INFER else ():
             words = [key_of(self._span(index + at, 1)) for at in range(count)]
-            name, of_cache = (words[0], words[1:]) if words[0] not in _CACHE else (words[-1], words[:-1])
-            if not self._is_free(index, count) or not _CACHE.issuperset(of_cache):
+            name, of_cache = (words[0], words[1:]) if words[0] not in CACHE else (words[-1], words[:-1])
+            if not self._is_free(index, count) or not CACHE.issuperset(of_cache):
                 continue
             format_ = vocabulary().formats.get(name, name)
             kept = settings.known_value(format_, Key.INFERENCE_KV_CACHE, self._catalog)

@@ -13,10 +13,12 @@ from capacity_tui.engine.catalog import format_in_name, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
-from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.derived_values import DerivedValues
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.numerals import range_in
+from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_cores
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.similarity import (
     HARDWARE_NAME,
@@ -26,11 +28,10 @@ from capacity_tui.engine.plan.line.lexicon.similarity import (
     similar_names,
     unknown_words,
 )
+from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Asked, Meaning
-from capacity_tui.engine.plan.line.numerals import range_in
-from capacity_tui.engine.plan.line.task_words import TASK, task_named
 
 _NOTHING = Meaning()
 _CORES_USED = f"{OWN_PARAMETERS}n_jobs"
@@ -55,15 +56,25 @@ class GuessedWords(DerivedValues):
         taken = self._samples_of(index) if nothing is None else (1, nothing)
         if taken is not None:
             return taken
-        if settings.is_time(text) or duration_of(text) is not None:
-            hint = "write ttft 500ms, tpot 50ms or e2e 8s of a latency, within 24h of a job"
-            return 1, Meaning(fault=PlanError("what does this time limit?", text, hint))
-        if settings.is_number(text) and self._counts_something(index):
-            hint = f"write a word with it, {settings.EXAMPLES}"
-            return 1, Meaning(fault=PlanError("what does this number count?", self._span(index, 2), hint))
+        if (fault := self._uncounted(index)) is not None:
+            return 1, Meaning(fault=fault)
         if settings.is_number(text):
             return 1, self._memory_behind(index) or self._bare_number(index)
         return 1, _NOTHING if is_near_filler(text) else self._similar(text)
+
+    def _uncounted(self, index: int) -> PlanError | None:
+        """Return what to say of a time, a share or a number of something that nothing is known to be counted in."""
+        text = self._tokens[index].text
+        if settings.is_time(text) or duration_of(text) is not None:
+            hint = "write ttft 500ms, tpot 50ms or e2e 8s of a latency, within 24h of a job"
+            return PlanError("what does this time limit?", text, hint)
+        if text.endswith("%") and settings.is_number(text[:-1]):
+            hint = "write 10% of 200 users, or 40% prefix hits"
+            return PlanError("a share of what?", self._span(index, 2), hint)
+        if settings.is_number(text) and self._counts_something(index):
+            hint = f"write a word with it, {settings.EXAMPLES}"
+            return PlanError("what does this number count?", self._span(index, 2), hint)
+        return None
 
     def _nothing(self, index: int) -> Meaning | None:
         """Recognize a word that says nothing beside the others, or that says too little alone."""
@@ -125,7 +136,7 @@ class GuessedWords(DerivedValues):
     def _similar(self, text: str) -> Meaning:
         """Return what the name most similar to a word stands for, or say that there is none."""
         cores = self._cores or int(str(self._values.get(_CORES_USED, 0)))
-        of_line = hardware.processor_of_cores(text, cores, self._catalog)
+        of_line = processor_of_cores(text, cores, self._catalog)
         if of_line is not None and not self._is_number_at(self._tokens_before(text) + 1):
             return of_line
         counted = hardware.counted(text)
@@ -208,7 +219,7 @@ def _left_out(tokens: Sequence[Token], empty: Sequence[int], traits: set[str]) -
     for at in empty:
         text, key = tokens[at].text, key_of(tokens[at].text)
         before = key_of(tokens[at - 1].text) if at and at - 1 in empty else ""
-        if before in words.negations - {_NOT} and key in words.fillers - words.prose:
+        if before in words.negations - {_NOT} and key in words.fillers - words.prose and f"no{key}" not in traits:
             yield f"{tokens[at - 1].text} {text}"
         elif (key in words.circumstances and key not in traits) or words.counts.get(key, _ONE) != _ONE:
             yield text

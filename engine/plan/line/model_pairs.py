@@ -9,11 +9,11 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line import setting_words as settings
+from capacity_tui.engine.plan.line.figure_words import FigureWords
 from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, Assumption, Meaning
-from capacity_tui.engine.plan.line.named_words import NamedWords
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _MOST_WORDS = 5  # Words that the name of a model may have, as ``llama 3.1 8b instruct``
@@ -22,7 +22,7 @@ _DRAFT = "draft"  # What a second model may be called, and what may be done with
 _LIKE_IT = 0.15  # Share by which a mixture may differ from the sizes that the line gives
 
 
-class ModelPairs(NamedWords):
+class ModelPairs(FigureWords):
     """A line whose words are being recognized, and those of them that name a second model."""
 
     def _second_model(self) -> None:
@@ -78,7 +78,7 @@ class ModelPairs(NamedWords):
         for index, token in enumerate(self._tokens):
             match = _SIZES.fullmatch(token.text)
             if match is not None and models.named_model(token.text, self._catalog) is None:
-                parts = (match[1], match[2], next(iter(vocabulary().active)))
+                parts = (match[1], match[2], max(vocabulary().active, key=len))
                 self._tokens[index : index + 1] = [replace(token, text=part) for part in parts]
 
     def _mixture(self) -> None:

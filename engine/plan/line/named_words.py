@@ -8,17 +8,18 @@ from dataclasses import replace
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.counted_words import EVERY_NODE, OF_A_NODE, CountedWords
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_training, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_nodes
-from capacity_tui.engine.plan.line.task_words import task_named
-from capacity_tui.engine.units import format_count, parse_quantity
+from capacity_tui.engine.units import parse_quantity
 
+_FULL = "full"
 _MOST_WORDS = 6  # Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``
 _MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 3 super 120b``
 _SAME_PARAMETERS = 0.15  # Share by which a size in a model's name, as ``671b``, may differ from its parameters
@@ -61,6 +62,7 @@ class NamedWords(CountedWords):
         token = self._tokens[index]
         ruled_out = self._ruled_out(index) or self._some_hardware(index) or self._family_asked_for(index)
         ruled_out = ruled_out or self._configured(token.text) or self._device_hours(index)
+        ruled_out = ruled_out or self._aside(index)
         if ruled_out is not None:
             return ruled_out
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
@@ -88,14 +90,36 @@ class NamedWords(CountedWords):
                 else task_named(phrase) or self._thing(phrase, count) or self._nodes_of(index, count)
             )
             if meaning is not None:
-                return count, meaning
+                is_guess = key_of(phrase) == _FULL and meaning.values and not self._is_trained_elsewhere(index)
+                return count, replace(
+                    meaning, why=f"{phrase}: full fine-tuning (or say serve)"
+                ) if is_guess else meaning
         return self._size_first(index)
 
+    def _aside(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a model's name that says how long another one is trained: ``1.3b chinchilla``."""
+        if key_of(self._tokens[index].text) not in vocabulary().aside or models.is_size(self._span(index + 1, 1)):
+            return None
+        others = [token.text for at, token in enumerate(self._tokens) if at != index]
+        is_other = any(models.is_size(word) or models.named_model(word, self._catalog) for word in others)
+        return (1, Meaning()) if is_other else None
+
     def _is_whole(self, index: int) -> bool:
-        """Whether a method of training says instead that a length is a whole one, as in ``its full 128k context``."""
+        """Whether a method of training says that another thing is whole: ``full 128k context``, ``full fp8``."""
+        if key_of(self._tokens[index].text) != _FULL:
+            return False
         counted = self._count_of(index + 1) if self._is_number_at(index + 1) else None
         is_length = counted is not None and counted.name.casefold().startswith(("context", "ctx", "prompt", "window"))
-        return is_length and vocabulary().methods.get(key_of(self._tokens[index].text)) == "full"
+        behind = [self._span(index + 1, words) for words in range(1, _MOST_PIECES + 1)]
+        is_model = self._is_value(behind[0]) or key_of(behind[0]) in vocabulary().model_words
+        is_model |= any(models.named_model(name, self._catalog) is not None for name in behind)
+        return is_length or (is_model and not self._is_trained_elsewhere(index))
+
+    def _is_trained_elsewhere(self, index: int) -> bool:
+        """Whether another word than the one at a place is of training."""
+        others = [token.text for at, token in enumerate(self._tokens) if at != index and token.text[-1] not in "bB"]
+        tasks = {meaning.values.get(TASK) for word in others if (meaning := task_named(word)) is not None}
+        return bool(tasks & {TRAIN, FINETUNE}) or any(is_of_training(word, self._catalog) for word in others)
 
     def _device_hours(self, index: int) -> tuple[int, Meaning] | None:
         """Refuse hours that so many devices make up, as in ``3072 H100 hours``."""
@@ -310,78 +334,6 @@ class NamedWords(CountedWords):
         parts = settings.glued(text)
         known = settings.amount_of(text) or (parts is not None and settings.amount_of(parts[0]))
         return bool(known or self._is_value(text) or hardware.figures_of(text) or vocabulary().fields.get(key_of(text)))
-
-    def _figure(self, index: int, figure: dict[str, float]) -> tuple[int, Meaning]:
-        """Recognize a figure of the hardware, or the memory of its host."""
-        after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
-        behind = [key_of(self._span(index + at, 1)) for at in (2, 3)] if after == "of" else [after]
-        of = next((word for word in behind if word in vocabulary().stored), behind[0])  # 15 GB of Dutch text
-        is_data = (
-            of in vocabulary().stored
-            or (after == "of" and settings.amount_of(of) is not None)
-            or figure.get(hardware.MEMORY, 0) > hardware.most_memory(self._catalog)
-        )
-        is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and after not in vocabulary().ram
-        size, is_trained = self._tokens[index].text, self._task in (TRAIN, FINETUNE)
-        tokens = settings.tokens_of(size, of, self._catalog) if is_data and is_trained else 0
-        if tokens:
-            count = format_count(tokens)
-            words = 2 + (behind.index(of) + 1 if after == "of" else 0)
-            why = f"{size} of text: {count} tokens, as plain text and JSON lines have"
-            return words, Meaning(f"{count} tokens", {Key.TRAINING_TOKENS: tokens}, why)
-        if hardware.MEMORY in figure and is_data:
-            hint = "say how many tokens, samples or rows there are"
-            return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
-        is_ram = of in vocabulary().ram and hardware.MEMORY in figure
-        is_ram |= self._is_of_host(index) and hardware.MEMORY in figure
-        name = str(self._values.get(hardware.NAME, ""))
-        meaning = hardware.given_figure(self._tokens[index].text, figure, is_ram, name, self._catalog)
-        if hardware.NAME in meaning.values:
-            self._values.pop(hardware.NAME)  # the same device with another memory
-        is_behind = is_ram and of in vocabulary().ram
-        return 1 + int(is_behind) + int(is_behind and after != of), meaning
-
-    def _is_of_host(self, index: int) -> bool:
-        """Whether a figure stands behind a processor, as in ``5950x with 64GB``: it is of the host then."""
-        plain = (at for at in range(index - 1, -1, -1) if key_of(self._tokens[at].text) not in vocabulary().fillers)
-        before = next(plain, None)
-        named = None if before is None else hardware.named_hardware(self._tokens[before].text, self._catalog)
-        return named is not None and named.values.get(hardware.NAME) in self._catalog.processors
-
-    def _memory_behind(self, index: int) -> Meaning | None:
-        """Recognize the memory that a device is sold with behind its name, as in ``a100 80``."""
-        name, figure = self._values.get(hardware.NAME), hardware.figures_of(f"{self._tokens[index].text}gb")
-        ends = (start + count for start, (count, meaning) in self._taken.items() if hardware.NAME in meaning.values)
-        if figure is None or index not in ends:
-            return None
-        meaning = hardware.given_figure(self._tokens[index].text, figure, False, str(name), self._catalog)
-        if hardware.NAME in meaning.values:
-            self._values.pop(hardware.NAME)
-        return None if meaning.fault or hardware.SPEC in "".join(meaning.values) else meaning
-
-    def _custom_device(self) -> None:
-        """Make figures without a device's name a device of one's own."""
-        given = {
-            key.removeprefix(f"{hardware.SPEC}."): value
-            for key, value in self._values.items()
-            if key.startswith(f"{hardware.SPEC}.")
-        }
-        if hardware.NAME in self._values:
-            row, memory = self._catalog.accelerators.get(str(self._values[hardware.NAME])), given.get(hardware.MEMORY)
-            if row is not None and isinstance(memory, int) and hardware.is_memory_of(row, memory):
-                self._values.pop(f"{hardware.SPEC}.{hardware.MEMORY}")  # A6000 48G *4
-            fault = hardware.memory_of_another(row, memory) if row is not None and isinstance(memory, int) else None
-            self._faults += [] if fault is None else [fault]
-            return
-        makers = ((token.text, vocabulary().machines.get(key_of(token.text))) for token in self._tokens)
-        word, maker = next(((word, maker) for word, maker in makers if maker), ("", ""))
-        if given.keys() - {"host_memory_gib"}:
-            meaning = hardware.custom_device(given, self._catalog, maker)
-            self._values = {key: value for key, value in self._values.items() if not key.startswith(hardware.SPEC)}
-            self._values.update(meaning.values)
-            self._assumed.append(Assumption(hardware.NAME, meaning.values[hardware.NAME], meaning.why))
-        elif maker:
-            self._faults.append(PlanError(f"which {word}?", hint="name its chip, or its memory, as 64gb"))
 
     def _is_size_of_model(self, index: int) -> bool:
         """Whether a word says once more how large the model is, as 671b behind deepseek r1."""

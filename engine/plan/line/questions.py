@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sum_of
 from capacity_tui.engine.plan.line.lexicon.tokens import OF_ONE, Token
@@ -17,6 +18,7 @@ MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVIC
 _SEQUENCE, _BATCH, _LENGTH = "sequence", "batch", "length"
 _OF_SERVING = {_SEQUENCE: Key.INFERENCE_PROMPT_TOKENS, _BATCH: Key.INFERENCE_BATCH, _LENGTH: ""}
 _OF_TRAINING = {_SEQUENCE: Key.TRAINING_SEQ_LEN, _BATCH: Key.TRAINING_MICRO_BATCH, _LENGTH: Key.TRAINING_TOKENS}
+_LENGTHS = frozenset({Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS, Key.TRAINING_STEPS})  # Of a job that has a limit
 _REPLICAS = Key.PARALLELISM_DP
 _LOADS = (
     Key.INFERENCE_USERS,
@@ -28,6 +30,7 @@ _LOADS = (
 _NUMBERED = frozenset({_SEQUENCE, _BATCH, Key.TRAINING_ADAPTER_RANK})
 _FARTHEST = 4  # Words between one that asks and what it asks for, as in ``how many A100 80GB cards``
 _MOST_WORDS = 4
+_OF_PRICE = frozenset({HARDWARE, DEVICES, Key.HARDWARE_PER_NODE, Key.TASK})  # All that a price of hardware says
 _ENDS = frozenset({"on", "with", "using", "for", "in", "from", "at", "by"})
 """Words behind which nothing is asked for any more."""
 _NEVER_ASKED = frozenset({"tokens", "tokens a second", "epochs", "steps", "samples", "TTFT limit", "TPOT limit"})
@@ -96,12 +99,15 @@ def asked_of(
     goal = _fastest(task) if _FASTEST in kinds else cheapest if kinds & {CHEAPEST, _COST} else ""
     for kind, field, words in asks:
         is_open = DEVICES not in values and (limits or HARDWARE not in values or not values.keys().isdisjoint(_LOADS))
+        if kind == _WHICH and not field and _COST in kinds:
+            continue  # what does an h100 cost
         solve = _solved(kind, DEVICES if field == _REPLICAS and is_open else field, values)
-        if solve and (limits or solve != Key.TRAINING_TOKENS):
+        if solve and (limits or solve not in _LENGTHS):
             return Asked(solve, limits, "" if solve == MODEL else goal, words)  # of models the largest
     if HARDWARE in values:
         is_one = any(key_of(tokens[index - 1].text) in _ARTICLES for index in hardware if index)
-        is_counted = DEVICES in values or is_one or task == INFER
+        is_other = any(kind == _MANY and field not in ("", HARDWARE, DEVICES, _REPLICAS) for kind, field, _ in asks)
+        is_counted = DEVICES in values or is_one or is_other or task == INFER
         return Asked(DEVICES, limits, goal, "how many devices keep the limits") if limits and not is_counted else None
     is_loaded = task == INFER and any(load in values for load in _LOADS)
     if MODEL in values and (limits or goal or is_loaded):
@@ -111,10 +117,30 @@ def asked_of(
 
 def unanswered(tokens: Sequence[Token], hardware: Collection[int], task: str, asked: Asked | None) -> dict[str, None]:
     """Return the words that ask how many there are of something, where that is not what is solved for."""
-    solved: set[str] = set() if asked is None else {asked.solve}
+    solved: set[str] = {Key.INFERENCE_REQUEST_RATE} if asked is None else {asked.solve}  # every plan says its rate
     solved |= set() if solved.isdisjoint({HARDWARE, DEVICES}) else {HARDWARE, DEVICES, _REPLICAS}
     asks = _asks(tokens, hardware, task)
     return dict.fromkeys(words for kind, field, words in asks if kind == _MANY and field and field not in solved)
+
+
+def unclear(tokens: Sequence[Token], task: str, values: Mapping[str, object], asked: Asked | None) -> PlanError | None:
+    """Return what to say of a line that asks for two unknowns, or for a price that nothing is done for.
+
+    Args:
+        tokens: its words.
+        task: what is done; empty where no word says it.
+        values: what it says of the plan.
+        asked: what is solved for.
+    """
+    asks = [(kind, field) for kind, field, _ in _asks(tokens, (), task)]
+    if (asked is None or asked.solve == HARDWARE) and MODEL not in values:
+        if any(field == MODEL for _, field in asks) and HARDWARE not in values and asked is not None:
+            hint = "name the hardware, as best model on 2xl40s, or the model, as cheapest gpu for llama-3.1-8b"
+            return PlanError("which model, and on which hardware?", "a line asks for one of them", hint)
+        if not task and any(kind == _COST for kind, _ in asks) and values.keys() <= _OF_PRICE:
+            hint = "name what runs there, as llama-3.1-8b; `capacity-tui hardware` and Cloud list prices"
+            return PlanError("a price alone is no plan", tokens[0].text, hint)
+    return None
 
 
 def asks_for_nodes(tokens: Sequence[Token]) -> bool:
@@ -139,6 +165,13 @@ def _is_of_another(key: str) -> bool:
     """Whether a word says that something is counted which is not asked for, as in ``how many tokens/s``."""
     amount = vocabulary().amounts.get(key)
     return key in vocabulary().durations or (amount is not None and amount.name in _NEVER_ASKED)
+
+
+def _rate(kind: str, key: str, task: str) -> str:
+    """Return the rate of requests that a word counts, as ``documents/day``; empty where it counts another thing."""
+    amount = vocabulary().amounts.get(key)
+    is_rate = amount is not None and amount.fields.get(INFER) == Key.INFERENCE_REQUEST_RATE
+    return Key.INFERENCE_REQUEST_RATE if is_rate and task == INFER and kind in (_MANY, _MOST) else ""
 
 
 def _is_number(keys: Sequence[str], index: int) -> bool:
@@ -171,6 +204,8 @@ def _asks(tokens: Sequence[Token], hardware: Collection[int], task: str) -> Iter
             if kind == _MANY and (not behind or keys[behind.start] in _ENDS):  # 24GB cards, how many?
                 places = range(index - 1, max(index - _FARTHEST, -1), -1)
             named = ((at, DEVICES if kind == _MANY and at in hardware else nouns.get(keys[at])) for at in places)
+            named = ((at, field or _rate(kind, keys[at], task)) for at, field in named)
+            named = ((at, field) for at, field in named if keys[at + 1 : at + 2] != ["hours"])  # how many H100 hours
             named = ((at, field) for at, field in named if keys[at + 1 : at + 2] not in _HOURS)  # H100 hours
             # max len 128, batch 64: a number says what it is.
             named = ((at, field) for at, field in named if field not in _NUMBERED or not _is_number(keys, at + 1))

@@ -10,22 +10,32 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import JOB_LIMITS, Key
 from capacity_tui.engine.models import find_known_model, presumed_family
-from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.guessed_words import GuessedWords, remainder
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import currency_of, duration_of, sum_of
 from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_near_filler, similar_names, unknown_words
+from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_ONE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
-from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, asks_for_nodes, limit_in, price_in, unanswered
-from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
+from capacity_tui.engine.plan.line.questions import (
+    CHEAPEST,
+    asked_of,
+    asks_for_nodes,
+    limit_in,
+    price_in,
+    unanswered,
+    unclear,
+)
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_quantity
 
 _NOTHING = Meaning()
+_OF_LOAD = "inference."  # What fields begin with that only transformers have
 _OF_EXPERTS = ("moe", "sparse")
+_OF_PROCESSORS = ("cpu", "processor", "nogpu", "nogpus", "nocard", "nographics")  # What is true beside one
 _TIMES = ("x", "×", "*")
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 
@@ -69,6 +79,8 @@ class _Line(GuessedWords):
             ]
         self._faults += [fault for paths, fault in self._ruled_out_values if not paths <= self._values.keys()]
         asked = self._asked()
+        named = "" if any(entry.key == TASK for entry in self._assumed) else self._task
+        self._faults += filter(None, [unclear(self._tokens, named, self._values, asked)])
         is_of_hardware = asked is not None and asked.solve == hardware.NAME
         if self._limits and not is_of_hardware and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
             hint = "name the model, or the hardware, that it is a limit of, as train 8xh100 $50k: which model"
@@ -98,7 +110,8 @@ class _Line(GuessedWords):
         if hardware.DEVICES in self._values and asks_for_nodes(self._tokens):
             self._values[Key.HARDWARE_PER_NODE] = self._values.pop(hardware.DEVICES)
         asked = asked_of(self._tokens, named, self._task, self._values, tuple(self._limits.values()))
-        if asked is not None:
+        takes_load = self._model is None or self._model.kind == "transformer"
+        if asked is not None and (takes_load or not asked.solve.startswith(_OF_LOAD)):
             return asked
         for index, token in enumerate(self._tokens):
             if vocabulary().queries.get(key_of(token.text)) == CHEAPEST and self._taken.get(index) == (1, _NOTHING):
@@ -109,6 +122,8 @@ class _Line(GuessedWords):
         """Return keys of words that are true of the model and the hardware of the line, as ``nvlink`` of an H100."""
         model = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
         device = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
+        if self._values.get(hardware.NAME) in self._catalog.processors:
+            return set(_OF_PROCESSORS)
         of_device = "" if device is None else f"{device.name} {device.generation} {device.link_name}"
         return {*map(key_of, of_device.split()), *(_OF_EXPERTS if model is not None and model.experts else ())}
 
@@ -129,6 +144,7 @@ class _Line(GuessedWords):
             self._task = str(self._values[TASK])
             return
         telling = [index for index in range(len(self._tokens)) if not self._is_size_of_model(index)]
+        telling = [index for index in telling if not self._is_other_size(index)]
         counts = {index: self._count_of(index) for index in telling if self._is_number_at(index)}
         telling = [
             index for index in telling if (count := counts.get(index)) is None or count.amount.name == settings.TOKENS
@@ -138,6 +154,11 @@ class _Line(GuessedWords):
         self._task, why = task_meant(words, free, family, self._catalog, self._degree(hardware.DEVICES))
         self._values[TASK] = self._task
         self._assumed.append(Assumption(TASK, self._task, why))
+
+    def _is_other_size(self, index: int) -> bool:
+        """Whether a word is the size of another model, as the second of ``14b or 32b``."""
+        before = key_of(self._span(index - 1, 1)) if index else ""
+        return before in vocabulary().comparing and models.is_size(self._tokens[index].text)
 
     def _task_meant(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a slip in the name of a task: it is known before what depends on it."""
@@ -163,7 +184,7 @@ class _Line(GuessedWords):
         if text in _TIMES and Key.INFERENCE_REQUEST_RATE in rate:  # 300 qps x 100 passages
             hint = "write how many a second they make"
             return 1, Meaning(fault=PlanError("a product is no rate", self._span(index - 2, 4), hint))
-        measured = self._price(index) or self._hours_of_sound(index) or self._interval(index)
+        measured = self._flag(index) or self._price(index) or self._hours_of_sound(index) or self._interval(index)
         limit = limit_in(self._tokens, index) if measured is None else None
         if measured is not None or limit is not None:
             return measured or (1, self._limit(index, limit or ""))
@@ -176,7 +197,13 @@ class _Line(GuessedWords):
         if figure is not None:
             return self._figure(index, figure)
         ruled_out = self._ruled_out(index)
-        counted = ruled_out or self._cache(index) or self._some_data(index) or self._to_from(index)
+        counted = (
+            ruled_out
+            or self._share_first(index)
+            or self._cache(index)
+            or self._some_data(index)
+            or self._to_from(index)
+        )
         counted = counted or self._counted(index) or self._shape(index)
         if counted is not None or settings.is_number(text):
             return counted or self._part_of_data(index)
@@ -208,6 +235,10 @@ class _Line(GuessedWords):
             is_heard, behind = True, 0  # transcribe 10k hours
         if span is None or not is_heard:
             return None
+        if models.MODEL in self._values and not self._is_of_sound():
+            hint = "name one that does, as whisper-large-v3; of transcripts say how many, and their tokens"
+            fault = PlanError("a model that hears nothing", f"{self._values[models.MODEL]}: {span} of sound", hint)
+            return behind + 1, Meaning(fault=fault)
         if self._task != INFER:
             fault = PlanError("training of models that listen is not modelled", f"{span} of sound", "say serve")
             return behind + 1, Meaning(fault=fault)
@@ -251,6 +282,8 @@ class _Line(GuessedWords):
             if is_one and self._is_free(index, count) and not self._counts_beyond(index, count):
                 words = self._span(index, count)
                 named = settings.exact_value(words, self._task, self._catalog) or self._phrase(words)
+                if named is None and (remark := vocabulary().remarks.get(key_of(words))):
+                    named = Meaning(why=remark)
                 if named is not None:
                     return count, named
         return None
@@ -259,10 +292,6 @@ class _Line(GuessedWords):
         """Whether the last of some words is a number of what stands behind them, as in ``gptq 8 users``."""
         counted = self._count_of(index + count - 1) if self._is_number_at(index + count - 1) else None
         return counted is not None and counted.end > index + count
-
-    def _phrase(self, words: str) -> Meaning | None:
-        values = vocabulary().phrase(words, self._task)
-        return None if values is None else Meaning(words if values else "", values)
 
     def _alone(self, text: str) -> tuple[int, Meaning] | None:
         """Recognize a name of a value, a field glued to its number, or a word that says nothing."""
@@ -293,7 +322,7 @@ class _Line(GuessedWords):
         ):
             meaning = _NOTHING
         if meaning is None and key in words.remarks:
-            meaning = Meaning(why=words.remarks[key])
+            meaning = _NOTHING if key in self._traits() else Meaning(why=words.remarks[key])
         return None if meaning is None else (1, meaning)
 
     def _percentile(self, text: str) -> Meaning | None:

@@ -8,12 +8,12 @@ from dataclasses import replace
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.models import KnownModel
-from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.numerals import counted_tokens
+from capacity_tui.engine.plan.line.lexicon.task_words import TASK
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Assumption, Meaning
-from capacity_tui.engine.plan.line.numerals import counted_tokens
-from capacity_tui.engine.plan.line.task_words import TASK
 from capacity_tui.engine.plan.plan import DETECTED
 
 
@@ -33,6 +33,7 @@ class TakenWords:
         self._accumulation = 0
         self._batch_tokens = 0
         self._cores = 0
+        self._tokens_of_job: tuple[str, int] = "", 0  # the length that requests have of them, and all that are served
         self._group = 0  # answers that are drawn to each prompt of a training
         self._answer_tokens = 0  # tokens of one of them
         self._share_of_users = 0.0

@@ -10,6 +10,7 @@ from typing import Any
 from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Row, Table, key_of
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon.processor_words import nearest_processor, numbered_processor
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import Meaning
 from capacity_tui.engine.plan.plan import DETECTED
@@ -63,8 +64,6 @@ _BARE_NAME = re.compile(r"\d{3,4}\s*[a-z][a-z0-9 ]*", re.IGNORECASE)
 
 LAPTOP = "laptop"
 
-_MODEL_NUMBER = re.compile(r"[a-z]?\d{3,}[a-z]{0,2}")  # Of a processor, as ``13900k`` or ``7995wx``
-
 _SIZE_IN_ID = re.compile(r"\d+gb")
 
 _SLICE = re.compile(r"(?P<name>[a-z\s-]*[a-z]\d[a-z]?)-(?P<count>\d{1,4})", re.IGNORECASE)
@@ -74,7 +73,7 @@ _EXAMPLE = "gpu(48GiB,180TFLOPs,900GB/s)"
 
 def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
     """Return the hardware that a word or some stand for, with a number of devices or without; None where it is none."""
-    alone = _alone(word, catalog)
+    alone = _alone(word, catalog) or nearest_processor(word, catalog)
     if alone is not None:
         return alone
     chips = _SLICE.fullmatch(word)
@@ -275,30 +274,13 @@ def _row_named(name: str, catalog: Catalog) -> Row | None:
             if row_id is not None:
                 row: Row = table[row_id]
                 return row
-    processor = _numbered(name, catalog.processors)
+    processor = numbered_processor(name, catalog)
     return None if processor is None else catalog.processors[processor]
-
-
-def processor_of_cores(line: str, cores: int, catalog: Catalog) -> Meaning | None:
-    """Return the processor of a line, as ``epyc``, with the nearest number of cores; None where none is given."""
-    rows = [row for row in catalog.processors.values() if key_of(line) == row.id.partition("-")[0]]
-    row = min(rows, key=lambda row: abs(row.cores - cores), default=None) if cores else None
-    why = "" if row is None else f"{line}: {row.id} of {row.cores} cores, one of {len(rows)} called so"
-    return None if row is None else Meaning(row.id, {NAME: row.id}, why)
 
 
 def portable_of(row_id: str, catalog: Catalog) -> str | None:
     """Return the row of laptops that has the name of a card, as ``rtx-3050-laptop`` of ``rtx-3050-8gb``."""
     return catalog.accelerators.find_id(f"{re.sub(rf'-{_SIZE_IN_ID.pattern}$', '', row_id)}-{LAPTOP}")
-
-
-def _numbered(name: str, table: Table[Any]) -> str | None:
-    """Return the one row that a model number is of, as ``5950x`` or ``ryzen 5950x``; None where none or several are."""
-    pieces = re.split(r"[\s_-]+", name.casefold())
-    if not any(map(_MODEL_NUMBER.fullmatch, pieces)):
-        return None
-    ids = [row_id for row_id in table if set(pieces) <= set(row_id.split("-"))]
-    return ids[0] if len(ids) == 1 else None
 
 
 def _hardware(row: Row, count: int | None) -> Meaning:

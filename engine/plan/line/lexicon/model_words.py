@@ -87,6 +87,9 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
         return None
     known = (*catalog.architectures, *FAMILIES, *catalog.networks)
     ids = [row_id for row_id in known if _has(row_id, pieces) and _is_telling(row_id, pieces)]
+    others = catalog.architectures.aliases.items() if not ids and any(map(is_size, pieces[1:])) else ()
+    parts = ((_PIECES.split(name.casefold()), row_id) for name, row_id in others)
+    ids += [row_id for words, row_id in parts if words[0] == pieces[0] and set(pieces) <= set(words)]  # llama guard 8b
     if ids:
         meant = _preferred(ids, catalog)
         return _model(meant, f"{_shown(word)}: {meant}" + (f", one of {len(ids)} called so" if len(ids) > 1 else ""))

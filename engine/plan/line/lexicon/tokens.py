@@ -50,7 +50,7 @@ _COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM]??|[bB](?=-)))-?([a-zA-Z]{2,})")
 _SLASH = re.compile(r"(?:(?<=in)|(?<=input)|(?<=prompt)|(?<=tok)|(?<=tokens))/(?=\d)", re.IGNORECASE)
 """A slash between what is counted and the next number, as in ``1024 in/128 out``."""
 
-_FIGURES = re.compile(r"\(\s*(?:[\d.]+\s*[a-z/]*b(?:/s)?\s*,|\w{3,}=)", re.IGNORECASE)
+_FIGURES = re.compile(r"\(\s*(?:[\d.]+\s*[a-z/]*b(?:/s)?\s*,|\w+_(?:mib|gib|gbs|tflops|w)=)", re.IGNORECASE)
 """Figures of a device in brackets: ``(48GiB,180TFLOPs)``."""
 
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+){2,}(?:\.?(?:post|rc)\d+)?)", re.IGNORECASE)

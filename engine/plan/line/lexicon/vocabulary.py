@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import Field, fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 from capacity_tui.engine.catalog import key_of, parse_shipped
 from capacity_tui.engine.keys import Key
@@ -18,10 +18,6 @@ from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN
 from capacity_tui.engine.record import dataclass
 
 _OF_A_SPAN, _WRITTEN = "tokens a span", "tokens of output a span"
-_BY_WORD = frozenset(
-    {"tasks", "suggests", "remarks", "refused", "machines", "scales", "time_units", "durations", "methods"}
-    | {"objectives", "like", "timed"}
-)
 _EVERY = ("per", "a", "an", "each", "every")
 UNSAID = frozenset({"running", "output"})
 """Roles of fields that a line does not say: how a run is looked after and reported stands in files."""
@@ -62,6 +58,21 @@ class Amount:
         return self.fields.get(TRAIN if task == FINETUNE else task)
 
 
+def _keys(words: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(key_of, words))
+
+
+def _by_word(rows: Mapping[str, list[str]]) -> dict[str, str]:
+    """Return the name of each word; where two have one, the later."""
+    return {key_of(word): name for name, words in rows.items() for word in words}
+
+
+Words = Annotated[frozenset[str], _keys]
+Names = Annotated[tuple[str, ...], lambda names: tuple(map(str, names))]
+ByWord = Annotated[Mapping[str, str], _by_word]
+"""What rows of the table are, and how they are read: words that are looked up, names in order, what words stand for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Currency:
     """Money that is no dollars, and what it was worth on some day."""
@@ -76,66 +87,68 @@ class Currency:
 class Vocabulary:
     """What words mean; every word is a key, without case and hyphens."""
 
-    fillers: frozenset[str]  # words that say nothing
-    prose: frozenset[str]  # those of plain language
-    circumstances: frozenset[str]  # those that could bear on a plan and that none follows
-    tasks: Mapping[str, str]  # what is done, by word
-    suggests: Mapping[str, str]  # what is done where no other word says it, by word
-    suggests_little: frozenset[str]  # words that suggest serving where nothing speaks against it
-    of_serving: frozenset[str]  # words that are of serving wherever nothing is trained
-    remarks: Mapping[str, str]  # words that the plan cannot follow, and what to do about them
-    comparing: frozenset[str]  # words between names that a line compares
-    both: frozenset[str]  # words between them where the line says that it compares
-    refused: Mapping[str, str]  # words that no plan can follow, and what to say instead
+    fillers: Words  # words that say nothing
+    prose: Words  # those of plain language
+    circumstances: Words  # those that could bear on a plan and that none follows
+    tasks: ByWord  # what is done, by word
+    suggests: ByWord  # what is done where no other word says it, by word
+    suggests_little: Words  # words that suggest serving where nothing speaks against it
+    of_serving: Words  # words that are of serving wherever nothing is trained
+    remarks: ByWord  # words that the plan cannot follow, and what to do about them
+    comparing: Words  # words between names that a line compares
+    both: Words  # words between them where the line says that it compares
+    compares: Words  # words that say so
+    aside: Words  # names of models that say of another how long it is trained
+    refused: ByWord  # words that no plan can follow, and what to say instead
     parts: Mapping[str, float]  # parts of one, in words
     ordinals: Mapping[str, int]  # how many devices there are with one that such a word stands before
     counts: Mapping[str, int]  # numbers in words
     phrases: Mapping[str, Mapping[str, Mapping[str, object]]]  # values that words set, by what is done
-    joints: frozenset[str]  # words of plain language that say nothing of what stands behind them
-    of_something: frozenset[str]  # words between a number and what it counts
-    between: frozenset[str]  # words between what is counted and its number
-    stored: frozenset[str]  # words behind a size in bytes that is the size of data
-    sound: frozenset[str]  # words behind a time that is how long something sounds
-    hearing: frozenset[str]  # words before such a time, beside a model of sound
+    joints: Words  # words of plain language that say nothing of what stands behind them
+    of_something: Words  # words between a number and what it counts
+    between: Words  # words between what is counted and its number
+    stored: Words  # words behind a size in bytes that is the size of data
+    sound: Words  # words behind a time that is how long something sounds
+    hearing: Words  # words before such a time, beside a model of sound
     datasets: Mapping[str, tuple[str, int]]  # field and size of data sets, by name
     image_edges: Mapping[str, int]  # pixels of an edge of small images, by data set
     slices: Mapping[str, str]  # rows of hardware rented in slices of so many chips, by the name of a slice
     core_slices: Mapping[str, str]  # those rented in slices of so many cores
-    per_device: frozenset[str]  # words behind a batch that is one of each device
-    plurals: frozenset[str]  # names that stand for several of another device where they end in a small s
-    product_lines: tuple[str, ...]  # what a bare model number of a device may belong to
-    machines: Mapping[str, str]  # makers of devices, by their machines
-    portable: frozenset[str]  # words that say that a card is the one of a laptop
+    per_device: Words  # words behind a batch that is one of each device
+    plurals: Words  # names that stand for several of another device where they end in a small s
+    product_lines: Names  # what a bare model number of a device may belong to
+    machines: ByWord  # makers of devices, by their machines
+    portable: Words  # words that say that a card is the one of a laptop
     prefixes: Mapping[str, str]  # beginnings of machines' names by what clouds write
-    ram: frozenset[str]  # words behind a size of host memory
-    scales: Mapping[str, str]  # suffixes of numbers, by word
-    time_units: Mapping[str, str]  # units of times, by word
-    durations: Mapping[str, str]  # units of longer times, by word
-    negations: frozenset[str]  # words that rule out what stands behind them
+    ram: Words  # words behind a size of host memory
+    scales: ByWord  # suffixes of numbers, by word
+    time_units: ByWord  # units of times, by word
+    durations: ByWord  # units of longer times, by word
+    negations: Words  # words that rule out what stands behind them
     ruled_out: Mapping[str, Mapping[str, Mapping[str, object]]]  # what that sets, by what is done
     queries: Mapping[str, str]  # words that ask for what no plan says, by what they ask for
     asked: Mapping[str, Mapping[str, str]]  # fields, by the words that ask and by what they ask for
-    totals: frozenset[str]  # words behind a price that is of all devices together
+    totals: Words  # words behind a price that is of all devices together
     currencies: Mapping[str, Currency]  # money that is exchanged into dollars, by its sign
-    guessing: frozenset[str]  # words of a small model, or of heads, that guess for a larger one that answers
-    teaching: frozenset[str]  # words of a large model that a smaller one learns from
-    active: frozenset[str]  # words behind a size that is what one token uses of a mixture
-    money: frozenset[str]  # words before or behind a sum that has no sign
-    priced: frozenset[str]  # words before dollars an hour that a device costs; before others they are a limit
-    timed: Mapping[str, str]  # the latency that a time limits, by a word before it and one of ``within``
-    within: frozenset[str]  # words before a time that is not to be passed
+    guessing: Words  # words of a small model, or of heads, that guess for a larger one that answers
+    teaching: Words  # words of a large model that a smaller one learns from
+    active: Words  # words behind a size that is what one token uses of a mixture
+    money: Words  # words before or behind a sum that has no sign
+    priced: Words  # words before dollars an hour that a device costs; before others they are a limit
+    timed: ByWord  # the latency that a time limits, by a word before it and one of ``within``
+    within: Words  # words before a time that is not to be passed
     deadlines: Mapping[str, str]  # words that are such a time
     nodes: Mapping[str, int]  # machines of so many devices, by the word before the name of these
     racks: Mapping[str, int]  # nodes of so many devices, by the word behind the name of these
-    methods: Mapping[str, str]  # which weights are trained, by word
-    objectives: Mapping[str, str]  # of fine-tuning, by word
-    here: frozenset[str]  # names of this machine
+    methods: ByWord  # which weights are trained, by word
+    objectives: ByWord  # of fine-tuning, by word
+    here: Words  # names of this machine
     amounts: Mapping[str, Amount]  # what numbers count, by word
-    units: frozenset[str]  # those that are units of others
-    sent: frozenset[str]  # what is a request, where so many of it come in a span of time
+    units: Words  # those that are units of others
+    sent: Words  # what is a request, where so many of it come in a span of time
     spans: Mapping[str, str]  # the span of time that a rate is of, by word
     adverbs: Mapping[str, int]  # seconds of the span that a word or two say, as ``daily`` and ``per day``
-    writing: frozenset[str]  # words before tokens that are written rather than read
+    writing: Words  # words before tokens that are written rather than read
     twice: Mapping[str, str]  # what to do where a field is given twice, by field
     fields: Mapping[str, tuple[str, ...]]  # fields of a plan by label and key
     values: Mapping[str, tuple[str, ...]]  # fields that take a name, by what is done
@@ -145,13 +158,13 @@ class Vocabulary:
     weights_of: Mapping[str, str]  # formats of weights that are served where no other is named, by what serves them
     fewest_tokens: float  # of a job; shorter is a sequence
     needs: Mapping[str, tuple[str, str]]  # field that a word is about, and what to write where no number says it
-    adjectives: frozenset[str]  # words between a number and hardware
-    like: Mapping[str, str]  # models by other names that nothing of the catalogue has
-    model_words: frozenset[str]  # words behind a number that is the parameters of a model
-    sized_models: tuple[str, ...]  # ids that are meant by a size alone, the first before the others
-    models: tuple[str, ...]  # ids that are meant by a part of a name, the first ones before the others
-    hardware: tuple[str, ...]  # the same of hardware
-    makers: tuple[str, ...]  # of hardware, in the order of lists
+    adjectives: Words  # words between a number and hardware
+    like: ByWord  # models by other names that nothing of the catalogue has
+    model_words: Words  # words behind a number that is the parameters of a model
+    sized_models: Names  # ids that are meant by a size alone, the first before the others
+    models: Names  # ids that are meant by a part of a name, the first ones before the others
+    hardware: Names  # the same of hardware
+    makers: Names  # of hardware, in the order of lists
     usual: Mapping[str, Mapping[str, float]]  # values where a line says nothing, by what is done
     # what serves language models where a line names none, by family of weights and by maker of devices
     engines: Mapping[str, str]
@@ -192,7 +205,7 @@ class Vocabulary:
 def vocabulary() -> Vocabulary:
     """Return the shipped words."""
     rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "one_line.yaml")
-    made = {
+    made: dict[str, Any] = {
         "fillers": frozenset(map(key_of, (*rows["fillers"], *rows["prose"], *rows["circumstances"]))) | {""},
         "counts": {word: int(count) for word, count in _by_word(rows["counts"]).items()},
         "parts": {word: float(part) for word, part in _by_word(rows["parts"]).items()},
@@ -217,18 +230,12 @@ def vocabulary() -> Vocabulary:
         "needs": {key_of(word): (path, row["hint"]) for path, row in rows["needs"].items() for word in row["words"]},
         "sized_models": (*rows["models"], *rows["models_of_sizes"]),
     }
-    return Vocabulary(
-        **{field.name: _as_written(field, rows) for field in fields(Vocabulary) if field.name in rows} | made
-    )
-
-
-def _as_written(field: Field[Any], rows: Mapping[str, Any]) -> Any:
-    """Return a row of the table as a field of the words takes it: keys of words, names, or words by what they mean."""
-    if "frozenset" in str(field.type):
-        return frozenset(map(key_of, rows[field.name]))
-    if "tuple[str" in str(field.type) and "Mapping" not in str(field.type):
-        return tuple(map(str, rows[field.name]))
-    return _by_word(rows[field.name]) if field.name in _BY_WORD else rows[field.name]
+    kinds = get_type_hints(Vocabulary, include_extras=True).items()
+    for name, kind in kinds:
+        if name not in made:
+            read = getattr(kind, "__metadata__", (None,))[0]
+            made[name] = read(rows[name]) if read else rows[name]
+    return Vocabulary(**made)
 
 
 def line_examples() -> Mapping[str, str]:
@@ -236,15 +243,10 @@ def line_examples() -> Mapping[str, str]:
     return vocabulary().examples
 
 
-def _by_word(rows: Mapping[str, list[str]]) -> dict[str, str]:
-    """Return the name of each word; where two have one, the later."""
-    return {key_of(word): name for name, words in rows.items() for word in words}
-
-
 def _amounts(rows: Mapping[str, Any]) -> Iterator[tuple[str, Amount]]:
     """Yield what numbers count, by word: also what is sent at once, and in a span of time, as ``requests/min``."""
     amounts = {
-        name: Amount(name, **{key: value for key, value in row.items() if key != "words"})
+        name: Amount(name, **{key: value for key, value in row.items() if key not in ("words", "after")})
         for name, row in rows["numbers"].items()
     }
     for noun in (*rows["sent"], *rows["sessions"]):
@@ -268,8 +270,8 @@ def _amounts(rows: Mapping[str, Any]) -> Iterator[tuple[str, Amount]]:
             for noun, counted in nouns.items():
                 yield from ((key_of(f"{noun}{per}{span}"), counted) for per in ("/", "per") for span in row["spans"])
     for name, row in rows["numbers"].items():
-        for word in row["words"]:
-            yield key_of(word), amounts[name]
+        before = rows["numbers"][row["after"]]["words"] if "after" in row else ("",)
+        yield from ((key_of(f"{first}{word}"), amounts[name]) for first in before for word in row["words"])
 
 
 def _fields(other_names: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:

@@ -20,8 +20,9 @@ _RANGE = re.compile(
     re.IGNORECASE,
 )
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
-_TEN, _HUNDRED, _DOZENS = 10, 100, ("dozen", "dozens")
+_TEN, _HUNDRED, _THOUSAND, _DOZENS = 10, 100, 1000, ("dozen", "dozens")
 _HALF, _ARTICLES, _FEWEST_OF_A_UNIT = "half", ("a", "an", "one", "the", "this"), 3
+_MORE = ["more", "than"]
 _AND_A_HALF = ["and", "a", _HALF]
 _SCALES = {"million": "M", "millions": "M", "billion": "B", "billions": "B", "trillion": "T", "trillions": "T"}
 _TIME_FOLLOWS = frozenset({"in", "within", "under", "below", "than", "most", "for", "<", "of", "is"})
@@ -156,6 +157,10 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         count = int(times[1]) if times else counts.get(key_of(token.text))
         count = round(float(thousands[1]) * 1000) if thousands else count  # 24k H100s
         count = _ordinal(tokens, index, catalog) or count
+        is_at_least_two = (
+            count == 1 and [key_of(earlier.text) for earlier in tokens[max(index - 2, 0) : index]] == _MORE
+        )
+        count = 2 if is_at_least_two else count
         at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
         behind = [later.text for later in tokens[at : at + 2]]
         is_behind = times is not None and made and hardware.named_hardware(made[-1].text, catalog)  # T4 x4
@@ -224,32 +229,51 @@ def _digits_of(word: str) -> list[str]:
     return parts if is_counted and len(parts) > 1 and all(part in units for part in parts[1:]) else [word]
 
 
-def _is_half(tokens: list[Token]) -> bool:
-    """Whether words end with half of what follows."""
-    return [key_of(token.text) for token in tokens[-2:]] == [_HALF, "a"]
-
-
 def _with_products(tokens: list[Token]) -> list[Token]:
-    """Return the words with two numbers as one, as ``two hundred``, ``two dozen`` and ``twenty four``."""
-    counts = vocabulary().counts
+    """Return the words with numbers of some words as one, as ``two dozen`` and ``a hundred and twenty eight``."""
+    tokens = [replace(token, text=part) for token in tokens for part in _digits_of(token.text)]
+    keys = [key_of(token.text) for token in tokens]
     made: list[Token] = []
-    parts = ((token, part) for token in tokens for part in _digits_of(token.text))
-    for token in (replace(token, text=part) for token, part in parts):
-        before, many = made[-1] if made else None, counts.get(key_of(token.text), 0)
-        few = 0 if before is None or before.text[-1] in "xX×" else _number(before.text)
-        multiplies = many >= _HUNDRED or key_of(token.text) in _DOZENS
-        adds = 0 < many < _TEN < few and few % _TEN == 0 and before is not None and before.text.isalpha()
-        hundreds = _number(made[-2].text) if few == 0 and len(made) > 1 and made[-1].text == "and" else few
-        is_half = _is_half(made)
-        if key_of(token.text) in _SCALES and (few > 0 or is_half):  # two million, half a million
-            first = made[-1 - int(is_half)]
-            text = ("0.5" if is_half else str(few)) + _SCALES[key_of(token.text)]
-            made[-1 - int(is_half) :] = [Token(text, first.start, token.end, token.ends)]
-        elif hundreds >= _HUNDRED and hundreds % _HUNDRED == 0 < many < _HUNDRED:  # a hundred and twenty
-            made[-1 - int(few == 0) :] = [Token(str(hundreds + many), made[-1].start, token.end, token.ends)]
-        elif before is not None and 0 < few < _HUNDRED and (multiplies or adds):
-            number = few * many if multiplies else few + many
-            made[-1] = Token(str(number), before.start, token.end, token.ends)
-        else:
-            made.append(token)
+    index = 0
+    while index < len(tokens):
+        text, end = _scaled_in_words(keys, index)
+        if end <= index + 1:
+            made.append(tokens[index])
+            index += 1
+            continue
+        has_article = bool(made) and made[-1].text == "a" and keys[index] in vocabulary().counts
+        start = made.pop().start if has_article else tokens[index].start
+        made.append(Token(text, start, tokens[end - 1].end, tokens[end - 1].ends))
+        index = end
     return made
+
+
+def _scaled_in_words(keys: list[str], index: int) -> tuple[str, int]:
+    """Return a number in some words, and where it ends: 2.5M of ``two and a half million``."""
+    number, end = _number_in_words(keys, index)
+    half = index + 2 if keys[index : index + 2] == [_HALF, "a"] else 0
+    half = end + 3 if number and keys[end : end + 3] == _AND_A_HALF else half
+    for value, at in ((number + 0.5, half), (number, end)):
+        scale = _SCALES.get(keys[at]) if index < at < len(keys) else None
+        if scale is not None:
+            return f"{value:.12g}{scale}", at + 1
+    return str(number), end
+
+
+def _number_in_words(keys: list[str], index: int) -> tuple[int, int]:
+    """Return a whole number whose first word may be digits, and where it ends; 0 where none begins."""
+    counts = vocabulary().counts
+    number, at = _number(keys[index]), index + 1
+    while number and at < len(keys):
+        few = number % _HUNDRED if number >= _THOUSAND else number  # two thousand five hundred
+        many = counts.get(keys[at], 0)
+        if few and ((many >= _HUNDRED and many > few) or keys[at] in _DOZENS):
+            number, at = number + few * (many - 1), at + 1
+            continue
+        joint = int(keys[at] == "and" and number % _HUNDRED == 0)
+        more = counts.get(keys[at + joint], 0) if at + joint < len(keys) else 0
+        room = _HUNDRED if number % _HUNDRED == 0 else _TEN if number % _HUNDRED > _TEN and number % _TEN == 0 else 0
+        if not 0 < more < room or keys[index].isdecimal():
+            break
+        number, at = number + more, at + joint + 1
+    return number, at if number else index

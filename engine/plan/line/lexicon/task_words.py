@@ -8,9 +8,7 @@ from capacity_tui.engine.catalog import Catalog, format_in_name, key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Family
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
-from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
-from capacity_tui.engine.plan.line.setting_words import (
+from capacity_tui.engine.plan.line.lexicon.setting_words import (
     amount_of,
     glued,
     is_length_of_job,
@@ -18,6 +16,8 @@ from capacity_tui.engine.plan.line.setting_words import (
     named_value,
     percentile,
 )
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 
 TASK, METHOD = Key.TASK, Key.TRAINING_METHOD
 
@@ -67,7 +67,7 @@ def task_meant(
     """
     serving = _first(words, lambda word: _is_of_serving(word, catalog))
     is_sampled = family is not None and _is_sampled(family.id, catalog)
-    training = _first(free, lambda word: _is_of_training(word, catalog, is_sampled=is_sampled))
+    training = _first(free, lambda word: is_of_training(word, catalog, is_sampled=is_sampled))
     tuned = _first(free, lambda word: vocabulary().suggests.get(key_of(word)) == FINETUNE)
     is_answering = family is not None and (is_sampled or _is_answering(family.id, catalog))
     is_open = family is None or is_answering
@@ -124,7 +124,7 @@ def _is_answering(name: str, catalog: Catalog) -> bool:
     return row.kind == "decoder" or row.is_of_sound
 
 
-def _is_of_training(word: str, catalog: Catalog, *, is_sampled: bool) -> bool:
+def is_of_training(word: str, catalog: Catalog, *, is_sampled: bool = False) -> bool:
     """Whether a word is of training alone: the length of a job, a framework, a setting of training.
 
     Steps are those of the sampler where the model makes pictures.

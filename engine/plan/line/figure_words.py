@@ -1,0 +1,98 @@
+"""The words of a line that are figures of its hardware: memory of devices or of their host, a device of one's own."""
+
+from __future__ import annotations
+
+from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.named_words import NamedWords
+from capacity_tui.engine.units import format_count
+
+
+class FigureWords(NamedWords):
+    """A line whose words are being recognized, and those of them that are figures of its hardware."""
+
+    def _figure(self, index: int, figure: dict[str, float]) -> tuple[int, Meaning]:
+        """Recognize a figure of the hardware, or the memory of its host."""
+        after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
+        behind = [key_of(self._span(index + at, 1)) for at in (2, 3)] if after == "of" else [after]
+        of = next((word for word in behind if word in vocabulary().stored), behind[0])  # 15 GB of Dutch text
+        is_data = (
+            of in vocabulary().stored
+            or (after == "of" and settings.amount_of(of) is not None)
+            or figure.get(hardware.MEMORY, 0) > hardware.most_memory(self._catalog)
+        )
+        is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and after not in vocabulary().ram
+        size, is_trained = self._tokens[index].text, self._task in (TRAIN, FINETUNE)
+        tokens = settings.tokens_of(size, of, self._catalog) if is_data and is_trained else 0
+        if tokens:
+            count = format_count(tokens)
+            words = 2 + (behind.index(of) + 1 if after == "of" else 0)
+            why = f"{size} of text: {count} tokens, as plain text and JSON lines have"
+            return words, Meaning(f"{count} tokens", {Key.TRAINING_TOKENS: tokens}, why)
+        if hardware.MEMORY in figure and is_data:
+            hint = "say how many tokens, samples or rows there are"
+            return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
+        is_ram = of in vocabulary().ram and hardware.MEMORY in figure
+        is_ram |= self._is_of_host(index) and hardware.MEMORY in figure
+        name = str(self._values.get(hardware.NAME, ""))
+        meaning = hardware.given_figure(self._tokens[index].text, figure, is_ram, name, self._catalog)
+        if hardware.NAME in meaning.values:
+            self._values.pop(hardware.NAME)  # the same device with another memory
+        is_behind = is_ram and of in vocabulary().ram
+        return 1 + int(is_behind) + int(is_behind and after != of), meaning
+
+    def _is_of_host(self, index: int) -> bool:
+        """Whether a figure stands behind a processor, as in ``5950x with 64GB``: it is of the host then."""
+        plain = (at for at in range(index - 1, -1, -1) if key_of(self._tokens[at].text) not in vocabulary().fillers)
+        before = next(plain, None)
+        named = None if before is None else hardware.named_hardware(self._tokens[before].text, self._catalog)
+        return named is not None and named.values.get(hardware.NAME) in self._catalog.processors
+
+    def _memory_behind(self, index: int) -> Meaning | None:
+        """Recognize the memory that a device is sold with behind its name, as in ``a100 80``."""
+        name, figure = self._values.get(hardware.NAME), hardware.figures_of(f"{self._tokens[index].text}gb")
+        ends = (start + count for start, (count, meaning) in self._taken.items() if hardware.NAME in meaning.values)
+        if figure is None or index not in ends:
+            return None
+        meaning = hardware.given_figure(self._tokens[index].text, figure, False, str(name), self._catalog)
+        if hardware.NAME in meaning.values:
+            self._values.pop(hardware.NAME)
+        return None if meaning.fault or hardware.SPEC in "".join(meaning.values) else meaning
+
+    def _share_of_host(self) -> None:
+        """Take the memory of a host with some processors for that of all: each has its part of it."""
+        sockets, path = self._values.get(hardware.DEVICES), f"{hardware.SPEC}.{hardware.MEMORY}"
+        memory = self._values.get(path)
+        is_processor = self._values.get(hardware.NAME) in self._catalog.processors
+        if is_processor and isinstance(sockets, int) and sockets > 1 and isinstance(memory, int):
+            self._values[path] = memory // sockets
+
+    def _custom_device(self) -> None:
+        """Make figures without a device's name a device of one's own."""
+        given = {
+            key.removeprefix(f"{hardware.SPEC}."): value
+            for key, value in self._values.items()
+            if key.startswith(f"{hardware.SPEC}.")
+        }
+        if hardware.NAME in self._values:
+            self._share_of_host()
+            row, memory = self._catalog.accelerators.get(str(self._values[hardware.NAME])), given.get(hardware.MEMORY)
+            if row is not None and isinstance(memory, int) and hardware.is_memory_of(row, memory):
+                self._values.pop(f"{hardware.SPEC}.{hardware.MEMORY}")  # A6000 48G *4
+            fault = hardware.memory_of_another(row, memory) if row is not None and isinstance(memory, int) else None
+            self._faults += [] if fault is None else [fault]
+            return
+        makers = ((token.text, vocabulary().machines.get(key_of(token.text))) for token in self._tokens)
+        word, maker = next(((word, maker) for word, maker in makers if maker), ("", ""))
+        if given.keys() - {"host_memory_gib"}:
+            meaning = hardware.custom_device(given, self._catalog, maker)
+            self._values = {key: value for key, value in self._values.items() if not key.startswith(hardware.SPEC)}
+            self._values.update(meaning.values)
+            self._assumed.append(Assumption(hardware.NAME, meaning.values[hardware.NAME], meaning.why))
+        elif maker:
+            self._faults.append(PlanError(f"which {word}?", hint="name its chip, or its memory, as 64gb"))

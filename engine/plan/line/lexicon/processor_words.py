@@ -1,0 +1,73 @@
+"""Words of a line that name a processor: by its line and model number, the nearest one where no row has it."""
+
+from __future__ import annotations
+
+import re
+
+from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon.words import Meaning
+
+_MODEL_NUMBER = re.compile(r"[a-z]?\d{3,}[a-z]{0,2}")  # Of a processor, as ``13900k`` or ``7995wx``
+
+_PROCESSOR = re.compile(
+    r"(?:(?P<count>\d{1,2})\s*[x×*]\s*)?(?:(?:intel|amd|core)\s+)*"
+    r"(?P<line>i[3579]|ryzen(?:[\s-]\d)?|epyc|xeon(?:\s(?:gold|silver|platinum|bronze))?|tr-pro|threadripper(?:\spro)?)"
+    r"[\s-]+(?P<number>\d{4,5})(?P<suffix>[a-z]{0,2}\d?[a-z]?)",
+    re.IGNORECASE,
+)
+_LINES = {"i3": "i", "i5": "i", "i7": "i", "i9": "i", "ry": "ryzen", "ep": "epyc", "xe": "xeon", "tr": "tr", "th": "tr"}
+"""Lines of processors as ids of the catalogue begin, by the first letters of what people write."""
+
+_ALIKE_FOR_TWO = ("i", "ryzen")  # Those whose neighbouring generations have the memory of each other
+
+_OF_LAPTOPS = re.compile(r"u|h|hx|hs|p|g7|hk", re.IGNORECASE)  # What model numbers of laptops' processors end in
+
+
+def numbered_processor(name: str, catalog: Catalog) -> str | None:
+    """Return the one row that a model number is of, as ``5950x`` or ``ryzen 5950x``; None where none or several are."""
+    pieces = re.split(r"[\s_-]+", name.casefold())
+    if not any(map(_MODEL_NUMBER.fullmatch, pieces)):
+        return None
+    ids = [row_id for row_id in catalog.processors if set(pieces) <= set(row_id.split("-"))]
+    return ids[0] if len(ids) == 1 else None
+
+
+def nearest_processor(word: str, catalog: Catalog) -> Meaning | None:
+    """Return the nearest processor of a line for a model number that no row has, as ``i5-1235u``; None for others."""
+    match = _PROCESSOR.fullmatch(word)
+    if match is None:
+        return None
+    line, number = _LINES[match["line"].casefold()[:2]], match["number"]
+    is_portable = _OF_LAPTOPS.fullmatch(match["suffix"]) is not None
+    known = ((row, _PROCESSOR.fullmatch(row.id)) for row in catalog.processors.values())
+    rows = [(row, other["number"]) for row, other in known if other and row.id.startswith(line)]
+    alike = [
+        (abs(_generation(line, number) - _generation(line, other)), row)
+        for row, other in rows
+        if (row.segment == "laptop") == is_portable
+    ]
+    near = [entry for entry in alike if entry[0] <= (line in _ALIKE_FOR_TWO)]
+    if not near:
+        hint = f"name one of `capacity-tui hardware --filter {line}`"
+        return Meaning(fault=PlanError("no processor like it is known", word[:60], hint))
+    row = min(near, key=lambda entry: entry[0])[1]
+    devices: dict[str, object] = {Key.HARDWARE_DEVICES: int(match["count"])} if match["count"] else {}
+    why = f"{word}: {row.id} is the nearest processor known, of {row.cores} cores"
+    return Meaning(row.id, {Key.HARDWARE_NAME: row.id, **devices}, why)
+
+
+def _generation(line: str, number: str) -> int:
+    """Return the generation in a model number: 12 of i5-1235u and i5-12400, 4 of EPYC 9354, 2 of Xeon 6248."""
+    if line == "epyc":
+        return int(number[-1])
+    return int(number[1]) if line == "xeon" else int(number[: 2 if line == "i" and number[0] == "1" else 1])
+
+
+def processor_of_cores(line: str, cores: int, catalog: Catalog) -> Meaning | None:
+    """Return the processor of a line, as ``epyc``, with the nearest number of cores; None where none is given."""
+    rows = [row for row in catalog.processors.values() if key_of(line) == row.id.partition("-")[0]]
+    row = min(rows, key=lambda row: abs(row.cores - cores), default=None) if cores else None
+    why = "" if row is None else f"{line}: {row.id} of {row.cores} cores, one of {len(rows)} called so"
+    return None if row is None else Meaning(row.id, {Key.HARDWARE_NAME: row.id}, why)

@@ -1,0 +1,136 @@
+"""The load that the words of a line make up together: users, and requests in a span of time, at once or in all."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.field_table import all_fields
+from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
+from capacity_tui.engine.plan.line.data_words import DataWords
+from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import INFER, Assumption
+from capacity_tui.engine.units import format_count, format_number
+
+_LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
+
+
+class LoadValues(DataWords):
+    """A line whose words were recognized, and the load that follows from several of them."""
+
+    def _derive_load(self) -> None:
+        """Set what follows, each from what was set before it."""
+        self._part_of_users()
+        self._rate_of_tokens()
+        self._requests_of_tokens()
+        self._requests_of_a_span()
+        self._requests_at_once()
+        self._parts_of_requests()
+
+    def _degree(self, path: str, otherwise: float = 1) -> int:
+        """Return the number that the line has for a field; another where it has none, or one that is no count."""
+        text = str(self._values.get(path, otherwise))
+        return max(int(text), 1) if text.isdecimal() else max(int(otherwise), 1)
+
+    def _part_of_users(self) -> None:
+        """Take the share of all users that is there at once for the users, as ``300 seats, 5% concurrent``."""
+        users = self._values.get(Key.INFERENCE_USERS)
+        if self._share_of_users and not isinstance(users, int):
+            share = f"{100 * self._share_of_users:g}%"
+            self._faults.append(PlanError("a share of how many?", share, "say how many users there are, as 300 users"))
+        elif self._share_of_users and isinstance(users, int):
+            self._values[Key.INFERENCE_USERS] = some = max(round(users * self._share_of_users), 1)
+            why = f"{some} users: {100 * self._share_of_users:g}% of {users}"
+            self._assumed.append(Assumption(Key.INFERENCE_USERS, some, why))
+
+    def _rate_of_tokens(self) -> None:
+        """Send requests of as many tokens as there are in a second: of their answers, or of prompts and answers."""
+        paths = (Key.INFERENCE_OUTPUT_TOKENS, Key.INFERENCE_PROMPT_TOKENS)
+        lengths = [self._degree(path, float(str(all_fields()[path].default))) for path in paths]
+        for kind, (count, seconds) in self._token_rates.items():
+            if (given := self._values.get(Key.INFERENCE_REQUEST_RATE)) is not None:
+                hint = "say requests/s, or tokens a second"
+                self._faults.append(PlanError("a rate given twice", f"{given} requests/s, and tokens a second", hint))
+                continue
+            requests, tokens = self._values.get(Key.INFERENCE_REQUESTS), count / seconds
+            if isinstance(requests, int):  # 1M documents of 500 tokens a day
+                self._values.pop(Key.INFERENCE_REQUESTS)
+                rate = f"{requests / seconds:.4g}"
+                self._values |= {Key.INFERENCE_PROMPT_TOKENS: count, Key.INFERENCE_REQUEST_RATE: rate}
+                why = f"{rate} requests a second: {requests} in {seconds:g} s, at all times alike"
+                self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
+                continue
+            length = lengths[0] if kind == "output" else sum(lengths)
+            self._values[Key.INFERENCE_REQUEST_RATE] = rate = f"{tokens / length:.4g}"
+            of = "answers" if kind == "output" else "prompts and answers"
+            why = f"{rate} requests a second: {tokens:.4g} tokens a second in {of} of {length} (or give 5 requests/s)"
+            self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
+
+    def _requests_of_tokens(self) -> None:
+        """Send as many requests as so many tokens make up, as ``translate 2B tokens``."""
+        path, tokens = self._tokens_of_job
+        requests = self._values.get(Key.INFERENCE_REQUESTS)
+        if not tokens or (isinstance(requests, int) and path in self._values):
+            return
+        if isinstance(requests, int):
+            self._values[path] = length = max(round(tokens / requests), 1)
+            why = f"{length} tokens a request: {format_count(tokens)} in {format_count(requests)}"
+            self._assumed.append(Assumption(path, length, why))
+            return
+        length = self._degree(path, float(str(all_fields()[path].default)))
+        self._values[Key.INFERENCE_REQUESTS] = requests = math.ceil(tokens / length)
+        why = f"{format_count(requests)} requests: {format_count(tokens)} tokens of {length} each"
+        self._assumed.append(Assumption(Key.INFERENCE_REQUESTS, requests, why))
+
+    def _requests_of_a_span(self) -> None:
+        """Send requests at a rate where the line says how often there are so many, as ``1M documents daily``."""
+        words, requests = vocabulary(), self._values.get(Key.INFERENCE_REQUESTS)
+        keys = [key_of(token.text) for token in self._tokens]
+        often = [(key, before) for before, key in pairwise(("", *keys))]
+        often += [(f"{key}{after}", before) for before, key, after in zip(("", *keys), keys, keys[1:], strict=False)]
+        rates = (key for key, before in often if key in words.adverbs and before not in words.within)
+        adverb = next((key for key in rates if key), "")
+        if adverb and isinstance(requests, int):
+            self._values.pop(Key.INFERENCE_REQUESTS)
+            self._values[Key.INFERENCE_REQUEST_RATE] = rate = f"{requests / words.adverbs[adverb]:.4g}"
+            seconds = format_number(words.adverbs[adverb])
+            why = f"{rate} requests a second: {requests} in {seconds} s, at all times alike"
+            self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
+
+    def _parts_of_requests(self) -> None:
+        """Take a rate of each user for the pause between its requests; refuse what each request has several of.
+
+        As in ``50 users, 10 requests an hour each``, and in ``20 queries/s, 50 passages each``.
+        """
+        for index, (count, meaning) in self._taken.items():
+            around = (self._span(max(at, 0), 1) for at in (index + count, index - 1, index - 2))
+            is_of_one = any(key_of(word) in EVERY_NODE for word in around)
+            is_loaded = not self._values.keys().isdisjoint({Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS})
+            rate, users = meaning.values.get(Key.INFERENCE_REQUEST_RATE), self._values.get(Key.INFERENCE_USERS)
+            if rate and users and (is_of_one or "each" in map(key_of, self._span(0, index).split())):
+                self._values.pop(Key.INFERENCE_REQUEST_RATE)
+                self._values[Key.INFERENCE_SECONDS_BETWEEN_REQUESTS] = pause = f"{1 / float(str(rate)):.4g}"
+                why = f"each of {users} users sends a request every {pause} s"
+                self._assumed.append(Assumption(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, pause, why))
+            if Key.INFERENCE_REQUESTS in meaning.values and is_of_one and is_loaded:
+                hint = "say how many come in a second in all, and the tokens of one"
+                self._faults.append(PlanError("a request is one of them", self._span(index, count + 1), hint))
+
+    def _requests_at_once(self) -> None:
+        """Send requests whose number is known as many at once as engines take up, as ``10M documents`` are embedded."""
+        if Key.INFERENCE_REQUESTS not in self._values or any(load in self._values for load in _LOADS):
+            return
+        most = int(vocabulary().usual[INFER]["sounds_at_once" if self._is_of_sound() else "requests_at_once"])
+        at_once = min(most, self._degree(Key.INFERENCE_REQUESTS))
+        self._values[Key.INFERENCE_CONCURRENCY] = at_once
+        why = f"{at_once} requests at once, until all are answered (or give 5 requests/s)"
+        self._assumed.append(Assumption(Key.INFERENCE_CONCURRENCY, at_once, why))
+
+    def _is_of_sound(self) -> bool:
+        """Whether the model reads sound."""
+        row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
+        return row is not None and row.is_of_sound

@@ -1,0 +1,241 @@
+"""Numbers of a line and the words beside them: which words say what a number counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.model_words import is_size, named_model
+from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
+from capacity_tui.engine.plan.line.lexicon.task_words import task_named
+from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Meaning
+from capacity_tui.engine.plan.line.taken_words import TakenWords
+from capacity_tui.engine.record import dataclass
+
+_OF_THEM = ("of", ("them", "those", "these", "whom"))
+MOST_WORDS = 4  # Words that one name of what is counted may have
+_LONGEST_OTHER = 4  # Letters of words that are seldom what is counted, as ``plus`` and ``only``
+_BATCH, BATCH_OF_TOKENS = "batch", "tokens of a batch"
+_ROUND = 100  # What a number of something is mostly a multiple of, and that of a device is not
+_LARGEST_BATCH = 100_000  # Sequences of a batch; a larger number counts its tokens
+_FEWEST_TOKENS = 4096  # Of a batch that is said in tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number with the words that say what it counts."""
+
+    start: int  # where they begin, the number among them, and a unit
+    end: int
+    name: str  # the words, without the unit
+    amount: Amount  # what they say
+
+
+class NumberNames(TakenWords):
+    """A line whose words are being recognized, and which of them say what its numbers count."""
+
+    def _is_phrase(self, words: str) -> bool:
+        """Whether some words set a field, whatever the first of them alone stands for: ``full precision``."""
+        return " " in words and any(vocabulary().phrase(words, task) is not None for task in (TRAIN, INFER))
+
+    def _phrase(self, words: str) -> Meaning | None:
+        values = vocabulary().phrase(words, self._task)
+        return None if values is None else Meaning(words if values else "", values)
+
+    def _count_of(self, index: int) -> Count | None:
+        """Return what the number at a place counts; None where no word says it.
+
+        Words that always stand behind a number go first, then the words before it that no number before them has, then
+        the words behind it, unless they begin what follows.
+        """
+        behind = next(self._names_behind(index), None)
+        before = next(self._names_before(index), None)
+        if behind is not None and behind.amount.is_behind:
+            # input 1500 tokens; tp 8 users 16; batch 256 images/s
+            is_other = self._begins_another(behind) or _is_speed(behind)
+            length = None if before is None else self._length_of_one(before, behind, index)
+            if length is not None:
+                return length
+            is_before = before is not None and (before.end > index + 1 or is_other)
+            if not is_before and not self._is_of_hardware(index, behind):
+                return behind
+        is_last = behind is not None and (not self._is_number_at(behind.end) or self._is_apart(behind.end - 1))
+        is_far = before is not None and (before.amount.is_behind or self._is_apart(index - 1))
+        is_open = before is None or (is_far and is_last)
+        if behind is None or behind.amount.is_behind or not is_open:  # 12k imgs 1024 px, but batch 8 seq 2048
+            return before
+        return before if self._begins_another(behind) or self._is_of_hardware(index, behind) else behind
+
+    def _length_of_one(self, before: Count, behind: Count, index: int) -> Count | None:
+        """Return how much is in one of what stands before a number, as ``sequences of 100 steps``; None elsewhere."""
+        is_of_one = before.amount.behind == "either" and key_of(self._tokens[index - 1].text) == "of"
+        if not is_of_one or before.end > index + 1 or (self._task == INFER and before.amount.name == _BATCH):
+            return None  # a batch of 10k documents is read until it ends
+        words, amount = vocabulary().amounts["words"], before.amount
+        if before.amount.unit and behind.amount == words:  # answers of 200 words
+            amount = replace(amount, per=words.per, assumes=words.assumes)
+        elif before.amount.unit:
+            amount = vocabulary().amounts["letters"]  # answers of 2 paragraphs
+        return replace(before, end=behind.end, amount=amount)
+
+    def _is_counted(self, index: int) -> bool:
+        """Whether a word beside a number says what it counts."""
+        return self._is_number_at(index) and self._count_of(index) is not None
+
+    def _is_in_count(self, index: int) -> bool:
+        """Whether a word is one of several that say what a number before them counts, as in ``20 lora adapters``."""
+        counts = (self._count_of(at) for at in range(max(index - MOST_WORDS, 0), index) if self._is_number_at(at))
+        return any(count is not None and index < count.end - 1 and count.start < index for count in counts)
+
+    def _is_amount(self, index: int) -> bool:
+        text = self._tokens[index].text
+        return settings.is_number(text.removesuffix("%")) or settings.is_time(text)
+
+    def _names_behind(self, index: int) -> Iterator[Count]:
+        """Yield what words behind a number say that it counts, the most words first, beside a unit those with it."""
+        first = index + 1 + (len(_OF_THEM) if self._is_part(index) else int(self._is_described(index)))
+        is_unit = self._unit_at(first) and not self._is_apart(first)
+        number, is_time = self._tokens[index].text, settings.is_time(self._tokens[index].text)
+        if self._is_apart(index) or self._is_apart(first - 1):
+            return
+        for at in (first + 1, first) if is_unit else (first,):
+            for words in range(MOST_WORDS, 0, -1):
+                amount = self._amount_at(at, words, number, self._unit_at(first) if at > first else "")
+                is_phrase = words == 1 and self._is_phrase(self._span(at, 2))
+                if amount is None or is_phrase or not (amount.behind or is_time):
+                    continue
+                count = Count(index, at + words, self._span(at, words), amount)
+                is_of_unit = amount.unit == self._unit_at(first) and amount.field(self._task or INFER) is not None
+                if at == first or (is_of_unit and not self._begins_another(count)):
+                    yield count
+
+    def _names_before(self, index: int) -> Iterator[Count]:
+        """Yield what words before a number say that it counts, unless the number before them has them."""
+        text = self._tokens[index].text
+        first = vocabulary().start_of([key_of(token.text) for token in self._tokens[:index]])
+        for end in dict.fromkeys((index, first)):
+            for words in range(min(MOST_WORDS, end), 0, -1):
+                start = end - words
+                amount = self._amount_at(start, words, text, self._unit_at(index + 1), is_before=True)
+                if amount is not None and amount.leading:
+                    amount = settings.amount_named(amount.leading, self._task, self._model)
+                if self._is_apart(index - 1, "?"):
+                    return
+                is_apart = self._is_apart(index - 1) or self._span(end, 1) == "of"  # how many nodes of 8 h100
+                if amount is None or amount.behind == "only" or (amount.is_behind and is_apart):
+                    continue
+                is_described = self._is_number_at(start - 2) and self._is_described(start - 2)  # 88k squad examples
+                at = start - 1 - int(is_described and not self._is_number_at(start - 1))
+                is_number = self._is_number_at(at) and self._is_free(at)
+                other = self._count_of(at) if is_number else None
+                if other is None or other.end <= start:
+                    is_unit = amount.unit == self._unit_at(index + 1)
+                    is_unit &= amount.name == BATCH_OF_TOKENS or not settings.is_length_of_job(text)
+                    yield Count(start, index + 1 + int(bool(amount.unit) and is_unit), self._span(start, words), amount)
+                break
+
+    def _amount_at(
+        self, index: int, words: int, number: str, unit: str = "", *, is_before: bool = False
+    ) -> Amount | None:
+        """Return what some words say that a number counts; billions are a size unless so many are counted.
+
+        A batch is one of tokens where these stand beside it, or where it has too many sequences.
+        """
+        if index < 0 or not self._is_free(index, words):
+            return None
+        amount = settings.amount_named(self._span(index, words), self._task, self._model, is_before=is_before)
+        if amount is not None and not amount.tells and settings.is_year(number):
+            return None  # in 2025
+        is_plain = words > 1 or (amount is not None and not amount.tells)
+        if is_plain and self._task and amount is not None and amount.field(self._task) is None:
+            return None  # 2T tokens in 30 days, 10M in a weekend
+        if amount is not None and amount.name == _BATCH and self._task != INFER and settings.is_number(number):
+            is_of_tokens = settings.at_least(number, _FEWEST_TOKENS if unit else _LARGEST_BATCH)
+            amount = vocabulary().amounts[key_of(BATCH_OF_TOKENS)] if is_of_tokens else amount
+        is_of_model = is_size(number) and number[-1] in "bB" and amount is not None and not amount.billions
+        return None if amount is None or is_of_model or not settings.is_amount(number, amount, self._task) else amount
+
+    def _is_part(self, index: int) -> bool:
+        """Whether a number is of those that were counted before it, as in ``30 of them``."""
+        return self._span(index + 1, 1) == _OF_THEM[0] and self._span(index + 2, 1) in _OF_THEM[1]
+
+    def _is_described(self, index: int) -> bool:
+        """Whether a word that says nothing stands between a number and what it counts, as in ``50k legal texts``."""
+        number, words = self._tokens[index].text, vocabulary()
+        described = self._span(index + 1, 1)
+        amount = settings.amount_of(self._span(index + 2, 1)) if self._is_free(index + 1, 2) else None
+        names = (self._span(index + 1, count) for count in (2, 3))
+        is_one_name = any(settings.amount_of(name) is not None for name in names)  # 10k daily active users
+        is_apart = self._is_apart(index) or self._is_apart(index + 1) if amount is not None else True
+        if amount is None or is_apart or is_one_name or settings.amount_of(described):
+            return False
+        if key_of(described) in words.of_something or number[-1] in "bB":
+            return amount.is_behind and key_of(described) in words.of_something  # 20 milliards de tokens
+        is_plain = key_of(described) in (words.fillers | words.suggests.keys()) - words.joints - words.model_words
+        is_meant = is_plain or (amount.described == "any" and not self._is_known(described))
+        letters = re.sub("[-&/]", "", described)  # 8000 Q&A pairs
+        is_adjective = bool(amount.described or amount.is_behind) and letters.isalpha() and is_meant
+        return is_adjective and hardware.named_hardware(number, self._catalog) is None
+
+    def _is_known(self, word: str) -> bool:
+        """Whether a word is of plan or of plain language, as those that no adjective is."""
+        words, key = vocabulary(), key_of(word)
+        named = task_named(word) or hardware.named_hardware(word, self._catalog) or named_model(word, self._catalog)
+        return named is not None or key in words.joints | words.fillers | words.refused.keys() | words.queries.keys()
+
+    def _unit_at(self, index: int) -> str:
+        """Return the unit that a word is, as ``tokens``; empty for other words."""
+        amount = settings.amount_of(self._tokens[index].text) if index < len(self._tokens) else None
+        return amount.name if amount is not None and amount.name in vocabulary().units else ""
+
+    def _is_apart(self, index: int, marks: str = ",;?(") -> bool:
+        """Whether a comma or the like stands behind a word."""
+        after = self._tokens[index + 1].start if index + 1 < len(self._tokens) else len(self._text)
+        return any(mark in self._text[self._tokens[index].end : after] for mark in marks)
+
+    def _begins_another(self, count: Count) -> bool:
+        """Whether words that may stand on either side of a number belong to the number behind them."""
+        is_number = self._is_number_at(count.end) and self._is_free(count.end) and not self._is_apart(count.end - 1)
+        if duration_of(self._span(count.end, 1)) is not None:
+            return key_of(self._span(count.end - 1, 1)) in vocabulary().within  # 200 tokens in 6 hours
+        if not is_number or next(self._names_behind(count.end), None) is not None:
+            return False
+        is_hardware = hardware.named_hardware(self._tokens[count.end].text, self._catalog) is not None
+        return not is_hardware or hardware.NAME in self._values  # 16k ctx 3090
+
+    def _is_of_hardware(self, index: int, behind: Count) -> bool:
+        """Whether a number is a device's, and words behind it are of the next: ``4090 batch 16``, ``4090 in 2d``.
+
+        A number that is no round one is the device where words that may begin what follows stand behind it and the
+        line names no other hardware: ``4090 answers within 1s``.
+        """
+        text = self._tokens[index].text
+        if hardware.named_hardware(text, self._catalog) is None:
+            return False
+        end = behind.end + int(self._span(behind.end, 1) == "of")
+        is_followed = self._is_number_at(end) or duration_of(self._span(end, 1)) is not None
+        others = [token.text for at, token in enumerate(self._tokens) if at != index and not self._is_number_at(at)]
+        is_only = behind.amount.behind == "either" and int(text) % _ROUND != 0 if text.isdecimal() else False
+        is_only &= not any(hardware.named_hardware(other, self._catalog) for other in others)
+        return is_followed or is_only or _is_speed(behind)
+
+    def _counts_something(self, index: int) -> bool:
+        """Whether a word that no plan knows stands behind a number and may be what it counts: ``25k patients``."""
+        after = self._tokens[index + 1].text if index + 1 < len(self._tokens) else ""
+        words, key = vocabulary(), key_of(after)
+        is_noun = after.replace("-", "").isalpha() and (len(after) > _LONGEST_OTHER or key in words.circumstances)
+        is_noun = is_noun and key not in words.joints
+        is_nothing = self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
+        return is_noun and is_nothing and not self._is_apart(index)
+
+
+def _is_speed(count: Count) -> bool:
+    """Whether words are a speed that lines ask for as well, as ``images/s`` behind a batch or a device."""
+    rates = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TPOT_SECONDS)
+    return count.amount.fields.get(INFER) in rates and key_of(count.name) in vocabulary().fillers
