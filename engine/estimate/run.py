@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from pydantic import BaseModel
@@ -125,17 +126,29 @@ def numbers_of(kind: type[_Numbers], row: BaseModel, **given: Any) -> _Numbers:
         row: a row of the catalogue.
         given: numbers that are not the row's.
     """
-    return kind(**{entry.name: _number(row, entry.name) for entry in fields(kind) if entry.name not in given}, **given)  # type: ignore[arg-type]
+    numbers = {
+        name: _number(getattr(row, written)) * scale
+        for name, (written, scale) in _written(cast("Hashable", kind), type(row)).items()
+        if name not in given
+    }
+    return kind(**numbers, **given)
 
 
-def _number(row: BaseModel, name: str) -> Number:
-    """Return a number of a row; a fit puts arrays in the place of numbers, and they stay arrays."""
-    written, scale = name, 1.0
-    for ending, (other, unit) in _UNITS.items():
-        if name.endswith(ending) and not hasattr(row, name):
-            written, scale = name.removesuffix(ending) + other, unit
-    value = getattr(row, written)
-    return (float(value) if np.ndim(value) == 0 else np.asarray(value, dtype=float)) * scale
+@cache
+def _written(kind: type[Any], row_type: type[BaseModel]) -> Mapping[str, tuple[str, float]]:
+    """Return how rows write each number of a record: the name there, and what it is multiplied with."""
+    known = {entry.name: (entry.name, 1.0) for entry in fields(kind)}
+    for name in known:
+        for ending, (other, unit) in _UNITS.items():
+            written = name.removesuffix(ending) + other
+            if written != name and name.endswith(ending) and written in row_type.model_fields:
+                known[name] = written, unit
+    return known
+
+
+def _number(value: Number) -> Number:
+    """Return a number of a row as it is computed with; a fit puts arrays in the place of numbers."""
+    return np.asarray(value, dtype=float) if isinstance(value, np.ndarray) and value.ndim else float(value)
 
 
 # Memory traffic of an optimizer that runs one kernel for each operation, over that of one kernel for all.
