@@ -222,10 +222,14 @@ def _context(settings: Settings) -> None:
 
 def _answers(settings: Settings) -> None:
     """Settle what is learned from rewarded answers: so many to each prompt, each with its prompt."""
-    lengths = [settings.count(name) for name in ("prompt_length", "answer_length")]
-    if all(lengths):
-        whole = sum(length or 0 for length in lengths)
-        settings.derive(Key.TRAINING_SEQ_LEN, whole, f"prompts of {lengths[0]} and answers of {lengths[1]} tokens")
+    prompt, answer = (settings.count(f"{name}_length", settings.count(f"usual_{name}")) for name in ("prompt", "answer"))
+    together = settings.count("generated_length")
+    if together and answer and "prompt_length" not in settings.chosen:
+        prompt = max(1, together - answer)
+    is_paired = settings.is_given(Key.TRAINING_SEQ_LEN) and "learned_from_pairs" in settings.chosen
+    if prompt and answer and (not is_paired or "usual_answer" in settings.chosen):
+        derivation = f"prompts of {prompt} and answers of {answer} tokens"
+        settings.derive(Key.TRAINING_SEQ_LEN, prompt + answer, derivation)
     rewarded = settings.chosen.get("rewarded_how") or settings.chosen.get("rewarded")
     if rewarded is not None and "rewarded" in settings.chosen:
         settings.set(Key.TRAINING_PREFERENCE, rewarded.value, rewarded)

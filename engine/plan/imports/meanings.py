@@ -313,6 +313,12 @@ def preference(value: Plain) -> object:
     return None if value is None else {"learned_from_pairs": "dpo"}
 
 
+def prompts(value: Plain) -> object:
+    """Return how long prompts are, with that pairs are learned from where nothing says what else is."""
+    length = size(value)
+    return None if length is None else {"learned_from_pairs": "dpo", "prompt_length": length}
+
+
 def generations(value: Plain) -> object:
     """Return that groups of answers are generated and rewarded."""
     return None if size(value) is None else {Key.TRAINING_PREFERENCE: "grpo"}
@@ -377,6 +383,7 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "lora_rank": lora_rank,
         "preference": preference,
         "generations": generations,
+        "prompts": prompts,
         "generated": generated,
         "kv_heads": kv_heads,
         "duration": duration,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, nearest
@@ -110,8 +111,9 @@ class _Options:
             self._reading.unmodelled.append(Remark(place, option.unmodelled[_ANY]))
         if option.tool:
             self._other_tool(option, value, path, source)
-        else:
-            self._add(self._values(option, value, place), source)
+        elif values := self._values(option, value, place):
+            self._add(values, source)
+            self._add(option.sets, replace(source, level="default"))
 
     def _add(self, values: Mapping[str, object], source: ImportedSetting) -> None:
         self._reading.settings += settings_from(values, source)
