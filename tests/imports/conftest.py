@@ -35,3 +35,15 @@ def written(tmp_path: Path) -> Callable[..., Imported]:
         return import_plan([str(tmp_path / name)], {path: value for path, value in given.items() if value is not None})
 
     return of
+
+
+@pytest.fixture
+def alone(tmp_path: Path):
+    """Read a text as a file of a name, with hardware and nothing else typed."""
+
+    def of(name: str, text: str):
+        (tmp_path / name).write_text(text)
+        given = {"hardware.name": "h100-sxm-80gb", "hardware.devices": 8}
+        return import_plan([str(tmp_path / name)], given, allow_fragment=True)
+
+    return of

@@ -12,18 +12,6 @@ from capacity_tui.engine.plan.imports import import_plan
 MEGATRON = "--num-layers 8 --hidden-size 512 --num-attention-heads 8 --micro-batch-size 2 --seq-length 4096 --bf16"
 
 
-@pytest.fixture
-def alone(tmp_path: Path):
-    """Read a text as a file of a name, with hardware and nothing else typed."""
-
-    def of(name: str, text: str):
-        (tmp_path / name).write_text(text)
-        given = {"hardware.name": "h100-sxm-80gb", "hardware.devices": 8}
-        return import_plan([str(tmp_path / name)], given, allow_fragment=True)
-
-    return of
-
-
 def unknown(imported) -> list[str]:
     return [remark.place.field for reading in imported.readings for remark in reading.unknown]
 
@@ -345,56 +333,3 @@ def test_commands_that_serve_are_read_to_their_last_option(alone, name):
     imported = alone(name, text)
     assert (imported.plan.inference.engine, imported.plan.value("parallelism.tp")) == (engine, 4)
     assert not [remark for reading in imported.readings for remark in reading.unknown]
-
-
-def test_a_script_beside_is_read_with_the_options_that_it_is_started_with(alone, tmp_path: Path):
-    (tmp_path / "train.py").write_text(
-        "from peft import LoraConfig\nparser.add_argument('--adapter_rank', default=4)\n"
-        "arguments = parser.parse_args()\nLoraConfig(r=arguments.adapter_rank)\n"
-        "Trainer(args=TrainingArguments(per_device_train_batch_size=arguments.batch, bf16=True))\n"
-    )
-    imported = alone("run.sh", "CUDA_VISIBLE_DEVICES=0,1 python train.py --adapter_rank 64 --batch 2\n")
-    assert (imported.plan.value("training.adapter.rank"), imported.plan.value("training.micro_batch")) == (64, 2)
-    assert unknown(imported) == []
-
-
-@pytest.mark.parametrize(
-    ("before", "options", "devices"),
-    [
-        ("CUDA_VISIBLE_DEVICES=0,1 ", "", 2),
-        ("export CUDA_VISIBLE_DEVICES=0\n", "", 1),
-        ("CUDA_VISIBLE_DEVICES=0,1 ", "--num_gpus 4", 4),
-        ("", "--include=localhost:0,1,2", 3),
-        ("", "--include worker-1:0,1@worker-2:0,1", 4),
-        ("", "", 8),
-    ],
-)
-def test_devices_that_a_command_sees_are_those_of_the_run(alone, before: str, options: str, devices: int):
-    text = f"deepspeed {options} train.py --per_device_train_batch_size 1 --output_dir x --deepspeed $D/zero2.json\n"
-    imported = alone("run.sh", before + text)
-    assert (imported.plan.value("hardware.devices"), imported.plan.value("parallelism.zero")) == (devices, 2)
-
-
-@pytest.mark.parametrize(("width", "ffn"), [("intermediate_size: 32768\n", 11008), ("", 5632)])
-def test_gated_feed_forwards_of_neox_are_as_wide_as_it_makes_them(alone, width: str, ffn: int):
-    text = (
-        "pipe_parallel_size: 1\nmodel_parallel_size: 1\nnum_layers: 32\nhidden_size: 4096\nnum_attention_heads: 32\n"
-        f"seq_length: 2048\npos_emb: rotary\nactivation: swiglu\nmlp_multiple_of: 256\n{width}"
-    )
-    assert alone("neox.yml", text).plan.value("model.spec")["ffn"] == ffn
-
-
-def test_layers_with_a_state_of_neox_are_remarked_on(alone):
-    text = "pipe_parallel_size: 1\nnum_layers: 2\nhidden_size: 64\nnum_attention_heads: 4\nseq_length: 512\n"
-    imported = alone("neox.yml", f"{text}attention_config: [[[mamba], 2]]\n")
-    assert "have a state" in imported.readings[0].unmodelled[0].why
-
-
-def test_experts_of_foundry_count(alone):
-    text = (
-        "max_seq_len: 128\nglobal_train_batch_size: 8\ndevice_train_microbatch_size: 1\nmax_duration: 2ba\n"
-        "model:\n  name: mpt_causal_lm\n  d_model: 128\n  n_heads: 2\n  n_layers: 2\n  vocab_size: 512\n"
-        "  ffn_config: {ffn_type: mb_dmoe, moe_num_experts: 4, moe_top_k: 2}\n"
-    )
-    spec = alone("foundry.yaml", text).plan.value("model.spec")
-    assert (spec["experts"], spec["experts_active"]) == (4, 2)

@@ -24,6 +24,11 @@ def last_words(text):
         ("run --n ${N:-3} --m $UNKNOWN", ["run", "--n", "3", "--m", "$UNKNOWN"]),
         ("CMD='run --a 1'\nsrun -l bash -x -c '$CMD --b \"two words\"'", ["run", "--a", "1", "--b", "two words"]),
         ("N=${A:-${B:-8}}\nrun $N ${X:+--x $X} ${N:+--n $N} ${1:-q.yml}", ["run", "8", "--n", "8", "q.yml"]),
+        (': "${M:=gpt2}"\nrun $M', ["run", "gpt2"]),
+        (
+            'A=(--x 1)\n[ -n "${Q:-}" ] && A+=(--q $Q)\n[ -z "${Q:-}" ] && A+=(--y 2)\nrun ${A[@]}',
+            ["run", "--x", "1", "--y", "2"],
+        ),
         ('W=64\nC=" a --s "w=$W,h=8" --f "\nrun $C', ["run", "a", "--s", "w=64,h=8", "--f"]),
         ("f() { run --name $1 $2; }\nf a b", ["run", "--name", "a", "b"]),
         ("for m in 1 2; do run $m; done", ["run", "1"]),

@@ -222,7 +222,8 @@ def _context(settings: Settings) -> None:
 
 def _answers(settings: Settings) -> None:
     """Settle what is learned from rewarded answers: so many to each prompt, each with its prompt."""
-    prompt, answer = (settings.count(f"{name}_length", settings.count(f"usual_{name}")) for name in ("prompt", "answer"))
+    prompt = settings.count("prompt_length", settings.count("usual_prompt"))
+    answer = settings.count("answer_length", settings.count("usual_answer"))
     together = settings.count("generated_length")
     if together and answer and "prompt_length" not in settings.chosen:
         prompt = max(1, together - answer)

@@ -12,6 +12,7 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.consequences import is_model_file
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.imports.derived import DEVICES, plan_values, settled
 from capacity_tui.engine.plan.imports.setting import Clash, ImportedSetting, Reading, Settings
@@ -36,7 +37,6 @@ from capacity_tui.engine.schema import AUTO
 _HARDWARE, _FILE = Key.HARDWARE_NAME, Key.MODEL_CONFIG
 _SECTIONS = ("model", "hardware", "training", "inference", "parallelism")
 _CONFIG = "config.json"
-_PATHS = (".", "~", "/")  # What paths begin with
 _ASSUMED = (Key.TRAINING_SEQ_LEN, Key.TRAINING_MICRO_BATCH, Key.TRAINING_PRECISION)
 _SERVED = "infer"
 _MAKER = re.compile(r"^(NVIDIA|AMD)\s*", re.IGNORECASE)
@@ -116,7 +116,11 @@ def import_plan(
     flavored_model(settings, facts)
     if allow_fragment and not any(name in settings.chosen for name in (MODEL, _FILE, "model", "built_model")):
         settings.derive(MODEL, AUTO, "no file names a model")
-    guesses = [*_model(settings, readings, facts, allow_stand_in=allow_stand_in), *_task(settings)]
+    stands_open = allow_fragment and not allow_stand_in
+    guesses = [
+        *_model(settings, readings, facts, may_be_open=stands_open, allow_stand_in=allow_stand_in),
+        *_task(settings),
+    ]
     layers = known_layers(settings, facts)
     stages(settings, layers)
     recomputation(settings, layers)
@@ -153,8 +157,13 @@ def _base_settings(base: Plan | None) -> Iterator[ImportedSetting]:
                 yield ImportedSetting(f"{section}.{name}", value, Place(field="the plan"), str(value), level="base")
 
 
-def _model(settings: Settings, readings: Sequence[Reading], catalog: Catalog, *, allow_stand_in: bool) -> Iterator[str]:
+def _model(
+    settings: Settings, readings: Sequence[Reading], catalog: Catalog, *, may_be_open: bool, allow_stand_in: bool
+) -> Iterator[str]:
     """Settle the model: as typed, else as a file names it; yield assumptions.
+
+    Args:
+        may_be_open: whether a folder of another machine, whose name is of no known model, leaves it open.
 
     Raises:
         PlanError: no model is named, or the name is unknown.
@@ -172,17 +181,21 @@ def _model(settings: Settings, readings: Sequence[Reading], catalog: Catalog, *,
         settings.chosen[_FILE] = replace(given, field=_FILE, value=str(path))
         return
     last = name.rstrip("/").rpartition("/")[2]
-    served = settings.value("served_as")
+    served, is_path = settings.value("served_as"), is_model_file(name, catalog)
     # Of a path that is not there its parts say what lies in it, then the names under which it is served.
     tried = (
-        *(() if name.startswith(_PATHS) else (name,)),
+        *(() if is_path else (name,)),
         *(last, *([str(built.value)] if built is not None else ()), *_folders(name)),
-        *(served if isinstance(served, tuple) and name.startswith(_PATHS) else ()),
+        *(served if isinstance(served, tuple) and is_path else ()),
     )
-    match = next(filter(None, (named_model(one, catalog) for one in tried)), None)
+    match = next(filter(None, (named_model(one, catalog) for one in tried if not is_model_file(one, catalog))), None)
     if match is None and allow_stand_in:
         size = next(filter(is_size, re.split(r"[\s_/-]+", last)), None)
         match = sized_model(size, catalog) if size is not None else None
+    if match is None and may_be_open and is_path:
+        settings.derive(MODEL, AUTO, f"{given.words}: not on this machine")
+        yield f"no model: {name} is not on this machine, and its name is of none that is known"
+        return
     if match is None:
         near = ", ".join(catalog.architectures.nearest(name))
         hint = f"nearest: {near}; --model says what is meant, --stand-in takes a usual model of its size"

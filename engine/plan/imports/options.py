@@ -64,8 +64,10 @@ class _Options:
             seen |= self._option(above + key, value, owner, (*path, key))
         if not above:
             self._defaults(owner, seen, path)
-            trains = any(owner.named(key) in owner.trained_by for key in data) or bool(self._reading.named)
-            if owner.trained_by and not trains:
+            names = {owner.named(key) for key in data}
+            # A file of options that only the shell knows may train.
+            in_files = {option.name for option in owner.options.values() if option.tool}
+            if owner.trained_by and not names & {*owner.trained_by, *in_files}:
                 source = ImportedSetting("", None, Place(self._document.file), _NOT_TRAINED, owner.id)
                 self._add({Key.TASK: _SERVED}, source)
 
@@ -82,7 +84,8 @@ class _Options:
             # A model that is missing is asked for, and the rate of learning moves no figure.
             if option is not None and (option.path or option.meaning != "served") and option.path not in _UNASKED:
                 knows = "running the script tells" if isinstance(value, OfARun) else "the shell knows"
-                why = f"only {knows} {shown(value)}: the tool's default counts"
+                counted = "give that file too" if option.tool else "the tool's default counts"
+                why = f"only {knows} {shown(value)}: {counted}"
                 self._reading.unmodelled.append(Remark(place, why))
             value = None
         is_section = isinstance(value, dict) and any(known.startswith(f"{name}.") for known in owner.known)

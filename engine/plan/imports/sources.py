@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -42,6 +43,10 @@ _FARTHEST_FOLDER = 3  # Folders above a file in which what it names is looked fo
 _FEWEST_TELLING = 2  # Options by which a program that is none of a tool's is known for one
 
 _SHELL_SCRIPTS = frozenset({".sh", ".bash", ".slurm", ".sbatch"})
+
+_GENERATES = re.compile(r"\.generate\(|\bpipeline\(")  # What scripts call that load a model to answer
+
+_OPTIONS = re.compile(r"\.(?:ya?ml|json)$")  # What the name of a file of options ends with
 
 _LOADING = "loading"  # The tool that loads models in Python
 _DEEPSPEED = "deepspeed"  # The tool whose files are known by names that others gave them
@@ -152,6 +157,8 @@ def _read_calls(text: str, name: str) -> list[Reading]:
         document = replace(given, data={**options, RECIPE: made}) if is_recipe else given
         if starter is not None and not any(reading.tool is starter for reading in readings):
             readings.append(_started(read_document(document, starter), made))
+    if readings and all(reading.tool.id == _LOADING for reading in readings) and _GENERATES.search(text):
+        readings[0].settings.append(ImportedSetting(Key.TASK, "infer", Place(name), "generate", _LOADING))
     if not readings:
         raise PlanError("no call of a known tool", hint=f"known: {known_tools()}", place=Place(name))
     return readings
@@ -175,12 +182,14 @@ def _read_commands(text: str, name: str) -> list[Reading]:
     runs: list[_Run] = []
     launcher: list[Reading] = []
     for command in tool_commands(script, name):
-        owner = command.owner or (tool_of(command.document.data) if _is_telling(command) else None)
+        owner = command.owner or _owner_by_options(command)
         if owner is not None and owner.id == LAUNCHER:
             launcher.append(read_document(command.document, owner))
         elif (run := _run_of(command, owner, tuple(launcher), name)) is not None:
             _join(runs, run)
             launcher = []
+        elif command.script:
+            launcher = []  # of a program that is not read
     if not runs and (owner := tool_of((kept := options_kept(script, name)).document.data)) is not None:
         _join(runs, _Run(read_document(kept.document, owner), "", False))
     readings = [*(one for run in runs for one in run.readings), *launcher]
@@ -193,6 +202,8 @@ def _read_commands(text: str, name: str) -> list[Reading]:
 def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...], name: str) -> _Run | None:
     """Return what a command says, and the Python script that it runs; None where neither is of a known tool."""
     text, called = _own_script(command, name) if command.owner is None else ("", [])
+    if command.owner is None:
+        called += _own_configuration(command, name)
     if owner is None:
         return _Run(called[-1], command.program, False, launchers, tuple(called[:-1])) if called else None
     reading = _started(read_document(command.document, owner), command.started)
@@ -201,7 +212,10 @@ def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...]
         reading.settings.append(ImportedSetting(Key.TASK, "infer", Place(name), command.program, owner.id))
     elif command.visible and owner.sets.get(Key.TASK) != "infer":
         reading.settings += _seen_devices(command, (*launchers, reading), name)
-    # An option of its own is read where the script hands it on.
+    # An option of its own is read where the script hands it on, and goes before a file of options.
+    given = {setting.field for setting in reading.settings if setting.level == "said"}
+    for one in called:
+        one.settings = [setting for setting in one.settings if setting.field not in given]
     reading.unknown = [one for one in reading.unknown if not called or option_name(one.place.field or "") not in text]
     return _Run(reading, command.program, serves, launchers, tuple(called))
 
@@ -223,6 +237,17 @@ def _own_script(command: Command, name: str) -> tuple[str, list[Reading]]:
     return text, [_started(reading, called) for reading, called in made]
 
 
+def _own_configuration(command: Command, name: str) -> Iterator[Reading]:
+    """Yield what a file of options says that a program of no known tool is given, where it is of a known one."""
+    data = command.document.data if isinstance(command.document.data, dict) else {}
+    for value in data.values():
+        if isinstance(value, str) and _OPTIONS.search(value):
+            path = _located(Path(value), Path(name).parent, set())
+            with suppress(CapacityError):
+                document = read_text_of_tool(read_text(path), str(path)) if path is not None else Document(None)
+                yield from _readings(document) if tool_of(document.data) is not None else ()
+
+
 def _seen_devices(command: Command, readings: Sequence[Reading], name: str) -> Iterator[ImportedSetting]:
     """Yield that there is a process for each device that a command sees, where nothing says how many there are."""
     if not any(setting.field in {"processes", "per_process"} for one in readings for setting in one.settings):
@@ -231,10 +256,12 @@ def _seen_devices(command: Command, readings: Sequence[Reading], name: str) -> I
         yield ImportedSetting("per_process", count, place, command.visible, LAUNCHER)
 
 
-def _is_telling(command: Command) -> bool:
-    """Whether options enough tell a tool: a program of none has several, ``ulimit -c 0`` has not."""
-    data = command.document.data
-    return not command.program or (isinstance(data, dict) and len(data) >= _FEWEST_TELLING)
+def _owner_by_options(command: Command) -> Tool | None:
+    """Return the tool that options tell: those of one letter tell none, and ``ulimit -c 0`` has too few."""
+    data = command.document.data if isinstance(command.document.data, dict) else {}
+    if command.program and len(data) < _FEWEST_TELLING:
+        return None
+    return tool_of({key: value for key, value in data.items() if not command.program or len(key.lstrip("-")) > 1})
 
 
 @dataclass(frozen=True, slots=True)

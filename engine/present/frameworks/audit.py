@@ -132,7 +132,9 @@ def audit_parts(audit: Audit, *, ignored: bool = False) -> Iterator[Part]:
     if audit.imported.guesses:
         yield TextPart(f"Assumed, as no file gives it: {'; '.join(audit.imported.guesses)}")
     if audit.imported.is_fragment:
-        yield TextPart("No verdict: no file names a model, which --model does, as --model llama-3.1-8b", "strong")
+        yield TextPart(
+            "No verdict: no file names a model that is known, which --model does, as --model llama-3.1-8b", "strong"
+        )
     if audit.answer is not None:
         yield verdict_part(audit.answer.plan, audit.answer.estimate)
         yield table_part(("figure", "value", "range"), _figure_rows(audit), right=(1,))

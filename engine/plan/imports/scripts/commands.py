@@ -72,6 +72,9 @@ _CONTAINERS = frozenset({"docker", "podman", "nerdctl", "apptainer", "singularit
 _PRINTS = frozenset({"echo", "printf", "cat", "tee", "make", "pip"})
 """Programs that show a command, or build and install it, rather than run it."""
 
+_BEFORE = frozenset({"exec", "sudo", "nohup", "time", "uvx"})
+"""Words before a command that change nothing of it."""
+
 _SPREADS = frozenset({"mpirun", "mpiexec", "srun", "numactl", "nohup", "time", "taskset"})
 """Programs that start another one, with options of their own before it."""
 
@@ -175,6 +178,8 @@ def options_kept(script: Script, name: str) -> Command:
 
 def _submitted(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return the command behind ``--``, as ``ray job submit -- python ...`` has it; all words where there is none."""
+    while len(words) > 1 and words[0].text in _BEFORE:
+        words = words[1:]
     at = next((index for index, word in enumerate(words) if word.text == "--"), len(words))
     behind = words[at + 1 :]
     return _wrapped(_in_image(behind if behind and not behind[0].text.startswith("-") else words))
@@ -262,7 +267,7 @@ def _options(words: Sequence[Word], name: str) -> Document:
     if len(given) > 1 and _TAKES_MODEL.fullmatch(given[-2].text):
         data["model"], lines["model",] = _plain(given[-1]), given[-1].line
     elif given and _CONFIGURATION.fullmatch(given[-1].text):
-        data["config"], lines["config",] = _plain(given[-1]), given[-1].line
+        data["config"], lines["config",] = given[-1].text, given[-1].line
     rest = list(words[len(given) :])
     while rest:
         word = rest.pop(0)

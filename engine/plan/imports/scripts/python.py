@@ -191,31 +191,32 @@ def _called(call: ast.Call) -> str:
 
 def _constants(tree: ast.AST) -> Iterator[tuple[str, Plain]]:
     """Yield names that a script gives a plain value: variables, fields of classes, and defaults of its own options."""
+    plain = dict(_assigned(ast.walk(tree), {}))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _called(node) == "add_argument":
-            yield from _own_option(node)
+            yield from _own_option(node, plain)
         if isinstance(node, ast.FunctionDef):
-            yield from _own_arguments(node.args)
-    yield from _assigned(ast.walk(tree), {})
+            yield from _own_arguments(node.args, plain)
+    yield from _assigned(ast.walk(tree), plain)
 
 
-def _own_arguments(given: ast.arguments) -> Iterator[tuple[str, Plain]]:
+def _own_arguments(given: ast.arguments, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
     """Yield the defaults of the arguments of a function, as ``def train(rank=16, batch_size=4)`` has them."""
     positional = [*given.posonlyargs, *given.args]
     pairs = [*zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True)]
     for argument, default in [*pairs, *zip(given.kwonlyargs, given.kw_defaults, strict=True)]:
         with suppress(ValueError):
-            if default is not None and (value := _literal(default, {})) is not None:
+            if default is not None and (value := _literal(default, constants)) is not None:
                 yield argument.arg, value
 
 
-def _own_option(call: ast.Call) -> Iterator[tuple[str, Plain]]:
+def _own_option(call: ast.Call, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
     """Yield the default of an option that a script has itself, under the name that it is read by."""
     words = {word.arg: word.value for word in call.keywords}
     names = [name for name in map(_constant, call.args) if isinstance(name, str) and name.startswith("--")]
     if names and "default" in words:
         with suppress(ValueError):
-            yield names[0].lstrip("-").replace("-", "_"), _literal(words["default"], {})
+            yield names[0].lstrip("-").replace("-", "_"), _literal(words["default"], constants)
 
 
 def _assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:

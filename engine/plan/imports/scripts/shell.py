@@ -30,17 +30,7 @@ _SCRIPT = re.compile(r".*\.(?:sh|bash|slurm|sbatch)", re.DOTALL)
 _WRITERS = frozenset({"cat", "tee"})  # Programs that write a here-document to a file as it is
 
 _BLOCKS = frozenset(
-    {
-        "program",
-        "list",
-        "pipeline",
-        "subshell",
-        "compound_statement",
-        "do_group",
-        "while_statement",
-        "negated_command",
-        "ERROR",
-    }
+    {"program", "pipeline", "subshell", "compound_statement", "do_group", "while_statement", "negated_command", "ERROR"}
 )
 
 _ARGUMENT = re.compile(r"\$(?:\d|\{\d\})")
@@ -144,13 +134,23 @@ class _Reader(Variables):
         self._statement(root)
 
     def _statement(self, node: Node) -> None:
-        if node.type in _BLOCKS:
+        if node.type == "list":
+            self._list(node)
+        elif node.type in _BLOCKS:
             for child in node.named_children:
                 self._statement(child)
         elif node.type in _STATEMENTS:
             _STATEMENTS[node.type](self, node)
 
     # Statements
+
+    def _list(self, node: Node) -> None:
+        """Read what stands on both sides of ``&&`` or ``||``, the second where no test before it rules it out."""
+        first, *rest = node.named_children
+        self._statement(first)
+        holds = self._holds(first)
+        if holds is None or holds is any(child.type == "&&" for child in node.children):
+            self._all(rest)
 
     def _declare(self, node: Node) -> None:
         for child in node.named_children:

@@ -25,6 +25,8 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 
 _DEFAULTS = frozenset({":-", "-", ":=", "="})  # Signs between a variable and what stands for it where it is not set
 
+_ASSIGNED = frozenset({":=", "="})  # Those that set the variable to it, as : "${MODEL:=gpt2}"
+
 _ONLY_SET = frozenset({":+", "+"})  # Signs between a variable and what stands there only where it is set
 
 _NAME = re.compile(r"\$\{?(\w+|[@*])(?:\[[@*]\])?\}?")
@@ -115,7 +117,10 @@ class Variables:
         if bool(words) is (parts[at].type in _DEFAULTS):
             return words or ()
         default = (word for part in parts[at + 1 : -1] for word in self.words(part, is_split=False))
-        return (Word("".join(word.text for word in default), self.line(node)),)
+        word = Word("".join(part.text for part in default), self.line(node))
+        if parts[at].type in _ASSIGNED:
+            self.values["".join(source_of(part) for part in parts[1:at])] = (word,)
+        return (word,)
 
     def _number(self, source: str) -> str:
         """Return the value of whole numbers and variables, as ``$((NODES * 8))``; the text where it has none."""

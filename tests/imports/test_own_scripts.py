@@ -1,0 +1,113 @@
+"""Scripts of one's own: what they call and are given, on which devices, and what stays open of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+def test_a_script_beside_is_read_with_the_options_that_it_is_started_with(alone, tmp_path: Path):
+    (tmp_path / "train.py").write_text(
+        "from peft import LoraConfig\nparser.add_argument('--adapter_rank', default=4)\n"
+        "arguments = parser.parse_args()\nLoraConfig(r=arguments.adapter_rank)\n"
+        "Trainer(args=TrainingArguments(per_device_train_batch_size=arguments.batch, bf16=True))\n"
+    )
+    imported = alone("run.sh", "CUDA_VISIBLE_DEVICES=0,1 python train.py --adapter_rank 64 --batch 2\n")
+    assert (imported.plan.value("training.adapter.rank"), imported.plan.value("training.micro_batch")) == (64, 2)
+    assert not [remark for reading in imported.readings for remark in reading.unknown]
+
+
+@pytest.mark.parametrize(
+    ("before", "options", "devices"),
+    [
+        ("CUDA_VISIBLE_DEVICES=0,1 ", "", 2),
+        ("export CUDA_VISIBLE_DEVICES=0\n", "", 1),
+        ("CUDA_VISIBLE_DEVICES=0,1 ", "--num_gpus 4", 4),
+        ("", "--include=localhost:0,1,2", 3),
+        ("", "--include worker-1:0,1@worker-2:0,1", 4),
+        ("", "", 8),
+    ],
+)
+def test_devices_that_a_command_sees_are_those_of_the_run(alone, before: str, options: str, devices: int):
+    text = f"deepspeed {options} train.py --per_device_train_batch_size 1 --output_dir x --deepspeed $D/zero2.json\n"
+    imported = alone("run.sh", before + text)
+    assert (imported.plan.value("hardware.devices"), imported.plan.value("parallelism.zero")) == (devices, 2)
+
+
+@pytest.mark.parametrize(("width", "ffn"), [("intermediate_size: 32768\n", 11008), ("", 5632)])
+def test_gated_feed_forwards_of_neox_are_as_wide_as_it_makes_them(alone, width: str, ffn: int):
+    text = (
+        "pipe_parallel_size: 1\nmodel_parallel_size: 1\nnum_layers: 32\nhidden_size: 4096\nnum_attention_heads: 32\n"
+        f"seq_length: 2048\npos_emb: rotary\nactivation: swiglu\nmlp_multiple_of: 256\n{width}"
+    )
+    assert alone("neox.yml", text).plan.value("model.spec")["ffn"] == ffn
+
+
+def test_layers_with_a_state_of_neox_are_remarked_on(alone):
+    text = "pipe_parallel_size: 1\nnum_layers: 2\nhidden_size: 64\nnum_attention_heads: 4\nseq_length: 512\n"
+    imported = alone("neox.yml", f"{text}attention_config: [[[mamba], 2]]\n")
+    assert "have a state" in imported.readings[0].unmodelled[0].why
+
+
+def test_experts_of_foundry_count(alone):
+    text = (
+        "max_seq_len: 128\nglobal_train_batch_size: 8\ndevice_train_microbatch_size: 1\nmax_duration: 2ba\n"
+        "model:\n  name: mpt_causal_lm\n  d_model: 128\n  n_heads: 2\n  n_layers: 2\n  vocab_size: 512\n"
+        "  ffn_config: {ffn_type: mb_dmoe, moe_num_experts: 4, moe_top_k: 2}\n"
+    )
+    spec = alone("foundry.yaml", text).plan.value("model.spec")
+    assert (spec["experts"], spec["experts_active"]) == (4, 2)
+
+
+def test_a_file_of_options_that_a_script_of_ones_own_is_given_counts(alone, tmp_path: Path):
+    (tmp_path / "train.py").write_text(
+        "from trl import GRPOTrainer\n\nGRPOTrainer(model=arguments.model, args=given)\n"
+    )
+    (tmp_path / "grpo.yaml").write_text(
+        "model_name_or_path: Qwen/Qwen3-4B\nper_device_train_batch_size: 4\nlearning_rate: 1e-6\nnum_generations: 8\n"
+        "max_completion_length: 4096\nvllm_max_model_length: 6144\n"
+    )
+    plan = alone("run.sh", "accelerate launch --num_processes 4 train.py --config grpo.yaml\n").plan
+    assert (plan.value("model.name"), plan.value("training.preference"), plan.value("hardware.devices")) == (
+        *("qwen3-4b", "grpo"),
+        4,
+    )
+    assert plan.value("training.seq_len") == 6144
+
+
+@pytest.mark.parametrize(
+    ("lengths", "sequence"),
+    [
+        ("max_prompt_length: 1024\nmax_completion_length: 2048\n", 3072),
+        ("max_completion_length: 2048\n", 2560),
+        ("max_completion_length: 2048\nvllm_max_model_length: 8192\n", 8192),
+    ],
+)
+def test_sequences_of_grpo_are_prompts_with_their_answers(alone, lengths: str, sequence: int):
+    text = "model_name_or_path: Qwen/Qwen3-4B\nper_device_train_batch_size: 4\nnum_generations: 8\noutput_dir: out\n"
+    assert alone("grpo.yaml", text + lengths).plan.value("training.seq_len") == sequence
+
+
+def test_a_configuration_that_only_the_shell_knows_may_train(alone):
+    imported = alone("run.sh", 'llamafactory-cli train "$FOLDER/train.yaml"\n')
+    assert imported.plan.task != "infer"
+    assert "train.yaml" in imported.readings[0].unmodelled[0].why
+
+
+def test_a_launcher_of_a_program_that_is_not_read_belongs_to_no_other_run(alone):
+    text = "vllm serve Qwen/Qwen3-4B --tensor-parallel-size 2\naccelerate launch --num_processes 4 own.py -c x\n"
+    plan = alone("run.sh", text).plan
+    assert (plan.is_inference, plan.value("hardware.devices")) == (True, 2)
+
+
+def test_a_script_that_loads_a_model_to_generate_is_of_inference(alone):
+    text = "import os\nmodel = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-4B')\nmodel.generate(**x)\n"
+    assert alone("chat.py", text).plan.is_inference
+
+
+def test_a_folder_that_is_not_here_leaves_the_model_open(alone):
+    imported = alone("serve.sh", "vllm serve /weights/own-model --tensor-parallel-size 2\n")
+    assert imported.is_fragment
+    assert imported.plan.value("parallelism.tp") == 2
+    assert "/weights/own-model is not on this machine" in imported.guesses[0]
