@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
@@ -125,12 +126,12 @@ def parts_as_markdown(title: str, parts: Iterable[Part]) -> str:
 
 def parts_as_html(title: str, parts: Iterable[Part]) -> str:
     """Return parts as a page."""
-    return printable_lines(_template("page.html").render(title=title, parts=tuple(parts)))
+    return printable_lines(template("page.html").render(title=title, parts=tuple(parts)))
 
 
 def parts_in_notebook(parts: Iterable[Part]) -> str:
     """Return parts as HTML within a page of somebody else's."""
-    return printable_lines(_template("notebook.html").render(parts=tuple(parts)))
+    return printable_lines(template("notebook.html").render(parts=tuple(parts)))
 
 
 def escaped(text: str) -> str:
@@ -212,17 +213,19 @@ def _fenced(language: str, text: str) -> Iterator[str]:
 
 
 @cache
-def _template(name: str) -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - loaded where a page is written
+def template(name: str) -> Template:
+    """Return a template of ``templates``: of a page, whose texts it escapes, or of a script."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape  # noqa: PLC0415 - loaded where a page is written
     from markupsafe import Markup  # noqa: PLC0415
 
     environment = Environment(
         loader=PackageLoader("capacity_tui.engine.present"),
-        autoescape=True,
+        autoescape=select_autoescape(),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["json"] = json.dumps
     environment.filters["sentence"] = sentence
     environment.filters["svg"] = Markup  # pictures escape their texts where they are made
     environment.globals["verdicts"] = VERDICTS
