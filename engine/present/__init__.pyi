@@ -32,6 +32,7 @@ from .parts import TextPart as TextPart
 from .parts import parts_as_html as parts_as_html
 from .parts import parts_as_markdown as parts_as_markdown
 from .parts import table_part as table_part
+from .parts import template as template
 from .parts import write_parts as write_parts
 from .plan_report import Report as Report
 from .plan_report import write_report as write_report

@@ -22,6 +22,7 @@ from capacity_tui.engine.nodes.jobs.partitions import (
 )
 from capacity_tui.engine.nodes.jobs.slurm_jobs import SlurmOptions, batch_script, unused_end
 from capacity_tui.engine.nodes.slurm import slurm_answer
+from capacity_tui.engine.present import template
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_seconds
 
@@ -185,50 +186,6 @@ def limit_text(seconds: float | None) -> str:
     return "no limit" if seconds is None else format_seconds(seconds)
 
 
-_SCRIPT = """\
-#!/bin/bash
-# To be run where the hosts are reached by ssh without a password, in a folder that all of them have.
-# Each host ends what it runs when its line from here ends: by Ctrl-C, by the end of this script, however it comes.
-hosts=({hosts})
-address=${{MASTER_ADDR:-${{hosts[0]#*@}}}}
-port=${{MASTER_PORT:-29500}}
-runs=()
-lines=()
-trap 'for line in "${{lines[@]}}"; do exec {{line}}>&-; done; lines=()' INT TERM
-for rank in "${{!hosts[@]}}"; do
-    exec {{line}}> >(
-        for other in "${{lines[@]}}"; do exec {{other}}>&-; done
-        exec ssh -T -o BatchMode=yes -- "${{hosts[$rank]}}" bash -s
-    )
-    runs+=($!)
-    lines+=("$line")
-    {{
-        printf 'rank=%q address=%q port=%q\\ncd %q || exit 1\\n' "$rank" "$address" "$port" "$PWD"
-        cat <<'{end}'
-{{
-    exec 3<&0
-    setsid {command} </dev/null 3<&- &
-    run=$!
-    {{ cat <&3 >/dev/null; kill -TERM -- "-$run"; }} 2>/dev/null &
-    line=$!
-    wait "$run"
-    code=$?
-    kill "$line" 2>/dev/null
-    exit "$code"
-}}
-{end}
-    }} >&"$line"
-done
-code=0
-for run in "${{runs[@]}}"; do
-    wait "$run" || code=$?
-    while kill -0 "$run" 2>/dev/null; do  # a signal ends the wait, not the run
-        wait "$run" || code=$?
-    done
-done
-exit "$code"
-"""
-
 _MEETING = ('--node-rank="$rank"', '--master-addr="$address"', '--master-port="$port"')
 
 
@@ -242,7 +199,8 @@ def hosts_proposal(request: JobRequest, launch: Launch, hosts: Sequence[str]) ->
     meeting = ["--standalone"] if request.nodes == 1 else [f"--nnodes={request.nodes}", *_MEETING]
     used, unused = hosts[: request.nodes], hosts[request.nodes :]
     command = launch.torchrun(request, meeting)
-    script = _SCRIPT.format(hosts=" ".join(map(shlex.quote, used)), command=command, end=unused_end(command))
+    hosts_text = " ".join(map(shlex.quote, used))
+    script = template("hosts.sh.jinja").render(hosts=hosts_text, command=command, end=unused_end(command)) + "\n"
     remarks = [*remarks_of(request, launch), "nothing queues jobs there: run the script"]
     if unused:
         remarks.append(f"not used: {', '.join(unused)}")
