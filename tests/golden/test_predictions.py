@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from predictions import FILES, RENEW, Estimates, difference, kept, predicted
 
-from capacity_tui.engine.runs.accuracy import COMPARED_KINDS, TITLES, evaluate, prediction
+from capacity_tui.engine.present.runs import TITLES
+from capacity_tui.engine.runs.accuracy import COMPARED_KINDS, evaluate, prediction
 
 PAGE = (Path(__file__).parents[2] / "docs" / "accuracy.md").read_text("utf-8")
 

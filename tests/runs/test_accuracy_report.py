@@ -11,7 +11,8 @@ from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import example_text, plan_from_text
-from capacity_tui.engine.runs.accuracy import evaluate, predictor, reports_as_data, reports_as_markdown, scatter_svg
+from capacity_tui.engine.present.runs import reports_as_data, reports_as_markdown, scatter_svg
+from capacity_tui.engine.runs.accuracy import evaluate, predictor
 from capacity_tui.engine.runs.accuracy.scoring import scored_measurements
 from capacity_tui.engine.solve import step_seconds
 from capacity_tui.engine.solve.modes import fill

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 
-from capacity_tui.engine.runs.accuracy import first_looks, first_sights, predictive_factor, reports_as_markdown
+from capacity_tui.engine.present.runs import reports_as_markdown
+from capacity_tui.engine.runs.accuracy import first_looks, first_sights, predictive_factor
 
 # Of the rows of each commit whose program looked first. A further source adds rows of a further commit and a line here.
 LOOKED = {"fb8dd430": "7cc5c1f434b269ec"}

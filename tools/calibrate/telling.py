@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from capacity_tui.engine.runs.accuracy.render import IDENTIFIED
+from capacity_tui.engine.present.runs import IDENTIFIED
 from tools.calibrate.fitting import Fit, Floats, RunT
 from tools.calibrate.ranges import RangesOfFigure, coverage
 from tools.calibrate.writing import shown

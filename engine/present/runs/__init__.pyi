@@ -1,3 +1,15 @@
+from .accuracy_report import IDENTIFIED as IDENTIFIED
+from .accuracy_report import PAIR_HEADINGS as PAIR_HEADINGS
+from .accuracy_report import SCORE_HEADINGS as SCORE_HEADINGS
+from .accuracy_report import TITLES as TITLES
+from .accuracy_report import VERDICT_HEADINGS as VERDICT_HEADINGS
+from .accuracy_report import pair_cells as pair_cells
+from .accuracy_report import reports_as_data as reports_as_data
+from .accuracy_report import reports_as_markdown as reports_as_markdown
+from .accuracy_report import scatter_svg as scatter_svg
+from .accuracy_report import score_cells as score_cells
+from .accuracy_report import score_rows as score_rows
+from .accuracy_report import verdict_rows as verdict_rows
 from .profile_report import profile_page as profile_page
 from .profile_report import profile_rows as profile_rows
 from .profile_report import profile_title as profile_title

@@ -12,6 +12,7 @@ from capacity_tui.engine import catalog as catalogs
 from capacity_tui.engine import files
 from capacity_tui.engine import machine as machines
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.present import runs as run_texts
 from capacity_tui.engine.runs import accuracy as accuracies
 from capacity_tui.engine.runs import sampling
 from capacity_tui.engine.runs.accuracy import COMPARED_KINDS
@@ -45,10 +46,10 @@ def accuracy(kinds: tuple[str, ...], tag: str, unseen: bool, mine: bool, plots: 
     drawn = _plotted(reports, plots, output.path)
     form = output.form or "table"
     if form == "json":
-        output.data(accuracies.reports_as_data(reports, left_out, verdicts))
+        output.data(run_texts.reports_as_data(reports, left_out, verdicts))
     elif form == "markdown":
         constants = accuracies.fitted_constants() if unseen else ()
-        output.write(accuracies.reports_as_markdown(reports, left_out, drawn, constants, verdicts))
+        output.write(run_texts.reports_as_markdown(reports, left_out, drawn, constants, verdicts))
     else:
         output.show(_tables(reports, left_out, verdicts, tag, mine))
 
@@ -111,7 +112,7 @@ def _plotted(
     for report in reports:
         if report.pairs:
             path = folder / f"accuracy-{report.kind.replace('_', '-')}.svg"
-            files.write_atomically(path, accuracies.scatter_svg(report), overwrite=True)
+            files.write_atomically(path, run_texts.scatter_svg(report), overwrite=True)
             tell(f"wrote {path}")
             addresses[report.kind] = (path.relative_to(home) if path.is_relative_to(home) else path).as_posix()
     return addresses
@@ -127,31 +128,31 @@ def _tables(
     from rich.table import Table
     from rich.text import Text
 
-    heads = ("", *accuracies.SCORE_HEADINGS)
+    heads = ("", *run_texts.SCORE_HEADINGS)
     # Runs of one's own have one publisher.
     shown = [column for column, head in enumerate(heads) if not (mine and "publisher" in head)]
     for report in reports:
-        yield Text(accuracies.TITLES[report.kind], style="bold")
+        yield Text(run_texts.TITLES[report.kind], style="bold")
         if report.overall is None:
             yield Text(f"none of {len(report.refused)} runs can be estimated yet")
             continue
         table = Table(*(heads[column] for column in shown))
-        for row in accuracies.score_rows(report, unseen.get(report.kind, {})):
+        for row in run_texts.score_rows(report, unseen.get(report.kind, {})):
             table.add_row(*(row[column] for column in shown))
         table.add_section()
         for name, scores in report.groups.get(tag, {}).items():
-            cells = (name or "n/a", *accuracies.score_cells(scores))
+            cells = (name or "n/a", *run_texts.score_cells(scores))
             table.add_row(*(cells[column] for column in shown))
         yield table
-        worst = Table(*accuracies.PAIR_HEADINGS, title="furthest off", title_justify="left")
+        worst = Table(*run_texts.PAIR_HEADINGS, title="furthest off", title_justify="left")
         for pair in report.worst[:_WORST]:
-            worst.add_row(*accuracies.pair_cells(pair))
+            worst.add_row(*run_texts.pair_cells(pair))
         yield worst
         if report.refused:
             yield Text(f"{len(report.refused)} not estimated, such as: {report.refused[0].reason}")
     if verdicts is not None:
         yield Text("Whether a run fits", style="bold")
-        table = Table(*accuracies.VERDICT_HEADINGS)
-        for row in accuracies.verdict_rows(verdicts):
+        table = Table(*run_texts.VERDICT_HEADINGS)
+        for row in run_texts.verdict_rows(verdicts):
             table.add_row(*row)
         yield table

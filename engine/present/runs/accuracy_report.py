@@ -11,16 +11,23 @@ from textwrap import shorten
 from types import MappingProxyType
 from typing import TypeAlias
 
-from capacity_tui.engine.runs.accuracy.out_of_sample import (
+from capacity_tui.engine.present.parts import template
+from capacity_tui.engine.runs.accuracy import (
+    DESCRIBED,
+    AccuracyReport,
     FittedConstant,
+    Kind,
     LeftOut,
+    Pair,
+    Prediction,
+    Scores,
+    VerdictReport,
     first_looks,
     first_sights,
     rival_predictions,
+    score,
+    share,
 )
-from capacity_tui.engine.runs.accuracy.predictions import VerdictReport, share
-from capacity_tui.engine.runs.accuracy.published import DESCRIBED, Kind
-from capacity_tui.engine.runs.accuracy.scoring import AccuracyReport, Pair, Prediction, Scores, score
 from capacity_tui.engine.verdict import Verdict
 
 UnseenScores: TypeAlias = Mapping[LeftOut, Scores]
@@ -38,52 +45,11 @@ SCORE_HEADINGS = (
     "high/low",
 )
 PAIR_HEADINGS = ("run", "predicted", "measured", "unit", "error", "what is known of it")
-INTRODUCTION = """# Accuracy
-
-Predicted against measured: every published run of the catalogue's measurements that is complete enough to be written
-as a plan (quality A or B), estimated as any plan is. Errors are relative to the measurement; the bias is the median of
-predicted over measured, less one. *In the range* is the share of the runs inside the estimate's range, which is to
-hold eight in ten; *by publisher* is the mean of that over publishers, and *high/low* the median width of ranges: one
-that holds everything because it is wide says nothing. *Each publisher once* is the mean of the publishers' own medians,
-so that many runs of one do not outweigh the others. The constant rate is the simplest model there is: every device of a
-kind reaches one share of its peak, always. Other programs stand beside the estimates where they could be run on the
-same plans; those that ask for the share of the peak that will be reached predict no time.
-
-The shipped constants and ranges were made from these very runs. *Unseen* figures are the ones to trust: constants, and
-for publishers ranges too, come from all other runs. Left out are, in turn, each publisher; each family of software,
-with all that shares its kernels; each generation of hardware. *Software withheld* tells the estimate nothing of the
-framework.
-
-This page is written by `capacity-tui accuracy --unseen --format markdown --plots docs -o docs/accuracy.md`.
-"""
-CONSTANTS = """## Fitted constants
-
-What each constant of training rests on: the published runs whose estimate it changes, their publishers, and how much of
-the uncertainty of its prior (what operator timings, or the method itself, give without any run) these runs remove.
-Below {least:.0%} they say nothing about it: such a constant is its prior, and published runs cannot tell whether the
-term it stands in is right. {unidentified} of {all} are of that kind, and {alone} rest on one publisher, so that leaving
-it out leaves the prior. `{command}` makes this table.
-"""
-FIRST_SIGHT = """Of {runs} published figures that nobody here had read, ranges that were to hold eight in ten
-held {inside}, the mean over publishers and what they measured
-({publishers}).
-They are kept as they were predicted then (commit {commits}) and never written again. *Unserved* are loads of which was
-said that they cannot be kept up with. These are the errors that a run of software and hardware not seen before had;
-what was changed since because of them shows in the tables below, not here.
-"""
 FIRST_SIGHT_HEADINGS = (
     *("figure, and what was run", "by publisher", "in the range", "high/low", "runs", "publishers"),
     *("median error", "each publisher once", "bias"),
 )
-GLANCE = """Publishers left out where constants and ranges are made from published runs. Of a publisher left out,
-ranges are to hold 76 to 86 %, and their high over low should be at most 1.6 for times and speeds, 1.35 for memory and
-2.2 for latencies of loads. Where errors of publishers left out are too large for both, a range is as wide as it must
-be to hold.
-"""
-VERDICTS = """A plan fits where the whole range of its memory lies below what the device has, does not where the
-estimate itself lies above, and is tight where only the upper end does. Of runs that ran, at most 3 % should be
-refused; of runs that ran out of memory, at most 5 % should be said to fit.
-"""
+CONSTANT_HEADINGS = ("constant", "fitted to", "field", "prior", "ships", "runs", "publishers", "learned from them")
 VERDICT_HEADINGS = ("published runs that", "runs", "said to fit", "tight", "said not to fit")
 _VERDICTS = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)
 COMMAND = "uv run python -m tools.calibrate ranges --write"
@@ -217,41 +183,37 @@ def reports_as_markdown(
         constants: what was fitted, shown at the end.
         verdicts: those on runs whose end is known.
     """
-    parts = [
-        INTRODUCTION,
-        *_first_sight(),
-        *_summary(reports, unseen),
-        *(() if verdicts is None else _verdicts(verdicts)),
-    ]
-    for report in reports:
-        parts.extend(_section(report, unseen.get(report.kind, {}), plots.get(report.kind)))
-    if constants:
-        parts.extend(_constants(constants))
-    return "\n".join(parts)
+    values = {
+        "first": _first_sight(),
+        "glance": _summary(reports, unseen),
+        "verdicts": None if verdicts is None else _verdicts(verdicts),
+        "sections": [_section(report, unseen.get(report.kind, {}), plots.get(report.kind)) for report in reports],
+        "constants": _constants(constants) if constants else None,
+    }
+    return template("accuracy.md.jinja").render(values).rstrip("\n") + "\n"
 
 
-def _first_sight() -> Iterable[str]:
-    """Yield what was predicted of runs before anybody here had read them."""
+def _first_sight() -> dict[str, object]:
+    """Return what was predicted of runs before anybody here had read them."""
     looks = first_looks()
-    commits = ", ".join(sorted({look.commit for look in looks}))
-    publishers = ", ".join(sorted({look.source for look in looks}))
     sights = first_sights(looks)
-    inside = sum(sight.inside_by_publisher for sight in sights) / len(sights)
-    text = FIRST_SIGHT.format(runs=len(looks), inside=f"{inside:.0%}", publishers=publishers, commits=commits)
-    yield f"## At first sight\n\n{text}"
-    yield _table(
-        FIRST_SIGHT_HEADINGS,
-        [
-            (
-                f"{sight.quantity.replace('_', ' ')}, {sight.kind}",
-                *(f"{share:.0%}" for share in (sight.inside_by_publisher, sight.inside)),
-                *(f"{sight.width:.2f}", str(sight.runs), str(sight.publishers)),
-                *(_percent(value) for value in (sight.median_error, sight.publisher_error)),
-                _percent(sight.bias, "+"),
-            )
-            for sight in sights
-        ],
+    rows = (
+        (
+            f"{sight.quantity.replace('_', ' ')}, {sight.kind}",
+            *(f"{share:.0%}" for share in (sight.inside_by_publisher, sight.inside)),
+            *(f"{sight.width:.2f}", str(sight.runs), str(sight.publishers)),
+            *(_percent(value) for value in (sight.median_error, sight.publisher_error)),
+            _percent(sight.bias, "+"),
+        )
+        for sight in sights
     )
+    return {
+        "runs": len(looks),
+        "inside": f"{sum(sight.inside_by_publisher for sight in sights) / len(sights):.0%}",
+        "publishers": ", ".join(sorted({look.source for look in looks})),
+        "commits": ", ".join(sorted({look.commit for look in looks})),
+        "table": _table(FIRST_SIGHT_HEADINGS, rows),
+    }
 
 
 def _percent(share: float, sign: str = "") -> str:
@@ -259,8 +221,8 @@ def _percent(share: float, sign: str = "") -> str:
     return f"{share:{sign}.0%}" if math.isfinite(share) else "unserved"
 
 
-def _summary(reports: Sequence[AccuracyReport], unseen: Mapping[Kind, UnseenScores]) -> Iterable[str]:
-    """Yield one line a kind: medians of runs and of publishers, and how ranges hold, of unseen publishers if known."""
+def _summary(reports: Sequence[AccuracyReport], unseen: Mapping[Kind, UnseenScores]) -> dict[str, object] | None:
+    """Return one line a kind: medians of runs and of publishers, and how ranges hold, of unseen publishers if known."""
     rows, outside, wider = [], [], []
     for report in reports:
         scores = unseen.get(report.kind, {}).get("publishers", report.overall)
@@ -272,23 +234,22 @@ def _summary(reports: Sequence[AccuracyReport], unseen: Mapping[Kind, UnseenScor
             outside.append(f"{title.lower()} {scores.source_coverage:.0%}")
         if scores.width is not None and scores.width > widest:
             wider.append(f"{title.lower()} {scores.width:.2f}")
-    if len(rows) > 1:
-        yield f"## At a glance\n\n{GLANCE}"
-        for what, kinds in (("Ranges that hold more or less", outside), ("Ranges that are wider", wider)):
-            if kinds:
-                yield f"- {what}: {'; '.join(kinds)}."
-        yield ""
-        yield _table(("", *SCORE_HEADINGS), rows)
+    if len(rows) < 2:
+        return None
+    remarks = {"Ranges that hold more or less": outside, "Ranges that are wider": wider}
+    return {
+        "remarks": [f"{what}: {'; '.join(kinds)}" for what, kinds in remarks.items() if kinds],
+        "table": _table(("", *SCORE_HEADINGS), rows),
+    }
 
 
-def _verdicts(report: VerdictReport) -> Iterable[str]:
-    yield f"## Whether a run fits\n\n{VERDICTS}"
-    yield _table(VERDICT_HEADINGS, verdict_rows(report))
-    if report.refused:
-        counted = Counter(run.measurement.source_key for run in report.refused).most_common(_MOST_GROUPS)
-        yield f"Refused although they ran: {', '.join(f'{count} of {name}' for name, count in counted)}.\n"
-    for run in report.accepted:
-        yield f"Accepted although it ran out of memory: `{run.measurement.id}`.\n"
+def _verdicts(report: VerdictReport) -> dict[str, object]:
+    counted = Counter(run.measurement.source_key for run in report.refused).most_common(_MOST_GROUPS)
+    return {
+        "table": _table(VERDICT_HEADINGS, verdict_rows(report)),
+        "refused": ", ".join(f"{count} of {name}" for name, count in counted),
+        "accepted": [run.measurement.id for run in report.accepted],
+    }
 
 
 def verdict_rows(report: VerdictReport) -> list[tuple[str, ...]]:
@@ -300,46 +261,39 @@ def verdict_rows(report: VerdictReport) -> list[tuple[str, ...]]:
     ]
 
 
-def _constants(constants: Sequence[FittedConstant]) -> Iterable[str]:
-    unidentified = sum(constant.learned < IDENTIFIED for constant in constants)
-    alone = sum(constant.publishers == 1 for constant in constants)
-    yield CONSTANTS.format(
-        least=IDENTIFIED, unidentified=unidentified, all=len(constants), alone=alone, command=COMMAND
+def _constants(constants: Sequence[FittedConstant]) -> dict[str, object]:
+    rows = (
+        (
+            *(constant.name, constant.fits, f"`{constant.field}`", f"{constant.prior:g}", f"{constant.value:g}"),
+            *(str(constant.runs), str(constant.publishers)),
+            f"{constant.learned:.0%}" if constant.learned >= IDENTIFIED else "nothing",
+        )
+        for constant in constants
     )
-    yield _table(
-        ("constant", "fitted to", "field", "prior", "ships", "runs", "publishers", "learned from them"),
-        [
-            (
-                *(constant.name, constant.fits, f"`{constant.field}`", f"{constant.prior:g}", f"{constant.value:g}"),
-                *(str(constant.runs), str(constant.publishers)),
-                f"{constant.learned:.0%}" if constant.learned >= IDENTIFIED else "nothing",
-            )
-            for constant in constants
+    return {
+        "least": f"{IDENTIFIED:.0%}",
+        "unidentified": sum(constant.learned < IDENTIFIED for constant in constants),
+        "all": len(constants),
+        "alone": sum(constant.publishers == 1 for constant in constants),
+        "command": COMMAND,
+        "table": _table(CONSTANT_HEADINGS, rows),
+    }
+
+
+def _section(report: AccuracyReport, unseen: UnseenScores, plot: str | None) -> dict[str, object]:
+    groups = {tag: list(groups.items())[:_MOST_GROUPS] for tag, groups in report.groups.items() if len(groups) > 1}
+    return {
+        "title": TITLES[report.kind],
+        "scores": "" if report.overall is None else _table(("", *SCORE_HEADINGS), score_rows(report, unseen)),
+        "refused": report.refused,
+        "left_out": report.left_out,
+        "plot": plot,
+        "groups": [
+            (tag, _table((tag, *SCORE_HEADINGS), [(name or "n/a", *score_cells(scores)) for name, scores in shown]))
+            for tag, shown in groups.items()
         ],
-    )
-
-
-def _section(report: AccuracyReport, unseen: UnseenScores, plot: str | None) -> Iterable[str]:
-    title = TITLES[report.kind]
-    yield f"## {title}\n"
-    if report.overall is None:
-        yield f"None of the {len(report.refused)} published runs can be estimated yet.\n"
-        return
-    yield _table(("", *SCORE_HEADINGS), score_rows(report, unseen))
-    if report.refused:
-        yield f"Not estimated: {len(report.refused)}, such as `{report.refused[0].reason}`.\n"
-    if report.left_out:
-        first = report.left_out[0]
-        yield f"Left out: {len(report.left_out)} published rows, such as `{first.id}`: {first.reason}.\n"
-    if plot is not None:
-        yield f"![Predicted against measured: {title.lower()}]({plot})\n"
-    for tag, groups in report.groups.items():
-        if len(groups) > 1:
-            shown = list(groups.items())[:_MOST_GROUPS]
-            yield f"### By {tag}\n"
-            yield _table((tag, *SCORE_HEADINGS), [(name or "n/a", *score_cells(scores)) for name, scores in shown])
-    yield "### Furthest off\n"
-    yield _table(PAIR_HEADINGS, [pair_cells(pair) for pair in report.worst[:10]])
+        "worst": _table(PAIR_HEADINGS, [pair_cells(pair) for pair in report.worst[:10]]),
+    }
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
