@@ -24,7 +24,6 @@ else:
 
 
 Field = dataclasses.Field[Any]
-
 _FEW = 40  # Records of a class that take as long to fill field by field as its ``__init__`` takes to generate
 
 

@@ -24,7 +24,6 @@ FP64_BYTES, FP32_BYTES, FP16_BYTES, FP16_BITS = 8.0, 4.0, 2.0, 16.0
 
 NOT_AVAILABLE = "n/a"
 THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
-
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _DECIMAL = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 _BYTE_DECIMALS = (0, 1, 1, 1, 2, 2, 2)
@@ -71,7 +70,6 @@ _MONEY_UNITS: dict[str, float] = {
 }
 _MILLION, _NO_CENTS_FROM, _CENTS_FROM, _NO_TIME = 1e6, 1e3, 0.1, 5e-9
 _SI_FACTORS = {"": 1.0, "m": 1e-3, "k": KILO, "M": MEGA, "G": GIGA, "T": TERA, "P": 1e15, "E": 1e18}
-
 _NUMBER = r"[+-]?(?:\d[\d_,\s]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([^\d\s.,+-]*)\s*")
 _LARGEST = Decimal(10) ** 30

@@ -29,7 +29,6 @@ from capacity_tui.engine.units import (
 
 Tier = Literal["LOW", "MEDIUM", "HIGH", "SERVER"]
 Anchors = tuple[tuple[float, float], ...]
-
 SOURCE = "profiles/scores.yaml"
 
 

@@ -85,7 +85,6 @@ def _detected_accelerator(accelerator: Accelerator, catalog: Catalog) -> Device:
 
 
 SERVER = "server"
-
 GENERIC = "generic"
 
 # Widest vectors count: one multiply-add is two FLOPs, and fp64 takes twice the width of fp32.
@@ -234,7 +233,6 @@ def _usable_cores(machine: Machine) -> float:
 
 
 SLICES = "MIG instances"
-
 WHOLE = Provenance("detected", "a whole device")
 
 

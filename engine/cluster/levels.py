@@ -84,7 +84,6 @@ def _usable_cores(machine: Machine) -> float | None:
 LEAST_HOP_SECONDS = 5e-6
 
 GBIT = 1e9 / 8.0
-
 _MACHINE, _OTHER = "machine", "other"
 
 
@@ -156,9 +155,7 @@ def _at(name: str, gbit: float | None) -> str:
 
 
 FIELD = Key.HARDWARE_LEVELS
-
 Named = Callable[[str, str], Network]
-
 OUTERMOST = "fabric"
 
 

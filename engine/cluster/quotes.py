@@ -19,7 +19,6 @@ Payment = Literal["on demand", "spot", "1y", "3y"]
 ON_DEMAND: Payment = "on demand"
 SPOT: Payment = "spot"
 TERMS: Sequence[Term] = get_args(Term)
-
 _HERE, _NEAR, _ELSEWHERE = range(3)
 _KEPT: WeakKeyDictionary[Catalog, dict[str, tuple[Instance, tuple[Quote, ...]]]] = WeakKeyDictionary()
 

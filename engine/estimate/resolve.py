@@ -56,7 +56,6 @@ _LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_CONCURRENCY)
 _USUAL = "the default"
 _MEMORY = f"{Key.HARDWARE_SPEC}.memory_mib"
 _NO_LENGTH = "the length of the job is not given: it has no time and no cost (give 50M, or training.tokens=)"
-
 MIXTURE = "mixture"
 # What is known of runs of the user's own besides how alike another word leaves them.
 _OF_LIKENESS = ("doubling", "shared", "scatter", "patience", "context")

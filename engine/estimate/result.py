@@ -24,7 +24,6 @@ from capacity_tui.engine.units import format_percent
 from capacity_tui.engine.verdict import Holds, Verdict
 
 ShareOf = Literal["memory", "power"]
-
 _NAMES: dict[ShareOf, str] = {"memory": "the memory", "power": "the power limit"}
 
 
@@ -62,7 +61,6 @@ class FilledBy:
 
 
 Iteration = Literal["step", "batch", "fit"]
-
 BottleneckKind = Literal["compute", "memory_bandwidth", "network", "capacity", "input", "overhead", "optimizer"]
 
 

@@ -39,9 +39,7 @@ Part = Literal[
 ]
 
 Direction = Literal["forward", "backward", "recompute", "step"]
-
 PipelinePosition = Literal["layer", "first", "last", "step"]
-
 HidingPass = Literal["forward", "backward", "both"]
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 TIME, USD, FLOPS = Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.COST_USD, Figure.TOTAL_FLOPS
-
 NAME, DEVICES = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 
 

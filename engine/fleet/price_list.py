@@ -155,9 +155,7 @@ _QUOTED = (
 )
 
 EXTRA = "prices"
-
 ANSWER_SECONDS = 30.0  # How long a server may be silent
-
 RECORDED = "GPUHUNT_CATALOG_DIR"
 """Environment variable of gpuhunt that names a folder with its catalogue: then nothing is fetched."""
 
@@ -165,7 +163,6 @@ _PROVIDERS = {"lambdalabs": "Lambda"}
 """What gpuhunt calls providers otherwise than the rows of instances do, but for case."""
 
 _PREFIX = "Standard_"
-
 _DEAREST = 10_000.0  # US dollars an hour above which a price of one instance is none
 
 

@@ -15,9 +15,7 @@ from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.units import parse_quantity
 
 MOST_JOBS, MOST_MACHINES = 500, 1000  # Jobs and machines of one schedule
-
 _SECTIONS = ("fleet", "jobs")
-
 _EXAMPLE = "write it as 90s, 24h or 2d"
 
 

@@ -24,7 +24,6 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 
 _LEAST_SIZES = 3  # With fewer, every law of two coefficients meets all of them
-
 _LARGER = (2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4)
 """Times the largest size, at which a further measurement may be taken."""
 
@@ -231,11 +230,8 @@ def _round(size: float) -> float:
 
 
 LOW, HIGH = 0.1, 0.9  # Ends of a range, as of every range of an estimate
-
 _HALVINGS = 60
-
 _LEAST_FREEDOM = 3.0
-
 _FAR = 40.0
 
 
@@ -292,7 +288,6 @@ def _normal(deviations: Floats) -> Floats:
 
 
 Points = Sequence[tuple[float, float]]
-
 FIGURES = {"seconds": "s", "peak_memory_bytes": "B", "disk_bytes": "B", "cpu_seconds": "s"}
 """What is measured of a job, with the unit of each; time is what is asked about first."""
 

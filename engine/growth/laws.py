@@ -57,9 +57,7 @@ class Law:
 
 
 CONSTANT = Law("O(1)", grows=False)
-
 LINEAR = Law("O(n)", 1.0)
-
 POWER = Law("power law", None)
 
 LAWS = (
@@ -138,11 +136,8 @@ def measured_sizes(points: Iterable[tuple[float, float]]) -> MeasuredSizes:
 
 
 _ODDS = 30.0  # Largest logarithm of odds between what grows and what does not: beyond it the smaller is nothing
-
 _POWERS = (0.02, 4.0)
-
 _FIRST, _THEN, _ROUNDS = 121, 13, 26
-
 _STEPS_ASIDE = 3.0
 
 

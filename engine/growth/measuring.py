@@ -25,9 +25,7 @@ from capacity_tui.engine.runs.logs import LineReader, LogFigures, UserExpression
 from capacity_tui.engine.runs.profile import Profile, ProfilingEngine, profile_entry
 
 _KEY = "json:"
-
 _METRIC = "metric"
-
 _FIRST_NUMBER = re.compile(NUMBER, re.IGNORECASE)
 
 
@@ -81,13 +79,9 @@ def _is_json(text: str) -> bool:
 
 
 Setting: TypeAlias = Mapping[str, str]  # What stands for each placeholder of a command
-
 _INTERVAL = 0.1
-
 _FEWEST_LOOKS = 3  # With fewer looks, and nothing from the kernel, the peak of memory was not seen
-
 _MOST_OUTPUT = 1 << 24
-
 _GRACE_SECONDS = 2.0
 
 

@@ -132,9 +132,7 @@ DEFAULT_GRID = ("depth=3..10", "chunk=5..25:5", "samples=100,300,1000")
 """What a hierarchy of patterns is tried with where nobody says: levels, tokens of a chunk, and short runs."""
 
 MOST_SETTINGS = 10_000
-
 _BETWEEN = ".."
-
 _EXAMPLE = "write KEY=V1,V2 or KEY=LO..HI or KEY=LO..HI:STEP, such as depth=3..10"
 
 

@@ -95,7 +95,6 @@ def _key(setting: Setting, repeat: int) -> tuple[tuple[tuple[str, str], ...], in
 
 
 SIZE = "n"
-
 _SIZE_NAMES = (SIZE, "size", "samples", "num_samples", "items", "rows")
 
 _MEANT = {
@@ -111,7 +110,6 @@ _MEANT = {
 """Other names of figures."""
 
 _SEPARATORS = ",;\t "
-
 _FORM = "write a line n,seconds and below it a line for each measurement, such as 1000,2.5"
 
 
@@ -196,7 +194,6 @@ def _number(text: str) -> float | None:
 
 
 _FOLDER = "measured"
-
 _DIGEST_BYTES = 10
 
 

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 
 CPUINFO = "/proc/cpuinfo"
-
 STATUS = "/proc/self/status"
-
 DEVICE_TREE = "/proc/device-tree/model"
 
 
@@ -130,9 +128,7 @@ def _kilohertz(host: Host, name: str, combine: Callable[[list[float]], float]) -
 
 
 IMPLIED = frozenset({"sse3"})  # the kernel calls it pni; every x86-64 CPU since 2004 has it
-
 SVE_LENGTH = "/proc/sys/abi/sve_default_vector_length"
-
 FAMILIES = {"arm64": "aarch64", "AMD64": "x86_64"}  # uname's names where archspec has another
 
 
@@ -195,11 +191,8 @@ def _age(target: Microarchitecture) -> tuple[int, int]:
 
 
 CPUS = "/sys/devices/system/cpu"
-
 NODES = "/sys/devices/system/node"
-
 SAME_KIND = "the cores are all of one kind"
-
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 

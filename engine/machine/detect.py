@@ -61,7 +61,6 @@ if TYPE_CHECKING:
 
 DETECT_SECONDS = 10.0  # a driver without persistence mode wakes eight GPUs in several seconds
 FILE_SECONDS = 2.0  # probes that only read the kernel's files take milliseconds
-
 T = TypeVar("T")
 
 

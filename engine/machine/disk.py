@@ -18,17 +18,11 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import GIGA
 
 MOUNTS = "/proc/self/mountinfo"
-
 SHARES = ("afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "smb3", "wekafs")
-
 NETWORK_FILE_SYSTEMS = frozenset({*SHARES, "9p", "afpfs", "smbfs", "virtiofs"})
-
 LOCAL_FUSE = frozenset({"fuse.ntfs", "fuse.ntfs-3g", "fuse.exfat", "fuse.mergerfs", "fuse.fuse-overlayfs"})
-
 POOLS = frozenset({"zfs", "apfs", "bcachefs"})  # their device field names a pool, not a disk
-
 PLUMBING = re.compile(r"/(proc|sys|run|etc|boot|snap|dev(?!/shm$))(/|$)|/System/Volumes/(?!Data$)")
-
 ANSWER_SECONDS = 1.0  # a share whose server is gone blocks every request for its size
 
 
@@ -181,9 +175,7 @@ def _macos_mounts() -> tuple[Mount, ...]:
 
 
 RATES = "storage_tiers.yaml"
-
 SWAPS = "/proc/swaps"
-
 SLOWEST_FIRST: tuple[SwapKind, ...] = ("HDD", "file", "SSD", "NVMe", "compressed memory")
 
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 SOURCE = "profiles/device_names.yaml"
-
 MEBIBYTE = 1 << 20
 
 

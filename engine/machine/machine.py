@@ -19,7 +19,6 @@ DiskKind = Literal["NVMe", "SSD", "HDD", "network", "tmpfs", "overlay"]
 SwapKind = Literal["NVMe", "SSD", "HDD", "file", "compressed memory"]
 NetworkKind = Literal["ethernet", "wifi", "infiniband", "roce", "loopback", "virtual"]
 ProbeOutcome = Literal["found", "absent", "denied", "failed", "timed out", "cancelled"]
-
 LinkMatrix = tuple[tuple[str, ...], ...]  # row i, column j: how device i reaches device j
 PciPath = tuple[str, ...]  # from the host bridge down to the device: ("pci0000:16", "0000:16:01.0", "0000:17:00.0")
 PRIVATE = {"private": True}  # metadata of fields that identify the machine and are never printed

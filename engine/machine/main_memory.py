@@ -84,7 +84,6 @@ def _free_pages(text: str) -> Fact[int]:
 
 
 NO_LIMIT_BYTES = 1 << 62  # version 1 shows "no limit" as the largest page-aligned 63-bit number
-
 T = TypeVar("T", int, float)
 
 
@@ -215,9 +214,7 @@ def _upwards(point: str, group: str) -> tuple[str, ...]:
 
 
 TABLES = "/sys/firmware/dmi/tables/DMI"
-
 CONTROLLERS = "/sys/devices/system/edac/mc"
-
 MEMORY_DEVICE, END_OF_TABLE = 17, 127  # SMBIOS structure types
 
 # SMBIOS specification 3.7, table 77: memory types that computers of today have.

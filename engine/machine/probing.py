@@ -24,9 +24,7 @@ from capacity_tui.engine.record import dataclass
 
 TOOLS = ("/usr/sbin", "/sbin")  # folders of sysctl and the like, often outside PATH
 MOST_BYTES = 1 << 20  # the longest reports of tools have some 20 KiB for a device
-
 PIECE_BYTES = 1 << 16
-
 KILLED_SECONDS = 0.2  # a process that waits inside a driver outlives even SIGKILL: it is left behind
 
 
@@ -100,11 +98,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 COMMAND_SECONDS = 3.0  # vendor tools answer in well under a second unless their driver hangs
-
 NO_ANSWER = f"no answer within {COMMAND_SECONDS:g} s"
-
 REASONS = {errno.ENOENT: "this machine does not tell", errno.EACCES: "permission denied"}
-
 T = TypeVar("T")
 
 

@@ -20,17 +20,11 @@ from capacity_tui.engine.machine.probing import TOOLS, Host, Space
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 
 _FILE, _COMMAND, _LINK = "=== ", "$ ", "--> "
-
 _NAMES, _SPACE = "uname -sm", "df -Pk"
-
 _BLOCK = 1024
-
 MOST_BYTES = 64 * 2**20  # Longest recording that is read: a node with a thousand processors has some ten megabytes
-
 _CPU = "/sys/devices/system/cpu"
-
 _CARD = "/sys/class/drm/card[0-9]*/device"
-
 _PCIE = tuple(f"{end}_link_{name}" for end in ("current", "max") for name in ("speed", "width"))
 
 _FILES = (
@@ -51,7 +45,6 @@ _FILES = (
 )
 
 _LINKS = ("/sys/class/net/*/device", "/sys/class/infiniband/*/device", _CARD)
-
 _COMMANDS = ((_NAMES,), (_SPACE,), *(command for vendor in VENDORS for command in vendor.asked))
 
 _SCRIPT = """\

@@ -21,13 +21,9 @@ from capacity_tui.engine.record import dataclass
 
 ANSWER_SECONDS = 0.08  # a live screen must be able to quit within 0.1 s, whatever a driver does
 STALE_SECONDS = 5.0  # how long the last GPU reading stands in for one that is late
-
 WHOLE_DISK = re.compile(r"(nvme\d+n\d+|(sd|hd|vd|xvd)[a-z]+|mmcblk\d+|disk\d+)")
-
 FIRST = "rates need two samples"
-
 NO_COUNTER = "this system gives no such counter"
-
 N = TypeVar("N", int, float)
 
 

@@ -22,9 +22,7 @@ from capacity_tui.engine.machine.probing import Host, parse_pairs
 from capacity_tui.engine.machine.topology import numa_node, path_of
 
 OSRELEASE = "/proc/sys/kernel/osrelease"
-
 MARKERS = {"/.dockerenv": "docker", "/run/.containerenv": "podman", "/.singularity.d": "apptainer"}
-
 CGROUP_WORDS = {"kubepods": "kubernetes", "docker": "docker", "containerd": "containerd", "lxc": "lxc"}
 
 
@@ -109,13 +107,9 @@ def _drivers(host: Host, kind: str) -> Fact[str]:
 
 
 SUPPLIES = "/sys/class/power_supply"
-
 POWERCAP = "/sys/class/powercap"
-
 CPUS = "/sys/devices/system/cpu"
-
 MONITORS = "/sys/class/hwmon"
-
 PACKAGE_MONITORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "scpi_sensors")  # kernel drivers of CPU sensors
 
 
@@ -202,7 +196,6 @@ def _macos_power(host: Host) -> Power:
 
 
 SHOWN = 5
-
 WORTH_NAMING_BYTES = 1 << 30  # below this a process makes no difference to a plan
 
 
@@ -238,9 +231,7 @@ def _is_same_user(status: str) -> bool:
 
 
 INTERFACES = "/sys/class/net"
-
 INFINIBAND = "/sys/class/infiniband"
-
 ARPHRD_LOOPBACK = "772"  # linux/if_arp.h
 ARPHRD_INFINIBAND = "32"  # linux/if_arp.h
 

@@ -23,11 +23,8 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bytes
 
 DEVICES = "/sys/bus/pci/devices"
-
 LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS", "?")  # nearest first; any other cell of a matrix is a direct link
-
 ROOT = re.compile(r"pci[0-9a-f]{4}:[0-9a-f]{2}")
-
 ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
@@ -74,7 +71,6 @@ def level(first: PciPath, second: PciPath, same_node: bool | None) -> str:
 
 
 CARDS = "/sys/class/drm"
-
 GENERATIONS = {"2.5": 1, "5.0": 2, "8.0": 3, "16.0": 4, "32.0": 5, "64.0": 6}  # GT/s a lane, PCIe 1 to 6
 
 
@@ -189,9 +185,7 @@ def _distance(first: Accelerator, second: Accelerator | NetworkInterface) -> str
 
 
 LINES = ("├─ ", "└─ ", "│  ", "   ")
-
 ASCII_LINES = ("+- ", "`- ", "|  ", "   ")
-
 ANYWHERE = "place unknown"
 
 

@@ -199,7 +199,6 @@ class _Reader:
 LARGEST_INDEX = 64 * 2**20
 """Bytes an index may have: it names every tensor, of which the largest models have some hundred thousand."""
 LARGEST_TOTAL = 10**18  # Bytes of weights an index may speak of
-
 _PRECISIONS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 
 

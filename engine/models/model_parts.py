@@ -16,8 +16,6 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.record import dataclass
 
 Config = Mapping[str, object]
-
-
 NO_WEIGHTS = "0"
 LARGEST_SIZE = 10**12
 

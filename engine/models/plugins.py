@@ -30,7 +30,6 @@ from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.units import parse_count
 
 Returned = TypeVar("Returned")
-
 PATIENCE_SECONDS = 10.0
 """How long code of another package may take: importing a large library takes seconds, computing sizes none."""
 
@@ -84,9 +83,7 @@ class _Call(Generic[Returned]):
 
 
 Calculation: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-
 GROUP = "capacity_tui.models"
-
 _LONGEST_WORDS = 200
 
 

@@ -71,11 +71,8 @@ def chosen_launcher(
 
 
 _FOLDER = "clusters"
-
 _TABLE = "clusters"
-
 _NAME = re.compile(r"[A-Za-z][\w.-]{0,59}")
-
 CLUSTER_NAME = "my-cluster"
 
 

@@ -17,13 +17,9 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_seconds
 
 _LINK_WORDS = {"infiniband": "InfiniBand", "roce": "RoCE", "ethernet": "Ethernet"}
-
 _OF_NAMES = ("rack", "pod")
-
 _OUTERMOST = "fabric"
-
 _GBS_IN_MBPS = 8000
-
 _GIB = 2**30
 
 
@@ -141,11 +137,8 @@ def _missing(kind: Kind) -> Iterator[str]:
 
 
 MOST_RACKS = 24  # Racks that are drawn one by one
-
 _BRANCHES = {False: ("├─ ", "└─ "), True: ("|- ", "`- ")}
-
 _NUMBERED = re.compile(r"(.*?)(\d+)")
-
 _NOWHERE = "no rack given"
 
 

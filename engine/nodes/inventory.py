@@ -14,12 +14,10 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bytes
 
 MEMORY, NETWORK, DEVICES = "memory", "network", "devices"  # Traits that distinguish kinds of nodes
-
 PARTITIONED, WHOLE = "partitioned", "no"
 """Trait of nodes whose drivers can cut devices into parts, and what it is of those whose devices are not."""
 
 _RDMA = ("infiniband", "roce")
-
 _HARMLESS = ("idle", "power cap", "application clocks", "sync boost")
 """Reasons of drivers to lower a clock that say nothing about a node's health."""
 

@@ -69,13 +69,9 @@ class Launcher(Protocol):
 
 AT_ONCE = 32  # Nodes queried in parallel: enough to be quick, few enough for a login node
 MOST_BYTES = 2**26  # More than any answer of a node: what writes on and on is ended there
-
 _PIECE = 2**16
-
 _LOOK_SECONDS = 0.2
-
 _ENDING_SECONDS = 0.5
-
 _LAST_WORDS = 200
 
 

@@ -140,7 +140,6 @@ def _count(node: NodeFacts) -> int:
 
 
 PROCESSORS = "processors"  # What nodes without accelerators have: each counts as one device
-
 _GPU = "gpu"
 
 

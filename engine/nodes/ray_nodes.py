@@ -17,7 +17,6 @@ from capacity_tui.engine.nodes.launcher import NodeAnswer, Order
 from capacity_tui.engine.record import dataclass
 
 _LOOK_SECONDS = 0.2
-
 _GRACE_SECONDS = 10.0  # What a task may take to be placed, beyond the seconds of its command
 
 
@@ -105,10 +104,8 @@ def _answer(node: str, task: object) -> NodeAnswer:
 
 
 LOCAL = "local"
-
 NAMESPACE = "capacity-tui"  # Where the workers that searches leave for each other have their names
 ANSWER_SECONDS = 5.0  # How long a cluster has to take a connection
-
 _EXAMPLE = "give HOST:PORT, auto for the cluster of this node, or local:4 for four workers here"
 
 # Ray reports no usage, and prints nothing unasked. Under `uv run` it would take the whole folder to

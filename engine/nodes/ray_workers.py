@@ -33,17 +33,13 @@ if TYPE_CHECKING:
 
 
 CHUNKS_PER_WORKER = 2  # Chunks at a worker: one that it works on, one that waits
-
 MOMENT_SECONDS = 0.1
-
 LOOK_SECONDS = 2.0  # How often it is looked for nodes that joined or left
-
 WARM_SECONDS = 300.0
 """How long a worker of a cluster waits for another search: it holds memory meanwhile, but no processor."""
 
 MOST_LOSSES = 5  # How often a chunk may lose its worker before the chunk is taken for what kills it
 MOST_STARTS = 3  # How often a worker may fail to start, one after the other, before it is not started again
-
 FIRST_PAUSE_SECONDS = 1.0
 """Before a chunk is given again, twice as long each time: Ray may send tasks to a node that it believes to be alive."""
 

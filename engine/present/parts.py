@@ -83,7 +83,6 @@ class CodePart:
 
 
 _MULTIPLE = 10.0  # From this multiple on a difference is given as one
-
 Part = TextPart | TablePart | SectionsPart | PicturePart | CodePart
 
 

@@ -64,7 +64,6 @@ def schema_text(name: str, catalog: Catalog) -> str:
 
 
 _NUMBERS = ("integer", "number")
-
 _WRITTEN = "written_number"
 
 _WRITTEN_NUMBER: Schema = {
@@ -179,7 +178,6 @@ def _parameters(catalog: Catalog) -> Schema:
 
 
 Schema: TypeAlias = dict[str, Any]
-
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """The newest that language servers for YAML read whole."""
 
@@ -241,7 +239,6 @@ def _in_dialect(schema: Schema) -> None:
 
 
 _FILLED_IN = ("id", "provenance", "overrides")  # Fields that the program gives itself
-
 _LIKE: Schema = {"type": "string", "description": "another row of this table: what this row does not give is as there"}
 
 

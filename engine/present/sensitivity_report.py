@@ -13,9 +13,7 @@ from capacity_tui.engine.solve import RATIO, Narrowing, Sensitivity, Swing
 from capacity_tui.engine.units import format_percent, format_quantity
 
 TITLES = {"knob": "Fields, one step", "unknown": "Unknowns, end to end"}
-
 TORNADO_HEADS = ("Lowest", "Highest", "Lowest with", "Highest with")
-
 BAR_WIDTH = 24
 
 

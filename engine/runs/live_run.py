@@ -27,15 +27,10 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history.records import RunRecord, as_data, of_data
 
 _PROFILES = "capacity_tui.profiles"
-
 _PROCESSES = Path("/proc")
-
 _BOOT = _PROCESSES / "sys/kernel/random/boot_id"
-
 _NUMBERS = _PROCESSES / "self/ns/pid"
-
 _STATE, _STARTED = 0, 19  # Places of a process's state and of its start in ``/proc/PID/stat``, behind its name
-
 _ENDED = frozenset("ZXx")
 
 
@@ -93,7 +88,6 @@ def _start_by_ps(pid: int) -> str | None:
 
 
 ABOUT, EVENTS = "run.json", "events.jsonl"
-
 LOOKS = ("state", "sample")  # Events that come again and again, with all there is to see
 MOST_ENDED = 30  # Runs that are kept after their end; the history keeps their results
 QUIET_SECONDS = 120.0  # A run elsewhere of which nothing was written for so long has ended, or is unwatched

@@ -16,24 +16,16 @@ from capacity_tui.engine.machine.vendors import GpuSample
 from capacity_tui.engine.record import dataclass
 
 HIDDEN = "the system hides it from this user"
-
 GONE = "the process is gone"
-
 NO_COUNTER = "this system gives no such counter"
-
 FIRST = "rates need two samples"
-
 PROCESSES = "process tables"
-
 SHARED_PAGES_SHARE = 0.002
 """Counting shared pages walks through all memory of a process: at most this share of time goes into it."""
 
 LARGEST_WALK_BYTES = 4 << 30  # Memory of a process that is not walked through: it might have to wait meanwhile
-
 COUNTERS = ("cpu_seconds", "read_bytes", "written_bytes", "read_operations", "write_operations")
-
 T = TypeVar("T")
-
 N = TypeVar("N", int, float)
 
 

@@ -33,7 +33,6 @@ from capacity_tui.engine.runs.logs.log_files import FollowedFile, LineSplitter
 from capacity_tui.engine.runs.logs.run_curve import RunCurve
 
 Event = dict[str, object]
-
 _TAIL_BYTES = 1 << 16
 
 
@@ -99,20 +98,13 @@ def newest_look(folder: Path) -> Event:
 
 
 Axis = Literal["step", "seconds"]
-
 Curve: TypeAlias = list[tuple[float, float]]
-
 MOST_POINTS = 500
-
 MOST_EVENTS = 200  # Events besides samples that are kept, the newest
 COURSE = "course"  # The event with what a log held before the first sample: steps, and figures by name, as lists
-
 LOSS, STEP_SECONDS, TOKENS, SAMPLES = "loss", "step_seconds", "tokens_per_second", "samples_per_second"
-
 DEVICE_MEMORY, MAIN_MEMORY = "device_memory_bytes", "main_memory_bytes"
-
 _LOOK_FIGURES = (LOSS, TOKENS, SAMPLES)  # Figures that a sample has directly
-
 _MAIN_MEMORY = ("rss_bytes", "memory_bytes")
 
 

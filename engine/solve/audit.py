@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 LEAST_IDLE_MEMORY = 0.25  # Share of a device's memory that no run like it needs, from which on it is worth a word
-
 LEAST_BUBBLE = 0.05  # Share of a step that stages wait for each other, likewise
 
 _CONTRADICTIONS = frozenset(

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 MEMORY, RESERVED = Figure.MEMORY_UTILIZATION_PERCENT, Figure.MEMORY_RESERVED_BYTES
-
 _SAME: Mapping[str, str] = {MEMORY: RESERVED}  # What says the same of a constraint that a plan has anyway
 
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.uncertainty import Evidence
 
 _NOTHING = 1e-6  # Changes smaller than this are the arithmetic's, not the machine's
-
 _WORTH_TELLING = 0.005
 
 
@@ -187,7 +186,6 @@ def _unit_cost(estimate: Estimate, priced: bool) -> float:
 
 
 Run: TypeAlias = TransformerRun | ServingRun
-
 _ELSEWHERE = ("model.", "hardware.", "pricing.")  # What these fields say is looked up anew
 
 

@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 _MODEL, _HARDWARE, _OF_HARDWARE = Key.MODEL_NAME, Key.HARDWARE_NAME, "hardware."
-
 _WEIGHTS, _FEWEST_BITS = Key.INFERENCE_WEIGHTS, "4bit"
-
 _LIMITED = {figure: limit for word, limit in JOB_LIMITS.items() for figure in (word, limit.served)}
 """What limits a whole job, by the figures that lines say it of."""
 
@@ -263,7 +261,6 @@ def _settings_of_the_model(line: OneLine, plan: Plan) -> Iterator[Assumption]:
 
 
 COMMAND = ("capacity-tui", "plan")
-
 _NOTHING = "null"
 
 

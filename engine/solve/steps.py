@@ -19,7 +19,6 @@ from capacity_tui.engine.solve.changes import estimate_changes
 from capacity_tui.engine.verdict import Verdict
 
 Kind = Literal["knob", "unknown"]
-
 _LEAST = 1e-6  # A figure that moves by less than this share stands still
 
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 SHARED = "network"
-
 SHARDED = 1  # From this stage of ZeRO on every replica writes a part
 
 
@@ -127,11 +126,8 @@ def _bytes(answer: Answer, catalog: Catalog) -> float:
 
 
 WORKER = "loader-worker-bytes"
-
 TOKEN_BYTES = counted("captured-input-bytes")
-
 FP32_BYTES = 4.0
-
 PINNED = 2.0  # Batches that wait in pinned memory for each device: one that is copied, one that comes next
 
 

@@ -20,19 +20,12 @@ from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.record import dataclass
 
 STANDARD_INPUT = "-"
-
 NUMBER_TYPES = ("uint16", "uint32", "int32", "int64")
-
 SENTENCE_ENDS = (".", "!", "?")
-
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-
 _BLOCK_CHARACTERS = 1 << 20
-
 _BLOCK_NUMBERS = 1 << 18
-
 _PROBE_BYTES = 4096
-
 _MOST_REMEMBERED = 1 << 19
 Hashes = NDArray[np.uint64]
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -279,11 +272,8 @@ def _text_of(line: bytes) -> str:
 
 
 _BUFFERED = 1 << 18
-
 _HEAD = 4096
-
 _ALL = 1 << 64
-
 Counts = NDArray[np.int64]
 
 

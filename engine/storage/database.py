@@ -88,7 +88,6 @@ class Database(Protocol):
 
 
 HOW = "acknowledged as the URI sets it, else by the first server"
-
 _PREFIX = "capacity_tui_bench_"
 
 

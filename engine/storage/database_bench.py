@@ -35,19 +35,12 @@ from capacity_tui.engine.storage.database import (
 )
 
 BACKENDS = ("sqlite", "mongodb")
-
 DOCUMENTS = 1000  # The fewest: a tenth of less fills too few pages to tell a size from
-
 CHUNK = 15
-
 _AT_ONCE = 100
-
 _SINGLE = 1000
-
 _QUERIES = 1000
-
 _CALIBRATED_SHARE = 10
-
 _SIZES_ASKED = 20
 
 

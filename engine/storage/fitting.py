@@ -18,9 +18,7 @@ from capacity_tui.engine.storage.question import HOLDS, MOST_LEVELS, PatternQues
 from capacity_tui.engine.storage.zipf import LawFit, fit_law
 
 TIMES = (10.0, 100.0, 1000.0)  # How many times the text there is, deduplication is given for
-
 _ROWS_A_DECADE = 8
-
 _LEAST_KEPT = 1000
 
 

@@ -18,13 +18,9 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.corpus import Tally
 
 MOST_KINDS = 1e15  # Beyond so many kinds the quadrature is not checked
-
 _SINGLE_RANKS, _PANELS, _NODES = 256, 24, 12
-
 _STEPS, _SAME = 40, 1e-12
-
 _NEARLY_ONE = 1.0 - 1e-15
-
 Floats = NDArray[np.float64]
 
 
@@ -164,9 +160,7 @@ def _summed(values: Floats, weights: Floats) -> Floats:
 
 
 _SERIES_TERMS, _FRACTION_TERMS = 40, 120
-
 _POLE_GAP = 1e-7  # How far an order is kept from 0, -1, -2 ...: there the terms of the series cancel only in the limit
-
 _gamma = np.vectorize(math.gamma, otypes=[float])
 
 
@@ -202,26 +196,17 @@ def _by_fraction(s: Number, x: Number) -> Number:
 
 
 FARTHEST = 0.1  # Distance of counts from a law up to which it is said to hold
-
 LEAST_KINDS, LEAST_REPEATED = 50, 20
 """Different things, and those among them that came twice, below which counts say nothing of a law."""
 
 _EXPONENTS = (0.05, 5.0)
-
 _EVEN = 0.2  # Exponent below which things come about equally often, so that rank says little
-
 _SINGLE = 32
-
 _WIDER = 1.5
-
 _MOST_RANKS = 1000
-
 _POINTS, _ROUNDS = 13, 6
-
 _DEVIATIONS = 1.2816  # Standard deviations from the middle of a normal distribution to its 10th and 90th percentile
-
 _STEP = 0.01
-
 _NEARLY_NOTHING = 1e-300
 
 

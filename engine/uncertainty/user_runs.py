@@ -39,10 +39,8 @@ Unsure: TypeAlias = Mapping[str, Number]
 """Standard deviations of the logarithm of measured over estimated, by the part that they come from."""
 
 KIND = "kind"  # The word of runs that have nothing to say of each other where it differs: training, serving, fitting
-
 ALIKE_WORDS = ("precision", "family", "software", "method", "optimizer", "attention", "layout")
 ALIKE_NUMBERS = ("length", "parameters", "batch", "devices")
-
 SAME = 1.0 - 1e-9  # Similarity of runs of one plan
 SMALLEST = 1e-9  # Below any variance: what keeps runs of one plan from being one run, and to divide by
 LEAST_CONTEXT = 0.1  # Share of the usual memory outside the allocator that there is at least, whatever peaks say

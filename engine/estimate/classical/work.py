@@ -42,7 +42,6 @@ from capacity_tui.engine.uncertainty import Range
 from capacity_tui.engine.units import format_bytes, format_count, format_number, format_seconds
 
 METHOD = "kernels of the usual library by roofline, loops by measured time of one step; memory term by term"
-
 GPU_LOOPS = "speed of a GPU in loops of its own: by analogy with gradient boosting"
 
 

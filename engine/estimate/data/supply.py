@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.models.networks import LayerList, NetworkSpec
 
 CORES = "host-cores"
-
 LOCAL, NO_CACHE, MEMORY, STREAMING = "local", "none", "ram", "streaming"
-
 PROCESSOR = "cpu"
 
 

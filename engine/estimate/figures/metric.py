@@ -12,7 +12,6 @@ from capacity_tui.engine.keys import Figure, Parts
 from capacity_tui.engine.record import dataclass
 
 LESS, NEITHER, MORE = -1, 0, 1
-
 Block: TypeAlias = Literal["", "model", "memory", "time", "cost", "law"]
 
 Runs: TypeAlias = Literal[

@@ -269,9 +269,6 @@ def _rate(equation: Callable[[ComputationEstimate], Number]) -> Reader:
 
 
 throughput = _rate(lambda c: units_per_second(c.units_per_step, c.step_seconds.value))
-
 device_throughput = _rate(lambda c: units_per_device_second(c.units_per_step, c.step_seconds.value, c.devices))
-
 sample_throughput = _rate(lambda c: samples_per_second(c.units_per_step, c.units_per_sample, c.step_seconds.value))
-
 tflops_per_device = _rate(lambda c: model_tflops(c.model_flops_per_step, c.step_seconds.value, c.devices))

@@ -21,7 +21,6 @@ from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import Plan
 
 STEP_LAUNCHES = counted("step-kernels")
-
 TRAINING_FLOPS = counted("backward-flops")
 
 METHOD = (

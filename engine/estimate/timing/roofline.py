@@ -13,7 +13,6 @@ from capacity_tui.engine.estimate.work import Operator, Work
 from capacity_tui.engine.numeric import Curve, Number, any_true, where
 
 TILE_ROWS, TILE_COLUMNS = counted("tile-rows"), counted("tile-columns")
-
 FULL_LINE, FULL_FRAGMENT = counted("full-line"), counted("full-fragment")
 
 
@@ -154,7 +153,6 @@ def operator_seconds(operator: Operator) -> Number:
 FORWARD_PASSES, BACKWARD_PASSES = counted("norm-passes-forward"), counted("norm-passes-backward")
 
 PLAIN_PASSES = counted("activation-passes")
-
 GATE_FORWARD, GATE_BACKWARD = counted("gate-passes-forward"), counted("gate-passes-backward")
 
 

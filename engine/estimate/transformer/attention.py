@@ -18,7 +18,6 @@ from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.units import FP32_BYTES
 
 SCORE_FORWARD, SCORE_BACKWARD = counted("score-passes-forward"), counted("score-passes-backward")
-
 MERGED = counted("ring-merge-bytes")
 
 
@@ -146,7 +145,6 @@ def _merges(run: TransformerRun, bandwidth: Number, recomputed: Number) -> Itera
 
 
 FORWARD_EXCHANGES, BACKWARD_EXCHANGES = counted("context-exchanges"), counted("context-exchanges-backward")
-
 RING_BUFFERS = counted("ring-buffers")
 
 

@@ -24,7 +24,6 @@ from capacity_tui.engine.estimate.work import Collective
 from capacity_tui.engine.numeric import Number, any_true, where
 
 STAGE_MESSAGES = counted("stage-messages")
-
 EXPERT_EXCHANGES = counted("expert-exchanges")
 
 

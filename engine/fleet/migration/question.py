@@ -25,9 +25,7 @@ JobKind: TypeAlias = Literal["train", "finetune", "infer", "batch_infer"]
 """Training, fine-tuning, serving people who wait, and answering what nobody waits for."""
 
 JOB_KINDS: tuple[JobKind, ...] = get_args(JobKind)
-
 Goal: TypeAlias = Literal["cost", "performance"]  # What moving is for
-
 SERVED: JobKind = "infer"
 """The kind whose hours stay as they are on faster machines, and which no spot capacity is proposed for."""
 

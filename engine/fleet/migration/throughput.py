@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from capacity_tui.engine.solve.modes import ModePlan
 
 NAME, DEVICES, SPOT = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.PRICING_SPOT
-
 _WORK = (Figure.LARGEST_REQUESTS_PER_SECOND, Figure.REQUESTS_PER_SECOND, Figure.TOKENS_PER_SECOND)
 """Work a second, by what a plan does: under a load what could be answered, else what is answered."""
 
 _SERVED_LAYOUT = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_DP)
-
 _JOB = (Key.MODEL_NAME, Key.TRAINING_SEQ_LEN, Key.TRAINING_TOKENS)
 """What a job is: where the plan leaves it open, it is the same on every machine."""
 
@@ -209,7 +207,6 @@ class Job:
 
 NEARLY = 1e-9  # Machines that do the same work as nearly as numbers can tell are enough
 _SPARE = 4.0  # Limits that so many times the machines do not keep are kept by no number of them
-
 _MOST = 4096
 
 

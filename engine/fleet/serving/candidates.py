@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 SERVED = "infer"
-
 LIGHT_RATE = 1e-3  # A load so light that requests never meet: what a replica is filled and first judged by
-
 _NAME, _DEVICES, _TENSOR = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.PARALLELISM_TP
 
 

@@ -19,7 +19,6 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.space import Floats
 
 DAY_SECONDS = 86400.0
-
 MOST_RATES = 1440  # Rates a file may have: one for each minute
 
 

@@ -40,7 +40,6 @@ MODULES = {
 }
 
 GROUPS = tuple(MODULES)
-
 LEAST_CACHE_BYTES = 32 << 20  # where the caches are unknown
 
 
@@ -132,9 +131,7 @@ def _group_benchmark(group: str, conditions: Conditions) -> Iterator[Measurement
 
 
 INTERVAL_SECONDS = 0.5  # reading the driver more often slows the work it watches
-
 LAST_WAIT_SECONDS = 1.0
-
 GpuReadings = list[tuple[GpuSample, ...]]
 
 

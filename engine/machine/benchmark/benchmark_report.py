@@ -18,11 +18,8 @@ from capacity_tui.engine.machine.vendors.vendor import GpuSample
 from capacity_tui.engine.record import dataclass
 
 Verdict = Literal["adequate", "at its limit", "inadequate", "not known"]
-
 BUSY_PERCENT = 80.0  # a GPU below this is not under load
-
 FEWEST_LOAD_SAMPLES = 10
-
 OFTEN = 0.05  # share of samples under load with heat throttling above which cooling does not carry the load
 CLOSE_CELSIUS = 5.0  # to the limit
 HELD_WELL, HELD_BADLY = 0.97, 0.9  # of a processor's first rate, under load: noise above, less heat carried off below
@@ -31,7 +28,6 @@ HELD_WELL, HELD_BADLY = 0.97, 0.9  # of a processor's first rate, under load: no
 ASSUMED_LIMIT_CELSIUS = 83.0
 
 HEAT = ("thermal (software)", "thermal (hardware)", "hardware slowdown")
-
 POWER = ("power cap", "power brake")
 
 
@@ -145,9 +141,7 @@ def _between(before: Totals, after: Totals, name: str) -> float | None:
 
 
 Unit = Literal["B/s", "FLOP/s", "s", "1/s", "patterns/s", "share"]
-
 ENOUGH_SECONDS = 1.0  # of one figure: long enough for a dozen samples of most, short enough to wait for
-
 FEWEST_SAMPLES, MOST_SAMPLES = 5, 200
 
 
@@ -238,11 +232,8 @@ def durations(call: Callable[[], object], conditions: Conditions) -> list[float]
 
 
 FOLDER = "benchmarks"
-
 MOST = 1e18  # FLOP/s, B/s: no machine of today has a thousandth of it
-
 MEASURING = "capacity-tui detect --benchmark"
-
 NOT_MEASURED = f"not measured on this machine; {MEASURING} does"
 
 FIGURES = {

@@ -28,11 +28,8 @@ from capacity_tui.engine.machine.vendors.registry import VENDORS
 
 SIZE = 2048  # beyond this the rate of common libraries grows by a few per cent at most
 SMALLER = 1024  # for machines where one product of the size above takes long
-
 SLOW_CORES = 4
-
 SCHEDULE = 1.0 / counted("server-core-schedules")
-
 LOAD_SECONDS = 8.0  # heat of a laptop's processor shows within seconds; a tower's takes minutes, which nobody waits for
 
 
@@ -80,9 +77,7 @@ def _sustained_rate(size: int, conditions: Conditions) -> Measurement:
 
 
 CACHES_DEEP = 4  # STREAM's rule: arrays at least four times the last-level cache
-
 LEAST_BYTES, MOST_BYTES = 64 << 20, 1 << 30
-
 SHARE_OF_MEMORY = 0.1  # of what is free, for all arrays
 
 
@@ -114,16 +109,11 @@ def measure_memory(conditions: Conditions) -> Iterator[Measurement]:
 
 
 BACKENDS = tuple(dict.fromkeys(vendor.torch_backend for vendor in VENDORS if vendor.torch_backend))
-
 TYPES = ("float32", "float16", "bfloat16", "float8_e4m3fn")
-
 ACCELERATOR_SIZE = 8192  # fills today's largest GPUs for milliseconds
 ACCELERATOR_SMALLER = 2048  # for GPUs that share main memory
-
 COPY_BYTES = 1 << 30
-
 HOST_BYTES = 256 << 20
-
 SHARE_OF_DEVICE_MEMORY = 0.25
 
 

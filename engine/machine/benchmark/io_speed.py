@@ -23,15 +23,10 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bytes
 
 FILE_BYTES = 256 << 20
-
 CHUNK_BYTES = 8 << 20
-
 PAGE_BYTES = 4096
-
 RANDOM_ACCESSES = 400
-
 RANDOM_SECONDS = 1.0
-
 ROOM = 2  # leave at least as much free as the file takes
 
 
@@ -131,17 +126,11 @@ def _forget(handle: int) -> None:
 
 
 LOOPBACK = "127.0.0.1"
-
 TIMEOUT_SECONDS = 5.0
-
 CONNECTIONS = 10
-
 ENOUGH_BYTES = 1 << 16  # of an answer that is only waited for
-
 DOWNLOAD_SECONDS = 5.0
-
 PIECE_BYTES = 1 << 20
-
 REMOTE_SECONDS = 30.0  # for all of it: ten connections and the download take ten at most where the server answers
 KEPT = "/%:=&?~#+!$,;'@()*[]-._"  # characters of a path and a query that stand for themselves
 

@@ -19,15 +19,10 @@ from capacity_tui.engine.machine.vendors.vendor import GpuSample, ProbedDevices,
 from capacity_tui.engine.record import dataclass
 
 VENDOR = "AMD"
-
 PCI_VENDOR = "1002"
-
 KFD = "/sys/class/kfd/kfd"
-
 ROCM_VERSION = "/opt/rocm/.info/version"
-
 XGMI = "11"  # include/linux/kfd_topology.h, CRAT_IOLINK_TYPE_XGMI
-
 WHOLE = missing("AMD", "partitions are not read")
 
 
@@ -239,7 +234,6 @@ ROCM_SMI = (
 )
 
 FOLDER = "/opt/rocm/bin"
-
 NAMES = ("Card Series", "Card series", "Device Name")
 
 

@@ -14,9 +14,7 @@ from capacity_tui.engine.machine.probing import Host, NotPresentError, parse_pai
 from capacity_tui.engine.machine.vendors.vendor import ProbedDevices, Vendor
 
 VENDOR = "Apple"
-
 WIRED_LIMIT = "iogpu.wired_limit_mb"
-
 PROFILER = ("system_profiler", "SPDisplaysDataType", "-json")
 
 

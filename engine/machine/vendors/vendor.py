@@ -78,7 +78,6 @@ class Vendor:
 
 
 NO_ANSWERS = frozenset({"", "n/a", "[n/a]", "[not supported]", "[unknown error]", "not supported", "unknown", "none"})
-
 MEBIBYTE = 1 << 20
 
 

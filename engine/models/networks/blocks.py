@@ -123,7 +123,6 @@ class LayerList:
 
 
 Entries = list[Any]
-
 Block = Callable[..., Entries]
 
 

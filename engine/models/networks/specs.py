@@ -20,7 +20,6 @@ LARGEST_IMAGE = 16384
 MOST_STEPS = 4096
 MOST_RECURRENT_LAYERS = 16
 MOST_GUIDANCE = 3
-
 ImageSide = Annotated[int, Field(ge=1, le=LARGEST_IMAGE)]
 Activation = Literal["relu", "gelu", "silu", "tanh", "sigmoid"]
 ACTIVATIONS = ("relu", "gelu", "silu", "tanh", "sigmoid")

@@ -45,18 +45,13 @@ IMAGES = {"image_size": "image", "patch": "patch", "patch_size": "patch", "num_c
 """Keys about the images of a vision model, and what its shape calls them."""
 
 SWITCHES = frozenset(field.name for field in fields(TransformerShape) if field.type == "bool") | {"learned_positions"}
-
 NUMBERS = frozenset(field.name for field in fields(TransformerShape) if field.type == "Number")
-
 WORDS = frozenset({"attention", "norm", "qk_norm"})
-
 BIASES = ("qkv", "output", "mlp", "experts", "router", "head")
 """Projections that may have a bias; ``true`` stands for the first three."""
 
 LENGTHS = frozenset({"max_context", "sliding_window"})
-
 SPEC_KEYS = SWITCHES | NUMBERS | WORDS | {"biases"}
-
 COLUMNS = (NUMBERS | SWITCHES | {"kind", "architecture", "attention"}) - {"positions"}
 
 
@@ -227,7 +222,6 @@ def _type(knob: Knob) -> Any:
 
 
 DECODER = "transformer_decoder"
-
 NARROW = 4  # Widths of the model that the feed-forward of a decoder without a gate has
 VECTORS = {"LayerNorm": 2, "RMSNorm": 1}  # Learned vectors of a norm: scale and shift, or scale alone
 
@@ -270,7 +264,6 @@ def family_fields(family: str, changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _TOLERANCE = 0.0005
-
 _ROUNDEST = 128  # Widths are multiples of a power of two, so that devices can share them: of the largest up to this one
 
 

@@ -211,7 +211,6 @@ class TransformerShape(LatentSizes):
 
 
 LARGEST_SIZE = 10**9  # Bound of every size: far beyond anything built, and no product of sizes overflows
-
 AT_LEAST_ONE = ("layers", "hidden", "heads", "kv_heads", "head_dim", "v_head_dim", "ffn", "moe_every", "layer_uses")
 """Sizes that every transformer has: 0 stands for absent elsewhere, here it would be no model."""
 

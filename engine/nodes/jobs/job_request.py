@@ -23,19 +23,16 @@ from capacity_tui.engine.runs.history import Ends, history_entry
 from capacity_tui.engine.verdict import Verdict
 
 TRAIN_TIME = Figure.ESTIMATED_TRAIN_TIME_SECONDS
-
 START_SECONDS = 600.0
 """Until the first step: imports, rendezvous, reading weights from a shared disk; generous, since a limit that is too
 short loses the run and one that is too long only costs a little of its place in the queue."""
 
 MARGIN = 1.1  # Beyond the upper end of the predicted range, for evaluations and checkpoints that the plan does not name
-
 GRACE_SECONDS = 300
 """Seconds before the end of a job's time at which it is signalled to save and end; Slurm's limit is 65 535."""
 
 SHORTEST_TURN_SECONDS = START_SECONDS + GRACE_SECONDS  # A turn that is no longer than this gets nothing done for sure
 _PROCESSES_OF_A_RANK = 2  # the loop itself and the thread that feeds the device
-
 _STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -144,11 +141,8 @@ def safe_name(name: str) -> str:
 
 
 _DURATION = re.compile(r"(?:(?P<days>\d+)-)?(?P<clock>\d+(?::\d+){0,2})")
-
 _GPUS = re.compile(r"gpu(?::(?P<kind>[^:(,]+))?:(?P<count>\d+)(?=[(,]|$)")
-
 _CLOCK_PARTS = (1.0, 60.0, 3600.0)
-
 _DAY = 86_400.0
 
 
@@ -190,19 +184,12 @@ def gpus_of_gres(text: str) -> dict[str, int]:
 
 
 JobLauncher: TypeAlias = Literal["torchrun", "queue", "command"]
-
 LAUNCHERS: tuple[JobLauncher, ...] = get_args(JobLauncher)
-
 DEFAULT_COMMAND = ("train.py",)
-
 PLAN_FILE = '"$plan"'  # How a script names the file that it writes the plan to
-
 _PYTHON = ("python", "python3")
-
 _MODULE = "-m"  # Option of Python that torchrun has too; of other options it knows none, or means something else
-
 _STARTERS = ("torchrun", "accelerate", "deepspeed", "mpirun", "srun", "ray")
-
 PROGRAM = "capacity-tui"
 
 

@@ -17,15 +17,10 @@ from capacity_tui.engine.runs.history import Ends
 from capacity_tui.engine.units import HOUR_SECONDS, format_bytes, format_seconds
 
 _MIB = 2**20
-
 _BETWEEN_WORDS = re.compile(r"[\s_.\-]+")
-
 _SLICE = re.compile(r"\d+g|mig")
-
 _SIZE = re.compile(r"\d+gb")
-
 _FORM = re.compile(r"(sxm|pcie|nvl)\d*")
-
 _UNTOLD = re.compile(r"generation|gpu|per|hbm\w*|gddr\w*")
 """Words of a device's name, besides its maker's, that distinguish no device."""
 
@@ -204,7 +199,6 @@ def _partition(record: Mapping[str, str], nodes: Sequence[SlurmNode]) -> Partiti
 
 
 PRICES_FILE = "partitions.yaml"
-
 _PER_NODE, _PER_DEVICE = "usd_per_node_hour", "usd_per_device_hour"
 
 

@@ -27,7 +27,6 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_seconds
 
 _STARTS = re.compile(r"[Jj]ob \d+ to start at (?P<at>\S+)(?: .*on nodes? (?P<nodes>\S+))?")
-
 _REFUSED = re.compile(r"(?:allocation failure|error|sbatch): (?P<why>.+)")
 
 

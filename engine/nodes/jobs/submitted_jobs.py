@@ -43,7 +43,6 @@ from capacity_tui.engine.runs.history import RunRecord, as_data, history_entry, 
 from capacity_tui.engine.units import HOUR_SECONDS
 
 _JOULES_PER_KWH = 3.6e6
-
 _DONE = "COMPLETED"
 
 
@@ -201,7 +200,6 @@ def queue_of(nodes: Launcher) -> JobQueue:
 
 
 FOLLOW_SECONDS = 5.0  # Seconds between two polls of a job; a controller serves many users
-
 _SHORTEST_WAIT = 0.1
 
 

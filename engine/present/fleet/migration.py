@@ -276,7 +276,6 @@ TITLES: Mapping[str, tuple[str, str]] = {
 """Figures of an offer that are not of its estimate: what they are called, and their units."""
 
 _CURRENT = "current"
-
 _NEARLY = 1e-9
 
 

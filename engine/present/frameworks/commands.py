@@ -28,7 +28,6 @@ from capacity_tui.engine.runs.guard import CHECKPOINT
 DEFAULT_COMMAND = ("train.py",)
 _PYTHON = ("python", "python3")
 PORT = round(counted("meeting-port"))
-
 _VARIABLE = "checkpoint"
 
 

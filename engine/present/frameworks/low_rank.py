@@ -17,11 +17,8 @@ from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
 
 LEARNING_RATE = 2e-4  # Written where a plan gives none: usual for adapters (Hu et al. 2021, Dettmers et al. 2023).
-
 ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
-
 FEED_FORWARD = ("gate_proj", "up_proj", "down_proj")
-
 EMBEDDING_AND_HEAD = ("embed_tokens", "lm_head")
 
 _NAMED: Mapping[str, tuple[str, ...]] = {
@@ -32,9 +29,7 @@ _NAMED: Mapping[str, tuple[str, ...]] = {
 }
 
 _FOUR_BITS = ("nf4", "fp4")
-
 _EIGHT_BITS = ("int8",)
-
 _ALPHA_OVER_RANK = 2
 
 
@@ -97,7 +92,6 @@ def adapter_remarks(job: Job, adapter: LowRank) -> Iterator[str]:
 
 
 AXOLOTL_VERSION = "Axolotl 0.19"
-
 AXOLOTL_FILE = "axolotl.yaml"
 
 
@@ -148,7 +142,6 @@ def _remarks(job: Job, adapter: LowRank) -> Iterator[str]:
 
 
 LLAMAFACTORY_VERSION = "LLaMA-Factory 0.9.5"
-
 LLAMAFACTORY_FILE = "llamafactory.yaml"
 
 

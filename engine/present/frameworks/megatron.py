@@ -23,13 +23,9 @@ from capacity_tui.engine.present.frameworks.job import (
 )
 
 VERSION = "Megatron-LM with Megatron Core 0.19"
-
 FILE = "megatron.sh"
-
 Arguments = Iterator[tuple[str, ...]]
-
 _SHARDED_BY_FSDP = ("adam", "sgd")
-
 _FSDP_STAGES = (2, 3)  # Stages of sharding that its own FSDP does
 
 

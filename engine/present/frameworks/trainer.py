@@ -120,9 +120,7 @@ def _remarks(job: Job) -> Iterator[str]:
 
 
 VERSION = "Accelerate 1.15"
-
 ACCELERATE_FILE = "accelerate.yaml"
-
 Backend = Literal["NO", "MULTI_CPU", "MULTI_GPU", "FSDP", "DEEPSPEED"]
 
 
@@ -223,7 +221,6 @@ def _accelerate_remarks(job: Job) -> Iterator[str]:
 
 
 DEEPSPEED_VERSION = "DeepSpeed 0.19"
-
 DEEPSPEED_FILE = "ds_config.json"
 
 

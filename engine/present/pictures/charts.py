@@ -152,7 +152,6 @@ class _Plot:
 
 
 _PLOT = _Plot()
-
 _LOW_PLOT = _Plot(height=150)
 
 
@@ -306,12 +305,10 @@ def _ticks(low: float, high: float) -> Iterator[float]:
 
 
 Picture: TypeAlias = Roofline | MemoryTimeline | StepTimeline
-
 PICTURES = {"memory": "Memory", "computation": "Time", "bottleneck": "Roofline"}
 """What there is a picture of, by the group of result keys that it belongs to."""
 
 _ON_THE_ROOFLINE = (Figure.MFU, Figure.MODEL_TFLOPS_PER_DEVICE)
-
 _MARGIN = 1  # Columns the roofline's axis takes beside its plane
 
 

@@ -11,7 +11,6 @@ from capacity_tui.engine.extras import install_command
 from capacity_tui.engine.record import dataclass
 
 WIDTH = 720
-
 COLOURS = 8
 
 _STYLE = (
@@ -105,7 +104,6 @@ def is_logarithmic(values: Sequence[float]) -> bool:
 
 
 _TICKS = 5
-
 PlotPoint = tuple[float, float]
 
 

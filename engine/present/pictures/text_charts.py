@@ -43,7 +43,6 @@ class Glyphs:
 
 
 UNICODE = Glyphs("", "", "◆", "│", "─", "└", "┴")
-
 ASCII = Glyphs("/", "-", "*", "|", "-", "+", "^")
 
 
@@ -192,7 +191,6 @@ MARKS, ASCII_MARKS = ("●", "·"), ("o", ".")
 """What stands for a count and for the law, with any characters and with ASCII alone."""
 
 _RANK_CHART_MARGIN = 1.2
-
 Points = Sequence[tuple[float, float]]
 
 

@@ -33,17 +33,11 @@ from capacity_tui.engine.units import (
 )
 
 _LAW_HEADS = ("law", "start", "rate", "exponent", "score", "weight")
-
 _LAW_RIGHT = (1, 2, 3, 4, 5)
-
 _SIZE_HEADS = ("n", "value", "from", "to")
-
 _SIZE_RIGHT = (0, 1, 2, 3)
-
 _LABELS = {"seconds": "Time", "peak_memory_bytes": "Peak memory", "disk_bytes": "Disk", "cpu_seconds": "CPU time"}
-
 _SHOWN_WEIGHT = 0.001
-
 _WIDEST = 100.0  # From what ratio of its ends on the range of a size that no law is decided for tells nothing
 
 
@@ -162,9 +156,7 @@ def _law_cells(judged: Judged, unit: str, choice: Choice) -> tuple[str, ...]:
 
 
 _RUN_HEADS = ("n", "time", "peak memory", "disk", "CPU time", "")
-
 _RUN_RIGHT = (0, 1, 2, 3, 4)
-
 _LATER = ("efficiency", "metric", "time", "peak memory", "")
 
 
@@ -249,7 +241,6 @@ def ranked_as_csv(ranked: Sequence[RankedSetting]) -> str:
 
 
 _HEADS = ("machines", "cores", "RAM", "cost", "$/h", "storage")
-
 _RIGHT = (1, 2, 3, 4, 5)
 
 

@@ -35,9 +35,7 @@ from capacity_tui.engine.units import (
 )
 
 Row = tuple[str, str]
-
 _LONGEST_COMMAND = 60
-
 _MOST_CORES = 16
 
 

@@ -219,7 +219,6 @@ def _size(value: Number) -> str:
 
 
 HEADS = ("level", "holds", "patterns", "unique", "deduplication", "exponent", "law", "goodness", "from", "to", "kinds")
-
 _MOST_NAMED = 3
 
 

@@ -279,7 +279,6 @@ def _yes(value: bool | None) -> str:
 
 
 _SHARES = (0.5, 0.95, 0.99)
-
 _HEADS = ("patterns", "a second", "mean", "median", "95 %", "99 %")
 
 
@@ -344,7 +343,6 @@ def _times(latency: Latency) -> tuple[str, ...]:
 
 
 _LEARNING_HEADS = ("resource", "time", "purpose", "source")
-
 _RATES_OF = {"database": ("found_patterns", "stored_patterns"), "memory": ("random_reads",), "disk": ("disk_write",)}
 
 

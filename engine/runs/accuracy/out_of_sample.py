@@ -18,7 +18,6 @@ from capacity_tui.engine.runs.accuracy.published import Kind
 from capacity_tui.engine.runs.accuracy.scoring import Pair, Prediction, Scores, score, scored_measurements
 
 _FILE = "measurements/first_looks.csv"
-
 _NEAREST_LIMIT = 1e-9  # Share by which a figure may lie beyond a range that is kept in five digits
 
 
@@ -154,8 +153,6 @@ def _look(row: Mapping[str, str]) -> FirstLook:
 
 
 FOLDER = "fits"
-
-
 LeftOut = Literal["publishers", "software", "hardware", "publishers, software withheld"]
 """What a prediction has not seen: the run's publisher, its family of software, its generation of hardware."""
 _APART: Mapping[LeftOut, str] = {"software": "without_software", "hardware": "without_hardware"}

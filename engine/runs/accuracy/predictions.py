@@ -40,10 +40,8 @@ _SPEEDS = (
 )
 
 _BYTES = "_bytes"
-
 _FITS = "fits"  # Whether a run fits: all that is known of one that ran out of memory
 _CLAIMED = "claimed_bytes"  # What an engine sets aside before any request comes
-
 _SAMPLES = "samples_per_second"
 
 
@@ -247,7 +245,6 @@ def share(judged: Sequence[Judgement], verdict: Verdict) -> float:
 
 
 NAME = Key.TRAINING_FRAMEWORK
-
 TRAINED: tuple[Kind, ...] = ("train_time", "finetune_time", "train_memory", "finetune_memory")
 """Kinds of figures that training software decides."""
 

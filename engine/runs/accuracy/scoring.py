@@ -15,9 +15,7 @@ from capacity_tui.engine.runs.accuracy.published import Kind, Measurement, Skipp
 from capacity_tui.engine.verdict import Verdict
 
 Model = TypeVar("Model")
-
 Floats: TypeAlias = NDArray[np.float64]
-
 GROUPS = ("source", "hardware", "size", "length", "parallelism", "framework", "precision", "routing", "model")
 
 
@@ -164,9 +162,7 @@ def _rate_key(measurement: Measurement) -> tuple[str, str]:
 
 
 Predict: TypeAlias = Callable[[Measurement], Prediction]
-
 SCORED_QUALITIES = ("A", "B")
-
 WORST_SHOWN = 20
 
 

@@ -22,7 +22,6 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard.placeholders import ACCUMULATION, ATTEMPT, FOLDER, variable_of
 
 TRAINER_EVENTS = "told.jsonl"  # File of an attempt's folder to which a callback appends its events
-
 SAVE_EVERY = "save_every"
 """File of an attempt's folder in which the guard says how many seconds to work between checkpoints."""
 
@@ -30,11 +29,8 @@ RESTART = "restart"
 """Event by which a trainer that cannot change its micro-batch while it runs asks to be started again."""
 
 SAVED = "saved"  # Event of a checkpoint that was written
-
 _LIMIT = 0.95
-
 _READ_SECONDS = 10.0  # How often the guard's interval is read
-
 _FILE_MODE = 0o600
 
 
@@ -216,9 +212,7 @@ def _used_main_memory() -> float | None:
 
 
 _SOON = 2  # Steps above the limit after which it shrinks: one may be a spike
-
 _CALM = 50  # Steps of room after which it grows; twice as many each time that growing was too early
-
 _MARGIN = 0.02  # Share that stays free below the limit when it grows
 
 

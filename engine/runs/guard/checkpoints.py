@@ -22,7 +22,6 @@ from capacity_tui.engine.runs.guard.pauses import NUMBERS
 from capacity_tui.engine.units import format_percent, format_seconds
 
 _DEEPEST = 3  # Levels of folders that are looked through
-
 _NUMBER = re.compile(r"\d+")
 
 
@@ -183,11 +182,8 @@ def _glob_safe(name: str) -> str:
 
 
 _ARCHIVE = b"PK\x03\x04"  # What archives begin with; torch writes its files as such, with a record at their end
-
 _LARGEST_JSON = 1 << 26
-
 _INDEX = ".index.json"
-
 _HEADER_LENGTH = 8
 
 

@@ -21,15 +21,10 @@ from capacity_tui.engine.runs.logs.log_files import FollowedFile, LineSplitter
 from capacity_tui.engine.runs.monitor.run_monitor import RunState
 
 PassOn: TypeAlias = Callable[[int, bytes], None]  # Takes what came on stdout (1) or stderr (2)
-
 PASSING_SECONDS, READING_SECONDS = 0.1, 0.1  # What a call takes at most to pass output on, and to read lines of it
-
 MOST_LINES, MOST_CHARACTERS = 20_000, 1 << 23  # Lines, and characters of lines, that wait to be read at most
-
 _PIECE = 1 << 18
-
 _MUCH = 1 << 15  # Half of what a pipe holds
-
 _LONGEST_TAIL = 1 << 16
 
 

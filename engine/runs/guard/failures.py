@@ -18,9 +18,7 @@ Trouble: TypeAlias = FailureKind | Literal["memory_pressure"]
 """What a step is taken against: a failure, or memory of which a trainer says that it is nearly full."""
 
 LONGEST_TAIL = 64 * 1024  # Characters of a run's last output that are searched
-
 _LONGEST_EVIDENCE = 300
-
 _ALARM_TROUBLES: Mapping[str, Trouble] = {"not_finite": "unstable", "divergence": "unstable", "stall": "hang"}
 
 
@@ -137,11 +135,8 @@ def _failure(row: FailureSign, evidence: str, device: int | None = None) -> Fail
 
 
 _LOG = Path("/dev/kmsg")
-
 _GROUPS = Path("/sys/fs/cgroup")
-
 _LONGEST_RECORD = 1 << 13
-
 _LONGEST_LOG = 1 << 20
 
 

@@ -246,7 +246,6 @@ class PausePolicy:
 
 
 _SUPPLY_SECONDS = 5.0  # Seconds between two readings of the power supply
-
 _NEWEST_STEPS = 50
 
 

@@ -16,11 +16,8 @@ from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, accumulation_of, all_fields, table_text
 
 PREFIX = "CAPACITY_TUI_"  # Before the name of every variable that a command finds in its environment
-
 RUN, ATTEMPT, FOLDER = "run.id", "run.attempt", "run.folder"
-
 ACCUMULATION, CHECKPOINT = "run.accumulation", "run.checkpoint"
-
 RUN_KEYS = (RUN, ATTEMPT, FOLDER, ACCUMULATION, CHECKPOINT)  # Placeholders beyond the fields of plans
 
 _NAMED = re.compile(
@@ -128,7 +125,6 @@ def _text(value: object) -> str:
 
 
 _FOLDER = "files"
-
 _PATH = re.compile(r"[^\s'\"=;|&<>(),:`$]+")
 """What may be a path within a longer word, such as the text that a shell runs."""
 
@@ -136,9 +132,7 @@ _PLAIN = re.compile(r"[\w./+-]*|\[[\w./+, -]*\]")
 """Values that mean the same in any file: numbers, names, paths, and lists of them."""
 
 _PLAIN_IN_YAML = re.compile(r"[\w./][\w./ +()-]*")
-
 _JSON, _YAML, _SHELL = (".json",), (".yaml", ".yml"), (".sh", ".bash", ".zsh", ".slurm", ".sbatch")
-
 _IN_DOUBLE_QUOTES = re.compile(r"([\\\"$`])")
 
 

@@ -32,7 +32,6 @@ RESERVED, HOST, STEP = Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_HOST_BYTES, F
 _LADDER = "recovery_ladder.yaml"
 _INACTIVE = ((), "stop", "warn", AUTO)  # Values of a plan's recovery fields that ask for nothing
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
-
 Change: TypeAlias = Mapping[str, object]
 Detect: TypeAlias = "Callable[[], Machine]"
 Checkpoint: TypeAlias = Literal["newest", "before"]

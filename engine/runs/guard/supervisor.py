@@ -42,9 +42,7 @@ from capacity_tui.engine.runs.run_events import RunFollower, RunWriter
 from capacity_tui.engine.solve import answer
 
 _PASSED_ON = signals("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
-
 _ENDING = signals("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
-
 _MOST_EVENTS = 500  # Events that the history keeps of a run, the newest
 
 
@@ -240,7 +238,6 @@ def _quiet_input() -> Iterator[int]:
 
 
 _LOCK = "guard.lock"
-
 _COMMAND = "guard"
 
 

@@ -20,13 +20,9 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 
 Kind: TypeAlias = Literal["estimate", "run", "profile"]
-
 KINDS: tuple[Kind, ...] = get_args(Kind)
-
 Ends: TypeAlias = Mapping[str, float]
-
 _ID_BYTES = 5
-
 _FINGERPRINT_BYTES = 10
 
 

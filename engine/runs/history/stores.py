@@ -64,9 +64,7 @@ VARIABLE = "CAPACITY_TUI_HISTORY"
 """Environment variable that names another file or a MongoDB URI, or turns the history ``off``."""
 
 OFF = "off"
-
 FILE = "history.sqlite"
-
 _DIGITS = 8
 
 
@@ -114,7 +112,6 @@ def history_place(where: Where = None, environment: Mapping[str, str] = os.envir
 
 
 _FILE_MODE = 0o600
-
 _ATTEMPTS = 100
 
 

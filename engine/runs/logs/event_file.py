@@ -20,7 +20,6 @@ Words = NDArray[np.uint32]
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
-
 _CASTAGNOLI = 0x82F63B78
 _MASK = 0xA282EAD8
 _ONES = 0xFFFFFFFF

@@ -25,14 +25,11 @@ _DATE = re.compile(
 )
 
 _DATE_WITHIN = 120  # characters at the start of a line in which its time stands
-
 _ANY_LEAP_YEAR = 2000
-
 _ENOUGH = frozenset({"step", "epoch", "loss", "tokens_per_second", "prompt_tokens_per_second"})
 """Figures that say that a line was understood."""
 
 _METRIC = re.compile(rf"(?P<name>[A-Za-z_:][\w:]*)(?:\{{[^}}]*\}})?\s+(?P<value>{NUMBER})(?:\s+\d+)?\s*", re.IGNORECASE)
-
 _DIGIT = re.compile(r"\d|nan|inf", re.IGNORECASE)
 
 
@@ -157,14 +154,12 @@ class LogEntry:
 
 
 _PAIR = re.compile(rf"""['"]([^'"\n]{{1,200}})['"]\s*:\s*['"]?({NUMBER})(?=['"\s,}}\]]|$)""", re.IGNORECASE)
-
 _PLAIN_NUMBER = re.compile(NUMBER, re.IGNORECASE)
 
 # Averages over all steps, and figures of other work than the training itself.
 _OTHER_WORK = frozenset({"eval", "evaluation", "val", "valid", "validation", "test"})
 
 _DEEPEST = 8
-
 _LONGEST_TEXT = 40
 
 
@@ -259,9 +254,7 @@ def _number(value: object, unit: str) -> float | None:
 
 
 _JSON = re.compile(r"(?:(?P<figure>\w+)=)?json:(?P<key>.+)", re.DOTALL)
-
 _FIRST_NUMBER = re.compile(NUMBER, re.IGNORECASE)
-
 _FORMS = "a regular expression with a group such as (?P<loss>[0-9.]+), or loss=json:KEY"
 
 

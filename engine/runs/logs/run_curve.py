@@ -18,7 +18,6 @@ from capacity_tui.engine.runs.logs.sources import open_log
 
 MOST_POINTS = 5_000  # Steps that are kept at least
 MOST_JUMPS = 20  # Times that a clock was set which are kept
-
 _LEAST_TIMED = 4
 
 # Steps over which a time is taken where several come with one look, so that a look more or less matters little.
@@ -29,7 +28,6 @@ _STEPS_OF_LOOKS = 10.0
 _CLOCK_SET = 5.0
 
 _PROGRESS = frozenset({"step", "total_steps", "elapsed_seconds", "step_seconds"})
-
 Numbers = NDArray[np.float64]
 
 

@@ -20,22 +20,16 @@ from capacity_tui.engine.runs.logs.line_reader import LineReader, LogEntry, flat
 from capacity_tui.engine.runs.logs.log_files import FollowedFile, LineSplitter, whole_file
 
 STANDARD_INPUT = "-"
-
 ANSWER_SECONDS = 2.0
-
 READING_SECONDS = 0.5  # What reading a pipe takes at most in one go
-
 LARGEST_PAGE = 1 << 24
-
 _PIPED_BYTES = 1 << 16
-
 EVENT_FILES = "*tfevents*"
 
 # In a folder, the newest file of the first kind that it holds.
 IN_FOLDERS = (EVENT_FILES, "trainer_state.json", "metrics.csv", "*.jsonl", "*.log")
 
 _TIMES = ("timestamp", "_timestamp", "time", "wall_time")
-
 _LEAST_TIMESTAMP = 1e8  # seconds since 1970 of a date; smaller numbers are durations
 
 

@@ -16,7 +16,6 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 
 Numbers = NDArray[np.float64]
-
 _LOW, _HIGH = 0.1, 0.9
 
 

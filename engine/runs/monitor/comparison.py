@@ -19,9 +19,7 @@ from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import PERCENT, format_bytes, format_number, format_percent, format_power
 
 Side = Literal["inside", "slower", "faster", "less", "more"]
-
 STEP, TOKENS, SAMPLES = Figure.STEP_SECONDS, Figure.TOKENS_PER_SECOND, Figure.SAMPLES_PER_SECOND
-
 RESERVED, ALLOCATED, POWER = Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_PER_DEVICE_BYTES, Figure.ENERGY_WATTS_AVERAGE
 
 SPEEDS = frozenset(

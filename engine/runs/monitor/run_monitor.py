@@ -27,7 +27,6 @@ from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_seconds
 
 _LEAST_TIMES = 2  # Step times from which a curve of them begins: the first may be that of a few steps and one look
-
 _TOTALS = {"tokens": "tokens_per_second", "prompt_tokens": "prompt_tokens_per_second", "samples": "samples_per_second"}
 """Rates of running totals that come without a step."""
 
@@ -227,13 +226,9 @@ class RunMonitor:
 
 
 NEWEST = 200
-
 BLOCKS = 10
-
 LEAST = 3
-
 LOWEST, HIGHEST = 0.1, 0.9
-
 LONGEST_TIMES_USUAL = 3.0  # One long halt among the newest steps says little of those to come
 
 

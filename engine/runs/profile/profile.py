@@ -219,7 +219,6 @@ def _in_megabytes(value: float | None) -> float | None:
 
 
 NOT_COUNTED = "nobody said how many samples were done: --samples, or done() in Python"
-
 NOT_ASKED = "no endpoint was named: --url"
 
 

@@ -29,7 +29,6 @@ from capacity_tui.engine.runs.profile.snapshots import ResourceSnapshot, Timelin
 from capacity_tui.engine.runs.profile.usage import Account, LatencyProbe
 
 SHORTEST_INTERVAL = 0.05
-
 FIRST_WAIT = 0.05
 """Seconds to the second sample; each wait doubles until it is the interval, so that short runs have samples too."""
 

@@ -83,7 +83,6 @@ NUMBERS = tuple(
 )
 
 GPU_NUMBERS = tuple(field.name for field in fields(GpuSnapshot) if field.name not in ("index", "throttle"))
-
 PEAKS = ("memory_bytes", "shared_once_bytes", "system_memory_used_bytes", "processes", "threads")
 """Of these a merged snapshot has the largest, of all other numbers the mean."""
 

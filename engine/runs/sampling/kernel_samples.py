@@ -244,7 +244,6 @@ class TorchBackend:
 
 
 Where = Literal["gpu", "cpu"]
-
 LIMIT_SECONDS, QUICK_LIMIT_SECONDS = 1.0, 0.3  # Seconds a case may take before its median counts as known
 
 

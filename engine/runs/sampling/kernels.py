@@ -17,9 +17,7 @@ Kernel: TypeAlias = Literal[
 ]
 
 Pass: TypeAlias = Literal["forward", "input_gradient", "weight_gradient", "backward"]
-
 KERNELS: tuple[Kernel, ...] = get_args(Kernel)
-
 ELEMENT_BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2}
 
 # AdamW reads parameter, gradient and two moments and writes all but the gradient; one operation after the other, as
@@ -124,11 +122,8 @@ GPU = Scale(
 )
 
 GPU_QUICK = Scale((256, 2048, 8192), (1024, 4096), (1024, 4096), (8192,), (4096, 8192), (32000,), (2**24, 2**28))
-
 HEADS, HEAD_SIZES = 8, (64, 128)
-
 COMPUTING: frozenset[Kernel] = frozenset({"gemm", "attention"})  # all others are bound by memory
-
 LARGEST = 2**31  # Elements a case may hold in one tensor: 4 GiB of 2-byte ones
 
 

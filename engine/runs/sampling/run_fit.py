@@ -32,7 +32,6 @@ from capacity_tui.engine.uncertainty import KIND
 from capacity_tui.engine.units import format_bytes
 
 LARGEST_FACTOR = 20.0  # A run this many times faster or slower than estimated is another run than its plan says
-
 HALVINGS = 40
 
 # A peak of less than this share of what a plan's tensors are estimated to take is that of another run.

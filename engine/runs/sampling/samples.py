@@ -29,9 +29,7 @@ from capacity_tui.engine.files import (
 from capacity_tui.engine.record import dataclass
 
 FOLDER = "samples"
-
 Value = str | int | float
-
 STEADY_SPREAD = 0.2  # A median that varies by more than this says more about other work than about the kernel
 
 
@@ -209,11 +207,8 @@ def _sample(data: Mapping[str, object]) -> Sample:
 
 
 STABLE = 0.01  # The median is known well enough when half of its range of uncertainty is below this share of it
-
 FEWEST, MOST = 5, 200
-
 WARM_UPS = 2
-
 BATCH_SECONDS = 0.002  # A batch of runs lasts this long at the least, so that reading the clock costs nothing
 
 # Standard error of a median over (interquartile range / square root of the count), for normal errors.

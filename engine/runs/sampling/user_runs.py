@@ -21,9 +21,7 @@ from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, his
 from capacity_tui.engine.runs.sampling.samples import today
 
 STEP, REQUEST, PEAK = Figure.STEP_SECONDS, Figure.REQUEST_SECONDS, Figure.MEMORY_RESERVED_BYTES
-
 MOST_RUNS = 50  # A device is fitted to its newest runs: earlier behaviour says little, and each takes a while
-
 _DAY = 10
 
 
@@ -148,11 +146,8 @@ def user_run_of(run: RunRecord) -> UserRun | None:
 
 
 _ENDING = ".runs.jsonl"
-
 _TAKEN = ".old"
-
 _ID_BYTES = 5
-
 _FIGURES = {"step_seconds": Figure.STEP_SECONDS, "peak_bytes": Figure.MEMORY_RESERVED_BYTES}
 
 

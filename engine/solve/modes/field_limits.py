@@ -38,11 +38,8 @@ Holds: TypeAlias = Callable[[Floats], Flags]
 WHOLE = ("integer", "power-of-two")
 
 SERVED = served_sizes()
-
 TRAINED = (Key.TRAINING_MICRO_BATCH, Key.TRAINING_SEQ_LEN)
-
 LARGEST_BATCH, LONGEST_CONTEXT = Figure.INFERENCE_LARGEST_BATCH, Figure.INFERENCE_LONGEST_CONTEXT
-
 POINTS = 32  # Values that one call judges: a range of a million takes four calls
 
 

@@ -88,9 +88,7 @@ def used_shares(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[UsedS
 
 
 _HOUR = 3600.0
-
 _ROUNDING = 1.02  # Models called 70M have 70.4 million parameters; hours are no sharper than that
-
 MICRO_BATCH, LENGTH, TOKENS, MODEL = Key.TRAINING_MICRO_BATCH, Key.TRAINING_SEQ_LEN, Key.TRAINING_TOKENS, Key.MODEL_NAME
 
 

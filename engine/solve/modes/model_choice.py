@@ -33,7 +33,6 @@ LEAST_BYTES_PER_PARAMETER = 6.0
 PASSES, LEAST_PASSES = 3.0, 2.0
 FINETUNED = "finetune"
 MARGIN = 1.0 + 1e-6  # Sums of a search and of an estimate may differ in their last digits
-
 Resolve: TypeAlias = Callable[[Plan], ResolvedPlan]
 Settle: TypeAlias = Callable[[Plan, ResolvedPlan], Settled]
 

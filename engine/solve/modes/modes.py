@@ -49,9 +49,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 ModeName = Literal["conservative", "balanced", "extreme"]
-
 MODES: tuple[ModeName, ...] = ("conservative", "balanced", "extreme")
-
 _SAME_JOB = "the balanced mode's, so that all three do the same job"
 
 
@@ -248,7 +246,6 @@ def with_auto_resolved(plan: Plan, machine: Machine | None, catalog: Catalog) ->
 
 
 MODEL = Key.MODEL_NAME
-
 THE_PLAN = "the plan"  # Stands over the one column of a plan that leaves nothing open
 
 # Figures by which a plan beats another: it is worse in none of them, and better in one.

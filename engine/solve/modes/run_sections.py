@@ -36,13 +36,9 @@ from capacity_tui.engine.schema import AUTO, Section, SpecValue
 from capacity_tui.engine.units import format_bandwidth, format_bytes, format_count, format_percent, format_seconds
 
 _MINUTE = 60.0
-
 _BATTERY = "recovery.battery."
-
 _WHERE_IT_RUNS = "decided where it runs, by its cores and its battery"
-
 SectionT = TypeVar("SectionT", bound=Section)
-
 _Chosen = Mapping[str, tuple[object, str]]
 
 
@@ -119,7 +115,6 @@ def because(mode: Mode, why: str) -> str:
 
 
 PHASES = ("A", "B")
-
 _LEAST_LENGTH = 128  # Tokens of the shortest sequence that a phase is worth
 
 

@@ -79,13 +79,9 @@ class Needed(ShownInNotebooks):
 
 
 NUMBERS = ("integer", "power-of-two", "number")
-
 READS = "model.max_context"  # What ends a context where memory does not
-
 _PROMPT, _OUTPUT, _SEQUENCE = Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS, Key.TRAINING_SEQ_LEN
-
 _NO_PACE = ("cost.", "energy.", "memory.")
-
 _SPLITS = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 
 

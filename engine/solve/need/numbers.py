@@ -15,11 +15,8 @@ from capacity_tui.engine.solve.candidate import Candidate
 from capacity_tui.engine.solve.search.question import Goal
 
 _DIGITS = 3  # Significant digits to which amounts that are no whole numbers are looked for
-
 _FIRST = int("1".ljust(_DIGITS, "0"))
-
 _VALUES_A_DECADE = 9 * _FIRST
-
 _FINER = 10  # A share between two ends is looked for in so many parts of one step of its field
 _FEW = 32  # So many values are all tried
 _WIDER = 4  # Ratio of a value to the next, while limits are looked for from afar

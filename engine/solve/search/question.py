@@ -19,11 +19,8 @@ from capacity_tui.engine.solve.space.axes import Axis, choices_of
 from capacity_tui.engine.units import format_number, format_quantity, parse_quantity
 
 Better = Literal["less", "more"]
-
 TRAINED, SERVED = "train", "infer"
-
 _LIMIT = re.compile(r"\s*(?P<figure>[^<>=]+?)\s*(?P<sign><=?|>=?)\s*(?P<value>[^<>=]+?)\s*")
-
 _EXAMPLE = "write FIGURE<=VALUE or FIGURE>=VALUE, such as 'time<=24h' or 'memory<=95%'"
 
 
@@ -60,7 +57,6 @@ class Goal:
 
 
 TIME = Goal(Figure.ESTIMATED_TRAIN_TIME_SECONDS)  # What a search aims at where nobody says
-
 MOST_TOP = 10
 
 
@@ -145,11 +141,8 @@ def parse_figures(text: str, task: str = TRAINED) -> tuple[str, ...]:
 
 
 MOST_VALUES = 100_000  # Values of one axis: more are a slip of the pen
-
 ANY = "any"
-
 _BETWEEN = ".."
-
 _AXIS_EXAMPLE = "write KEY=V1,V2 or KEY=LO..HI or KEY=LO..HI:STEP, such as training.micro_batch=1..8"
 
 

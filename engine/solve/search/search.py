@@ -38,9 +38,7 @@ if TYPE_CHECKING:
 
 
 MEMORY = Figure.MEMORY_RESERVED_BYTES
-
 NOT_HELD = "does not fit into memory"
-
 TIE = Goal(Figure.TOKENS_PER_SECOND, "more")  # Settles ties between configurations that the goal does not tell apart
 
 
@@ -174,7 +172,6 @@ RowKey: TypeAlias = tuple[tuple[str, str], ...]
 COSTS = (Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS)
 
 TIMES = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.TOKENS_PER_SECOND)
-
 MOST_OF_FRONT = 100  # Configurations of a front that an answer holds at most, spread evenly along it
 
 

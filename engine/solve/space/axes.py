@@ -244,7 +244,6 @@ def sizes_over(grid: Grid, plan: Plan) -> dict[str, Number]:
 
 
 LARGEST_MICRO_BATCH = 64
-
 LEAST_TOKENS = 2048  # Sequences are not cut into shorter pieces than this
 
 # Chunks of a pipeline stage that are tried, and the sequences a step has for each device at the most where they are:

@@ -127,7 +127,6 @@ def _is_number(value: object) -> bool:
 
 
 MOST_KNOWN = 4096  # Runs that are kept at once: a space of more settings makes some of them anew for each of its blocks
-
 Kinds: TypeAlias = NDArray[np.intp]
 
 

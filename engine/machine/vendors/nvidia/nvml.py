@@ -13,7 +13,6 @@ from capacity_tui.engine.machine.vendors.vendor import NOT_READ, GpuSample
 from capacity_tui.engine.record import dataclass
 
 T = TypeVar("T")
-
 LIBRARY, NO_LIBRARY = "libnvidia-ml.so.1", 12
 
 REASONS = {

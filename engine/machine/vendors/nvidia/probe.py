@@ -227,7 +227,6 @@ def _pcie_level(first: Fact[nvml.Device], second: Fact[nvml.Device]) -> str:
 
 
 MODEL = "/proc/device-tree/model"
-
 RELEASE = "/etc/nv_tegra_release"
 
 # NVIDIA's CUDA GPU list: compute capability by chip.
@@ -266,7 +265,6 @@ def _release(text: str) -> str:
 
 
 VENDOR = "NVIDIA"
-
 UNIFIED_NAMES = re.compile(r"\b(GB10|Orin|Xavier|Thor|Tegra)\b")  # memory shared with the CPU
 MIG_SLICES = 7  # NVIDIA MIG user guide: compute slices of A100 and later; A30 has four and says so itself
 
