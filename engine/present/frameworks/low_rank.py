@@ -239,7 +239,7 @@ def _script(job: Job, adapter: LowRank, split: int) -> str:
     values = {
         "title": printable(job.model).replace("\\", "/").replace('"', "'"),
         "method": f"{named} on a base in {adapter.base}" if adapter.base else named,
-        "version": TRL_VERSION,
+        "written_for": TRL_VERSION,
         "launch_file": trainer.ACCELERATE_FILE,
         "script": SCRIPT,
         "settings": SETTINGS,
