@@ -48,6 +48,16 @@ def network(name: str, image_size: int | None = None, *, trains: bool = True, **
         ("maskrcnn_resnet50_fpn", 44_401_393, 187.6),
         ("retinanet_resnet50_fpn", 34_014_999, 151.54),
         ("ssd300_vgg16", 35_641_826, 34.86),
+        ("yolov8n", 3_157_200, 8.7 / 2),
+        ("yolov8s", 11_166_560, 28.6 / 2),
+        ("yolov8m", 25_902_640, 78.9 / 2),
+        ("yolov8l", 43_691_520, 165.2 / 2),
+        ("yolov8x", 68_229_648, 257.8 / 2),
+        ("yolov5n", 1_872_157, 4.5 / 2),
+        ("yolov5s", 7_235_389, 16.5 / 2),
+        ("yolov5m", 21_190_557, 49.0 / 2),
+        ("yolov5l", 46_563_709, 109.1 / 2),
+        ("yolov5x", 86_749_405, 205.7 / 2),
     ],
 )
 def test_networks_have_the_published_counts(name: str, parameters: int, giga_products: float) -> None:
@@ -152,3 +162,11 @@ def test_a_compiler_leaves_no_kernel_between_a_norm_and_its_activation() -> None
     found = build_network(["norm", "activation"], Shape(8, 4, 4), 10)
     assert found.layers[-1].moves.fused == (0, 0, 0)
     assert found.layers[-1].moves.forward == 2 * 8 * 16
+
+
+def test_a_view_of_some_channels_keeps_the_whole_tensor() -> None:
+    def kept(*view: dict[str, int]) -> int:
+        layers = ["norm", *view, {"conv": {"out": 8, "kernel": 1}}]
+        return build_network(layers, Shape(16, 4, 4), classes=2).kept_elements
+
+    assert kept({"narrow": 4}) == kept()

@@ -5,6 +5,7 @@ A block takes the channels before it and its options, and returns entries of a l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
@@ -124,6 +125,12 @@ class LayerList:
 
 Entries = list[Any]
 Block = Callable[..., Entries]
+
+
+def convolved(size: int, kernel: int, stride: int, padding: int, *, ceil: bool = False) -> int:
+    """Return the output length of a convolution or pooling along one side, 0 where the kernel does not fit."""
+    steps = (size + 2 * padding - kernel) / stride
+    return max(0, (math.ceil(steps) if ceil else math.floor(steps)) + 1)
 
 
 def rounded(channels: float, divisor: int = 8) -> int:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from capacity_tui.engine.models.networks.blocks import Cell, Layer, LayerList, Moves, Shape
+from capacity_tui.engine.models.networks.blocks import Cell, Layer, LayerList, Moves, Shape, convolved
 
 # Kernels that a compiler writes into one with what stands before them; a product is a library's kernel of its own.
 _FUSED_BEHIND = frozenset({"norm", "activation", "add", "copy"})
@@ -331,6 +330,11 @@ class LayerBuilder:
         """Read the same numbers as another shape; costs nothing."""
         self.shape = after
 
+    def narrowed(self, channels: int) -> None:
+        """Read some of the channels, as a view: the whole tensor stays."""
+        self._keep()
+        self.shape = replace(self.shape, channels=channels)
+
     def concatenate(self, shapes: Sequence[Shape]) -> None:
         """Append the channels of earlier tensors."""
         after = replace(self.shape, channels=self.shape.channels + sum(other.channels for other in shapes))
@@ -376,7 +380,7 @@ class LayerBuilder:
 
     def _keep(self) -> None:
         if not self._frozen:
-            self._kept[self.tensor] = self.shape.elements
+            self._kept[self.tensor] = max(self._kept.get(self.tensor, 0), self.shape.elements)
 
     def _keep_more(self, elements: int, further_bytes: int = 0) -> None:
         """Keep what is no tensor between two layers."""
@@ -392,9 +396,3 @@ class LayerBuilder:
         self._list(layer)
         self._made += 1
         self.tensor, self.shape = self._made, layer.output
-
-
-def convolved(size: int, kernel: int, stride: int, padding: int, *, ceil: bool = False) -> int:
-    """Return the output length of a convolution or pooling along one side, 0 where the kernel does not fit."""
-    steps = (size + 2 * padding - kernel) / stride
-    return max(0, (math.ceil(steps) if ceil else math.floor(steps)) + 1)

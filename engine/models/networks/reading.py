@@ -12,10 +12,11 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.models.networks.blocks import BLOCKS, CELLS, Block, Entries, LayerList, Shape, rounded
 from capacity_tui.engine.models.networks.building import LayerBuilder
 from capacity_tui.engine.models.networks.composite_blocks import ATTENTION_BLOCKS, DETECTION_BLOCKS
+from capacity_tui.engine.models.networks.cross_stage_blocks import CROSS_STAGE_BLOCKS
 
 # Stands for the number of classes wherever a size is asked for; ``4 classes`` for four times as many.
 CLASSES = "classes"
-_BLOCKS: Mapping[str, Block] = {**BLOCKS, **ATTENTION_BLOCKS, **DETECTION_BLOCKS}
+_BLOCKS: Mapping[str, Block] = {**BLOCKS, **ATTENTION_BLOCKS, **DETECTION_BLOCKS, **CROSS_STAGE_BLOCKS}
 
 
 def build_network(layers: Iterable[object], source: Shape, classes: int, *, trains: bool = True) -> LayerList:
@@ -70,6 +71,7 @@ class _Reader:
             "latents": self._latents,
             "save": self._save,
             "resume": self._resume,
+            "narrow": self._narrow,
             "concat": self._concatenate,
             "add": self._add,
             "residual": self._residual,
@@ -206,8 +208,13 @@ class _Reader:
     def _resume(self, out: str) -> None:
         self.builder.resume(*self._saved_tensor(out))
 
-    def _concatenate(self, out: str) -> None:
-        self.builder.concatenate([self._saved_tensor(out)[0]])
+    def _narrow(self, out: int) -> None:
+        """Some of the channels alone, of a tensor that stays as it is."""
+        self.builder.narrowed(out)
+
+    def _concatenate(self, out: str | list[str]) -> None:
+        names = [out] if isinstance(out, str) else out
+        self.builder.concatenate([self._saved_tensor(name)[0] for name in names])
 
     def _add(self, out: str) -> None:
         shape, saved = self.builder.shape, self._saved_tensor(out)[0]

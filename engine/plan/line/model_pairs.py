@@ -76,8 +76,9 @@ class ModelPairs(FigureWords):
     def _split_mixture(self) -> None:
         """Read the sizes of a mixture that is called by them, as ``400B-A17B``, as two words."""
         for index, token in enumerate(self._tokens):
-            match = _SIZES.fullmatch(token.text)
-            if match is not None and models.named_model(token.text, self._catalog) is None:
+            match, before = _SIZES.fullmatch(token.text), self._span(max(index - 1, 0), 1)
+            names = (token.text, f"{before}-{token.text}")
+            if match is not None and not any(models.resembling_model(name, self._catalog) for name in names):
                 parts = (match[1], match[2], max(vocabulary().active, key=len))
                 self._tokens[index : index + 1] = [replace(token, text=part) for part in parts]
 
