@@ -31,7 +31,7 @@ from capacity_tui.engine.plan import Values, all_fields, edited
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import Section
 from capacity_tui.engine.solve.space.axes import Floats
-from capacity_tui.engine.solve.space.stacking import can_stack, select, stacked
+from capacity_tui.engine.solve.space.stacking import can_stack, stacked, unstacked
 from capacity_tui.engine.units import format_percent, format_quantity
 
 if TYPE_CHECKING:
@@ -270,10 +270,8 @@ def estimate_changes(
             continue
         variants.append((number, resolved))
     for together in estimate_stacked([resolved for _, resolved in variants], facts, with_ranges=True):
-        shape = (len(together.indices),)
-        for at, index in enumerate(together.indices):
+        for index, estimate in zip(together.indices, unstacked(together.estimate, len(together.indices)), strict=True):
             number, resolved = variants[index]
-            estimate = select(together.estimate, (at,), shape)
             estimates[number] = replace(estimate, limits=plan_limits(resolved.plan, estimate))
     for number, resolved in variants:
         if number not in estimates:

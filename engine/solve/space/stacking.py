@@ -93,31 +93,38 @@ def _names(value: object) -> tuple[str, ...]:
     return _NAMES[kind]
 
 
-def select(record: Run, index: tuple[int, ...], shape: tuple[int, ...]) -> Run:
-    """Return what a record of arrays holds at one index of their shape.
+def unstacked(record: Run, count: int) -> Sequence[Run]:
+    """Return what a record of arrays holds at each of their places.
 
     Args:
-        record: numbers, arrays that broadcast to the shape, and records and mappings of them.
-        index: where, in each dimension.
+        record: numbers, arrays that broadcast to the places, and records and mappings of them.
+        count: how many places they have.
     """
-    return cast("Run", _picked(record, index, shape))
+    return cast("Sequence[Run]", _apart(record, count) or [record] * count)
 
 
-def _picked(value: object, index: tuple[int, ...], shape: tuple[int, ...]) -> object:
+def _apart(value: object, count: int) -> Sequence[object] | None:
+    """Return a value at each place; None where it is the same everywhere."""
     if isinstance(value, np.ndarray):
-        selected = value[index] if value.shape == shape else np.broadcast_to(value, shape)[index]
-        return float(selected) if value.dtype.kind == "f" else np.asarray(selected)
+        placed = np.broadcast_to(value, (count,))
+        return placed.tolist() if value.dtype.kind == "f" else [np.asarray(entry) for entry in placed]
     if names := _names(value):
-        changed = {}
-        for name in names:
-            before = getattr(value, name)
-            after = _picked(before, index, shape)
-            if after is not before:
-                changed[name] = after
-        return replace(cast("DataclassInstance", value), **changed) if changed else value
+        changed = {name: apart for name in names if (apart := _apart(getattr(value, name), count)) is not None}
+        single = cast("DataclassInstance", value)
+        return _zipped(changed, lambda entries: replace(single, **entries), count) if changed else None
     if isinstance(value, Mapping):
-        return {key: _picked(entry, index, shape) for key, entry in value.items()}
-    return value
+        changed = {key: apart for key, entry in value.items() if (apart := _apart(entry, count)) is not None}
+        if not changed and isinstance(value, dict):
+            return None
+        return _zipped(changed, lambda entries: {**value, **entries}, count)  # also what was worked out on demand
+    return None
+
+
+def _zipped(
+    apart: Mapping[str, Sequence[object]], of: Callable[[dict[str, object]], object], count: int
+) -> Sequence[object]:
+    """Return what is made of the values at each place."""
+    return [of({name: values[place] for name, values in apart.items()}) for place in range(count)]
 
 
 def _is_number(value: object) -> bool:
