@@ -32,6 +32,7 @@ from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Asked, Meaning
+from capacity_tui.engine.units import parse_count
 
 _NOTHING = Meaning()
 _CORES_USED = f"{OWN_PARAMETERS}n_jobs"
@@ -105,6 +106,10 @@ class GuessedWords(DerivedValues):
             return self._range(index, 1)
         if self._begins_range(index) and self._is_number_at(index + 2):
             return self._range(index)
+        behind = self._taken.get(index + 1, (0, _NOTHING))[1].values
+        if self._task == TRAIN and text[-1] in "kK" and hardware.NAME in behind and hardware.DEVICES not in behind:
+            hint = f"write {parse_count(text)} {self._span(index + 1, 1)}, or seq {text}"
+            return Meaning(fault=PlanError("so many devices, or a length?", self._span(index, 2), hint))
         path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
         # Behind the length of a sequence it is the length of the job, as in ``4k 1B``.
         named = [

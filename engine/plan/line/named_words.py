@@ -84,10 +84,12 @@ class NamedWords(CountedWords):
             if self._is_phrase(phrase) or is_amount:  # local batch 2
                 return None
             is_whole = count == 1 and self._is_whole(index)
+            hint = vocabulary().refusal(phrase) if count > 1 else None  # stable diffusion 3.5
+            refused = None if hint is None else Meaning(fault=PlanError(f"{phrase!r} cannot be planned", hint=hint))
             meaning = (
                 Meaning()
                 if is_whole
-                else task_named(phrase) or self._thing(phrase, count) or self._nodes_of(index, count)
+                else refused or task_named(phrase) or self._thing(phrase, count) or self._nodes_of(index, count)
             )
             if meaning is not None:
                 is_guess = key_of(phrase) == _FULL and meaning.values and not self._is_trained_elsewhere(index)

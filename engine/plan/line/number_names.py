@@ -22,6 +22,7 @@ _OF_THEM = ("of", ("them", "those", "these", "whom"))
 MOST_WORDS = 4  # Words that one name of what is counted may have
 _LONGEST_OTHER = 4  # Letters of words that are seldom what is counted, as ``plus`` and ``only``
 _BATCH, BATCH_OF_TOKENS = "batch", "tokens of a batch"
+_AT_ONCE = ("requests at once", "sequences at once")
 _ROUND = 100  # What a number of something is mostly a multiple of, and that of a device is not
 _LARGEST_BATCH = 100_000  # Sequences of a batch; a larger number counts its tokens
 _FEWEST_TOKENS = 4096  # Of a batch that is said in tokens
@@ -108,7 +109,7 @@ class NumberNames(TakenWords):
             for words in range(MOST_WORDS, 0, -1):
                 amount = self._amount_at(at, words, number, self._unit_at(first) if at > first else "")
                 is_phrase = words == 1 and self._is_phrase(self._span(at, 2))
-                if amount is None or is_phrase or not (amount.behind or is_time):
+                if amount is None or is_phrase or not (amount.behind or is_time) or self._is_length(index, amount):
                     continue
                 count = Count(index, at + words, self._span(at, words), amount)
                 is_of_unit = amount.unit == self._unit_at(first) and amount.field(self._task or INFER) is not None
@@ -139,6 +140,13 @@ class NumberNames(TakenWords):
                     is_unit &= amount.name == BATCH_OF_TOKENS or not settings.is_length_of_job(text)
                     yield Count(start, index + 1 + int(bool(amount.unit) and is_unit), self._span(start, words), amount)
                 break
+
+    def _is_length(self, index: int, amount: Amount) -> bool:
+        """Whether a number is how long those are that stand before it, as in ``100 seqs of 4k in flight``."""
+        if amount.name not in _AT_ONCE or self._span(index - 1, 1) != "of":
+            return False
+        noun = key_of(self._span(index - 2, 1))
+        return noun in vocabulary().amounts and self._is_number_at(index - 3)
 
     def _amount_at(
         self, index: int, words: int, number: str, unit: str = "", *, is_before: bool = False

@@ -27,6 +27,7 @@ _LOADS = (
     Key.INFERENCE_TPOT_SECONDS,
     Key.INFERENCE_REQUEST_SECONDS,
 )
+_LATENCIES = frozenset(_LOADS[2:])
 _NUMBERED = frozenset({_SEQUENCE, _BATCH, Key.TRAINING_ADAPTER_RANK})
 _FARTHEST = 4  # Words between one that asks and what it asks for, as in ``how many A100 80GB cards``
 _MOST_WORDS = 4
@@ -40,7 +41,7 @@ _ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})  # Words that say
 _IN_LETTERS = re.compile(r"[\d.]+[dw]", re.IGNORECASE)
 CHEAPEST = "cheapest"
 _COST = "cost"
-_MANY, _MOST, _WHICH, _FASTEST = "many", "most", "which", "fastest"
+_MANY, _MUCH, _MOST, _WHICH, _FASTEST = "many", "much", "most", "which", "fastest"
 
 
 def price_in(tokens: Sequence[Token], index: int) -> float | None:
@@ -155,7 +156,9 @@ def _solved(kind: str, field: str, values: Mapping[str, object]) -> str:
     has_hardware = HARDWARE in values
     if field in (HARDWARE, DEVICES):
         return HARDWARE if not has_hardware else DEVICES if field == DEVICES and DEVICES not in values else ""
-    if field and field not in values and (field != MODEL or has_hardware):
+    if field == Key.INFERENCE_CONCURRENCY and values.keys().isdisjoint(_LATENCIES):
+        return ""  # every plan says its throughput
+    if field and (field not in values or kind == _MUCH) and (field != MODEL or has_hardware):
         return field
     is_model = kind in (_MOST, _WHICH) and has_hardware and MODEL not in values
     return MODEL if is_model else ""
@@ -208,7 +211,11 @@ def _asks(tokens: Sequence[Token], hardware: Collection[int], task: str) -> Iter
             named = ((at, field) for at, field in named if keys[at + 1 : at + 2] != ["hours"])  # how many H100 hours
             named = ((at, field) for at, field in named if keys[at + 1 : at + 2] not in _HOURS)  # H100 hours
             # max len 128, batch 64: a number says what it is.
-            named = ((at, field) for at, field in named if field not in _NUMBERED or not _is_number(keys, at + 1))
+            named = (
+                (at, field)
+                for at, field in named
+                if field not in _NUMBERED or not (_is_number(keys, at + 1) or (at and _is_number(keys, at - 1)))
+            )
             at, field = next(((at, field) for at, field in named if field), (index, ""))
             words = " ".join(token.text for token in tokens[min(index, at) : max(index + count, at + 1)])
             otherwise = HARDWARE if kind in (CHEAPEST, _FASTEST, _COST) else ""

@@ -22,6 +22,7 @@ _SUB = re.compile(r"^sub-?(?:second|(\d+m?s))$", re.IGNORECASE)  # sub-second, s
 _SCALED = re.compile(r"(\d[\d.,]*)([a-z]{2,})", re.IGNORECASE)  # 2bn
 _AT_LEAST = re.compile(r"^(\d[\d.,]*[kKmMbB]?)\+$")  # 30+ t/s
 _POSSESSIVE = re.compile(r"^(.*\d.*|[a-z]{4,})['’]s$", re.IGNORECASE)
+_LIKE = re.compile(r"^(.*\d[a-z]*)-(?:equivalent|like|style|type|class|sized|scale)$", re.IGNORECASE)  # llama-2-7b-like
 _EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?:\.\d{3})*\.000")
 """Thousands apart, as ``10,000`` and ``10.000``; ``5.125`` is no such number."""
@@ -70,7 +71,7 @@ def duration_of(word: str) -> str | None:
 
 def plain_number(word: str) -> str:
     """Return a word with its number as it is read everywhere: ``10,5M`` is 10.5M, ``10,000`` 10000, ``24G`` 24gb."""
-    word = _AT_LEAST.sub(r"\1", _POSSESSIVE.sub(r"\1", word))
+    word = _LIKE.sub(r"\1", _AT_LEAST.sub(r"\1", _POSSESSIVE.sub(r"\1", word)))
     word = _SUB.sub(lambda below: below[1] or "1s", word)
     word = word.lstrip("<≤") if _UNDER.fullmatch(word) else word
     scaled = _SCALED.fullmatch(word)

@@ -169,7 +169,8 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
     if amount.hint:
         return _fault(f"{amount.name} of which kind?", number, amount.hint)
     if path == "" or (path in _NEVER_NONE and number == "0"):  # OOM at step 0
-        return Meaning(f"{amount.name} {number}: no effect on memory or time")
+        counts = f"{amount.name} {number}: {amount.assumes or 'no effect on memory or time'}"
+        return Meaning("" if amount.assumes else counts, why=counts if amount.assumes else "")
     number = f"{float(number[:-1]) / 100:g}" if number.endswith("%") else number
     try:
         count = parse_quantity(number, "") if is_number(number) else 0.0

@@ -44,6 +44,7 @@ def similar_names(word: str, catalog: Catalog) -> Iterator[tuple[str, str]]:
         is_same = _DIGIT.findall(word) == _DIGIT.findall(name)
         is_same = is_same and (key[:1] == plain[:1] if kind == HARDWARE_NAME else _begins_alike(word, name))
         is_slip = len(plain) > _FEWEST_LETTERS or len(key) > len(plain) or sorted(plain) == sorted(key)
+        is_slip &= key[:1] == plain[:1] and len(key) - len(plain) < _FEWEST_LETTERS
         if (kind == TASK_NAME and is_slip) or (kind != TASK_NAME and is_telling and is_same):
             yield kind, name
 

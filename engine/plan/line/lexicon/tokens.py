@@ -251,6 +251,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
     elif (
         (unit := vocabulary().spans.get(key_of(token.text)))
         and before.text.casefold() in _PER
+        and not before.ends
         and _is_rated(tokens[:-1])
     ):
         tokens[-2:] = [Token(f"{tokens[-2].text}/{unit}", tokens[-2].start, token.end, token.ends)]
@@ -275,7 +276,8 @@ def _with_unit(number: str, word: str) -> str | None:
     """Return a number and the word behind it as one, as ``24 gb``, ``4 bits`` or ``10 s``; None for others."""
     words = vocabulary()
     scale, span, seconds = words.scales.get(word), words.durations.get(word), words.time_units.get(word)
-    if (written := _sum(number, word)) is not None:
+    is_ram = key_of(f"{number}{word}") in words.ram  # host memory
+    if (written := f"{number}{word}" if is_ram else _sum(number, word)) is not None:
         return written
     if word in _QUANTIZED and number.endswith("bit"):
         return number
