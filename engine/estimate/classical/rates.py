@@ -31,15 +31,15 @@ def narrow_share(size: Number, half: Number) -> Number:
 
 
 @equation(
-    "missed = max(0, 1 - cache / held)",
+    "missed = max(0, 1 - cache / visited)",
     unit="share",
     source="rows visited in random order; caches hold the rest",
-    held=("bytes visited in random order", "B", "table_bytes"),
+    visited=("bytes visited in random order", "B", "table_bytes"),
     cache=("bytes of them that the caches hold", "B"),
 )
-def missed_share(held: Number, cache: Number) -> Number:
-    """Share of the visits to ``held`` bytes in random order that go to memory."""
-    return np.maximum(0.0, 1.0 - cache / held)
+def missed_share(visited: Number, cache: Number) -> Number:
+    """Share of the visits to ``visited`` bytes in random order that go to memory."""
+    return np.maximum(0.0, 1.0 - cache / visited)
 
 
 @equation(

@@ -287,16 +287,16 @@ CROSSINGS = counted("host-crossings")
 
 
 @equation(
-    "seconds = crossings · held / link",
+    "seconds = crossings · offloaded / link",
     unit="s",
     source="what is kept on the host crosses the link whole, each time",
     crossings=("times it crosses in one direction or the other", "", "counts.host-crossings"),
-    held=("bytes that wait there", "B", "activation_bytes"),
+    offloaded=("bytes that wait there", "B", "activation_bytes"),
     link=("bytes a second that copies reach, B/s", "B", "reached_bandwidth"),
 )
-def crossing_seconds(crossings: Number, held: Number, link: Number) -> Number:
+def crossing_seconds(crossings: Number, offloaded: Number, link: Number) -> Number:
     """Seconds in which what waits in host memory crosses the link to it."""
-    return crossings * held / link
+    return crossings * offloaded / link
 
 
 def host_copies(run: TransformerRun) -> Iterator[Collective]:

@@ -264,7 +264,7 @@ class Messages:
 
 
 def _unpacked(content: Bytes, starts: Places, form: str) -> NDArray[Any]:
-    """Return the numbers of a form that begin at some places."""
+    """Return the numbers of a form that begin at the given offsets."""
     count = max(len(content) - np.dtype(form).itemsize + 1, 0)
     return np.ndarray((count,), form, content.data, strides=(1,))[starts]
 

@@ -115,15 +115,15 @@ class Round:
 
 
 @equation(
-    "running = min(concurrency, max(held, 1))",
+    "running = min(concurrency, max(cached, 1))",
     unit="requests",
     source="what the cache does not hold waits",
     concurrency="requests at work at once, or that the engine takes up",
-    held="sequences that the cache holds",
+    cached="sequences that the cache holds",
 )
-def most_running(concurrency: Number, held: Number) -> Number:
+def most_running(concurrency: Number, cached: Number) -> Number:
     """Requests that run at once at most."""
-    return np.minimum(concurrency, np.maximum(held, 1.0))
+    return np.minimum(concurrency, np.maximum(cached, 1.0))
 
 
 @equation(

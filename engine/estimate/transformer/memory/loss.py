@@ -14,7 +14,7 @@ LOSS_CHUNKS = counted("loss-chunks")
 
 
 @equation(
-    "held = tokens · vocab / tp",
+    "elements = tokens · vocab / tp",
     unit="logits",
     source="a logit for each token and each entry of the vocabulary",
     tokens="tokens of a micro-batch on the device",
@@ -41,19 +41,19 @@ def gradients_of_loss(element_bytes: Number, tokens: Number, hidden: Number, hea
 
 
 @equation(
-    "logits = max(held · logit + early · left, held · element_bytes + left)",
+    "logits = max(elements · logit + early · left, elements · element_bytes + left)",
     unit="B",
     source="logits, their fp32 copies and gradients; then what is left of them while the head is differentiated",
     part=Figure.MEMORY_LOGITS,
-    held=("logits held at a time", "", "all_logits"),
+    elements=("logits held at a time", "", "all_logits"),
     logit="peak bytes for one of them, over logits, fp32 copies and gradients",
     early="1 where the head is differentiated chunk by chunk, beside the logits of the next chunk",
     left=("bytes of the gradients of hidden states and head", "B", "gradients_of_loss"),
     element_bytes=("bytes of the gradient of a logit", "B"),
 )
-def logit_bytes(held: Number, logit: Number, early: Number, left: Number, element_bytes: Number) -> Number:
+def logit_bytes(elements: Number, logit: Number, early: Number, left: Number, element_bytes: Number) -> Number:
     """Bytes of the loss where it takes most."""
-    return np.maximum(held * logit + early * left, held * element_bytes + left)
+    return np.maximum(elements * logit + early * left, elements * element_bytes + left)
 
 
 def loss_bytes(run: TransformerRun, head: Number) -> Number:
