@@ -205,6 +205,12 @@ def layout_remarks(job: Job) -> Iterator[str]:
         yield f"{rule.broken}: {rule.figures(job.layout)}"
 
 
+def run_remarks(job: Job) -> Iterator[str]:
+    """Yield what files of any training say of its software, layout, length, learning rate and kernels."""
+    for remarks in (software_remarks, layout_remarks, length_remarks, rate_remarks, kernel_remarks):
+        yield from remarks(job)
+
+
 def software_remarks(job: Job) -> Iterator[str]:
     """Yield for which software a file is, where the plan names other software that is built on it."""
     named = job.training.framework

@@ -6,21 +6,15 @@ Names as in Megatron Core 0.19 (training/arguments.py, transformer_config.py, mo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from types import SimpleNamespace
 
 from capacity_tui.engine.models import checkpointing
-from capacity_tui.engine.models.transformer import ATTENTION_PARTS, Latent, TransformerShape
+from capacity_tui.engine.models.transformer import ATTENTION_PARTS, Latent
 from capacity_tui.engine.plan import EQUAL_STAGES
 from capacity_tui.engine.plan.imports import tool
-from capacity_tui.engine.present.frameworks.exports import command, script
-from capacity_tui.engine.present.frameworks.job import (
-    Job,
-    data_remarks,
-    kernel_remarks,
-    layout_remarks,
-    length_remarks,
-    rate_remarks,
-    software_remarks,
-)
+from capacity_tui.engine.present.frameworks.exports import command, exported_arguments, script
+from capacity_tui.engine.present.frameworks.job import Job, data_remarks, run_remarks
 
 VERSION = "Megatron-LM with Megatron Core 0.19"
 FILE = "megatron.sh"
@@ -41,11 +35,7 @@ def megatron_script(job: Job) -> str:
     ]
     arguments = (
         *launch,
-        *model_arguments(job),
-        *_batch(job),
-        *_parallelism(job),
-        *_sharding(job),
-        *_numbers(job),
+        *exported_arguments("megatron", job, **_values(job)),
         *_recompute(job),
         *_tokenizer(job),
         ("--mock-data",),
@@ -60,62 +50,27 @@ def _connections(job: Job) -> str:
     return "export CUDA_DEVICE_MAX_CONNECTIONS=1\n\n" if split and not _by_fsdp(job) else ""
 
 
-def _batch(job: Job) -> Arguments:
-    yield "--micro-batch-size", str(job.micro_batch)
-    yield "--global-batch-size", str(job.global_batch)
-    yield "--train-iters", '"${TRAIN_ITERS:?number of steps}"' if job.steps is None else str(job.steps)
-    rate = job.training.learning_rate
-    yield "--lr", '"${LEARNING_RATE:?learning rate}"' if rate is None else str(rate)
-    yield "--optimizer", _optimizer(job)
-    if job.save_steps is not None:
-        yield "--save", "checkpoints"
-        yield "--save-interval", str(job.save_steps)
-    if job.loader_workers is not None:
-        yield "--num-workers", str(job.loader_workers)
-
-
-def _parallelism(job: Job) -> Arguments:
-    yield "--tensor-model-parallel-size", str(job.tensor_parallel)
-    yield "--pipeline-model-parallel-size", str(job.pipeline_parallel)
-    yield "--context-parallel-size", str(job.context_parallel)
-    if job.context_parallel > 1:
-        yield "--cp-comm-type", _words("cp_comm_type")[job.parallel.context]
-    if job.shape.experts:
-        yield "--expert-model-parallel-size", str(job.expert_parallel)
-        yield "--expert-tensor-parallel-size", str(job.parallel.etp or 1)
-    if job.interleave > 1 and job.pipeline_parallel > 1:
-        yield "--num-virtual-stages-per-pipeline-rank", str(job.interleave)
-    if job.parallel.sequence_parallel and job.tensor_parallel > 1:
-        yield ("--sequence-parallel",)
-
-
-def _sharding(job: Job) -> Arguments:
-    if job.zero >= 1:
-        yield ("--use-distributed-optimizer",)
-        yield ("--overlap-grad-reduce",)
-        yield ("--overlap-param-gather",)
-    if _by_fsdp(job):
-        yield ("--use-megatron-fsdp",)
-        yield "--data-parallel-sharding-strategy", _words("data_parallel_sharding_strategy")[job.zero]
-        yield "--ckpt-format", "fsdp_dtensor"
-    if job.parallel.offload in {"optimizer", "parameters"}:
-        yield ("--use-precision-aware-optimizer",)
-        yield ("--optimizer-cpu-offload",)
-
-
-def _numbers(job: Job) -> Arguments:
-    training = job.training
-    if job.precision in {"bf16", "fp8", "fp4"}:
-        yield ("--bf16",)
-    if job.precision == "fp16":
-        yield ("--fp16",)
-    if job.precision == "fp8":
-        yield "--fp8-format", "hybrid"
-    if job.precision == "fp4":
-        yield "--fp4-format", "e2m1"
-    if training.gradients == "bf16":
-        yield ("--grad-reduce-in-bf16",)
-    yield "--attention-backend", _words("attention_backend").get(job.attention, "auto")
+def _values(job: Job) -> dict[str, object]:
+    """Return what its options say of the model, as whole numbers and as Megatron has it."""
+    shape = job.shape
+    sizes = {field.name: getattr(shape, field.name) for field in fields(shape)}
+    dense, every = int(shape.first_dense_layers), int(shape.moe_every)
+    is_latent = isinstance(shape.attention_kind, Latent)
+    return {
+        "sizes": SimpleNamespace(**{name: int(size) for name, size in sizes.items() if isinstance(size, int | float)}),
+        "is_latent": is_latent,
+        "is_grouped": not is_latent and bool(shape.kv_heads != shape.heads),
+        "norms_heads": shape.qk_norm != "none" or is_latent,
+        "sequence": int(job.training.seq_len),
+        "longest": max(int(shape.max_context), int(job.training.seq_len)),
+        "position_embedding": "learned_absolute" if shape.positions else "rope",
+        "lacks_biases": not shape.biases & {"output", "mlp"},
+        "biases_queries": "qkv" in shape.biases,
+        "shared_size": int(shape.experts_shared * shape.shared_ffn),
+        "mixture_layers": f"([0]*{dense}+[1]*{int(shape.layers) - dense})" if dense else every if every > 1 else None,
+        "optimizer": _optimizer(job),
+        "by_fsdp": _by_fsdp(job),
+    }
 
 
 def _recompute(job: Job) -> Arguments:
@@ -159,11 +114,7 @@ def _by_fsdp(job: Job) -> bool:
 
 
 def _remarks(job: Job) -> Iterator[str]:
-    yield from software_remarks(job)
-    yield from layout_remarks(job)
-    yield from length_remarks(job)
-    yield from rate_remarks(job)
-    yield from kernel_remarks(job)
+    yield from run_remarks(job)
     yield "the data: --mock-data stands for --data-path"
     yield from data_remarks(job)
     yield from model_remarks(job)
@@ -196,30 +147,6 @@ def _remarks(job: Job) -> Iterator[str]:
         yield "unequal stages: see --pipeline-model-parallel-layout"
 
 
-def model_arguments(job: Job) -> Arguments:
-    """Yield the options of a decoder's sizes."""
-    shape = job.shape
-    yield "--num-layers", str(int(shape.layers))
-    yield "--hidden-size", str(int(shape.hidden))
-    yield "--ffn-hidden-size", str(int(shape.ffn))
-    yield "--num-attention-heads", str(int(shape.heads))
-    yield from _attention(shape)
-    yield "--seq-length", str(int(job.training.seq_len))
-    yield "--max-position-embeddings", str(max(int(shape.max_context), int(job.training.seq_len)))
-    yield "--position-embedding-type", "learned_absolute" if shape.positions else "rope"
-    yield "--normalization", shape.norm
-    if shape.gated:
-        yield ("--swiglu",)
-    if not shape.tied_embeddings:
-        yield ("--untie-embeddings-and-output-weights",)
-    if not shape.biases & {"output", "mlp"}:
-        yield ("--disable-bias-linear",)
-        if "qkv" in shape.biases:
-            yield ("--add-qkv-bias",)
-    if shape.experts:
-        yield from _experts(shape)
-
-
 def model_remarks(job: Job) -> Iterator[str]:
     """Yield what these options do not say of the model."""
     shape = job.shape
@@ -239,37 +166,3 @@ def model_remarks(job: Job) -> Iterator[str]:
     for name, title in titles.items():
         if getattr(shape, name) is not None:
             yield f"{title}: not among these options, so this is another model"
-
-
-def _attention(shape: TransformerShape) -> Arguments:
-    latent = isinstance(shape.attention_kind, Latent)
-    if latent:
-        yield ("--multi-latent-attention",)
-        if shape.q_lora_rank:
-            yield "--q-lora-rank", str(int(shape.q_lora_rank))
-        yield "--kv-lora-rank", str(int(shape.kv_lora_rank))
-        yield "--qk-head-dim", str(int(shape.qk_nope_head_dim))
-        yield "--qk-pos-emb-head-dim", str(int(shape.qk_rope_head_dim))
-        yield "--v-head-dim", str(int(shape.v_head_dim))
-    else:
-        yield "--kv-channels", str(int(shape.head_dim))
-        if shape.kv_heads != shape.heads:
-            yield ("--group-query-attention",)
-            yield "--num-query-groups", str(int(shape.kv_heads))
-    if shape.qk_norm != "none" or latent:
-        yield ("--qk-layernorm",)
-
-
-def _experts(shape: TransformerShape) -> Arguments:
-    yield "--num-experts", str(int(shape.experts))
-    yield "--moe-router-topk", str(int(shape.experts_active))
-    yield "--moe-ffn-hidden-size", str(int(shape.moe_ffn))
-    if shape.experts_shared:
-        yield "--moe-shared-expert-intermediate-size", str(int(shape.experts_shared * shape.shared_ffn))
-    dense, every = int(shape.first_dense_layers), int(shape.moe_every)
-    if dense:
-        yield "--moe-layer-freq", f"([0]*{dense}+[1]*{int(shape.layers) - dense})"
-    elif every > 1:
-        yield "--moe-layer-freq", str(every)
-    yield ("--moe-grouped-gemm",)
-    yield "--moe-token-dispatcher-type", "alltoall"

@@ -18,8 +18,7 @@ from capacity_tui.engine.present.frameworks.job import (
     kernel_remarks,
     layout_remarks,
     length_remarks,
-    rate_remarks,
-    software_remarks,
+    run_remarks,
 )
 from capacity_tui.engine.present.frameworks.low_rank import LowRank, adapter_remarks, learning_rate
 from capacity_tui.engine.record import dataclass
@@ -190,11 +189,7 @@ def _multiplied_in(job: Job) -> str:
 
 def _torchtitan_remarks(job: Job) -> Iterator[str]:
     training = job.training
-    yield from software_remarks(job)
-    yield from layout_remarks(job)
-    yield from length_remarks(job)
-    yield from rate_remarks(job)
-    yield from kernel_remarks(job)
+    yield from run_remarks(job)
     yield "training.dataset: name your data"
     yield from data_remarks(job)
     if job.zero == 1:
