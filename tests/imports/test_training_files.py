@@ -152,3 +152,23 @@ def test_what_cannot_be_is_one_line(written, text: str, says: str) -> None:
     with pytest.raises(CapacityError) as error:
         written("ds.json", text)
     assert says in error.value.one_line()
+
+
+LF_PAIRS = "stage: dpo\ndo_train: true\nfinetuning_type: lora\nmodel_name_or_path: Qwen/Qwen3-4B\ncutoff_len: 1024\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "preference"),
+    [
+        ("sft.yaml", LF_PAIRS.replace("dpo", "rm"), "reward"),
+        ("sft.yaml", f"{LF_PAIRS}pref_loss: orpo\n", "orpo"),
+        ("sft.yaml", f"{LF_PAIRS}pref_loss: sigmoid\n", "dpo"),
+        ("axolotl.yml", "base_model: gpt2\nsequence_len: 512\nmicro_batch_size: 1\nrl: simpo\n", "orpo"),
+        ("axolotl.yml", "base_model: gpt2\nsequence_len: 512\nmicro_batch_size: 1\nreward_model: true\n", "reward"),
+        ("run.sh", "deepspeed --module openrlhf.cli.train_rm --pretrain gpt2 --max_len 512\n", "reward"),
+        ("orpo.py", "import trl\n\nORPOConfig(per_device_train_batch_size=1, beta=0.1)\n", "orpo"),
+    ],
+)
+def test_training_on_pairs_without_a_reference_and_of_scores_is_told_apart(written, name, text, preference) -> None:
+    imported = written(name, text)
+    assert (imported.plan.training.preference, imported.clashes) == (preference, ())
