@@ -143,3 +143,28 @@ def test_tables_name_nothing_that_plans_do_not_have(read) -> None:
                         if section in {"training", "inference"} and word is not None and "." not in name:
                             changed = getattr(plan, section).model_copy(update={name: word})
                             refuse_unknown_names(plan.model_copy(update={section: changed}), load_catalog())
+
+
+AI_TOOLKIT = """\
+job: extension
+config:
+  name: styles
+  process:
+    - type: sd_trainer
+      training_folder: output
+      network: {type: lora, linear: 32, linear_alpha: 32}
+      datasets:
+        - folder_path: pictures
+          resolution: [512, 1024]
+      train: {batch_size: 2, steps: 1500, gradient_checkpointing: true, optimizer: adamw8bit, lr: 1e-4, dtype: bf16}
+      model: {name_or_path: stabilityai/stable-diffusion-xl-base-1.0, quantize: true}
+meta: {version: "1.0"}
+"""
+
+
+def test_the_first_process_of_ai_toolkit_counts(written) -> None:
+    imported = written("styles.yaml", AI_TOOLKIT, model__name=None)
+    training = imported.plan.training
+    assert (imported.plan.model.name, training.micro_batch, training.steps) == ("stable-diffusion-xl", 2, 1500)
+    assert (training.method, training.adapter.rank, training.optimizer) == ("lora", 32, "adamw8bit")
+    assert {remark.place.line for remark in imported.readings[0].unmodelled} == {10, 12}

@@ -88,7 +88,10 @@ class _Options:
                 why = f"only {knows} {shown(value)}: {counted}"
                 self._reading.unmodelled.append(Remark(place, why))
             value = None
-        is_section = isinstance(value, dict) and any(known.startswith(f"{name}.") for known in owner.known)
+        has_sections = any(known.startswith(f"{name}.") for known in owner.known)
+        if has_sections and isinstance(value, list) and value and isinstance(value[0], dict):
+            value, path = value[0], (*path, 0)  # of several the first counts
+        is_section = isinstance(value, dict) and has_sections
         if option is not None and not (is_section and not option.tool):
             self._known(option, value, owner, path)
             return set() if value is None else {name}
