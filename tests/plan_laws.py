@@ -64,7 +64,8 @@ def _figures(estimate: Estimate) -> Iterator[str]:
         if found.value is None and not found.absence:
             yield f"{key} is absent for no reason"
     utilization = figures_of(estimate).get("computation.mfu")
-    if utilization is not None and utilization.high > (1.0 if estimate.model is not None else FEWER_PRODUCTS):
+    most = (1.0 if estimate.model is not None else FEWER_PRODUCTS) * (1.0 + ROUNDING)
+    if utilization is not None and utilization.high > most:
         yield f"model FLOPs utilization of {utilization.value:.0%}, up to {utilization.high:.0%}"
 
 

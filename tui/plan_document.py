@@ -31,7 +31,7 @@ from capacity_tui.tui.views.plan.hardware_facts import cluster_rows, hardware_wo
 from capacity_tui.tui.views.plan.present import PinnedPlans, column, exports_of, setting_reason, warning_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from capacity_tui.engine.plan.line import Asked
     from capacity_tui.tui.shown.scale import Clustered, ScaledPlan
@@ -141,9 +141,9 @@ class PlanDocument:
             usual=compared.balanced.mode.title,
         )
 
-    def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
+    def advice(self, mode: str) -> tuple[Advice, ...]:
         """Return what would improve the plan as a mode fills it, the best first."""
-        return tuple(map(advice_of, offers(self.plan, self._mode(mode), self.machine, is_wanted)))
+        return tuple(map(advice_of, offers(self.plan, self._mode(mode), self.machine)))
 
     def scaled(self, mode: str, growth: str) -> Iterator[ScaledPlan]:
         """Yield the plan as a mode fills it on more and more devices."""

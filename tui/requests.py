@@ -15,6 +15,7 @@ from textual.message import Message
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import make_folder, state_folder
+from capacity_tui.engine.interruption import while_wanted
 from capacity_tui.engine.record import dataclass
 
 T = TypeVar("T")
@@ -66,6 +67,10 @@ class Request(Generic[T]):
     def is_newest(self) -> bool:
         """Whether nothing newer was asked for on the subject."""
         return self.number == self._newest[self.subject]
+
+    def while_wanted(self, work: Callable[[], T]) -> T | None:
+        """Return what some estimating comes to; None once nobody waits for it any more, as soon as that is so."""
+        return while_wanted(work, lambda: not self.cancelled.is_set())
 
     def answer(self, value: T) -> None:
         """Send an answer, one of any number; may be called in any thread."""

@@ -179,7 +179,14 @@ class Session:
         """Have the plan estimated in its modes."""
         document = self.store.document
         if document is not None:
-            self.ask(requester, "compare", lambda _: document.compare(), show, failed=failed, in_turn=True)
+            self.ask(
+                requester,
+                "compare",
+                lambda request: request.while_wanted(document.compare),
+                show,
+                failed=failed,
+                in_turn=True,
+            )
 
     # The plan
 

@@ -76,8 +76,8 @@ class Document(Protocol):
     def compare(self) -> Comparison:
         """Estimate the plan in its modes."""
 
-    def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
-        """Return what would improve the plan as a mode of its own fills it, the best first, while that is wanted."""
+    def advice(self, mode: str) -> tuple[Advice, ...]:
+        """Return what would improve the plan as a mode of its own fills it, the best first."""
 
     def question(self, given: Mapping[str, str]) -> Question:
         """Return what to search for around the plan: what is said, and what makes sense at once for the rest."""

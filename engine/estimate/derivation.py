@@ -14,6 +14,7 @@ from typing import Generic, ParamSpec, TypeAlias, cast
 
 import numpy as np
 
+from capacity_tui.engine.interruption import go_on
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 
@@ -132,7 +133,12 @@ class Equation(Generic[Arguments]):
         self.recorded_as = function.__name__
 
     def __call__(self, *arguments: Arguments.args, **named: Arguments.kwargs) -> Number:
-        """Return the value."""
+        """Return the value.
+
+        Raises:
+            NoLongerWantedError: nobody waits for it any more.
+        """
+        go_on()
         result = self.function(*arguments, **named)
         record = _record.get()
         if record is not None:

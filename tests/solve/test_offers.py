@@ -7,6 +7,7 @@ from math import isfinite
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.interruption import while_wanted
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.plan.files import apply_settings
 from capacity_tui.engine.plan.line import read_line
@@ -54,9 +55,19 @@ def test_ways_out_come_before_all_else_where_nothing_fits() -> None:
     assert over == sorted(over)
 
 
-def test_nobody_waits_for_advice_that_is_not_wanted() -> None:
+def test_advice_that_is_not_wanted_any_more_ends_within_a_part_of_an_estimate() -> None:
     plan = Plan.model_validate(OPEN)
-    assert offers(plan, fill(plan, "balanced", None, CATALOG), is_wanted=lambda: False) == ()
+    filled = fill(plan, "balanced", None, CATALOG)
+    asked = 0
+
+    def is_wanted() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked < 20
+
+    assert while_wanted(lambda: offers(plan, filled), is_wanted) is None
+    assert asked == 20
+    assert offers(plan, filled)
 
 
 ASKED = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -127,7 +127,7 @@ class FakeDocument(TakesRuns):
     def foresee(self, change: Mapping[str, object]) -> None:
         self.changed(change)
 
-    def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
+    def advice(self, mode: str) -> tuple[Advice, ...]:
         self.engine.advised += 1
         before = self.column(mode)
         changes = ({"training.micro_batch": 1, "training.seq_len": 1024}, {"training.seq_len": 2048})

@@ -21,5 +21,16 @@ def test_nothing_heavy_is_imported_before_the_first_frame() -> None:
 
 def test_only_the_adapter_reaches_the_engine() -> None:
     engine = {name for name in loaded_by("import capacity_tui.tui.app") if name.startswith("capacity_tui.engine.")}
-    light = ("door", "errors", "files", "printable", "record", "schema", "schema.stepping", "units", "verdict")
+    light = (
+        "door",
+        "errors",
+        "files",
+        "interruption",
+        "printable",
+        "record",
+        "schema",
+        "schema.stepping",
+        "units",
+        "verdict",
+    )
     assert engine <= {f"capacity_tui.engine.{name}" for name in light}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 MOST_RECOMMENDATIONS = 5
 MOST_OFFERS = 6  # Recommendations, and the ways out of a plan that does not fit
-LOOKS = 8  # Remedies looked at together while keys may be pressed, which wait for no more; else all are
 MOST_PLANNED = 2  # Of the remedies of one kind, those that promise most are planned where that takes a search
 # What costs time for memory, or throughput for latency, is tried where these are short alone.
 _EASING = frozenset({"smaller_micro_batch", "smaller_batch", "checkpointing", "offload"})
@@ -83,22 +82,11 @@ class Advice:
     larger: tuple[Candidate, ...] = ()  # the smallest devices that would hold it, where it does not fit
 
 
-def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] | None = None) -> Advice:
-    """Return what would improve a plan; every figure is what planning the changed plan comes to.
-
-    Args:
-        is_wanted: whether anybody still waits for the answer; asked between estimates. None where nothing else can be
-            asked meanwhile.
-    """
-    tried: list[tuple[Remedy, Candidate]] = []
+def advise(case: EstimatedPlan) -> Advice:
+    """Return what would improve a plan; every figure is what planning the changed plan comes to."""
     presses = is_short(case) or case.estimate.verdict is Verdict.TIGHT
     sensible = (remedy for remedy in remedies(case) if presses or remedy.code not in _EASING)
-    for pair in planned(case, sensible, is_wanted):
-        tried.append(pair)
-        if is_wanted and not is_wanted():
-            break
-    if is_wanted and not is_wanted():
-        return Advice()
+    tried = list(planned(case, sensible))
     settings = searched_change(case, case.mode)
     if settings is not None:
         tried.append((Remedy("settings", setting_words(settings.change), settings.change), settings))
@@ -108,17 +96,10 @@ def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] | None = None) -> 
     return Advice(offers, cheapest_fitting_change(case, tried), larger_devices(case))
 
 
-def offers(
-    plan: Plan, filled: ModePlan, machine: Machine | None = None, is_wanted: Callable[[], bool] | None = None
-) -> tuple[Offer, ...]:
-    """Return what would improve a plan, the best first; where it does not fit, the ways out before all else.
-
-    Args:
-        is_wanted: whether anybody still waits for the answer; asked between estimates. None where nothing else can be
-            asked meanwhile.
-    """
+def offers(plan: Plan, filled: ModePlan, machine: Machine | None = None) -> tuple[Offer, ...]:
+    """Return what would improve a plan, the best first; where it does not fit, the ways out before all else."""
     case = EstimatedPlan.of(plan, filled, machine)
-    advice = advise(case, is_wanted)
+    advice = advise(case)
     listed = [*advice.recommended]
     for way in (*((advice.fitting,) if advice.fitting else ()), *advice.larger):
         if all(way.change != offer.change for offer in listed):
@@ -136,12 +117,10 @@ def notes(case: EstimatedPlan) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     return tuple(offer.note for offer in advice.recommended), warnings
 
 
-def planned(
-    case: EstimatedPlan, tried: Iterable[Remedy], is_wanted: Callable[[], bool] | None = None
-) -> Iterator[tuple[Remedy, Candidate]]:
+def planned(case: EstimatedPlan, tried: Iterable[Remedy]) -> Iterator[tuple[Remedy, Candidate]]:
     """Yield the remedies that promise something with what planning them comes to.
 
-    They are looked at some at a time, with all else as it is. Those of each kind that promise most are then planned,
+    They are looked at together, with all else as it is. Those of each kind that promise most are then planned,
     until one keeps its promise: where the plan has open fields, these are searched for with each change. What a look
     cannot judge is planned as well: what does not go with the settings that were chosen, and other hardware too small
     for them. Of a plan that does not fit, whatever makes it fit is of use.
@@ -149,14 +128,7 @@ def planned(
     searches, looked_at = bool(open_fields(case.wanted)), tuple(tried)
     every = case.estimate.verdict is Verdict.DOES_NOT_FIT and not searches
     plan = case.pinned.wanted if searches else case.wanted
-    changes: list[Mapping[str, object]] = [remedy.change for remedy in looked_at]
-    looks: list[Estimate | CapacityError] = []
-    together = LOOKS if is_wanted else len(changes)
-    while len(looks) < len(changes):
-        if is_wanted and not is_wanted():
-            return
-        few = changes[len(looks) : len(looks) + together]
-        looks += estimate_changes(plan, few, case.machine, case.catalog)
+    looks = estimate_changes(plan, [remedy.change for remedy in looked_at], case.machine, case.catalog)
     promising = dict[str, list[tuple[float, Remedy]]]()
     for remedy, look in zip(looked_at, looks, strict=True):
         promise = _promise(case, remedy, look, searches)

@@ -208,6 +208,6 @@ class Advising:
         def work(request: Request[tuple[Advice, ...]]) -> tuple[Advice, ...] | None:
             if request.cancelled.wait(ADVISE_AFTER_SECONDS):
                 return None
-            return document.advice(column.mode, lambda: not request.cancelled.is_set())
+            return request.while_wanted(lambda: document.advice(column.mode))
 
         self._session.ask(self._screen, "advise", work, partial(self._show, wanted))

@@ -112,7 +112,7 @@ class Estimates:
         def work(request: Request[ExplanationText]) -> ExplanationText | None:
             if request.cancelled.wait(EXPLAIN_AFTER_SECONDS):
                 return None
-            return document.explain(column.mode, key)
+            return request.while_wanted(lambda: document.explain(column.mode, key))
 
         self._session.ask(self._screen, "explain", work, self._show_explanation)
 
