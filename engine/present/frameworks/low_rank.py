@@ -1,7 +1,7 @@
-"""Low-rank adapters as tools for fine-tuning are given them: Axolotl, LLaMA-Factory, TRL with PEFT.
+"""Low-rank adapters as tools for fine-tuning are given them: Axolotl, LLaMA-Factory, TRL with PEFT, torchtune.
 
 Matrices are named as in checkpoints of Llama, and names for TRL as in TRL 1.16, PEFT 0.21, Transformers 5 and
-bitsandbytes 0.50.
+bitsandbytes 0.50; for torchtune as in 0.6.1 (recipes/lora_finetune_*.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from capacity_tui.engine.plan.imports import tool
 from capacity_tui.engine.present.frameworks import trainer
 from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, limits
-from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks
+from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
 from capacity_tui.engine.present.parts import template
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
@@ -251,3 +251,114 @@ def _script(job: Job, adapter: LowRank, split: int) -> str:
         "attention": trainer.attention_kernel(job),
     }
     return template("train.py.jinja").render(values) + "\n"
+
+
+TORCHTUNE_VERSION = "torchtune 0.6.1"
+TORCHTUNE_FILE = "torchtune.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """A model as torchtune builds it."""
+
+    model: str  # its builder with adapters, behind ``torchtune.models.``; ``{}`` stands for ``lora`` or ``qlora``
+    tokenizer: str  # its tokenizer likewise
+    kind: str  # of the checkpoint
+    files: int  # how many files the checkpoint has
+
+
+_LLAMA = "llama3.llama3_tokenizer"
+BUILDERS: Mapping[str, Builder] = {
+    "meta-llama/Meta-Llama-3-8B": Builder("llama3.{}_llama3_8b", _LLAMA, "LLAMA3", 4),
+    "meta-llama/Meta-Llama-3-70B": Builder("llama3.{}_llama3_70b", _LLAMA, "LLAMA3", 30),
+    "meta-llama/Llama-3.1-8B": Builder("llama3_1.{}_llama3_1_8b", _LLAMA, "LLAMA3", 4),
+    "meta-llama/Llama-3.1-70B": Builder("llama3_1.{}_llama3_1_70b", _LLAMA, "LLAMA3", 30),
+    "meta-llama/Llama-3.2-1B": Builder("llama3_2.{}_llama3_2_1b", _LLAMA, "LLAMA3_2", 1),
+    "meta-llama/Llama-3.2-3B": Builder("llama3_2.{}_llama3_2_3b", _LLAMA, "LLAMA3_2", 2),
+    "Qwen/Qwen2.5-0.5B": Builder("qwen2_5.{}_qwen2_5_0_5b", "qwen2_5.qwen2_5_tokenizer", "QWEN2", 1),
+    "Qwen/Qwen2.5-3B": Builder("qwen2_5.{}_qwen2_5_3b", "qwen2_5.qwen2_5_tokenizer", "QWEN2", 2),
+}
+"""By name on the model hub, as the configurations that come with that version have them."""
+_OPTIMIZERS: Mapping[str, Mapping[str, object]] = {
+    "adamw": {"_component_": "torch.optim.AdamW", "fused": True},
+    "adamw8bit": {"_component_": "bitsandbytes.optim.AdamW8bit"},
+    "sgd": {"_component_": "torch.optim.SGD"},
+}
+
+
+def recipe(job: Job) -> str:
+    """Return the recipe that runs the file."""
+    return "lora_finetune_distributed" if job.devices > 1 else "lora_finetune_single_device"
+
+
+def torchtune_config(job: Job, adapter: LowRank) -> str:
+    """Return the file for ``tune run``; the model must be one of ``BUILDERS``."""
+    training, builder = job.training, BUILDERS[job.model]
+    multiplies = job.has_bf16 and job.precision not in {"fp32", "tf32"}
+    options = exported(
+        "torchtune",
+        job,
+        adapter=adapter,
+        model_builder=f"torchtune.models.{builder.model.format('qlora' if adapter.base == 'nf4' else 'lora')}",
+        tokenizer={**_tokenizer(job, builder), "max_seq_len": int(training.seq_len)},
+        folder=_folder(job),
+        checkpoint_files=_files(builder.files),
+        model_type=builder.kind,
+        optimizer={**_OPTIMIZERS.get(training.optimizer, _OPTIMIZERS["adamw"]), "lr": learning_rate(job)},
+        number_type="bf16" if multiplies else "fp32",
+        recomputes_layers=trainer.recomputes_layers(job),
+        offloads_activations=training.activation_offload != "none" or job.parallel.offload == "activations",
+    )
+    return as_yaml(_torchtune_heading(job), list(_torchtune_remarks(job, adapter)), options)
+
+
+def _torchtune_heading(job: Job) -> Iterator[str]:
+    yield f"Written for {TORCHTUNE_VERSION}."
+    yield f"tune download {job.model} --output-dir {_folder(job)}"
+    spread = f" --nproc_per_node {job.per_node}" if job.devices > 1 else ""
+    yield f"tune run{spread} {recipe(job)} --config {TORCHTUNE_FILE}"
+
+
+def _tokenizer(job: Job, builder: Builder) -> dict[str, object]:
+    folder, component = _folder(job), f"torchtune.models.{builder.tokenizer}"
+    if builder.tokenizer == _LLAMA:
+        return {"_component_": component, "path": f"{folder}/original/tokenizer.model"}
+    return {"_component_": component, "path": f"{folder}/vocab.json", "merges_file": f"{folder}/merges.txt"}
+
+
+def _folder(job: Job) -> str:
+    return f"./{job.model.rpartition('/')[2]}"
+
+
+def _files(count: int) -> object:
+    if count == 1:
+        return ["model.safetensors"]
+    return {"filename_format": "model-{}-of-{}.safetensors", "max_filename": f"{count:05d}"}
+
+
+def _torchtune_remarks(job: Job, adapter: LowRank) -> Iterator[str]:
+    training = job.training
+    yield from layout_remarks(job)
+    yield from adapter_remarks(job, adapter)
+    yield from kernel_remarks(job)
+    yield from length_remarks(job)
+    yield "dataset: name your data; an epoch is cut after the plan's steps, give more epochs where the data are shorter"
+    if job.save_steps is not None:
+        yield f"a checkpoint every {job.save_steps} steps: this recipe saves at the end of an epoch"
+    split = job.tensor_parallel * job.pipeline_parallel * job.context_parallel * job.expert_parallel
+    if split > 1:
+        yield "tensor, pipeline, context and expert parallel: this recipe shards only replicas"
+    if job.devices > 1 and job.zero in {0, 1}:
+        yield f"ZeRO stage {job.zero}: FSDP shards gradients too (stage 2 is written)"
+    if adapter.base and adapter.base != "nf4":
+        yield f"frozen base in {adapter.base}: torchtune packs only nf4, the base stays as it is"
+    if adapter.whole:
+        yield "embedding and head as a whole: torchtune trains only adapters"
+    if training.optimizer not in _OPTIMIZERS:
+        yield f"the optimizer {training.optimizer}: AdamW is written"
+    if training.checkpointing not in {"none", "full"}:
+        yield f"checkpointing {training.checkpointing}: torchtune recomputes all layers or none"
+    if training.loss == "fused":
+        yield "loss fused: torchtune's chunked one is written"
+    if training.document_tokens is None:
+        yield "packed documents: attention stops at their ends, the plan counts it over the whole sequence"

@@ -13,7 +13,7 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.machine import Setting, power_limit_command
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.imports import kept_plan
-from capacity_tui.engine.present.frameworks import megatron, trainer
+from capacity_tui.engine.present.frameworks import pretrainers, trainer
 from capacity_tui.engine.present.frameworks.commands import (
     DEFAULT_COMMAND,
     LAUNCHERS,
@@ -34,23 +34,23 @@ from capacity_tui.engine.present.frameworks.exports import (
 from capacity_tui.engine.present.frameworks.job import NETWORK, Job, job_of, layout_remarks
 from capacity_tui.engine.present.frameworks.low_rank import (
     AXOLOTL_FILE,
+    BUILDERS,
     LLAMAFACTORY_FILE,
+    TORCHTUNE_FILE,
+    TORCHTUNE_VERSION,
     LowRank,
     axolotl_config,
     llamafactory_config,
     low_rank,
+    torchtune_config,
     trl_files,
 )
 from capacity_tui.engine.present.frameworks.orchestrators import SPANS_NODES, Container, Wishes, container_of
-from capacity_tui.engine.present.frameworks.pytorch import (
-    BUILDERS,
+from capacity_tui.engine.present.frameworks.pretrainers import (
     TORCHTITAN_FILE,
     TORCHTITAN_VERSION,
-    TORCHTUNE_FILE,
-    TORCHTUNE_VERSION,
     flavors,
     torchtitan_config,
-    torchtune_config,
 )
 from capacity_tui.engine.present.summary import headline
 from capacity_tui.engine.runs.guard import CHECKPOINT, filled_words, values_of
@@ -111,7 +111,7 @@ def _training(job: Job, tool: str | None) -> Iterator[tuple[str, str]]:
         return
     staged = framework is None and job.pipeline_parallel > 1
     if job.is_decoder and (framework in _BY_MEGATRON or staged):
-        yield megatron.FILE, megatron.megatron_script(job)
+        yield pretrainers.MEGATRON_FILE, pretrainers.megatron_script(job)
     elif framework == "torchtitan" and _has_flavor(job):
         yield TORCHTITAN_FILE, torchtitan_config(job)
     elif framework in _BY_ACCELERATE and job.kind != NETWORK:
