@@ -19,7 +19,6 @@ from capacity_tui.engine.catalog.table import Table, shipped_files, stray_files,
 from capacity_tui.engine.errors import CapacityError, CatalogError
 
 RowT = TypeVar("RowT", bound=rows.Row)
-
 _ALIASES = "aliases"
 UNNAMED_ENGINE = "unnamed-engine"  # Row of serving software that nothing is known about
 

@@ -136,11 +136,8 @@ class ArchitectureTable(Table[Architecture]):
 
 
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([mbt])")
-
 _UNITS = {"m": 1e6, "b": 1e9, "t": 1e12}
-
 _MOST_HEADS = 1000
-
 _ATTENTION = 2.0  # matrices of width by width for queries and for the output
 
 
@@ -212,7 +209,6 @@ def _proportions() -> Mapping[str, Any]:
 
 
 _ANY_BITS = re.compile(r"exl2(\d(?:\.\d+)?)(?:bpw)?")
-
 _EXL2_RANGE = (2.0, 8.0)
 
 

@@ -14,7 +14,6 @@ from capacity_tui.engine.errors import CapacityError, CatalogError, Place
 from capacity_tui.engine.record import dataclass
 
 OLD_AFTER_DAYS = 90  # Prices that were seen longer ago are marked wherever they are shown
-
 _DAY = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 
 

@@ -22,12 +22,9 @@ from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.record import dataclass
 
 Plain: TypeAlias = "str | int | float | bool | date | list[Plain] | dict[str, Plain] | None"
-
 KeyPath: TypeAlias = tuple[str | int, ...]
-
 LARGEST_FILE = 4 * 2**20  # Bytes a document may have: the whole shipped catalogue is a tenth of it
 MOST_VALUES = 200_000  # Values a document may have after its aliases are written out
-
 DEEPEST_NESTING = 40
 
 _PLAIN_TAGS = frozenset(
@@ -35,7 +32,6 @@ _PLAIN_TAGS = frozenset(
 )
 
 _NO_TAG = (None, "!")
-
 _TEXT_TAG = "tag:yaml.org,2002:str"
 
 # YAML 1.1 reads 2.0e9 as text because the exponent has no sign; people mean the number.
@@ -110,9 +106,7 @@ def read_stream(stream: BinaryIO, name: str) -> str:
 
 
 _MERGE = "<<"
-
 _Node: TypeAlias = yaml.ScalarEvent | yaml.MappingStartEvent | yaml.SequenceStartEvent
-
 _NODES = (yaml.ScalarEvent, yaml.MappingStartEvent, yaml.SequenceStartEvent)
 
 
@@ -254,7 +248,6 @@ def _line_of(event: yaml.Event) -> int:
 
 
 _SEPARATORS = re.compile(r"[\s_\-]+")
-
 _SIMILARITY = 0.5
 
 

@@ -30,11 +30,8 @@ from capacity_tui.engine.errors import CapacityError, CatalogError, Place
 from capacity_tui.engine.printable import printable, printable_data
 
 RowT = TypeVar("RowT", bound=Row)
-
 _Fields = dict[str, Any]
-
 MOST_NAMES = 2**14  # Names whose ids a table keeps, known or not
-
 LIKE = "like"  # Field of a row that names another row of its table: what it does not give itself is as there
 
 
@@ -239,11 +236,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         return self.row_type.model_validate({**cast("_Fields", texts), **known})
 
     def _with_known_names(self, row: RowT, document: Document) -> RowT:
-        """Return a row whose names of other rows are those rows' ids.
-
-        Raises:
-            CatalogError: nothing is called so.
-        """
+        """Return a row whose names of other rows are those rows' ids; raises CatalogError if nothing is called so."""
         for path, find in self._named.items():
             steps = path.split(".")
             value: Any = reduce(getattr, steps, cast("Any", row))

@@ -29,7 +29,6 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Knob, Rule
 
 _FILES = (".json", ".gguf")
-
 _EXAMPLE_STEPS = 1000  # Length of a training that had one in tokens, where samples are counted
 
 _TASKS: Mapping[Kind, tuple[str | None, ...]] = {
@@ -177,7 +176,6 @@ class Unset:
 
 
 DEFAULT: Final = Unset()
-
 UNCHANGED: Final = object()  # What a rule returns where nothing follows
 
 

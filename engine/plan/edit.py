@@ -126,9 +126,7 @@ def leaves(data: Mapping[str, object], whole: Collection[str] = (), under: str =
 
 
 Values: TypeAlias = Mapping[str, object]
-
 _NAME, _FILE = Key.MODEL_NAME, Key.MODEL_CONFIG
-
 _GROUPS, _HARDWARE = Key.HARDWARE_GROUPS, Key.HARDWARE_NAME
 
 

@@ -174,7 +174,6 @@ def _section_of(info: FieldInfo) -> type[Section] | None:
 
 
 MODEL = "model."
-
 _TRAINING, _INFERENCE, _PARALLELISM = "training", "inference", "parallelism"
 
 

@@ -129,7 +129,6 @@ def _spec_fields(plan: Plan, kind: Kind) -> Iterator[PlanField]:
 
 
 PERCEPTRON = "mlp"
-
 TREES = ("decision_tree", "random_forest", "xgboost_like")
 
 

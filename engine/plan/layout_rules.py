@@ -365,11 +365,7 @@ def require(rule: LayoutRule, layout: Layout) -> None:
 
 
 def refuse_impossible(layout: Layout) -> None:
-    """Raise the first rule that a single layout cannot do without.
-
-    Raises:
-        PlanError: the layout cannot be.
-    """
+    """Raise the first rule that a single layout cannot do without; raises PlanError if the layout cannot be."""
     for rule in LAYOUT_RULES:
         if rule.refuses:
             require(rule, layout)

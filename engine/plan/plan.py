@@ -24,13 +24,10 @@ from capacity_tui.engine.schema import Count, Section, SpecValue, known_format
 from capacity_tui.engine.units import devices_in_words
 
 DETECTED = "detected"  # Name of this machine's own hardware
-
 Mixed: TypeAlias = Literal["best", "all", "one"]
-
 MOST_GROUPS = 64  # Groups of unlike devices in one cluster
 MOST_LEVELS = 8  # Levels of a cluster around its nodes
 MOST_COMPARED = 64  # Device counts or batch sizes of one analysis: each pair of them is an estimate of its own
-
 _COUNTED_NAME = re.compile(r"\s*(?P<count>\d{1,9})\s*[xX×*]\s*(?P<name>\S.*)")
 
 

@@ -59,11 +59,8 @@ def kind_of(adapter: object, otherwise: object) -> object:
 
 
 MOST_WORKERS = 1024
-
 MOST_PHASES = 16
-
 MOST_GBS = 1e6
-
 SHARES_ROUNDED = 0.011  # What shares of phases may add up to beside one, for those that are typed with two digits
 
 
@@ -259,12 +256,10 @@ class LimitsSection(Section):
 
 
 Automatic: TypeAlias = Literal["auto"]
-
 MemoryRemedy: TypeAlias = Literal["micro_batch", "checkpointing", "precision", "offload", "sequence", "processor"]
 """What is done after a run ended out of memory."""
 
 MEMORY_REMEDIES: tuple[MemoryRemedy, ...] = get_args(MemoryRemedy)
-
 MOST_RESTARTS = 1000
 
 
@@ -326,10 +321,7 @@ def checked_names(scenarios: Mapping[str, object]) -> Mapping[str, object]:
 
 
 NO_MASTER = "none"  # What a plan writes for no master weights
-
 LENGTHS = ("tokens", "steps", "epochs")
-
-
 Preference: TypeAlias = Literal["none", "dpo", "kto", "orpo", "reward", "process_reward", "ppo", "grpo", "distillation"]
 """What a step learns from besides the next token."""
 

@@ -26,11 +26,8 @@ from capacity_tui.engine.schema import LARGEST_TOKENS, Knob
 from capacity_tui.engine.units import format_number
 
 Path: TypeAlias = tuple[str, ...]
-
 _LONGEST_WORDS = 60
-
 _LARGEST_WRITTEN_OUT = 1e9
-
 MOST_FAULTS = 20  # Most faults reported of one file
 
 
@@ -240,7 +237,6 @@ def _allowed(info: FieldInfo, knob: Knob | None) -> _Allowed:
 
 
 _KIND_WORDS: Mapping[object, str] = {str: "text", bool: "true or false", dict: "keys and values"}
-
 _NUMBER_WORDS: Mapping[object, str] = {int: "a whole number", float: "a number"}
 
 

@@ -39,11 +39,7 @@ def fleet_files_below(folder: Path) -> list[Path]:
 
 
 def fleet_files_at(path: Path) -> list[Path]:
-    """Return a file, or those of a folder.
-
-    Raises:
-        CatalogError: there is no such file, or none in the folder.
-    """
+    """Return a file, or those of a folder; raises CatalogError if there is no such file, or none in the folder."""
     if path.is_file():
         return [path]
     guide_files = fleet_files_below(path)
@@ -122,7 +118,6 @@ def _refuse_others(content: FleetFileContent, document: Document, sections: list
 
 
 _OVERHEAD = "memory_overhead_multiplier"
-
 _TYPE = "workload_type"
 
 

@@ -63,9 +63,7 @@ class FleetFileContent:
 
 
 _TEXT_OR_NOT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/|\t', re.DOTALL)
-
 _COMMA_TOO_MANY = re.compile(r",(?=\s*[}\]])")
-
 _VISIBLE = re.compile(r"[^\n]")
 
 
@@ -98,7 +96,6 @@ def _in_words_of_json(plain: str, error: DocumentError) -> DocumentError:
 
 
 _ALIKE = 0.1  # How far figures of one thing may differ, as a share
-
 _FACTORS = ("memory_bandwidth_factor", "interconnect_multiplier")
 
 

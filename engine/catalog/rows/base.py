@@ -8,11 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from capacity_tui.engine.record import dataclass
 
 Confidence = Literal["A", "B", "C"]
-
 SHIPPED = "catalogue"
-
 FROM_USER = "user file"
-
 MIB = 2**20
 
 
@@ -24,9 +21,7 @@ class Informational:
 
 
 IDENTIFIES = Informational("tells a reader which product is meant")
-
 CHECKS = Informational("lets a reader check other figures of the row")
-
 SHOWN = Informational("is shown with the row, to say whose figures they are")
 
 
@@ -56,9 +51,7 @@ class Row(BaseModel):
 
 
 NODE = "node"
-
 LARGEST_OVERSUBSCRIPTION = 1000.0
-
 LARGEST_LEVEL = 10**7
 
 

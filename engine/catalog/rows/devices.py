@@ -18,7 +18,6 @@ from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, MIB, NODE,
 from capacity_tui.engine.catalog.rows.prices import Purchase, RegionPrice
 
 OWN = "own"  # Provider of owned machines
-
 EVIDENCE = Informational("is evidence for the shares of links in efficiency.yaml")
 
 
@@ -274,13 +273,9 @@ class Instance(Row):
 
 
 _TERA = 1e-12
-
 _GIGA = 1e-9
-
 _MIB_OF_GIB = 1024
-
 _OWN_VENDOR = "own"
-
 _EVERY = {"bandwidth_gbps": ("bandwidth_gbs", 1.0), "cost_per_hour": ("usd_per_hour", 1.0)}
 
 _OF_ACCELERATORS = {

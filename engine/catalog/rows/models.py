@@ -247,7 +247,6 @@ class Reliability(Row):
 
 
 Holds = Literal["tokens", "images", "features"]  # What one unit of a training's data is
-
 DataSource = Literal["local", "network", "bucket", "streaming"]
 """Where a plan says that its data are: on the node's disk, on shared files, as objects, with whoever publishes them."""
 

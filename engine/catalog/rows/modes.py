@@ -7,7 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegative
 from capacity_tui.engine.catalog.rows.base import Informational, Row
 
 Share = Annotated[float, Field(ge=0, le=1)]
-
 Range = tuple[NonNegativeFloat | None, NonNegativeFloat | None]  # Lowest and highest value; None where that end is open
 
 WORDS_OF_THE_DOCUMENT = Informational(

@@ -7,7 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFlo
 from capacity_tui.engine.catalog.rows.base import IDENTIFIES, SHOWN, Confidence, LevelRow, Row
 
 Term = Literal["1y", "3y"]  # How long capacity is committed to
-
 Area = Literal["us", "america", "europe", "asia", "oceania", "africa", "middle-east"]
 """Part of the world; ``us`` apart from the rest of America, as price lists have it."""
 

@@ -45,13 +45,9 @@ LOG_FIGURES: Mapping[str, str] = {
 """Figures that a log may report, with what each is."""
 
 NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)\b"
-
 _PLACEHOLDER = re.compile(r"<(number|1/s|us|ms|s|size|MB|MiB|GB|GiB|%|clock)>")
-
 _FORMS = {"size": rf"(?P<number>{NUMBER})\s*(?P<unit>[KMGT]i?B)", "clock": r"(?P<number>(?:\d+:)?\d+:\d+(?:\.\d+)?)"}
-
 _KEY = re.compile(rf"(?P<name>.+?)(?:\s+{_PLACEHOLDER.pattern})?")
-
 _WORD_CHARACTER = re.compile(r"[^a-z0-9]+")
 
 
@@ -79,11 +75,7 @@ class Key:
 
 
 def pattern(text: str) -> re.Pattern[str]:
-    """Return a regular expression that does not mind the case.
-
-    Raises:
-        ValueError: the text is invalid.
-    """
+    """Return a regular expression that does not mind the case; raises ValueError if the text is invalid."""
     try:
         return re.compile(text, re.IGNORECASE)
     except (re.error, OverflowError, RecursionError) as error:

@@ -193,7 +193,6 @@ class Framework(Released):
 
 
 Ratio = Annotated[float, Field(gt=0, le=2.5)]
-
 MemoryPolicy = Literal["needed", "share", "free"]
 
 
@@ -337,7 +336,6 @@ class AttentionKernel(Row):
 
 
 ReleasedT = TypeVar("ReleasedT", bound=Released)
-
 SEPARATOR = "=="  # Stands between a name and its release, as in requirements of Python packages
 
 # "0.7.3", "v0.8.5.post1", "core_r0.12.0", llama.cpp's "b5600"; what follows the numbers is not compared.

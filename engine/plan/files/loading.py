@@ -24,7 +24,6 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_number
 
 KeyPath: TypeAlias = tuple[str, ...]
-
 _OPTIMIZER: KeyPath = ("training", "optimizer")
 OLDER_KEYS: Mapping[KeyPath, KeyPath] = {
     ("model", "optimization"): _OPTIMIZER,
@@ -163,9 +162,7 @@ def _mapping_at(data: dict[str, object], path: KeyPath, make: bool = False) -> d
 
 
 FieldPath: TypeAlias = tuple[str, ...]
-
 CURRENT_VERSION = 1
-
 MOST_VALUES = 10_000  # Keys and entries a plan may have: lists of layers are the longest part of one
 
 
@@ -318,11 +315,8 @@ def _check_version(version: object, document: Document, *above: str) -> None:
 
 
 _PROFILES = "capacity_tui.profiles"
-
 _SUFFIX = ".yaml"
-
 _SCHEMA_LINE = "# yaml-language-server:"
-
 _COMMENT = "# "
 
 

@@ -36,9 +36,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 
 _SUFFIX = ".yaml"
-
 _NAME = re.compile(r"[\w(][\w .()+=-]{0,99}")
-
 _SET_ASIDE = re.compile(r"\.corrupt-\d{8}T\d{6}(-\d+)?$")
 
 
@@ -208,7 +206,6 @@ def _changed(path: Path) -> datetime | None:
 
 
 _LARGEST_EXACT = 2.0**53
-
 _WIDEST_LINE = 100
 
 # Sections that a task reads, beside the model and the hardware.

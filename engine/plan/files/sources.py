@@ -50,11 +50,7 @@ class PlanSource:
         return cls(document, None, plan, places or {}, assumed, not_understood, asked)
 
     def plan(self) -> Plan:
-        """Return the plan.
-
-        Raises:
-            PlanError: it is not one: with file, line, field and what is allowed.
-        """
+        """Return the plan; raises PlanError if it is not one: with file, line, field and what is allowed."""
         return self.made or plan_from_document(self.document, self.folder)
 
     def placed(self, error: CapacityError) -> CapacityError:

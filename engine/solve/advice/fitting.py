@@ -29,7 +29,6 @@ from capacity_tui.engine.verdict import Verdict
 LEAST_EFFECT = 0.03  # A change is worth telling from this share of time, money or memory on
 DEAR = 2.0  # What makes a plan keep its limits is advice up to so many times its cost
 _MOST_TRADED = 10.0  # Nobody waits so many times the share longer that is saved in cost
-
 _LATENCIES = (Figure.TIME_TO_FIRST_TOKEN_SECONDS, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS)
 
 

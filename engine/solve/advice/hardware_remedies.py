@@ -20,16 +20,12 @@ from capacity_tui.engine.units import devices_in_words, format_money, format_num
 from capacity_tui.engine.verdict import Verdict
 
 SPOT = "spot"
-
 DROPS_REQUESTS = "Spot replicas can be taken back at two minutes' notice: run them beside on-demand ones."
-
 WAITS_FOR_CAPACITY = "Includes interruptions, but not waiting for capacity."
-
 MOST_TRIED = 2  # Of instances and of accelerators, those that promise most are tried
 LEAST_SPEED = 0.5  # What would be slower than this share, by arithmetic or by memory, is another job
 MOST_COST = 0.9  # Only what promises to save a tenth is tried: bandwidth and peak do not tell more exactly
 TIMES = (1, 2, 4, 8)  # As many times the plan's own number of devices are tried
-
 _TITLE = "Smallest devices that hold it"
 
 
@@ -213,7 +209,6 @@ def _instead(case: EstimatedPlan, row: Accelerator, times: int) -> Mapping[str, 
 ROUNDS_MORE = "Lower precision: check quality first."
 
 OTHER_DATA = "The model then trains on a shorter context."
-
 OTHER_BATCH = "This changes the optimization: check convergence."
 
 

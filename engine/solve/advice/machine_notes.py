@@ -25,11 +25,8 @@ from capacity_tui.engine.units import (
 )
 
 HELD_BYTES = 1 << 30  # less is the driver's own
-
 CLOSE_CELSIUS = 10.0
-
 FULL_SHARE = 0.9
-
 NVME = "nvme"  # the row of storage_tiers.yaml
 
 

@@ -191,7 +191,6 @@ def _sequence(case: EstimatedPlan) -> Iterator[Remedy]:
 
 
 FURTHER = "quantize_weights_further"
-
 _BYTE = 8.0
 
 
