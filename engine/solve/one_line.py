@@ -94,8 +94,8 @@ def plan_of_line(
     for entry in (*_length(line), *_pace(line), *_one_at_a_time(line)):
         values[entry.key] = entry.value
         assumed.append(entry)
-        if entry.key == _TOKENS:
-            values.pop(_EPOCHS, None)  # they are counted in the tokens
+        if entry.key in (_TOKENS, Key.TRAINING_SAMPLES):
+            values.pop(_EPOCHS if entry.key == _TOKENS else _TOKENS, None)  # each is counted in the other
     if line.task == FIT and not line.has(_MODEL):
         hint = "name an algorithm, such as xgboost_like or kmeans"
         raise PlanError("no algorithm named", hint=hint, place=Place(field=_MODEL))
@@ -197,6 +197,14 @@ def _why_largest(largest: LargestModel) -> str:
 def _length(line: OneLine) -> Iterator[Assumption]:
     """Yield what a job whose length is not said, or only in part, is taken to be long."""
     tokens, epochs = line.values.get(_TOKENS), float(str(line.values.get(_EPOCHS, 1)))
+    if isinstance(tokens, int) and line.asked is not None and line.asked.solve == _EPOCHS:
+        length = line.values.get(Key.TRAINING_SEQ_LEN, vocabulary().usual[TRAIN]["sequence_of_a_batch"])
+        sequence = int(str(length))
+        samples = max(round(tokens / sequence), 1)
+        if not line.has(Key.TRAINING_SEQ_LEN):
+            yield Assumption(Key.TRAINING_SEQ_LEN, sequence, f"sequences of {sequence} tokens")
+        yield Assumption(Key.TRAINING_SAMPLES, samples, f"an epoch is {format_count(tokens)}: {samples} of {sequence}")
+        return
     if isinstance(tokens, int) and line.has(_EPOCHS):
         count = format_count(tokens * epochs)
         yield Assumption(_TOKENS, round(tokens * epochs), f"{count} tokens: {epochs:g} times {format_count(tokens)}")

@@ -309,3 +309,10 @@ def test_users_that_are_asked_for_are_no_more_than_the_engine_keeps_up_with():
 
     assert verdict(needed.value) in (Verdict.FITS, Verdict.TIGHT)
     assert verdict(2 * needed.value) is Verdict.MISSES_LIMIT
+
+
+def test_epochs_of_so_many_tokens_are_solved_for_in_a_time():
+    line = plan_of_line(read_line("how many epochs of 50M tokens in 24h llama 8b lora 8xh100"))
+    found = answer_line_question(line.plan, line.asked, catalog=FACTS)
+    assert found.value > 1
+    assert figure(found.best.estimate, "computation.estimated_train_time_seconds").number <= 24 * 3600

@@ -5,22 +5,26 @@ from __future__ import annotations
 import re
 
 from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
+from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
-from capacity_tui.engine.plan.line.lexicon.tokens import image_of
-from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
+from capacity_tui.engine.plan.line.lexicon.tokens import image_of, sides_of
+from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, Sight, vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.model_pairs import ModelPairs
-from capacity_tui.engine.units import parse_quantity
+from capacity_tui.engine.units import format_count, parse_quantity
 
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
 _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)/(\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
+_FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
+_OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
 _PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
 _ARTICLES = frozenset({"the", "our", "my", "all"})
-_FLAG = "--"
+_FLAG, _IMAGE_SIZE, _PICTURES = "--", "image size", "pictures of a request"
 CACHE = frozenset({"kv", "cache", "kvcache", "kvcachedtype", "cachetypek", "cachetypev"})
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
@@ -39,8 +43,48 @@ class DataWords(ModelPairs):
                 return words, Meaning(f"{match[1]} rows, {match[2]} features", values)
         return None
 
+    def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
+        """Keep a number that no field has, that of pictures which a language model looks at among them."""
+        if amount.name == _IMAGE_SIZE and value.isdigit() and self._sees() is not None:
+            self._picture_sides = int(value), int(value)
+            return Meaning(f"pictures of {value} pixels")
+        is_few = value.isdigit() and self._task == INFER and int(value) < _FEWEST_PICTURES and self._sees() is not None
+        if (amount.name == _PICTURES and value.isdigit()) or (is_few and key_of(name) in _OF_PICTURES):
+            self._pictures = int(value)
+            return Meaning(f"{value} pictures a request")
+        return super()._kept(amount, value, name)
+
+    def _sees(self) -> Sight | None:
+        """Return what the model makes of a picture; None where it sees none."""
+        model, rows = str(self._values.get(models.MODEL, "")), vocabulary().sights
+        return next((row for begins, row in rows.items() if model.startswith(begins)), None)
+
+    def _picture_tokens(self) -> None:
+        """Read the tokens of pictures with each prompt, or in each sequence that is trained where none has a length."""
+        (width, height), sight = self._picture_sides, self._sees()
+        if not width and not self._pictures:
+            return
+        tokens = 0 if sight is None else sight.tokens_of(width, height)
+        if not tokens:
+            hint = "say how large it is, as 1024 px, or the tokens of the prompt"
+            self._faults.append(PlanError("tokens of which picture?", str(self._values.get(models.MODEL)), hint))
+            return
+        path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
+        count, given = max(self._pictures, 1), self._values.get(path)
+        if given is not None and self._task != INFER:
+            return  # the sequence holds its pictures
+        self._values[path] = length = count * tokens + (given if isinstance(given, int) else 0)
+        text = "" if isinstance(given, int) else "; say the tokens of its text too"
+        pictures = "a picture" if count == 1 else f"each of {format_count(count, decimals=0)} pictures"
+        why = f"{length} tokens, {tokens} for {pictures}{text}; what its tower computes is not counted"
+        self._assumed.append(Assumption(path, length, why))
+
     def _image(self, text: str) -> Meaning | None:
-        """Recognize the size of images, as ``512x512``, of a model that has one."""
+        """Recognize the size of images, as ``512x512`` and ``1080p``, of a model that has one or looks at them."""
+        sides = sides_of(text)
+        if sides is not None and self._sees() is not None:
+            self._picture_sides = sides
+            return Meaning(f"pictures of {sides[0]}x{sides[1]} pixels")
         edge = image_of(text)
         if edge is None or settings.named_field(settings.IMAGE_SIZE, self._task, self._model) is None:
             return None

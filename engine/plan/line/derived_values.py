@@ -44,6 +44,7 @@ class DerivedValues(LoadValues):
         self._optimal_length()
         self._weights_of_the_engine()
         self._small_images()
+        self._picture_tokens()
         self._derive_load()
         self._cores_of_processor()
         self._guesses_ahead()

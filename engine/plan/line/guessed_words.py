@@ -40,6 +40,7 @@ _ONE, _NOT = 1, "not"
 _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE)
 _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how many busy users``
 
+_A_SPAN = re.compile(r"\d[\d.,]*[kKmM]?/([a-z]+)")  # 40k/month
 _LIKE = re.compile(r"([a-z]+)-(?:style|like|type|based|class)", re.IGNORECASE)
 _VOWELS = frozenset("aeiouy")  # Words without any are short for something
 
@@ -81,7 +82,11 @@ class GuessedWords(DerivedValues):
         """Recognize a word that says nothing beside the others, or that says too little alone."""
         text, words = self._tokens[index].text, vocabulary()
         path, hint = words.needs.get(key_of(text), ("", ""))
-        if path and path not in self._values:
+        if (match := _A_SPAN.fullmatch(text)) and match[1] in words.spans:
+            hint = f"write ${text} of money, or {text.partition('/')[0]} requests/{match[1]}"
+            return Meaning(fault=PlanError("so much of what?", text, hint))
+        is_asked = path != "" and _is_asked([key_of(token.text) for token in self._tokens], index)
+        if path and path not in self._values and not is_asked:
             return Meaning(fault=PlanError(f"{text!r} alone says too little", hint=hint))
         field = settings.named_field(text, self._task, self._model)
         is_given = bool(path) or (field is not None and field[0] in self._values)

@@ -135,7 +135,7 @@ class NumberNames(TakenWords):
                 at = start - 1 - int(is_described and not self._is_number_at(start - 1))
                 is_number = self._is_number_at(at) and self._is_free(at)
                 other = self._count_of(at) if is_number else None
-                if other is None or other.end <= start:
+                if (other is None or other.end <= start) and not self._belongs_to_another(start):
                     is_unit = amount.unit == self._unit_at(index + 1)
                     is_unit &= amount.name == BATCH_OF_TOKENS or not settings.is_length_of_job(text)
                     yield Count(start, index + 1 + int(bool(amount.unit) and is_unit), self._span(start, words), amount)
@@ -147,6 +147,12 @@ class NumberNames(TakenWords):
             return False
         noun = key_of(self._span(index - 2, 1))
         return noun in vocabulary().amounts and self._is_number_at(index - 3)
+
+    def _belongs_to_another(self, index: int) -> bool:
+        """Whether a word ends what a number further before it counts, as in ``8 images per prompt, one a6000``."""
+        numbers = (at for at in range(max(index - MOST_WORDS, 0), index - 1) if self._is_number_at(at))
+        names = (next(self._names_behind(at), None) for at in numbers)
+        return any(count is not None and count.amount.is_behind and count.end > index for count in names)
 
     def _amount_at(
         self, index: int, words: int, number: str, unit: str = "", *, is_before: bool = False

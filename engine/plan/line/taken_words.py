@@ -36,6 +36,8 @@ class TakenWords:
         self._tokens_of_job: tuple[str, int] = "", 0  # the length that requests have of them, and all that are served
         self._group = 0  # answers that are drawn to each prompt of a training
         self._answer_tokens = 0  # tokens of one of them
+        self._picture_sides = (0, 0)  # pixels of a picture that a language model looks at
+        self._pictures = 0  # of them in a request
         self._share_of_users = 0.0
         self._ruled_out_values: list[tuple[set[str], PlanError]] = []
         self._document_tokens = 0

@@ -136,7 +136,7 @@ def is_of_training(word: str, catalog: Catalog, *, is_sampled: bool = False) -> 
     if amount is not None:
         is_step = is_sampled and amount.fields.get(INFER, "").startswith(OWN_PARAMETERS)
         is_served = INFER in amount.fields and (is_step or not amount.fields[INFER].startswith(OWN_PARAMETERS))
-        return not is_served and TRAIN in amount.fields
+        return amount.tells and not is_served and TRAIN in amount.fields
     words = vocabulary()
     if key_of(word) in words.fillers:
         return False

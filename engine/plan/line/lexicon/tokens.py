@@ -96,6 +96,7 @@ WHOLE = "endtoend"  # The latency of a whole request
 _TOWARDS = frozenset({"for", "to", "until", "till", "before", "the", "a"})  # Words between a time and its latency
 _LONGEST_LATENCY = 4  # Words of its name, as ``time to first token``
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
+_LINES = re.compile(r"(480|720|1080|1440|2160)p", re.IGNORECASE)  # Lines of an image that is 16 to 9
 _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
 
 _DEVICE, _HOURS = ("gpu", "device", "accelerator"), ("hours", "hour", "hrs")
@@ -147,13 +148,21 @@ def split(text: str) -> list[Token]:
                     Token(counted[1], at, at + counted.end(1)),
                     Token(counted[2], at + counted.start(2), at + len(plain)),
                 )
-                before = len(tokens) - int(bool(tokens) and PLAIN_COUNT.fullmatch(tokens[-1].text) is not None)
+                is_named = len(tokens) > 1 and _is_name(tokens[-2].text)  # batch 16 640px
+                is_counted = bool(tokens) and not is_named and PLAIN_COUNT.fullmatch(tokens[-1].text) is not None
+                before = len(tokens) - int(is_counted)
                 if before < len(tokens):
                     tokens[-1] = replace(tokens[-1], text=tokens[-1].text.removesuffix("x"))  # 1000x 8k-token texts
                 tokens[before:before] = pair  # 50M 384-dim vectors
                 continue
             _add(Token(_phrase(plain[marks:]), at + marks, at + len(plain), plain != part), tokens)
     return tokens
+
+
+def _is_name(word: str) -> bool:
+    """Whether a word says what a number behind it counts."""
+    amount = vocabulary().amounts.get(key_of(word))
+    return amount is not None and not amount.is_behind
 
 
 def with_latencies(tokens: list[Token]) -> list[Token]:
@@ -299,6 +308,14 @@ def _sum(before: str, after: str) -> str | None:
     other = next((name for name, row in currencies.items() if after in row.words), None)
     is_sum = (other is not None or after in _MONEY_WORDS) and sum_of(f"${before}") is not None
     return f"{other or '$'}{before}" if is_sum else None
+
+
+def sides_of(word: str) -> tuple[int, int] | None:
+    """Return the pixels of an image by its sides, as ``640x480`` and ``1080p`` say them; None for other words."""
+    match, lines = _IMAGE.fullmatch(word), _LINES.fullmatch(word)
+    if lines is not None:
+        return round(int(lines[1]) * 16 / 9), int(lines[1])
+    return None if match is None else (int(match[1]), int(match[2]))
 
 
 def image_of(word: str) -> int | None:

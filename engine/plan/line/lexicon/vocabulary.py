@@ -84,6 +84,27 @@ class Currency:
 
 
 @dataclass(frozen=True, slots=True)
+class Sight:
+    """What a language model makes of a picture."""
+
+    source: str
+    side: int = 0  # pixels a side of what one token stands for; 0 where every picture has as many tokens
+    tokens: int = 0  # of every picture, or of each tile of one
+    tile: int = 0  # pixels a side of a tile; 0 where a picture is one
+    most: int = 1  # tiles of a picture, beside which a small one of the whole is read
+
+    def tokens_of(self, width: int, height: int) -> int:
+        """Return the tokens of a picture of so many pixels; 0 where they are needed and not given."""
+        if self.side:
+            return math.prod(round(pixels / self.side) or 1 for pixels in (width, height)) if width else 0
+        if not self.tile:
+            return self.tokens
+        tiles = math.prod(max(round(pixels / self.tile), 1) for pixels in (width, height)) if width else 0
+        tiles = min(tiles, self.most)
+        return self.tokens * (tiles + int(tiles > 1))
+
+
+@dataclass(frozen=True, slots=True)
 class Vocabulary:
     """What words mean; every word is a key, without case and hyphens."""
 
@@ -129,6 +150,7 @@ class Vocabulary:
     queries: Mapping[str, str]  # words that ask for what no plan says, by what they ask for
     asked: Mapping[str, Mapping[str, str]]  # fields, by the words that ask and by what they ask for
     totals: Words  # words behind a price that is of all devices together
+    sights: Mapping[str, Sight]  # tokens of a picture, by the beginnings of models' ids
     currencies: Mapping[str, Currency]  # money that is exchanged into dollars, by its sign
     guessing: Words  # words of a small model, or of heads, that guess for a larger one that answers
     teaching: Words  # words of a large model that a smaller one learns from
@@ -222,6 +244,7 @@ def vocabulary() -> Vocabulary:
             if row["seconds"] > 1
             for word in (row.get("adverb", ""), *(f"{per}{span}" for per in _EVERY for span in row["spans"]))
         },
+        "sights": {begins: Sight(**row) for begins, row in rows["sights"].items()},
         "currencies": {
             sign: Currency(**{**row, "words": (sign, *row["words"])}) for sign, row in rows["currencies"].items()
         },
