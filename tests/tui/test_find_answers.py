@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from flow import press, settle, shown
+from flow import burst, once, press, settle, shown
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.verdict import Verdict
@@ -13,6 +13,7 @@ from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.shown.comparison import HardwareRow
 from capacity_tui.tui.shown.results import Results
 from capacity_tui.tui.views.find.question import SearchQuestion, limits_of, parts_limited
+from capacity_tui.tui.views.find.screen import FindScreen
 
 PLAN = """
 model: {name: llama-3.2-1b}
@@ -144,7 +145,9 @@ async def test_opening_taking_and_pinning_with_the_real_engine(engine: CapacityE
     app = CapacityApp(source=PLAN, engine=lambda: engine, settings=Settings(hint=False, start=False))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        await pilot.press("space", "f", "tab", *"lll", "backspace")  # what was begun is not waited for
+        burst(app, "space", "f", "tab", *"lll", "backspace")  # what was begun is not waited for
+        await once(pilot, lambda: isinstance(app.screen, FindScreen) and app.screen.form.cursor == 3)
+        await once(pilot, lambda: not app.has_keys)
         for key, text in SMALL.items():
             app.screen._edit(key, text)
         await settle(pilot)

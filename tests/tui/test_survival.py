@@ -9,6 +9,7 @@ import pytest
 from fake_engine import FakeEngine
 from flow import burst, offered, once, press, row, settle, shown, until
 
+from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.settings import Settings
@@ -27,7 +28,11 @@ def test_fields_of_a_model_that_is_open_or_unknown_can_still_be_edited(real_engi
         assert document.edited("model.name", model).compare().columns
 
 
-async def test_backspace_on_the_model_hands_it_to_the_modes(real_engine: CapacityEngine) -> None:
+async def test_backspace_on_the_model_hands_it_to_the_modes(
+    real_engine: CapacityEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = load_catalog().architectures
+    monkeypatch.setattr(models, "decoders", models.decoders[-8:])
     app = CapacityApp(
         source=PLAN.format("gpt2-small"), engine=lambda: real_engine, settings=Settings(hint=False, glyphs="braille")
     )
