@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,6 +34,7 @@ KEY_NAMES = {
     ",": "comma",
     "#": "number_sign",
 }
+LETTERS = {"space": " ", **{name: letter for letter, name in KEY_NAMES.items()}}
 
 
 def plan_screen(app: App[None]) -> PlanScreen:
@@ -40,14 +42,15 @@ def plan_screen(app: App[None]) -> PlanScreen:
     return next(screen for screen in app.screen_stack if isinstance(screen, PlanScreen))
 
 
-def is_busy(app: App[None]) -> bool:
-    """Whether a thread is at work, or a key or a message waits for the program, a screen or a widget."""
+def is_handling(app: App[None]) -> bool:
+    """Whether a key or a message waits for the program, a screen or a widget."""
     pumps = [app, *(node for screen in app.screen_stack for node in screen.walk_children(with_self=True))]
-    return (
-        (isinstance(app, KeysInTurn) and app.has_keys)
-        or any(worker.group != "live" and not worker.is_finished for worker in app.workers)
-        or any(pump.message_queue_size for pump in pumps)
-    )
+    return (isinstance(app, KeysInTurn) and app.has_keys) or any(pump.message_queue_size for pump in pumps)
+
+
+def is_busy(app: App[None]) -> bool:
+    """Whether a thread is at work, or something waits to be handled."""
+    return any(worker.group != "live" and not worker.is_finished for worker in app.workers) or is_handling(app)
 
 
 async def settle(pilot: Pilot[None]) -> None:
@@ -61,14 +64,24 @@ async def settle(pilot: Pilot[None]) -> None:
 
 async def press(pilot: Pilot[None], *keys: str) -> None:
     """Press keys, then wait until the screen has followed."""
-    await pilot.press(*(KEY_NAMES.get(key, key) for key in keys))
+    for key in keys:
+        burst(pilot.app, key)
+        await handled(pilot)
     await settle(pilot)
+
+
+async def handled(pilot: Pilot[None]) -> None:
+    """Wait until all is done that a key set off, but for what threads do: not as long as Pilot, until nobody works."""
+    rounds = 0
+    while rounds < QUIET_ROUNDS:
+        await asyncio.sleep(0.001)
+        rounds = 0 if is_handling(pilot.app) else rounds + 1
 
 
 def burst(app: App[None], *keys: str) -> None:
     """Send keys all at once, as slow lines bring them."""
     for key in keys:
-        app.post_message(events.Key(key, " " if key == "space" else key if len(key) == 1 else None))
+        app.post_message(events.Key(KEY_NAMES.get(key, key), LETTERS.get(key, key if len(key) == 1 else None)))
 
 
 async def resize(pilot: Pilot[None], size: tuple[int, int]) -> None:

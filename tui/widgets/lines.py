@@ -13,7 +13,7 @@ from rich.style import Style
 from textual import events
 from textual.await_complete import AwaitComplete
 from textual.dom import DOMNode
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.screen import Screen, ScreenResultType
@@ -109,6 +109,7 @@ class Lines(Guarded, Widget):
         self._pinned = 0
         self._styles_by_role: dict[tuple[str, bool], Style] = {}
         self._rules: object = None  # the style sheet that it was painted by
+        self._shown_in = Size()  # what the lines were laid out for
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -132,7 +133,7 @@ class Lines(Guarded, Widget):
             pinned: how many lines at the top stay while the others scroll, where there is room for others.
         """
         before = [self._line_at(y) for y in range(self.size.height)]
-        self._lines = tuple(lines)
+        self._lines, self._shown_in = tuple(lines), self.size
         self._pinned = pinned if pinned < self.size.height else 0
         self._scroll_into_sight(reveal)
         if not before:
@@ -142,12 +143,21 @@ class Lines(Guarded, Widget):
             if self._line_at(y) != old:
                 self.refresh(Region(0, y, self.size.width, 1))
 
+    def repaint(self) -> None:
+        """Lay the lines out anew, and paint those that differ; nothing where no size makes them others."""
+
+    def on_resize(self) -> None:
+        self.repaint()
+
     def scroll_lines(self, offset: int) -> None:
         """Scroll by a number of lines, as far as there are any."""
         start, height = self.top + offset, self.size.height - self._pinned
         self.show(self._lines, range(start, start + height), self._pinned)
 
     def render_line(self, y: int) -> Strip:
+        if self._shown_in != self.size:  # of which Textual does not tell each time
+            self._shown_in = self.size
+            self.call_later(self.repaint)
         content = self._line_at(y)
         ascii_only = self.app.has_class("-ascii")
         segments = []
@@ -218,12 +228,8 @@ class DrawnLines(Lines):
         raise NotImplementedError
 
     def repaint(self) -> None:
-        """Draw anew, and paint the lines that differ."""
         if self.is_mounted and self.size:
             self.show(self.draw(*self.size))
-
-    def on_resize(self) -> None:
-        self.repaint()
 
 
 class ClickedLines(DrawnLines):

@@ -85,7 +85,6 @@ class Panel(Commanded, Lines, can_focus=True):
         return [Findable(text=content.plain) for content in self.lines]
 
     def repaint(self) -> None:
-        """Build the lines anew and paint those that differ."""
         if not self.is_mounted or not self.size:
             return
         if self.is_folded:
@@ -113,9 +112,6 @@ class Panel(Commanded, Lines, can_focus=True):
 
     def on_mount(self) -> None:
         self.border_title = f"{self.NUMBER} {self.TITLE}"
-
-    def on_resize(self) -> None:
-        self.repaint()
 
     def on_click(self, event: events.Click) -> None:
         """Move the cursor to the item that was clicked; a second click does what enter does."""
