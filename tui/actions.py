@@ -28,11 +28,7 @@ class Commanded(MessagePump):
         return "", ""
 
     def action_perform(self, name: str) -> None:
-        """Do what an action asks for.
-
-        Args:
-            name: id of the action.
-        """
+        """Do what an action asks for."""
         self.commands[name]()
 
 

@@ -48,7 +48,6 @@ class Request(Generic[T]):
     """Something that a thread is asked for.
 
     Args:
-        requester: the screen or widget that the answers go to.
         subject: what is asked for.
         newest: the number of the requester's newest request on each subject.
         handlers: what becomes of answers.

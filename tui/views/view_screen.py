@@ -35,9 +35,6 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
     """A full screen over the plan; what it shows stands between the lines that all views share.
 
     What it has no command for, such as undoing, the plan's own view does, which is always there.
-
-    Args:
-        session: what every screen works with.
     """
 
     VIEW: ClassVar[str] = ""  # Its name in ``VIEWS``
@@ -79,7 +76,6 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
         """Show a text over the view.
 
         Args:
-            title: what it is about.
             build: returns its lines for a width.
             export: has it written as pictures; None where there are none.
         """
@@ -129,7 +125,6 @@ class PanelScreen(ViewScreen):
     """A view of panels, one of which has the keys.
 
     Args:
-        session: what every screen works with.
         panels: all of them, the one that the view begins with first.
     """
 
@@ -186,11 +181,7 @@ def screen_of(view: str, session: Session) -> ViewScreen:
 
 
 class Views:
-    """Shows one view of the plan at a time; one that is left goes on, and is found as it was.
-
-    Args:
-        session: what every screen works with.
-    """
+    """Shows one view of the plan at a time; one that is left goes on, and is found as it was."""
 
     def __init__(self, app: App[None], session: Session) -> None:
         self._app = app
@@ -261,7 +252,6 @@ class RowActions:
     """Changes the plan by rows of the table; each change is one edit that can be undone.
 
     Args:
-        session: what every screen works with.
         screen: theirs, which answers go to.
         keep: keeps the rows for what a plan has become.
     """

@@ -28,9 +28,6 @@ class AnswerCard(ClickedLines):
     """What the plan comes to: verdict, time, cost, speed and what limits it; below that its memory as a bar.
 
     Each figure is explained where it is clicked, each limit that is missed shows what would hold it.
-
-    Args:
-        session: what every screen works with.
     """
 
     def __init__(self, session: Session) -> None:
@@ -121,7 +118,6 @@ def memory_bar(usage: Usage, width: int) -> Line:
 
     Args:
         usage: memory of the fullest device.
-        width: cells from left to right.
     """
     used = sum(part.size for part in usage.parts)
     extent = max(used, usage.capacity or 0.0)

@@ -112,7 +112,6 @@ def gauge(share: float, width: int) -> str:
 
     Args:
         share: how full, 1 for full; more is drawn as full.
-        width: cells from left to right.
     """
     filled = round(min(max(share, 0.0), 1.0) * width)
     if 0.0 < share < 1.0 and width > 1:
@@ -148,7 +147,6 @@ class Tabs(Bar):
     """The views, and at the right the plan that all of them are about.
 
     Args:
-        session: what every screen works with.
         view: the view that is shown.
     """
 
@@ -198,7 +196,6 @@ class NoteLine(Bar):
     """One line for what is to be said: the last message, what is wrong, or a hint. It is there also when it is empty.
 
     Args:
-        session: what every screen works with.
         on_plan: whether it stands in the view of the plan.
     """
 

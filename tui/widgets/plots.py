@@ -59,7 +59,6 @@ class Dots:
     """Dots in cells; places count from the upper left.
 
     Args:
-        width: cells from left to right.
         height: cells from top to bottom.
         glyphs: what to draw with.
     """
@@ -117,7 +116,6 @@ def plot(values: Sequence[float | None], width: int, height: int, maximum: float
 
     Args:
         values: samples, oldest first; None leaves a gap.
-        width: cells from left to right.
         height: cells from top to bottom.
         maximum: value at which a column is full.
         glyphs: what to draw with.
@@ -174,7 +172,6 @@ def band_plot(
         places: the first and the last place that there is room for.
         ends: lowest and highest value of the scale.
         band: low end, value and high end of what was predicted; None for nothing.
-        width: cells from left to right.
         height: cells from top to bottom.
         glyphs: what to draw with.
 
@@ -209,7 +206,6 @@ def spans_of(cells: Mapping[tuple[int, int], tuple[str, str]], row: int, width: 
 
     Args:
         cells: glyph and role by row and column; the others are blank.
-        width: cells from left to right.
     """
     shown = (cells.get((row, column), (" ", "")) for column in range(width))
     for role, run in groupby(shown, key=itemgetter(1)):
@@ -232,7 +228,6 @@ def scatter(
     Args:
         front: indices of points that stand out.
         here: index of the point under the cursor.
-        width: cells from left to right.
         height: cells from top to bottom.
         glyphs: what to draw with.
 
@@ -309,7 +304,6 @@ def log_plane(chart: LogChart, width: int, height: int, glyphs: Glyphs) -> list[
     """Draw curves under their title, with what the axes count beside and below them.
 
     Args:
-        width: cells from left to right.
         height: cells from top to bottom.
         glyphs: what to draw with.
 

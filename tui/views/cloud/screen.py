@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 
 class CloudScreen(QueryScreen):
-    """Compares offers of clouds for the current plan.
-
-    Args:
-        session: what every screen works with.
-    """
+    """Compares offers of clouds for the current plan."""
 
     VIEW = "cloud"
     BINDINGS: ClassVar[list[BindingType]] = bindings("cloud")

@@ -29,11 +29,7 @@ SEEN = "cluster"  # What threads are asked for
 
 
 class ClusterScreen(PanelScreen):
-    """Shows the nodes of the plan's cluster, where the plan lies on them, and what else runs there.
-
-    Args:
-        session: what every screen works with.
-    """
+    """Shows the nodes of the plan's cluster, where the plan lies on them, and what else runs there."""
 
     VIEW = "cluster"
     FOCUSES_LATER = True

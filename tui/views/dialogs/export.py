@@ -75,7 +75,6 @@ class Exporting:
     """Shows the forms that something can be written in, then asks where to write the chosen one.
 
     Args:
-        session: what every screen works with.
         ask: asks for a text at the bottom.
     """
 
@@ -176,7 +175,6 @@ def export_pictures(session: Session, name: str, drawings: Sequence[tuple[str, s
     """Have one of some pictures picked, and write it to a new file of the folder that the program runs in.
 
     Args:
-        session: what every screen works with.
         name: what files begin with.
         drawings: titles, and SVG files.
     """
@@ -215,7 +213,6 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
     """Shows the forms a plan can be written in; returns the one that is to be written.
 
     Args:
-        session: what every screen works with.
         title: which plan it is.
         read: returns the forms; runs in a thread.
     """

@@ -37,7 +37,6 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
     """Shows the map; returns the pair of values that is taken, as a change of the plan.
 
     Args:
-        session: what every screen works with.
         fields: numbers of the plan.
         keys: the fields across and down to begin with.
         values: returns the values around that of a field, so many each way, and which is its own.

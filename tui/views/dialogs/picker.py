@@ -50,7 +50,6 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
     """Shows what there is, best match first; returns the id, or what was typed where that is an answer itself.
 
     Args:
-        session: what every screen works with.
         read: returns the choices; runs in a thread.
         current: id of what is chosen now.
         typed: what may be typed instead.
@@ -204,7 +203,6 @@ class TrialPicker(Picker):
     """A picker whose rows say whether the plan fits with them, what it needs, and what an hour costs.
 
     Args:
-        session: what every screen works with.
         read: returns the choices; runs in a thread.
         attempt: returns what the plan would be with a choice, by its id; runs in a thread.
         current: id of what is chosen now.

@@ -61,11 +61,7 @@ _LOOKS = (
 
 
 class StartPrompt(ModalScreen[None], ClosesOnce[None]):
-    """Asks what is wanted; what is entered becomes the plan.
-
-    Args:
-        session: what every screen works with.
-    """
+    """Asks what is wanted; what is entered becomes the plan."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Go to the plan"),

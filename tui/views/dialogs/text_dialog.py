@@ -165,7 +165,6 @@ def help_lines(
         panel: name of the panel that has the focus.
         keymap: keys that replace the default ones.
         settings: path of the settings file.
-        width: cells from left to right.
         about: what is under the cursor and what it means.
     """
     what, meaning = about

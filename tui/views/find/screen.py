@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 
 class FindScreen(QueryScreen):
-    """Finds plans around the current one.
-
-    Args:
-        session: what every screen works with.
-    """
+    """Finds plans around the current one."""
 
     VIEW = "find"
     BINDINGS: ClassVar[list[BindingType]] = bindings("find")

@@ -30,11 +30,7 @@ _BUSY = 0.2  # From this share on a processor that others use is reported before
 
 
 class MachineScreen(ScrollsText, ViewScreen):
-    """Shows facts, score, topology, settings and advice; measures on request.
-
-    Args:
-        session: what every screen works with.
-    """
+    """Shows facts, score, topology, settings and advice; measures on request."""
 
     TITLE = "Machine"
     VIEW = "machine"

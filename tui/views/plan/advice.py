@@ -148,12 +148,7 @@ ADVISE_AFTER_SECONDS = 0.3  # Advice takes a dozen estimates: it waits until the
 
 
 class Advising:
-    """Has the plan advised on, and takes advice.
-
-    Args:
-        session: what every screen works with.
-        screen: who the answers go to.
-    """
+    """Has the plan advised on, and takes advice."""
 
     def __init__(self, session: Session, screen: DOMNode, panel: AdviceList) -> None:
         self._session = session

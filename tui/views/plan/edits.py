@@ -28,7 +28,6 @@ class PlanEdits(FieldEdits):
     """Changes the fields of the plan.
 
     Args:
-        session: what every screen works with.
         fields: the panel whose cursor says which field is meant.
         ask: asks for a text at the bottom.
     """
@@ -178,7 +177,6 @@ class Finding:
     """Walks through what a text is found in.
 
     Args:
-        session: what every screen works with.
         ask: asks for a text at the bottom.
         panels: what is searched, in the order in which one walks through it.
         current: returns the panel that one is in.
@@ -286,7 +284,6 @@ class PlanPins:
     """Changes what stands beside the plan; each change is an edit that can be undone.
 
     Args:
-        session: what every screen works with.
         ask: asks for a text at the bottom.
         explain: goes to where the number under the cursor comes from.
     """

@@ -32,8 +32,6 @@ class Estimates:
     """Shows what the store holds, and has it estimated and explained.
 
     Args:
-        session: what every screen works with.
-        screen: who the answers go to.
         hardware: shows what is planned for.
         table: shows the modes side by side.
         why: shows where a number comes from.
@@ -188,8 +186,6 @@ class Following:
     """Opens what an explanation is made from.
 
     Args:
-        session: what every screen works with.
-        screen: who the answers go to.
         why: shows where a number comes from.
         show: shows a text over the panels.
         leave: called where there is nothing to go back to.

@@ -296,7 +296,6 @@ def sweep_lines(
     Args:
         values: what the field may be, in order.
         trials: what the plan would be, by value.
-        width: cells from left to right.
         figures: whether there is room for more than the values.
     """
     marked = [(value, *_marked(value, value == current, trials.get(value))) for value in values]

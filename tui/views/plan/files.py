@@ -35,7 +35,6 @@ class PlanFiles:
     """Puts the plan into files and on the clipboard.
 
     Args:
-        session: what every screen works with.
         table: the panel of plans.
         ask: asks for a text at the bottom.
         saved: called when the plan stands in a file.
@@ -139,7 +138,6 @@ class Opening:
     """Opens plans.
 
     Args:
-        session: what every screen works with.
         screen: who waits for the answers.
         hardware: shows this machine until a plan says what it is planned for.
     """
@@ -255,8 +253,6 @@ class Picturing:
     """Has pictures drawn in a thread, and shows them over the panels.
 
     Args:
-        session: what every screen works with.
-        screen: who the answers go to.
         show: shows pictures over the panels.
     """
 

@@ -195,8 +195,6 @@ class Sensors:
     """Has the sensors read again and again.
 
     Args:
-        session: what every screen works with.
-        screen: who the samples go to.
         panel: says how often the sensors are read.
     """
 

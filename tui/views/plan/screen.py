@@ -33,7 +33,6 @@ class PlanScreen(PanelScreen):
     """Shows the plan, and hands on what is pressed and what the threads report.
 
     Args:
-        session: what every screen works with.
         source: the plan to open first, None to propose one.
         accelerator: hardware to plan for instead of the plan's own.
     """

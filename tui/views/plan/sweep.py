@@ -33,8 +33,6 @@ class Sweeping:
     """Has the plan tried with other values of a field, once the cursor rests on it.
 
     Args:
-        session: what every screen works with.
-        screen: who the answers go to.
         fields: the panel whose cursor says which field is meant.
     """
 
@@ -156,11 +154,7 @@ _LEAST = 2
 
 
 class FieldMap:
-    """Opens the map of two fields.
-
-    Args:
-        session: what every screen works with.
-    """
+    """Opens the map of two fields."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

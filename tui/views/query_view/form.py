@@ -116,7 +116,6 @@ class QuestionEdits:
     """Changes the part of the question under the cursor.
 
     Args:
-        session: what every screen works with.
         form: the panel whose cursor says which part is meant.
         edit: asks otherwise; raises where that makes no sense.
         ask: asks for a text at the bottom.

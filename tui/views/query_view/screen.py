@@ -32,7 +32,6 @@ class QueryScreen(PanelScreen):
     """A question above the rows that answer it; a row is taken over into the plan, or pinned beside it.
 
     Args:
-        session: what every screen works with.
         aside: what stands beside them where there is room.
         begin: returns the question about a plan.
     """

@@ -49,8 +49,6 @@ class Searching:
     A search goes on while another view is shown, unless the plan changes: then its answer would be of no use.
 
     Args:
-        session: what every screen works with.
-        requester: the screen that the answers go to.
         begin: returns the question about a plan.
         show: called with how far a search is.
         failed: called with why there are no rows.

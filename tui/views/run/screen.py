@@ -30,11 +30,7 @@ _FRONT, _ZOOM, _TABLE = "-front", "-zoom", "-table"
 
 
 class RunScreen(PanelScreen):
-    """Follows runs through what others write of them; leaving it, or ending the program, touches no run.
-
-    Args:
-        session: what every screen works with.
-    """
+    """Follows runs through what others write of them; leaving it, or ending the program, touches no run."""
 
     VIEW = "run"
     FOCUSES_LATER = True
@@ -228,8 +224,6 @@ class Watching:
     """Has runs looked at, and the one under the cursor followed.
 
     Args:
-        session: what every screen works with.
-        screen: who the answers go to.
         curves: says what part of the run they show.
         show: called with how runs are.
         failed: called with why they cannot be looked at.

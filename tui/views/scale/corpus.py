@@ -49,7 +49,6 @@ class CorpusEdits(FieldEdits):
     """Holds what is said of the corpus, and changes the field under the cursor.
 
     Args:
-        session: what every screen works with.
         fields: the panel whose cursor says which field is meant.
         ask: asks for a text at the bottom.
         changed: called when something else is said.
@@ -142,8 +141,6 @@ class CorpusSweep:
     """Has the values around that of the field under the cursor tried, once the keys rest.
 
     Args:
-        session: what every screen works with.
-        screen: the screen that the answers go to.
         fields: the panel whose cursor says which field is meant.
     """
 

@@ -179,7 +179,6 @@ class ScaledPictures(DrawnLines):
         Args:
             column: of the table, whose title and texts the axis has.
             values: its numbers, row by row; None where there is none.
-            width: cells from left to right.
             height: lines from top to bottom.
             role: of the curve's colour.
         """

@@ -33,11 +33,7 @@ _PATIENCE_SECONDS = 0.5  # Old levels are dimmed when new ones have not come for
 
 
 class ScaleScreen(PanelScreen):
-    """Shows the plan on more devices and what it stores; or what patterns of its data take to keep.
-
-    Args:
-        session: what every screen works with.
-    """
+    """Shows the plan on more devices and what it stores; or what patterns of its data take to keep."""
 
     VIEW = "scale"
     AUTO_FOCUS: ClassVar[str] = "#devices"
