@@ -75,7 +75,6 @@ class CapacityEngine:
         return machine_rows(self._machine)
 
     def machine_report(self, document: Document | None, ascii_only: bool) -> tuple[Part, ...]:
-        """Return all that is known about this machine, and what the plan meets on it."""
         machine = self._detected()
         shown = document if isinstance(document, PlanDocument) else self.propose()
         if shown.plan.hardware.name != "detected":
@@ -84,21 +83,17 @@ class CapacityEngine:
         return tuple(parts(machine, shown.plan, measured.report, self._catalog, ascii_only, measured.before))
 
     def machine_load(self) -> tuple[Row, ...]:
-        """Return how full and how busy this machine is."""
         sampler = LiveSampler()
         time.sleep(_LOAD_SECONDS)
         return load_rows(self._detected(), sampler.sample())
 
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: Event) -> BenchmarkOutcome:
-        """Measure this machine, keep what was measured, and look at the machine again."""
         return self._benchmarks.run(self._detected(), progress, cancelled, self.detect)
 
     def renewed(self, document: Document) -> Document:
-        """Return the same plan on this machine as it was last looked at."""
         return replace(document, machine=self._machine) if isinstance(document, PlanDocument) else document
 
     def propose(self, hardware: str | None = None) -> PlanDocument:
-        """Return a plan that suits this machine, or other hardware, such as ``8xH100-SXM``."""
         return self._document(propose(self._machine, hardware, self._catalog))
 
     def read_line(self, text: str, cursor: int) -> Understood:
@@ -121,13 +116,11 @@ class CapacityEngine:
         )
 
     def is_line(self, name: str) -> bool:
-        """Return whether a name is no plan's but a line that says one, at least in part."""
         return may_be_line(name) and bool(read_line(name, self._catalog).understood)
 
     def plan_of_line(
         self, text: str, document: Document | None, hardware: str | None = None, *, skips_unknown: bool = False
     ) -> tuple[PlanDocument, tuple[str, ...]]:
-        """Return the plan that a line says, with those that it is compared with pinned, and what was guessed."""
         compared = alternatives(text, self._catalog)
         if compared:
             first, assumed = self.plan_of_line(compared[0].text, document, hardware)
@@ -146,11 +139,9 @@ class CapacityEngine:
         return replace(self._document(made.plan), asked=made.asked), made.assumed
 
     def locate(self, source: Path) -> Path | str:
-        """Return the file that is meant by a path or the name of a saved plan; an example has its name alone."""
         return locate_plan(str(source))
 
     def open(self, source: Path | str) -> PlanDocument:
-        """Read a plan from a file, an example by name, or text."""
         if isinstance(source, Path):
             plan = read_plan_file(source) if source.parent == plans_folder() else self._plan_of_file(source)
         elif source in example_names():
@@ -163,19 +154,15 @@ class CapacityEngine:
         return choices(name, self._catalog, self._machine)
 
     def save(self, path: Path, text: str) -> Path | None:
-        """Write a plan; return where a damaged file that was there went."""
         return write_plan_file(path, text, overwrite=True)
 
     def plans_folder(self) -> Path:
-        """Return where plans are saved under a name."""
         return plans_folder()
 
     def sampler(self) -> LiveSampler:
-        """Return the reader of this machine's sensors."""
         return LiveSampler()
 
     def runs(self, history: str) -> WatchedRuns:
-        """Return the reader of runs that go on and are past."""
         from capacity_tui.tui.views.run.present import WatchedRuns
 
         return WatchedRuns(self._catalog, self._detected, self._document, history)

@@ -59,27 +59,22 @@ class PlanDocument:
 
     @property
     def answered_in(self) -> str:
-        """The view that answers what the line asks that the plan comes from; empty where it asks nothing."""
         return "find" if self.asked is not None else ""
 
     @property
     def name(self) -> str:
-        """The model's name, which also names the file."""
         return self.plan.model.name or Path(self.plan.model.config or "plan").stem
 
     def fields(self) -> tuple[Field, ...]:
         return self._fields
 
     def sizes(self, key: str) -> tuple[int, ...]:
-        """Return the parallel sizes with which the plan can be laid out; none for other fields."""
         return feasible_sizes(self.plan, key, self.catalog, self.machine)
 
     def edited(self, key: str, text: str) -> PlanDocument:
-        """Return the plan with one field changed; ``auto`` gives it back to the modes, or to its default."""
         return self.changed({key: text})
 
     def changed(self, change: Mapping[str, object]) -> PlanDocument:
-        """Return the plan with several fields changed at once."""
         if (foreseen := self._foreseen.get(repr(change))) is not None:
             self._foreseen.clear()
             return foreseen
@@ -88,31 +83,25 @@ class PlanDocument:
         return replace(self, plan=after.plan, followed=followed, asked=None)
 
     def unanswered(self) -> PlanDocument:
-        """Return the same plan without what was worked out of it, which takes more memory than the plan itself."""
         return replace(self)
 
     def foresee(self, change: Mapping[str, object]) -> None:
-        """Have the plan with a change estimated ahead, so that its numbers are there when the change is made."""
         after = self.changed(change)
         after.compare()
         self._foreseen[repr(change)] = after
 
     def trial(self, key: str, text: str) -> Trial:
-        """Return what the plan would be with one field changed, or why it cannot be."""
         return trial(self.plan, {key: text}, self.catalog, self.machine)
 
     def trial_pairs(self, keys: Pair, pairs: Sequence[Pair]) -> Iterator[tuple[Mapping[Pair, Trial], bool]]:
-        """Yield what the plan would be with pairs of values of two fields, and whether that is the last word."""
         return trial_pairs(self.plan, self._compared.balanced, keys, pairs, self.machine)
 
     def limit(self, mode: str, key: str) -> FieldLimit:
-        """Return the largest value of a field with which the plan fits as a mode fills it."""
         if self.sizes(key):
             raise PlanError("a layout has no limit of its own", hint="+ and - step through the layouts that can be")
         return to_the_limit(self._mode(mode).plan, key, self.machine, self.catalog)
 
     def ladder(self) -> tuple[SizedModel, ...]:
-        """Return the largest models that the plan's hardware tunes and runs, comfortably and on the edge."""
         rungs = ladder(self.plan, self.machine, self.catalog)
         return tuple(
             SizedModel(one.way, one.model, one.room, one.share, one.speed, one.is_comfortable, one.values)
@@ -142,36 +131,30 @@ class PlanDocument:
         )
 
     def advice(self, mode: str) -> tuple[Advice, ...]:
-        """Return what would improve the plan as a mode fills it, the best first."""
         return tuple(map(advice_of, offers(self.plan, self._mode(mode), self.machine)))
 
     def scaled(self, mode: str, growth: str) -> Iterator[ScaledPlan]:
-        """Yield the plan as a mode fills it on more and more devices."""
         from capacity_tui.tui.views.scale.present import scaled_plans
 
         return scaled_plans(self._case(mode), growth)
 
     def clustered(self, mode: str) -> Iterator[Clustered]:
-        """Yield where the plan as a mode fills it lies on its cluster, then its nodes as they are now."""
         from capacity_tui.tui.views.cluster.present import clustered
 
         return clustered(self._case(mode), self.plan)
 
     def stored(self, mode: str) -> tuple[Row, ...]:
-        """Return what the plan as a mode fills it keeps on disk, and reads from there."""
         from capacity_tui.tui.views.scale.present import stored_rows
 
         filled = self._mode(mode)
         return stored_rows(self.machine, Answer(filled.resolved, filled.estimate), self.catalog)
 
     def corpus(self, given: Mapping[str, str]) -> PlanCorpus:
-        """Return the plan's data as a corpus of patterns."""
         from capacity_tui.tui.views.scale.corpus_question import PlanCorpus
 
         return PlanCorpus(_without_pins(self.plan), self.machine, self.catalog, given)
 
     def explain(self, mode: str, key: str) -> ExplanationText:
-        """Say where a number of a mode comes from."""
         filled = self._mode(mode)
         if chosen := setting_reason(filled, mode, key):
             return chosen
@@ -180,21 +163,17 @@ class PlanDocument:
         return replace(explanation, remarks=(*explanation.remarks, *warning_lines(filled.estimate)), picture=picture)
 
     def dump(self, mode: str | None = None) -> str:
-        """Return the plan as YAML; of a mode with everything chosen, without one as it was written."""
         if mode is None:
             return dump_plan(self.plan)
         return dump_plan(_without_pins(self._mode(mode).plan), self._what(mode))
 
     def pins(self) -> tuple[str, ...]:
-        """Return the names of the plans beside it."""
         return tuple(self.plan.scenarios)
 
     def pinned(self, mode: str) -> PlanDocument:
-        """Return the plan with that of a mode beside it."""
         return replace(self, plan=pinned(self.plan, self._mode(mode).plan))
 
     def pinned_with(self, change: Mapping[str, object]) -> PlanDocument:
-        """Return the plan with what a change makes of it beside it, as the balanced mode fills that."""
         changed = edited(_without_pins(self.plan), change, self.catalog).plan
         return replace(self, plan=pinned(self.plan, fill(changed, "balanced", self.machine, self.catalog).plan))
 
@@ -202,7 +181,6 @@ class PlanDocument:
         return replace(self, plan=pinned(self.plan, cast("PlanDocument", other).plan))
 
     def replaced_by(self, other: Document) -> PlanDocument:
-        """Return another plan with those that stand beside this one."""
         plan = cast("PlanDocument", other).plan.model_copy(update={Key.SCENARIOS: self.plan.scenarios})
         return replace(self, plan=plan, followed={})
 
@@ -215,26 +193,21 @@ class PlanDocument:
         return SearchQuestion(_without_pins(self.plan), self.machine, self.catalog, parts)
 
     def migration(self, mode: str, given: Mapping[str, str]) -> OffersQuestion:
-        """Return what the plan as a mode fills it would be worth on other machines."""
         from capacity_tui.tui.views.cloud.question import OffersQuestion
 
         filled_by = self._mode(mode).mode.id if mode else ""
         return OffersQuestion(_without_pins(self.plan), self.machine, self.catalog, given, filled_by)
 
     def unpinned(self, name: str) -> PlanDocument:
-        """Return the plan without one of those beside it."""
         return replace(self, plan=unpinned(self.plan, name))
 
     def taken(self, name: str) -> PlanDocument:
-        """Return one of the plans beside it in its place."""
         return replace(self, plan=taken(self.plan, name), followed={})
 
     def renamed(self, name: str, new: str) -> PlanDocument:
-        """Return the plan with another name for one of those beside it."""
         return replace(self, plan=renamed(self.plan, name, new))
 
     def exports(self, mode: str) -> tuple[Export, ...]:
-        """Return every form in which the plan, as a mode fills it, can leave the program."""
         filled = self._mode(mode)
         # What leaves open what the balanced mode fills is the shorter plan of the same.
         is_usual = mode not in self.pins() and filled.mode.id == self._compared.balanced.mode.id
@@ -243,7 +216,6 @@ class PlanDocument:
         return exports_of(written, settled, name, self._what(mode), self.machine, self.catalog)
 
     def pictures(self, mode: str) -> tuple[tuple[str, Picture], ...]:
-        """Return what there is to draw of the plan as a mode fills it, with titles."""
         filled = self._mode(mode)
         answered = Answer(filled.resolved, filled.estimate)
         drawn = ((title, picture_of(group, answered)) for group, title in PICTURES.items())

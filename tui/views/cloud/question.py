@@ -185,7 +185,6 @@ class OffersQuestion(PlanQuestion):
         return [*words, *(word for setting in settings for word in ("--set", setting))]
 
     def answer(self, report: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
-        """Compare the offers; return all of them, or those that were compared when it was stopped."""
         query = self.stated()
 
         def tell(migration: Migration) -> None:

@@ -62,7 +62,6 @@ class SearchQuestion(PlanQuestion):
         return edited(self.plan, dict.fromkeys(fields), self.catalog).plan if fields else self.plan
 
     def answer(self, report: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
-        """Search; return the best there is, or was when it was stopped."""
         query, solve = self.stated(), self._texts()["solve"]
         if solve:
             return solved(query, solve, self.machine, self.catalog, report, stopped)

@@ -74,7 +74,6 @@ class WatchedRuns:
         return _COLUMNS
 
     def rows(self) -> tuple[RunRow, ...]:
-        """Return all runs; the history is read anew when another run goes on, or one no longer does."""
         self._live = {run.id: run for run in list_runs()}
         self._example = ""
         going = frozenset(run.id for run in self._live.values() if run.goes_on)
@@ -103,7 +102,6 @@ class WatchedRuns:
         return self._history.find(wanted) if self._history.place.is_on else ()
 
     def run(self, name: str, window: float) -> WatchedRun:
-        """Return all there is to show of a run by now."""
         live = self._live.get(name)
         if live is None:
             return self._past_run(self._past[name])
@@ -123,7 +121,6 @@ class WatchedRuns:
         return self._document(self._plan(name))
 
     def calibrate(self, name: str) -> str:
-        """Let estimates rest on a run and those kept before, and return what that changed."""
         if name == self._example:
             raise CapacityError("this run is an example", "nothing of it was measured", "calibrate on a run of yours")
         learnt = learnt_from(self._record(name), self._machine(), self._catalog, self._history)
@@ -131,13 +128,11 @@ class WatchedRuns:
         return f"{learnt_text(learnt)}; K undoes it"
 
     def restore(self, name: str) -> str:
-        """Take back what was last learnt for the device of a run, and return what estimates rest on then."""
         constants = restore_constants(self._record(name).device)
         runs = "as shipped" if constants is None else f"of {constants.date}, with {len(constants.runs)} runs"
         return f"estimates for {self._record(name).device} use constants {runs} again; K swaps back"
 
     def close(self) -> None:
-        """Let files go."""
         if self._follower is not None:
             self._follower.close()
         self._follower, self._followed = None, ""

@@ -126,11 +126,9 @@ class PlanCorpus:
         return tuple(map(self._field, _FIELDS))
 
     def chosen(self) -> Mapping[str, Chosen]:
-        """Return what holds for fields of which nothing is said, and why."""
         return {key: chosen for key, chosen in self._usual.items() if key not in self.given}
 
     def edited(self, key: str, text: str) -> PlanCorpus:
-        """Return it with one field said otherwise; an empty text or ``auto`` takes it back."""
         given = {name: value for name, value in self.given.items() if name != key}
         if text and text.casefold() != AUTO:
             number = parse_quantity(text, _SHARE if key in _SHARES else "B" if key == "pattern_bytes" else "")
@@ -147,7 +145,6 @@ class PlanCorpus:
         return command_text(("capacity-tui", "storage", "estimate", *options))
 
     def trial(self, key: str, text: str) -> Trial:
-        """Return what its patterns would take with one field said otherwise, or why that cannot be."""
         try:
             question = self.edited(key, text).question
         except CapacityError as error:
