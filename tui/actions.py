@@ -48,7 +48,6 @@ class Action:
 
 
 FIGURE = "figure:"  # What stands before the key of a figure where a click explains that instead of doing an action
-
 VIEWS = {"plan": "p", "find": "f", "cloud": "c", "run": "r", "scale": "s", "cluster": "l", "machine": "m"}
 """The views of the plan in order, each with its key in the strip that lists them."""
 

@@ -105,7 +105,6 @@ class Answered(Message, Generic[T], bubble=False):
 
 
 TITLE = "internal error"
-
 _MOST_BYTES = 1 << 20  # A file of mistakes that has grown beyond this begins anew
 
 

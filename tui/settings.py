@@ -17,7 +17,6 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.terminal.text import Glyphs
 
 SLOWEST_SECONDS = 60.0
-
 FASTEST_SECONDS = 0.5
 
 
@@ -200,11 +199,8 @@ def _take_over(old: Path, path: Path) -> None:
 
 
 MOST = 12
-
 _LONGEST = 1000
-
 _LARGEST_FILE = 1 << 20
-
 _TURN = threading.Lock()
 
 

@@ -69,7 +69,6 @@ class UnsavedPlans:
 
 
 _SUFFIX = ".plans.json"
-
 _MOST_BYTES = 1 << 24
 
 

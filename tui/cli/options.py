@@ -91,7 +91,6 @@ def chosen_history(store: str | None = None) -> histories.HistoryPlace:
 
 
 P = ParamSpec("P")
-
 R = TypeVar("R")
 
 

@@ -33,7 +33,6 @@ ON_TERMINAL, ELSEWHERE = 0.2, 10.0
 """Seconds between two states, where one line changes and where each is a line of a file."""
 _NO_LIMIT = 10_000
 _SHORT_TERMINAL = 24  # Rows of the usual terminal; what is longer scrolls away before it is read
-
 _NEVER_TEXT = frozenset((".pdf", ".doc", ".docx", ".odt", ".xls", ".xlsx", ".ods", ".png", ".jpg", ".jpeg", ".gif"))
 """Names of files that only other programs can write; text under such a name would open nowhere."""
 

@@ -28,11 +28,8 @@ _STYLES = {
 _VERDICTS = {verdict.words: _STYLES[verdict.tone] for verdict in Verdict}  # Styles of cells that are a verdict
 _GAP = 2  # What the table leaves between two columns
 _LONGEST_WORD = 16  # Characters of a word that are kept together if that is possible
-
 _INDENT = 4
-
 _NARROWEST_NAME = 24  # Cells below which names of figures do not fold further
-
 _RANGE = re.compile(r"\d.* to .*\d")
 
 

@@ -58,7 +58,6 @@ class Clustered:
 
 
 STRONG, WEAK = "strong", "weak"
-
 GROWTHS = {STRONG: "the same batch for all", WEAK: "the same batch for each device"}
 """Kinds of scaling, each with what stays the same."""
 

@@ -17,7 +17,6 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 
 _CHUNK_BYTES = 4096
-
 _TICK_SECONDS = 0.1  # How often the parser looks whether a lone escape was a key of its own
 
 
@@ -89,9 +88,7 @@ class PromptDriver(LinuxDriver):
 
 
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
-
 CODE_OF_FIRST_SIGNAL = 128  # Shells count the exit code of a signal from here
-
 _PATIENCE_SECONDS = 1.0
 """How long an orderly end may take: it has to wait for a terminal that takes no more, as after a lost line."""
 

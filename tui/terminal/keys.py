@@ -14,7 +14,6 @@ from textual.screen import Screen
 _LONGEST = 0.25  # Seconds after which a key is taken for done in any case: whoever had it may be gone
 _ROUNDS = 3  # An input submits its answer, the line that asks takes it and closes, and the screen then moves the focus
 _AGAIN = 0.02  # Seconds after which it is looked again whether keys still wait for something
-
 _LEAVING = frozenset({"escape", "ctrl+c", "ctrl+q"})
 """Keys for which nothing is waited: they are how one gets out of waiting."""
 

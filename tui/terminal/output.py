@@ -17,9 +17,7 @@ from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
 
 Cell = tuple[str, Style | None]  # What one cell shows; the second cell of a wide character has no text
-
 _NOTHING: Cell = ("\0", None)
-
 _SHORTEST_GAP = 8  # To go over fewer cells that stay costs more bytes than to write them again
 
 
@@ -124,16 +122,12 @@ def _cells(strip: Strip) -> list[Cell]:
 
 
 _ESCAPES = re.compile(r"(\x1b\[[\d;]*[mH])")
-
 _COLOUR = re.compile(r"[34]8;(?:5;\d+|2;\d+;\d+;\d+)|\d+")
 
 # What ends an attribute, by its code; bold and dim end together.
 _END = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "6": "25", "7": "27", "8": "28", "9": "29"}
-
 _NO_FOREGROUND, _NO_BACKGROUND = "39", "49"
-
 _FOREGROUNDS = frozenset(map(str, (*range(30, 38), *range(90, 98))))
-
 _BACKGROUNDS = frozenset(map(str, (*range(40, 48), *range(100, 108))))
 
 

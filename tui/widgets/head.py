@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 _GAP = 2
 _SHORTEST_NAME = 14  # Cells that the plan's name has before views stand for themselves by less than their names
 _TWICE, _MANY_TIMES = 2.0, 100  # From this ratio on a difference is given as a factor
-
-
 _ALWAYS = {"app.help", "app.quit", "view.choose"}
 
 

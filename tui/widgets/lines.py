@@ -26,7 +26,6 @@ from capacity_tui.tui.requests import Answered
 from capacity_tui.tui.terminal.text import Line, left, right, to_ascii
 
 _NO_LINE = Line()
-
 WHEEL = 3  # Lines, or items, that a notch of the mouse's wheel moves by
 
 

@@ -51,7 +51,6 @@ def side_by_side(parts: Sequence[Line], gap: int) -> Line:
 
 
 _BRAILLE = 0x2800
-
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # Dots of a braille cell, by column and from the top down
 
 
@@ -96,13 +95,9 @@ class Dots:
 
 
 _LEFT_DOTS = (0x40, 0x04, 0x02, 0x01)  # Dots of a braille cell from the bottom up, in its left and its right half
-
 _RIGHT_DOTS = (0x80, 0x20, 0x10, 0x08)
-
 _BLANK = str.maketrans(chr(_BRAILLE), " ")  # A blank of one byte in place of one of three
-
 _BLOCKS = " ▁▂▃▄▅▆▇█"
-
 _ASCII = " .:-=+*#@"
 
 
@@ -261,12 +256,9 @@ def _places(values: Sequence[float], count: int) -> list[int]:
 
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 16, 4
-
 _NEARLY = 0.05  # A power of ten ends an axis also where what is shown goes beyond it by this share of a decade
 _AROUND = 2  # Lines besides those of the plane: title and axis
-
 _ROWS_A_TICK, _CELLS_A_TICK = 2, 8
-
 _BOUND, _LOG_CURVE, _ACROSS = "·", "•", "─"
 
 

@@ -18,7 +18,6 @@ from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.widgets.lines import Guarded, Lines
 
 Accept = Callable[[str], str]  # Takes what was typed; returns why it is refused, or an empty text when all is well
-
 Follow = Callable[[str | None], str]
 """Is told what is typed so far, and None when the question is withdrawn; returns what to say of it."""
 

@@ -23,7 +23,6 @@ from capacity_tui.tui.cli.output import CommandT, Output, interrupted, output_op
 from capacity_tui.tui.cli.plan_sources import GivenPlan, config_option, machine_for, plan_options, read_plan
 
 NO_ANSWER = 1
-
 RENTED = ("instances",)  # What is chosen among where nobody names hardware
 
 

@@ -72,7 +72,6 @@ _HEADS = (
 )
 
 _OLD, _DOUBT = "*", "?"
-
 _LEGEND = {_OLD: "seen over 90 days ago, or on an unknown day", _DOUBT: "from memory, no source"}
 """What a mark behind a price says."""
 

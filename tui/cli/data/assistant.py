@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
 PROGRAM = "capacity-tui"
-
 EXTRA = "mcp"
-
 LONGEST_SECONDS = 120.0
 
 INSTRUCTIONS = """\
@@ -156,12 +154,10 @@ def _result(outcome: Outcome) -> types.CallToolResult:
 
 
 GRACE_SECONDS = 5.0  # Time that a command has to tell its best so far once it was asked to stop
-
 _PROGRAM = (sys.executable, "-P", "-m", "capacity_tui.tui")
 """Without the working directory on the path, where files may be called as modules are."""
 
 _LESS = "ask for less, or start `capacity-tui mcp` with a larger --time-limit"
-
 _OWN_NAME = "capacity-tui: "
 
 

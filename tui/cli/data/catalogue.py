@@ -256,15 +256,10 @@ def _price(usd: float | None, day: str | None) -> str:
 
 
 KNOWN_HEADS = ("id", "what it is", "complexity", "best use")
-
 _PARAMETER_HEADS = ("parameter", "default", "unit", "range", "meaning")
-
 _FIELD_HEADS = ("parameter", "field of the plan", "default", "meaning")
-
 _FIELD_KEYS = ("name", "field", "default", "meaning")
-
 _LARGEST_IN_FULL = 1e7
-
 _ANY_NUMBER = "no limit: time grows in proportion to the samples, memory with the batch"
 
 

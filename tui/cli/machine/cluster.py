@@ -202,7 +202,6 @@ def stop(nodes: Launcher, names: tuple[str, ...]) -> None:
 
 
 NO_PARTITION, FAILED = 1, 1
-
 _COMPLETED = "COMPLETED"
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 
 GIB = 2**30
-
 _INTERRUPTED = "stopped; what was timed is kept, the same command resumes there"
 
 _device = click.option(

@@ -32,18 +32,13 @@ from capacity_tui.tui.cli.plan_sources import (
 )
 
 BOTTLENECK, PLACEMENT = "bottleneck", "placement"
-
 EXPLAINED_FORMS = ("table", "json", "yaml")
-
 SOLVED_FORMS = (None, *EXPLAINED_FORMS)
 """Forms in which the answer to what a line asks is written; others have the plan that it comes to."""
 
 PICTURE_WIDTH = 72
-
 DOES_NOT_FIT = 1
-
 _IN_FULL = ("report.detailed_breakdown=true", "report.include_plots=true", "report.include_recommendations=true")
-
 _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
 
 

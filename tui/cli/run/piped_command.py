@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from capacity_tui.tui.cli.run.run_output import RunOutput
 
 _PIECE = 1 << 16
-
 _LAST_WAIT = 1.0
 """Seconds for which output is still read after the command ended: what it left running may hold on to it."""
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 _MOST_ALARMS = 6  # Alarms that the block shows, the newest
-
 _MARKS = {"note": "-", "warning": "!", "error": "x"}
 
 

@@ -19,26 +19,17 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan import Plan
 
 _JOB, _STEP = Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS
-
 _PRICE, _UNIT_PRICE = Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS
-
 _TIMES = {"train": (_JOB, _STEP), "infer": (Figure.TIME_TO_FIRST_TOKEN_SECONDS, _STEP)}
-
 _PRICES = {"train": (_PRICE, _UNIT_PRICE), "infer": (_UNIT_PRICE, _PRICE)}
 """Figures of the job itself by task, of several the first that is known."""
 
 _VERDICTS = {"stay": "= stay", "move": "→ move"}
-
 _LEVELS = ("low", "medium", "high")
-
 _HOUR = 3600.0
-
 _OLD = "*"  # Behind a price that is old
-
 _NOW = "now"
-
 _NOTE = 40  # Cells of the first warning in the table; the panel beside it has all of them whole
-
 _OFFER, _COUNT, _HOURLY, _TIME, _COST, _SHORT, _SAVING = range(7)
 
 

@@ -135,9 +135,7 @@ def _seen(document: Document, mode: str, request: Request[Clustered]) -> None:
 
 
 GLYPHS: dict[DeviceState, str] = {"planned": "■", "free": "░", "busy": "▒", "down": "✗"}
-
 _ROLES: dict[DeviceState, str] = {"planned": "accent", "free": "good", "busy": "warn", "down": "bad"}
-
 _COLOURS: dict[DeviceState, str] = {"planned": "blue", "free": "green", "busy": "yellow", "down": "red"}
 """What states are drawn in on a picture."""
 

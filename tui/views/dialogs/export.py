@@ -205,7 +205,6 @@ def _free(path: Path) -> Path:
 
 
 _NARROWEST_TITLE, _BETWEEN = 26, 2
-
 _LEAST_ROWS = 4
 
 

@@ -25,7 +25,6 @@ from capacity_tui.tui.widgets.head import mark_of, worded
 from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
 
 Pair: TypeAlias = tuple[str, str]
-
 Attempt: TypeAlias = Callable[[Pair, Sequence[Pair]], Iterator[tuple[Mapping[Pair, Trial], bool]]]
 """Tries the plan with pairs of values of two fields, by their keys; says of each answer whether it is the last word."""
 
@@ -176,9 +175,7 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
 
 
 CELL = 9
-
 _LABEL = 10
-
 _MANY = 10  # Times the memory there is, from where on nobody reads percents
 
 

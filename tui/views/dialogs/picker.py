@@ -27,9 +27,7 @@ from capacity_tui.tui.widgets.lines import GAP, ClosesOnce, Lines, fitted
 from capacity_tui.tui.widgets.prompt import Entry
 
 _TITLE_WIDTH = 30
-
 _COUNTED = re.compile(r"\d+\s*[x×]\s*\S.*", re.IGNORECASE)
-
 _FILES = {".yaml", ".yml", ".json", ".gguf"}
 
 
@@ -42,7 +40,6 @@ class Typed:
 
 
 PATH = Typed("a path", lambda text: any(mark in text for mark in "/\\~") or Path(text).suffix in _FILES)
-
 COUNTED = Typed("8xH100-SXM", lambda text: _COUNTED.fullmatch(text) is not None)
 
 
@@ -188,14 +185,10 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
 
 
 _TITLE = 28
-
 _NAMES = "source"
 _COLUMNS = (("memory", 18), ("time", 15), ("cost", 11), ("price", 11), (_NAMES, 14))
-
 _LEAST_DETAIL = 8
-
 _LISTED = "as listed"
-
 _AT_ONCE = 4  # Rows that are shown together, so that a slow line is not kept busy
 
 

@@ -36,13 +36,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.solve.search import SearchResult as FoundPlan
 
 _MODEL, _HARDWARE, _DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
-
 _NAMED: Mapping[str, str] = {_MODEL: "model", _HARDWARE: "hardware", _DEVICES: "n"}
-
 _SIZES = ("tp", "pp", "cp", "ep", "interleave")
-
 _LAYOUT = "parallelism."
-
 _OTHERS_RANK, _LAYOUT_RANK = 6, 4
 
 

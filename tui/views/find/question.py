@@ -150,7 +150,6 @@ _GOAL_WORDS = {
 }
 
 _TIMES = ("", "1h", "4h", "12h", "24h", "3d", "7d", "30d")
-
 _SUMS = ("", "10", "50", "200", "1k", "5k", "20k", "100k")
 
 _TRAIN_LIMITS = (
@@ -254,7 +253,6 @@ _PER_KIND = Field(
 )
 
 LIMIT_PARTS = ("time", "usd", "ttft", "tpot")  # Parts that are the most a figure of their name may be
-
 _LIMIT = re.compile(r"[\w.]+\s*[<>]=?\s*[^<>,;]+?(?=\s*[,;]|\s+[\w.]+\s*[<>]|\s*$)")
 
 

@@ -54,7 +54,6 @@ class FindScreen(QueryScreen):
 
 _LEAST_POINTS = 2
 _NOTHING_WEIGHED = " no trade-off to draw"
-
 _UNITS = {"time": "s", "cost": "USD"}  # Of columns whose numbers are not read as they stand
 
 

@@ -183,7 +183,6 @@ class ReportLines(TextLines):
 
 
 _CELLS = 20
-
 _IDLE = Span("B measures memory, CPU, GPUs, disk and network in about ten seconds", "dim")
 
 
@@ -230,11 +229,8 @@ class MeasuringBar(DrawnLines):
 
 
 _ROLES = {"plain": "value", "item": "value", "strong": "heading", "quiet": "dim"}
-
 _GAP = "  "
-
 _BAR = 30
-
 _HIGH, _FULL = 0.8, 0.95  # Shares from which a bar warns
 _NARROWEST = 8  # A column is not made narrower than this where any other can be
 

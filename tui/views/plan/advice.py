@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import Advice
 
 _TONES = {1: "good", 0: "dim", -1: "bad"}
-
 _INDENT = 4
 
 

@@ -20,7 +20,6 @@ from capacity_tui.tui.widgets.panel import Findable, Panel
 from capacity_tui.tui.widgets.prompt import Ask, AskFollowed
 
 DETECTED = "detected"
-
 _LONGEST_CYCLE = 12  # With more choices than this a list is shown instead of stepping through them
 
 

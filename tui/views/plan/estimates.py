@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import Comparison
 
 EXPLAIN_AFTER_SECONDS = 0.1
-
 _PATIENCE_SECONDS = 0.1  # A second frame could only follow the first after two ticks of the screen, some 30 ms
 
 

@@ -282,7 +282,6 @@ def _limit(value: float) -> str:
 
 
 _INDENT = 2
-
 _IMPOSSIBLE = "–"
 
 

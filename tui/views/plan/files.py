@@ -128,8 +128,6 @@ class PlanFiles:
 
 
 _LATER, _DISCARD = "decide later", "discard"
-
-
 _Opened: TypeAlias = "tuple[Document, Path | None, tuple[str, ...]]"
 """A plan, its file, and what was guessed of one that was said in a line."""
 

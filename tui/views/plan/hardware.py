@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.runs import Reading
 
 _LABELS = ("GPU", "CPU", "RAM", "Disk")  # What stands here while the machine is looked at
-
 _UNSURE = {"assumed", "simulated"}
 
 
@@ -79,18 +78,13 @@ class Hardware(Panel):
 
 
 _HIGHEST_GRAPH = 6
-
 _STRIP = 2  # Lines up to which the panel is a strip without a frame
 _NARROWEST_CELL = 19  # Cells of a reading in a strip: its name, its value and a graph of a few
 HISTORY = 512  # Samples kept of each reading: more than two to a cell of the widest graph
-
 _LABEL = 10
-
 _AROUND = 3  # Blanks in a cell of a strip: before and behind the value, and behind the graph
 _HEADING = 12  # Cells of the heading of a folded panel
-
 _WAITING = "reading the sensors…"
-
 _GRAPH_ROLES = ("graph-1", "graph-2", "graph-3", "graph-4")
 
 

@@ -24,9 +24,7 @@ from capacity_tui.tui.shown.comparison import HardwareRow, Row
 from capacity_tui.tui.shown.runs import Reading
 
 _PEAKS = ("bf16", "fp16", "fp32")
-
 _LOADS = {"GPU", "VRAM", "CPU", "RAM"}
-
 _SMALLEST_RATE = 1e6  # A graph of bytes a second is full at this much at least, so that noise stays low
 
 

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 _SHARE = "mode."  # Before the figure of which a mode allows a share
 ROOM = (Figure.INFERENCE_LARGEST_BATCH, Figure.INFERENCE_LONGEST_CONTEXT)  # How much more would fit
-
 _ROLES = {Holds.YES: "", Holds.LIKELY: "warn", Holds.NO: "bad"}
 
 _BRIEF = {
@@ -60,9 +59,7 @@ _BRIEF = {
 
 # What decides first whether a run fits; limits of other figures come next.
 _MEMORY = (Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_UTILIZATION_PERCENT)
-
 _INDENTED = {Figure.MEMORY_UTILIZATION_PERCENT, Figure.MFU}  # Rows that belong to the one above
-
 _SHARE_LABELS = {"memory": "memory budget", "power": "power of TDP"}
 
 _SHARE_HELP = {

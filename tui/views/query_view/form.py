@@ -19,11 +19,8 @@ from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Ask
 
 _GAP = 2
-
 _MOST_TEXT = 40
-
 _ROOM_FOR_ALL = 96
-
 _NOTHING = "–"
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.results import Results
 
 _MARKS = 6  # Cells in front of the first column: cursor, mark, verdict, front
-
 _NARROWEST, _NAME = 8, 24
 
 
@@ -209,9 +208,7 @@ class ResultTable(HeadedPanel):
 
 
 _FRONT = "front"  # A word that every row of the Pareto front has
-
 _LAST = float("inf")
-
 _LIMIT = re.compile(r"(?P<column>[^<>=]+)(?P<sign><=|>=|<|>|=)(?P<value>[^<>=]+)")
 
 _SIGNS: Mapping[str, Callable[[float, float], bool]] = {

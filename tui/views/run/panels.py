@@ -19,12 +19,9 @@ from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
 from capacity_tui.tui.widgets.plots import Tick, axis_line, band_plot, side_by_side
 
 _GAP = 3
-
 _TWO_COLUMNS = 70  # Cells from which two curves stand side by side
 _LEAST_HEIGHT = 5  # Lines of a curve with its title and its axis
-
 _SCALE = 10
-
 _NARROWEST_WITH_SCALE = 30
 
 
@@ -174,9 +171,7 @@ _MARKS = {
 }
 
 _FRONT = 4  # Cells in front of the first column: cursor, standing
-
 _LEAST_WIDTH = 6
-
 _WIDEST = 28
 
 _NOTHING = (
@@ -256,13 +251,9 @@ def _dimmed(texts: tuple[str, ...]) -> list[Line]:
 
 
 _NAME = 6
-
 _BAR = 10
-
 _WIDE = 56  # Cells from which a device has a bar
-
 _LEVELS = {"note": ("·", "label"), "warning": ("!", "warn"), "error": ("✗", "bad")}
-
 _TIME = 9
 
 

@@ -206,9 +206,7 @@ class RunScreen(PanelScreen):
 
 
 LOOK_SECONDS = 2.0
-
 _UNFOCUSED_SLOWDOWN = 5.0
-
 _WINDOWS = (1.0, 0.5, 0.2, 0.1, 0.05)  # Shares of a run that curves may show, the newest
 
 

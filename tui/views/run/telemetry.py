@@ -35,9 +35,7 @@ FIGURES = (
 
 _DRAWN = 200  # Buckets of points: two of each are drawn
 _GROWTH = 1.25  # The room for what is to come grows by this, so that a curve does not move with each look
-
 _MARGIN = 0.05
-
 _FARTHEST = 3.0  # A prediction this many times off is not drawn: the curve would be a line at the edge
 
 
@@ -142,7 +140,6 @@ def _text(value: float, unit: str) -> str:
 
 
 _CORE = 100.0
-
 _LEVELS = {"failure": "error", "step": "warning"}
 """What a guarded run meets, and what is done about it, without a level of its own."""
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.scale import LogChart, ScaledPlan, ScaledRow, StoredLevel, StoredPatterns
 
 _BAR = 12
-
 _MARK = 1  # Cells in front of the first column
 
 
@@ -103,16 +102,10 @@ class Levels(Panel):
 
 
 _GAP = 3
-
 _NARROWEST = 33  # Cells below which one picture stands alone
-
 _LEAST_HEIGHT = 4
-
 _KILO = 1024
-
-
 _PACE, _COST = 1, 5  # Columns of the table that are drawn
-
 _UPRIGHT, _CURVE = "┊", "•"
 
 
