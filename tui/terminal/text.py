@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -31,6 +32,16 @@ class Line(NamedTuple):
 def line(*parts: str | Span, selected: bool = False) -> Line:
     """Return a line of plain and styled parts."""
     return Line(tuple(Span(part) if isinstance(part, str) else part for part in parts), selected)
+
+
+def marked(here: bool, *parts: Span | str) -> Line:
+    """Return a line of an item, with a mark before it where the cursor is."""
+    return line(Span("▌" if here else " ", "accent"), *parts, selected=here)
+
+
+def plain_text(lines: Iterable[Line]) -> str:
+    """Return lines as text, without styles and blanks at their ends."""
+    return "\n".join(content.plain.rstrip() for content in lines) + "\n"
 
 
 def clip(text: str, width: int) -> str:

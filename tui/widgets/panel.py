@@ -49,6 +49,8 @@ class Panel(Commanded, Lines, can_focus=True):
     def __init__(self) -> None:
         super().__init__(id=self.TITLE.lower())
         self.cursor = 0
+        self.is_old = False  # whether what is shown is of another plan or question
+        self.message = ""  # what stands here in place of items
         self._clicked = -1
         self._items: Sequence[int | None] | None = None
         self.commands = {
@@ -59,6 +61,23 @@ class Panel(Commanded, Lines, can_focus=True):
             "cursor.first": lambda: self.move_to_end(-1),
             "cursor.last": lambda: self.move_to_end(1),
         }
+
+    def show_old(self) -> None:
+        """Dim all of it until other items come: they are of another plan or question."""
+        self.is_old = True
+        self.repaint()
+
+    def toned(self, role: str) -> str:
+        """Return the role of a text: dimmed where it is old."""
+        return "dim" if self.is_old else role
+
+    def lines_of_message(self) -> tuple[list[Line], None]:
+        """Return what is built where there are no items."""
+        return [line(Span(f" {self.message}", "dim"))], None
+
+    def keep_cursor(self) -> None:
+        """Leave the cursor where it is, or on the last item where there are fewer now."""
+        self.cursor = min(self.cursor, max(self.item_count() - 1, 0))
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Return the lines of the panel and those of them that must be in sight."""
@@ -193,3 +212,8 @@ class HeadedPanel(Panel):
 
     def pinned(self) -> int:
         return 1 if self.item_count() else 0
+
+    @property
+    def around_cursor(self) -> range:
+        """The lines that must be in sight: the row under the cursor, on the first row the heads too."""
+        return range(self.cursor if self.cursor else 0, self.cursor + 2)

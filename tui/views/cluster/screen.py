@@ -16,7 +16,7 @@ from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import Table
-from capacity_tui.tui.terminal.text import Line, Span, fit, left, line, wrap
+from capacity_tui.tui.terminal.text import Line, Span, fit, left, line, marked, plain_text, wrap
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.view_screen import PanelScreen, RowActions
 from capacity_tui.tui.widgets.lines import TableLayout
@@ -126,7 +126,7 @@ class ClusterScreen(PanelScreen):
         self.query_one("#cluster-aside").set_class(panel is not self._node_rows, "-current")
 
     def _copy(self) -> None:
-        self.session.copy("\n".join(shown.plain.rstrip() for shown in self.current.lines) + "\n")
+        self.session.copy(plain_text(self.current.lines))
 
 
 def _seen(document: Document, mode: str, request: Request[Clustered]) -> None:
@@ -153,8 +153,7 @@ class Nodes(HeadedPanel):
     def __init__(self) -> None:
         super().__init__()
         self.taken: tuple[tuple[str, str], ...] = ()  # key of the row that was taken over last
-        self.is_old = False  # whether the rows are those of another plan
-        self.message = "waiting for the plan's numbers…"  # what stands here in place of rows
+        self.message = "waiting for the plan's numbers…"
         self._map: NodeMap | None = None
         self._level = ""
 
@@ -175,12 +174,7 @@ class Nodes(HeadedPanel):
     def show_nodes(self, nodes: NodeMap) -> None:
         """Show the nodes, as finely as before where that can be."""
         self._map, self.is_old = nodes, False
-        self.cursor = min(self.cursor, max(len(self.rows) - 1, 0))
-        self.repaint()
-
-    def show_old(self) -> None:
-        """Dim all rows: the plan is another one."""
-        self.is_old = True
+        self.keep_cursor()
         self.repaint()
 
     def refine(self, offset: int) -> None:
@@ -210,23 +204,23 @@ class Nodes(HeadedPanel):
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         if self._map is None:
-            return [line(Span(f" {self.message}", "dim"))], None
+            return self.lines_of_message()
         rows = self.rows
         names = min(max(cell_len(row.name) for row in rows), _LONGEST_NAME)
         counts = max(cell_len(row.counts) for row in rows)
         lines = [fit(self._legend(self._map), width)]
         for index, row in enumerate(rows):
-            at_cursor = index == self.cursor
-            tone = "dim" if self.is_old else "best" if index == 0 else "value"
             notes = "  ".join(part for part in (row.hardware, *row.notes) if part)
             spans = (
-                Span("▌" if at_cursor else " ", "accent"),
-                Span(f"{left(row.name, names)}  {left(row.counts, counts)}  ", tone),
+                Span(
+                    f"{left(row.name, names)}  {left(row.counts, counts)}  ",
+                    self.toned("best" if index == 0 else "value"),
+                ),
                 *self._cells(row.cells),
-                Span(f"  {notes}" if notes else "", "dim" if self.is_old else "warn" if row.notes else "label"),
+                Span(f"  {notes}" if notes else "", self.toned("warn" if row.notes else "label")),
             )
-            lines.append(fit(line(*spans, selected=at_cursor), width))
-        return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
+            lines.append(fit(marked(index == self.cursor, *spans), width))
+        return lines, self.around_cursor
 
     def drawings(self) -> Iterator[tuple[str, str]]:
         """Yield the map as an SVG file."""
@@ -239,10 +233,7 @@ class Nodes(HeadedPanel):
             yield "Nodes", grid_file(Grid(title, (), rows))
 
     def _cells(self, cells: tuple[DeviceState, ...]) -> list[Span]:
-        drawn = [
-            Span(GLYPHS[state] * len(list(alike)), "dim" if self.is_old else _ROLES[state])
-            for state, alike in groupby(cells)
-        ]
+        drawn = [Span(GLYPHS[state] * len(list(alike)), self.toned(_ROLES[state])) for state, alike in groupby(cells)]
         return [Span("[", "dim"), *drawn, Span("]", "dim")]
 
     def _legend(self, nodes: NodeMap) -> Line:
@@ -269,37 +260,28 @@ class PlacementLevels(Panel):
         super().__init__()
         self.message = "waiting for the plan's numbers…"
         self._table = Table()
-        self._is_old = False
 
     def show_placement(self, table: Table) -> None:
         """Show where a plan lies."""
-        self._table, self._is_old = table, False
+        self._table, self.is_old = table, False
         self.message = "this runs on one device, or is not split"
-        self.repaint()
-
-    def show_old(self) -> None:
-        """Dim all lines: the plan is another one."""
-        self._is_old = True
         self.repaint()
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the levels out in the columns that there is room for, sentences below."""
         table = self._table
         if not table.rows and not table.remarks:
-            return [line(Span(f" {self.message}", "dim"))], None
+            return self.lines_of_message()
         lines: list[Line] = []
         if table.rows:
             layout = TableLayout.of(table.columns, [row.cells for row in table.rows], width - 2)
             lines.append(line(Span(f"  {layout.heads}", "heading")))
         for row in table.rows:
-            mark = Span("▸ " if row.stands_out else "  ", self._tone("warn"))
-            lines.append(line(mark, Span(layout.text(row.cells), self._tone("best" if row.stands_out else "value"))))
+            mark = Span("▸ " if row.stands_out else "  ", self.toned("warn"))
+            lines.append(line(mark, Span(layout.text(row.cells), self.toned("best" if row.stands_out else "value"))))
         for remark in table.remarks:
-            lines += [line(Span(f" {text}", self._tone("label"))) for text in wrap(remark, width - 2, "  ")]
+            lines += [line(Span(f" {text}", self.toned("label"))) for text in wrap(remark, width - 2, "  ")]
         return lines, None
-
-    def _tone(self, role: str) -> str:
-        return "dim" if self._is_old else role
 
 
 class Queue(HeadedPanel):
@@ -316,7 +298,7 @@ class Queue(HeadedPanel):
     def show_queue(self, table: Table) -> None:
         """Show other jobs, or why there are none."""
         self._table = table
-        self.cursor = min(self.cursor, max(len(table.rows) - 1, 0))
+        self.keep_cursor()
         self.repaint()
 
     def item_count(self) -> int:
@@ -330,8 +312,7 @@ class Queue(HeadedPanel):
         layout = TableLayout.of(table.columns, [row.cells for row in table.rows], width - 1)
         lines = [line(Span(f" {layout.heads}", "heading"))]
         for index, row in enumerate(table.rows):
-            at_cursor = index == self.cursor and self.is_current
             text = Span(layout.text(row.cells), "value" if row.stands_out else "label")
-            lines.append(line(Span("▌" if at_cursor else " ", "accent"), text, selected=at_cursor))
+            lines.append(marked(index == self.cursor and self.is_current, text))
         lines += [line(Span(f" {text}", "accent")) for text in wrap(" ".join(table.remarks), width - 2)]
-        return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
+        return lines, self.around_cursor

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from capacity_tui.tui.actions import ACTIONS, QUERY_VIEWS, Action, key_names
-from capacity_tui.tui.terminal.text import Line, Span, left, line, to_ascii, wrap
+from capacity_tui.tui.terminal.text import Line, Span, left, line, plain_text, to_ascii, wrap
 from capacity_tui.tui.widgets.lines import ClosesOnce, DrawnLines
 
 _TO_THE_END = 100_000
@@ -49,7 +49,7 @@ class TextLines(DrawnLines):
         self.scroll_lines(direction * len(self.lines))
 
     def as_text(self) -> str:
-        return "\n".join(shown.plain.rstrip() for shown in self.lines) + "\n"
+        return plain_text(self.lines)
 
 
 class ScrollsText:

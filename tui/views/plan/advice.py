@@ -36,7 +36,6 @@ class AdviceList(Panel):
     def __init__(self) -> None:
         super().__init__()
         self._advice: tuple[Advice, ...] | None = None
-        self._stale = False
         self._items: list[int] = []
         self._subject = ""
 
@@ -54,10 +53,10 @@ class AdviceList(Panel):
             urgent: whether it shows the ways out of a plan that does not fit.
         """
         self.set_class(urgent, "-urgent")
-        if (advice, stale) != (self._advice, self._stale):
+        if (advice, stale) != (self._advice, self.is_old):
             if advice != self._advice:
                 self.cursor = 0
-            self._advice, self._stale = advice, stale
+            self._advice, self.is_old = advice, stale
             self.repaint()
 
     def show_subject(self, subject: str) -> None:
@@ -104,7 +103,7 @@ class AdviceList(Panel):
     def _lines_of(self, advice: Advice, index: int, width: int) -> list[Line]:
         here = index == self.cursor
         mark, role = self._mark(advice)
-        head = [Span("a " if here else "  ", "key"), Span(f"{mark} ", role), Span(advice.title, self._role("value"))]
+        head = [Span("a " if here else "  ", "key"), Span(f"{mark} ", role), Span(advice.title, self.toned("value"))]
         effects = self._effects(advice)
         selected = here and self.is_current
         whole = line(*head, Span(": ", "dim"), *effects, selected=selected)
@@ -115,21 +114,18 @@ class AdviceList(Panel):
             lines += [fit(line(" " * _INDENT, *row, selected=selected), width) for row in _rows(effects, width)]
         if here and advice.caution:
             more = wrap(advice.caution, width - _INDENT)
-            lines += [line(" " * _INDENT, Span(text, self._role("warn")), selected=selected) for text in more]
+            lines += [line(" " * _INDENT, Span(text, self.toned("warn")), selected=selected) for text in more]
         return lines
 
     def _effects(self, advice: Advice) -> list[Span]:
         spans: list[Span] = []
         for effect in advice.effects:
-            spans += [Span(", " if spans else "", "dim"), Span(effect.text, self._role(_TONES[effect.gain]))]
+            spans += [Span(", " if spans else "", "dim"), Span(effect.text, self.toned(_TONES[effect.gain]))]
         return spans
 
     def _mark(self, advice: Advice) -> tuple[str, str]:
         mark = mark_of(advice.verdict)
-        return mark.text, self._role(mark.role)
-
-    def _role(self, role: str) -> str:
-        return "dim" if self._stale else role
+        return mark.text, self.toned(mark.role)
 
 
 def _rows(spans: list[Span], width: int) -> list[list[Span]]:

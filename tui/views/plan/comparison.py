@@ -46,7 +46,6 @@ class ComparisonTable(Panel):
         self._comparison: Comparison | None = None
         self._mode = ""
         self._baseline = Baseline()
-        self._stale = False
 
     @property
     def row(self) -> Row | None:
@@ -69,7 +68,7 @@ class ComparisonTable(Panel):
             stale: whether the numbers belong to an earlier plan.
         """
         key = self.row_key
-        self._comparison, self._baseline, self._stale = comparison, baseline, stale
+        self._comparison, self._baseline, self.is_old = comparison, baseline, stale
         self._mode = column.mode if column else ""
         rows = self._rows()
         self.cursor = next((index for index, row in enumerate(rows) if row.key == key), 0)
@@ -212,7 +211,7 @@ class ComparisonTable(Panel):
     def _corner(self, columns: tuple[Column, ...], label: int) -> Span:
         """Return what stands before the names: that numbers are old, or which columns have no room."""
         every = self._comparison.columns if self._comparison else ()
-        if self._stale:
+        if self.is_old:
             return Span(left("updating…", label), "warn")
         if len(columns) == len(every):
             return Span(" " * label, "label")
@@ -225,7 +224,7 @@ class ComparisonTable(Panel):
             wordings = (column.verdict_words, column.verdict_brief or column.verdict.brief, column.verdict.brief)
             verdicts = [worded(column.verdict, words) for words in wordings]
             shown = next((verdict for verdict in verdicts if cell_len(verdict.text) < cell), verdicts[-1])
-            spans.append(Span(_placed(shown.text, cell), self._role(shown.role)))
+            spans.append(Span(_placed(shown.text, cell), self.toned(shown.role)))
         return Line(tuple(spans))
 
     def _note_lines(self, width: int) -> list[Line]:
@@ -261,12 +260,12 @@ class ComparisonTable(Panel):
         for one, (delta, tone), room in zip(shown_rows, deltas, rooms, strict=True):
             is_best = one is not None and best is not None and one.value == best
             text = _gauged(one, room) if one and one.share is not None else _short(_text_of(one), room, is_short)
-            role = self._role((one.role if one else "") or ("best" if is_best else "value"))
+            role = self.toned((one.role if one else "") or ("best" if is_best else "value"))
             if delta:
                 # A mark stands where differences begin, or behind a text that goes on beyond that.
                 size = cell - _DELTA if delta != MOVED else min(max(cell - _DELTA, cell_len(text) + 1), cell - _MARK)
                 spans.append(Span(right(text, size), role))
-                spans.append(Span(left(f" {delta}", cell - size), self._role(tone)))
+                spans.append(Span(left(f" {delta}", cell - size), self.toned(tone)))
             else:
                 # What is blank takes the style of its neighbour, which saves its own on the wire.
                 spans.append(Span(_placed(text, cell), role))
@@ -302,9 +301,6 @@ class ComparisonTable(Panel):
         if len(values) < 2 or not rows[0].better:
             return None
         return max(values) if rows[0].better > 0 else min(values)
-
-    def _role(self, role: str) -> str:
-        return "dim" if self._stale else role
 
 
 def _after(delta: str) -> int:

@@ -13,7 +13,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.shown.results import ResultRow, TableColumn
-from capacity_tui.tui.terminal.text import Line, Span, line, wrap
+from capacity_tui.tui.terminal.text import Line, Span, line, marked, wrap
 from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.lines import GAP, fitted, joined, narrowed, widest
 from capacity_tui.tui.widgets.panel import HeadedPanel
@@ -41,8 +41,6 @@ class ResultTable(HeadedPanel):
         self.filter = ""  # words that rows must have
         self.marked: set[tuple[tuple[str, str], ...]] = set()  # keys of rows that were marked
         self.taken: tuple[tuple[str, str], ...] = ()  # key of the row that was taken over last
-        self.is_old = False  # whether the rows answer an older question
-        self.message = ""  # what stands here instead of rows
         self._shown: tuple[int, ...] = ()
         self._widths: tuple[int, ...] = ()
         self._wanted: tuple[tuple[str, str], ...] = ()
@@ -81,9 +79,8 @@ class ResultTable(HeadedPanel):
         self._arrange(before)
 
     def show_old(self) -> None:
-        """Dim the rows: another question was asked."""
-        self.is_old, self._widths = True, ()
-        self.repaint()
+        self._widths = ()
+        super().show_old()
 
     def show_message(self, message: str) -> None:
         """Say why there are no rows."""
@@ -146,7 +143,7 @@ class ResultTable(HeadedPanel):
             row = results.rows[index]
             cells = joined([row.cells[number].text for number in indices], widths, right)
             lines.append(self._line(row, cells, is_front=index in results.front, at_cursor=position == self.cursor))
-        return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
+        return lines, self.around_cursor
 
     def _wide_enough(self, results: Results) -> tuple[int, ...]:
         """Return how wide the columns are; while rows come in they only get wider."""
@@ -171,15 +168,12 @@ class ResultTable(HeadedPanel):
 
     def _line(self, row: ResultRow, cells: tuple[str, ...], *, is_front: bool, at_cursor: bool) -> Line:
         mark = mark_of(row.verdict)
-        is_taken = row.key == self.taken
-        tone = "dim" if self.is_old else "best" if is_taken else "value"
-        return line(
-            Span("▌" if at_cursor else " ", "accent"),
+        return marked(
+            at_cursor,
             Span("▸" if row.key in self.marked else " ", "accent"),
-            Span(mark.text, "dim" if self.is_old else mark.role),
-            Span(" ● " if is_front else "   ", "dim" if self.is_old else "accent"),
-            Span("".join(cells), tone),
-            selected=at_cursor,
+            Span(mark.text, self.toned(mark.role)),
+            Span(" ● " if is_front else "   ", self.toned("accent")),
+            Span("".join(cells), self.toned("best" if row.key == self.taken else "value")),
         )
 
     def _start_over(self) -> None:

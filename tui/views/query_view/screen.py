@@ -13,6 +13,7 @@ from textual.containers import Horizontal
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.terminal.text import plain_text
 from capacity_tui.tui.views.query_view.form import QuestionEdits, QuestionForm
 from capacity_tui.tui.views.query_view.results import ResultTable
 from capacity_tui.tui.views.query_view.search import Begin, Details, Progress, Searching, SearchState
@@ -231,7 +232,7 @@ class QueryScreen(PanelScreen):
             self.session.copy(self._searching.question.command() + "\n", "command.txt")
 
     def _copy_rows(self) -> None:
-        self.session.copy("\n".join(row.plain.rstrip() for row in self.table.lines) + "\n")
+        self.session.copy(plain_text(self.table.lines))
 
     def _go_across(self) -> None:
         self.go_to(self.form if self.current is self.table else self.table)

@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.shown.results import TableColumn
 from capacity_tui.tui.shown.runs import RunDevice, RunEvent, RunGraph, RunRow, Standing
-from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, fit, left, line, right, wrap
+from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, fit, left, line, marked, right, wrap
 from capacity_tui.tui.widgets.head import gauge
 from capacity_tui.tui.widgets.lines import Bar, TableLayout
 from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
@@ -41,11 +41,10 @@ class Curves(Panel):
         self._glyphs = glyphs
         self._graphs: tuple[RunGraph, ...] = ()
         self._state = ""
-        self.message = ""
 
     def show_graphs(self, graphs: tuple[RunGraph, ...], message: str) -> None:
         self._graphs, self.message = graphs, message
-        self.cursor = min(self.cursor, max(len(graphs) - 1, 0))
+        self.keep_cursor()
         self.repaint()
 
     def show_state(self, state: str) -> None:
@@ -70,7 +69,7 @@ class Curves(Panel):
         """Draw all curves, or the one under the cursor below the values of all."""
         graphs, height = self._graphs, self.size.height
         if not graphs:
-            return [line(Span(f" {self.message}", "dim"))], None
+            return self.lines_of_message()
         has_room = height // len(graphs) >= _LEAST_HEIGHT
         columns = 2 if width >= _TWO_COLUMNS and len(graphs) > 1 and not has_room else 1
         rows = -(-len(graphs) // columns)
@@ -235,15 +234,12 @@ class RunsTable(HeadedPanel):
         layout = TableLayout.of(self._columns, cells, room, most=_WIDEST, least=_LEAST_WIDTH)
         lines = [line(" " * _FRONT, Span(layout.heads, "heading"))]
         for index, row in enumerate(self.rows):
-            at_cursor = index == self.cursor
-            role = "label" if row.standing is Standing.PAST else "value"
             mark = _MARKS[row.standing]
-            cursor = Span("▌" if at_cursor else " ", "accent")
-            text = Span(layout.text(row.cells), role)
-            lines.append(line(cursor, Span(f"{mark.text}  ", mark.role), text, selected=at_cursor))
+            text = Span(layout.text(row.cells), "label" if row.standing is Standing.PAST else "value")
+            lines.append(marked(index == self.cursor, Span(f"{mark.text}  ", mark.role), text))
         if self.is_example:
             lines += _dimmed(_NOTHING)
-        return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
+        return lines, self.around_cursor
 
 
 def _dimmed(texts: tuple[str, ...]) -> list[Line]:

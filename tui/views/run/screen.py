@@ -21,6 +21,7 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import PINS_KEY, TableColumn
 from capacity_tui.tui.shown.runs import RunRow, WatchedRun
 from capacity_tui.tui.store import TAKEN
+from capacity_tui.tui.terminal.text import plain_text
 from capacity_tui.tui.view import Document, RunsReader
 from capacity_tui.tui.views.run.panels import Curves, Events, RunHead, RunsTable, Usage
 from capacity_tui.tui.views.view_screen import PanelScreen
@@ -202,7 +203,7 @@ class RunScreen(PanelScreen):
         self.session.ask(self, "calibrate", work, self._take_calibration)
 
     def _copy(self) -> None:
-        self.session.copy("\n".join(row.plain.rstrip() for row in self._table.lines) + "\n")
+        self.session.copy(plain_text(self._table.lines))
 
 
 LOOK_SECONDS = 2.0

@@ -19,7 +19,7 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import Trial
 from capacity_tui.tui.shown.results import AUTO
 from capacity_tui.tui.shown.scale import GROWTHS, SAMPLES, WAITS, Corpus
-from capacity_tui.tui.terminal.text import Line, Span, line
+from capacity_tui.tui.terminal.text import Line, Span, line, marked
 from capacity_tui.tui.views.plan import sweep
 from capacity_tui.tui.views.plan.field_list import FieldEdits, FieldList
 from capacity_tui.tui.widgets.head import gauge, mark_of
@@ -188,8 +188,7 @@ class Devices(HeadedPanel):
         super().__init__()
         self.plan: ScaledPlan | None = None  # what is known
         self.taken: tuple[tuple[str, str], ...] = ()  # key of the row that was taken over last
-        self.is_old = False  # whether all rows are those of another plan
-        self.message = "waiting for the plan's numbers…"  # what stands here in place of rows
+        self.message = "waiting for the plan's numbers…"
         self._before: tuple[ScaledRow, ...] = ()
         self._widths: tuple[int, ...] = ()
         self._was_moved = False
@@ -226,14 +225,10 @@ class Devices(HeadedPanel):
             self._before, self._widths = (), ()
         self.plan, self.is_old = plan, False
         counts = [row.devices == here if here is not None else row.is_own for row in self.rows]
-        self.cursor = counts.index(True) if True in counts else min(self.cursor, max(len(counts) - 1, 0))
+        self.cursor = counts.index(True) if True in counts else self.cursor
+        self.keep_cursor()
         self.repaint()
         self.post_message(self.CursorMoved(self))
-
-    def show_old(self) -> None:
-        """Dim all rows: the plan is another one."""
-        self.is_old = True
-        self.repaint()
 
     def move_to(self, index: int) -> None:
         self._was_moved = True
@@ -265,7 +260,7 @@ class Devices(HeadedPanel):
         """Lay the rows out under their heads, in the columns that there is room for."""
         plan, rows = self.plan, self.rows
         if plan is None or not rows:
-            return [line(Span(f" {self.message}", "dim"))], None
+            return self.lines_of_message()
         texts = [self._cells(row) for row in rows]
         # While rows come in the columns only get wider.
         layout = TableLayout.of(plan.columns, texts, width - _MARKS, before=self._widths)
@@ -276,7 +271,7 @@ class Devices(HeadedPanel):
             bound = ("warn" if row.is_bound and waits else "" for waits in is_waiting)
             spans = [Span(text, role) for text, role in zip(layout.cells(cells), bound, strict=True)]
             lines.append(self._line(row, spans, at_cursor=index == self.cursor))
-        return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
+        return lines, self.around_cursor
 
     def _cells(self, row: ScaledRow) -> tuple[str, ...]:
         """Return the texts of a row: marks behind the count, a bar before the efficiency."""
@@ -289,11 +284,10 @@ class Devices(HeadedPanel):
         is_new = not self.is_old and self.plan is not None and row in self.plan.rows
         mark = mark_of(row.verdict)
         tone = "best" if row.is_own or row.is_knee else "value"
-        return line(
-            Span("▌" if at_cursor else " ", "accent"),
+        return marked(
+            at_cursor,
             Span(f"{mark.text}  ", mark.role if is_new else "dim"),
             *(Span(cell.text, cell.role or tone if is_new else "dim") for cell in cells),
-            selected=at_cursor,
         )
 
 

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line, right, wrap
+from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line, marked, right, wrap
 from capacity_tui.tui.widgets.head import gauge
 from capacity_tui.tui.widgets.lines import GAP, DrawnLines, TableLayout
 from capacity_tui.tui.widgets.panel import Panel
@@ -38,8 +38,7 @@ class Levels(Panel):
     def __init__(self) -> None:
         super().__init__()
         self.patterns: StoredPatterns | None = None  # what is shown
-        self.message = "waiting for the plan…"  # what stands here in place of levels
-        self._is_old = False
+        self.message = "waiting for the plan…"
         self._items: list[int | None] = []
 
     @property
@@ -48,8 +47,8 @@ class Levels(Panel):
         return levels[self.cursor] if self.cursor < len(levels) else None
 
     def show_patterns(self, patterns: StoredPatterns) -> None:
-        self.patterns, self._is_old = patterns, False
-        self.cursor = min(self.cursor, max(self.item_count() - 1, 0))
+        self.patterns, self.is_old = patterns, False
+        self.keep_cursor()
         self.repaint()
         self.post_message(self.CursorMoved(self))
 
@@ -59,8 +58,8 @@ class Levels(Panel):
         Args:
             message: what stands here where there is no level to dim.
         """
-        self._is_old, self.message = True, message or self.message
-        self.repaint()
+        self.message = message or self.message
+        super().show_old()
 
     def about(self) -> tuple[str, str]:
         return (self.level.name, self.level.about) if self.level else ("", "")
@@ -75,7 +74,7 @@ class Levels(Panel):
         """Lay the levels out under their heads, in the columns that there is room for, remarks below."""
         patterns = self.patterns
         if patterns is None:
-            return [line(Span(f" {self.message}", "dim"))], None
+            return self.lines_of_message()
         levels = patterns.levels
         bar = _BAR if width >= 4 * _BAR else 0
         room = width - _MARK - (bar + GAP if bar else 0)
@@ -83,22 +82,18 @@ class Levels(Panel):
         lines, items = [line(" " * _MARK, Span(layout.heads, "heading"))], list[int | None]([None])
         for index, level in enumerate(levels):
             drawn = " " * GAP + gauge(level.share, bar) if bar and not level.is_total else ""
-            tone = "dim" if self._is_old else "best" if level.is_total else "value"
-            spans = Span(layout.text(level.cells), tone), Span(drawn, "dim" if self._is_old else "graph-1")
-            lines.append(self._marked(index, *spans))
+            tone = self.toned("best" if level.is_total else "value")
+            spans = Span(layout.text(level.cells), tone), Span(drawn, self.toned("graph-1"))
+            lines.append(marked(index == self.cursor and self.is_current, *spans))
             items.append(index)
         for index, remark in enumerate(patterns.remarks, start=len(levels)):
             texts = wrap(remark, width - 2, "  ")
-            lines += [self._marked(index, Span(text, "dim" if self._is_old else "label")) for text in texts]
+            here = index == self.cursor and self.is_current
+            lines += [marked(here, Span(text, self.toned("label"))) for text in texts]
             items += [index] * len(texts)
         self._items = items
-        here = [place for place, item in enumerate(items) if item == self.cursor]
-        return lines, range(here[0] if self.cursor else 0, here[-1] + 1) if here else None
-
-    def _marked(self, index: int, *spans: Span) -> Line:
-        """Return a line of an item, marked where the cursor is."""
-        is_marked = index == self.cursor and self.is_current
-        return line(Span("▌" if is_marked else " ", "accent"), *spans, selected=is_marked)
+        places = [place for place, item in enumerate(items) if item == self.cursor]
+        return lines, range(places[0] if self.cursor else 0, places[-1] + 1) if places else None
 
 
 _GAP = 3
@@ -250,19 +245,13 @@ class Storage(Panel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.message = "waiting for the plan's numbers…"  # what stands here in place of figures
+        self.message = "waiting for the plan's numbers…"
         self._rows: tuple[Row, ...] | None = None
-        self._is_old = False
 
     def show_rows(self, rows: tuple[Row, ...]) -> None:
-        self._rows, self._is_old = rows, False
-        self.cursor = min(self.cursor, max(len(rows) - 1, 0))
+        self._rows, self.is_old = rows, False
+        self.keep_cursor()
         self.message = "nothing is read or saved while this runs"
-        self.repaint()
-
-    def show_old(self) -> None:
-        """Dim all figures: the plan is another one."""
-        self._is_old = True
         self.repaint()
 
     def about(self) -> tuple[str, str]:
@@ -275,24 +264,18 @@ class Storage(Panel):
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the figures out, each with a bar where it is a share, and what goes with it behind."""
         if not self._rows:
-            return [line(Span(f" {self.message}", "dim"))], None
+            return self.lines_of_message()
         lines = [self._line(row, index == self.cursor, width) for index, row in enumerate(self._rows)]
         return lines, range(self.cursor, self.cursor + 1)
 
     def _line(self, row: Row, at_cursor: bool, width: int) -> Line:
-        is_marked = at_cursor and self.is_current
         bar = "" if row.share is None else f"{gauge(row.share, _STORAGE_BAR)} "
         room = max(width - _LABEL - 1, 0)
         text = clip(f"{bar}{row.text}", room)
         more = clip(f"  {row.interval}" if row.interval else "", max(room - len(text), 0))
-        tone = "dim" if self._is_old else "warn" if row.share is not None and row.share > 1 else "value"
-        return line(
-            Span("▌" if is_marked else " ", "accent"),
-            Span(left(" " * row.indent + row.label, _LABEL), "label"),
-            Span(text, tone),
-            Span(more, "dim"),
-            selected=is_marked,
-        )
+        tone = self.toned("warn" if row.share is not None and row.share > 1 else "value")
+        label = Span(left(" " * row.indent + row.label, _LABEL), "label")
+        return marked(at_cursor and self.is_current, label, Span(text, tone), Span(more, "dim"))
 
 
 class Remarks(DrawnLines):

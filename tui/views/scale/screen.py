@@ -16,6 +16,7 @@ from capacity_tui.tui.actions import Commanded, bindings
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.scale import GROWTHS, STRONG, Corpus, ScaledPlan, StoredPatterns
+from capacity_tui.tui.terminal.text import plain_text
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.scale.corpus import CorpusEdits, CorpusFields, CorpusSweep, Devices
 from capacity_tui.tui.views.scale.panels import Levels, PatternCharts, Remarks, ScaledPictures, Storage
@@ -192,7 +193,7 @@ class ScaleScreen(PanelScreen):
         """Copy the lines of the panel, for devices with what there is to say of them."""
         by_panel = {self._devices: (*self._devices.lines, *self._remarks.lines), self._storage: self._storage.lines}
         lines = by_panel.get(self.current, self._levels.lines)
-        self.session.copy("\n".join(shown.plain.rstrip() for shown in lines) + "\n")
+        self.session.copy(plain_text(lines))
 
     def _copy_command(self) -> None:
         if self._edits.corpus is not None:
