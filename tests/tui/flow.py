@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -64,24 +65,30 @@ async def settle(pilot: Pilot[None]) -> None:
 
 async def press(pilot: Pilot[None], *keys: str) -> None:
     """Press keys, then wait until the screen has followed."""
-    for key in keys:
-        burst(pilot.app, key)
-        await handled(pilot)
+    await press_only(pilot, *keys)
     await settle(pilot)
 
 
-async def handled(pilot: Pilot[None]) -> None:
-    """Wait until all is done that a key set off, but for what threads do: not as long as Pilot, until nobody works."""
-    rounds = 0
-    while rounds < QUIET_ROUNDS:
-        await asyncio.sleep(0.001)
-        rounds = 0 if is_handling(pilot.app) else rounds + 1
+async def press_only(pilot: Pilot[None], *keys: str) -> None:
+    """Press keys one after the other, and wait for what each sets off, but not for threads.
+
+    Pilot waits until the process is idle, which it is not while a thread estimates.
+    """
+    for key in keys:
+        burst(pilot.app, key)
+        rounds = 0
+        while rounds < QUIET_ROUNDS:
+            await asyncio.sleep(0.001)
+            rounds = 0 if is_handling(pilot.app) else rounds + 1
 
 
 def burst(app: App[None], *keys: str) -> None:
     """Send keys all at once, as slow lines bring them."""
     for key in keys:
-        app.post_message(events.Key(KEY_NAMES.get(key, key), LETTERS.get(key, key if len(key) == 1 else None)))
+        letter = key if len(key) == 1 else LETTERS.get(key)
+        if letter is None and "_" in key:
+            letter = unicodedata.lookup(key.replace("_", " "))
+        app.post_message(events.Key(KEY_NAMES.get(key, key), letter))
 
 
 async def resize(pilot: Pilot[None], size: tuple[int, int]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from flow import settle
+from flow import press, settle
 
 from capacity_tui.engine.errors import CapacityError, PlanError, StorageError
 from capacity_tui.engine.plan.files import example_names
@@ -284,8 +284,7 @@ async def test_steps_are_foreseen_once_the_keys_rest(monkeypatch: pytest.MonkeyP
     app = CapacityApp(source=PLAN)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        await pilot.press("down", "down", "slash", *"sequence", "enter")
-        await settle(pilot)
+        await press(pilot, "down", "down", "slash", *"sequence", "enter")
         document = app.session.store.document
         assert isinstance(document, PlanDocument)
         compared = []
@@ -293,8 +292,7 @@ async def test_steps_are_foreseen_once_the_keys_rest(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr(
             PlanDocument, "compare", lambda self: (compared.append("_comparison" in vars(self)), compare(self))[1]
         )
-        await pilot.press("plus")
-        await settle(pilot)
+        await press(pilot, "plus")
         assert compared[0], "the numbers were there before the key"
         assert app.session.store.column is not None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flow import press, row, settle, shown
+from flow import press, press_only, row, settle, shown
 from textual.pilot import Pilot
 
 from capacity_tui.engine.solve import answer
@@ -53,7 +53,7 @@ async def test_which_hardware_serves_a_large_model_takes_fifteen_keys(real_engin
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
         await type_keys(pilot, *keys[:-2])
-        await pilot.press(*keys[-2:])  # rows are tried for as long as the list is open
+        await press_only(pilot, *keys[-2:])  # rows are tried for as long as the list is open
         assert isinstance(app.screen, TrialPicker)
         lines = app.screen.query_one(".dialog Lines", Lines)
         while "✓" not in lines.lines[1].plain:
@@ -75,6 +75,6 @@ async def test_what_does_not_fit_is_made_to_fit_by_one_key_and_taken_back(real_e
         refused = planned(app).plan
         await type_keys(pilot, "a")
         assert "✗" not in shown(pilot, "answer")
-        await pilot.press("u")
+        await press_only(pilot, "u")
         assert planned(app).plan == refused
     assert not app.mistakes

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from flow import plan_screen
+from flow import plan_screen, press_only
 from textual import events
 
 from capacity_tui.tui.app import CapacityApp
@@ -54,7 +54,7 @@ async def press_keys(count: int, seed: int) -> list[str]:
             if chance.random() < 0.2:  # as a slow line delivers them: several at once, before anything has followed
                 for _ in range(chance.randrange(1, 4)):
                     app.post_message(events.Key(key, None))
-            await pilot.press(key)
+            await press_only(pilot, key)
             if not app.is_running or app.mistakes:
                 break
         await pilot.pause(0.2)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine
-from flow import burst, offered, once, press, row, settle, shown, until
+from flow import burst, offered, once, press, press_only, row, settle, shown, until
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.tui.app import CapacityApp
@@ -38,7 +38,7 @@ async def test_backspace_on_the_model_hands_it_to_the_modes(
     )
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
-        await pilot.press("backspace")  # and before the modes have chosen among all models:
+        await press_only(pilot, "backspace")  # and before the modes have chosen among all models:
         await once(pilot, lambda: "auto" in row(pilot, "config", "Model"))
         await press(pilot, "u")
         assert "gpt2-small" in row(pilot, "config", "Model")

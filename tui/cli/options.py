@@ -15,19 +15,12 @@ from capacity_tui.engine import estimate as estimates
 from capacity_tui.engine import files, nodes
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.runs import history as histories
-from capacity_tui.tui.cli.output import Command, CommandT, Output, output_options, tell, tell_problems
+from capacity_tui.tui.cli.output import Command, Output, output_options, tell, tell_problems
 
-
-def history_option(command: CommandT) -> CommandT:
-    """Add ``--no-history`` to a command that keeps something by itself, as its argument ``no_history``."""
-    return click.option("--no-history", is_flag=True, help="Do not write to the history.")(command)
-
-
-def store_option(command: CommandT) -> CommandT:
-    """Add ``--store`` to a command about the history, as its argument ``store``."""
-    return click.option(
-        "--store", metavar="PLACE", help="A file or a MongoDB URI, instead of the one in settings or environment."
-    )(command)
+history_option = click.option("--no-history", is_flag=True, help="Do not write to the history.")
+store_option = click.option(
+    "--store", metavar="PLACE", help="A file or a MongoDB URI, instead of the one in settings or environment."
+)
 
 
 def keep_entries(entries: Iterable[histories.RunRecord], no_history: bool = False) -> None:

@@ -22,7 +22,7 @@ from capacity_tui.engine.plan import files as plan_files
 from capacity_tui.engine.plan import imports as plan_imports
 from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.solve import search as searches
-from capacity_tui.tui.cli.output import CommandT, tell, with_options
+from capacity_tui.tui.cli.output import tell, with_options
 
 
 def _completing(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
@@ -285,11 +285,9 @@ def machine_for(plan: plans.Plan) -> machines.Machine | None:
     return machines.detect()
 
 
-def config_option(command: CommandT) -> CommandT:
-    """Add the ``--config`` option, as the argument ``config`` that ``load_catalog`` takes."""
-    return click.option(
-        "--config",
-        metavar="DIR|FILE",
-        type=click.Path(path_type=Path),
-        help="Lay gpu_instances.json, model_config.json, workloads.json of a folder, or one file, over what is known.",
-    )(command)
+config_option = click.option(
+    "--config",
+    metavar="DIR|FILE",
+    type=click.Path(path_type=Path),
+    help="Lay gpu_instances.json, model_config.json, workloads.json of a folder, or one file, over what is known.",
+)

@@ -243,7 +243,8 @@ class NoteLine(Bar):
             return (self._status,)
         if trouble := self._trouble():
             return (trouble,)
-        changed, hint = self._changed(), self._hint()
+        changed = self._changed()  # and what to try next, for whoever is here for the first time:
+        hint = tuple(Span(text, "value") for text in self._session.guide.wordings(on_plan=self._on_plan))
         if changed and not (hint and self._seen == self._session.store.revision):
             return changed
         if hint and self._session.guide.has_begun:
@@ -328,10 +329,6 @@ class NoteLine(Bar):
         """Return what to know of the columns as a whole."""
         comparison = self._session.store.comparison
         return Span(comparison.remarks[0], "label") if comparison and comparison.remarks else None
-
-    def _hint(self) -> tuple[Span, ...]:
-        """Return what to try next, for whoever is here for the first time."""
-        return tuple(Span(text, "value") for text in self._session.guide.wordings(on_plan=self._on_plan))
 
 
 def _difference(before: Row, after: Row, in_full: bool) -> str:

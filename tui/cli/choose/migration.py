@@ -253,12 +253,9 @@ def _model_or_plan(file: str | None, name: str | None, catalog: catalogs.Catalog
         try:
             return plan_files.read_source(name, sys.stdin.buffer).plan()
         except CapacityError as no_plan:
-            raise (no_plan if _is_path(name) else no_model) from no_plan
+            is_path = name == "-" or "/" in name or Path(name).suffix in (".yaml", ".yml", ".json")
+            raise (no_plan if is_path else no_model) from no_plan
     return name
-
-
-def _is_path(name: str) -> bool:
-    return name == "-" or bool(Path(name).suffix in (".yaml", ".yml", ".json") or "/" in name)
 
 
 def _show(shown: Progress, name: str, migration: migrations.Migration) -> None:

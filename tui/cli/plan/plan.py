@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import click
@@ -110,7 +111,7 @@ def plan(
     codes = [0]
     columns: list[tuple[str, estimates.Answer]] = []
     estimated: list[estimates.Answer] = []
-    for name, variant in ((name, variant) for name in names for variant in _per_device(flags, gpus)):
+    for name, variant in product(names, [replace(flags, gpu=gpu) for gpu in gpus] or [flags]):
         source = None
         try:
             source = source_of(name, variant)
@@ -187,11 +188,6 @@ def _refuse_contradictions(
         )
     if key is not None and form not in (None, *EXPLAINED_FORMS):
         raise click.UsageError(f"--explain tells one figure: its --format is {' or '.join(EXPLAINED_FORMS)}")
-
-
-def _per_device(flags: plan_lines.PlanFlags, gpus: tuple[str, ...]) -> tuple[plan_lines.PlanFlags, ...]:
-    """Return the flags with each of several devices; as they are where there is but one."""
-    return tuple(replace(flags, gpu=gpu) for gpu in gpus) or (flags,)
 
 
 def _further(source: plan_files.PlanSource | None, name: str) -> str:

@@ -7,7 +7,6 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,7 +56,9 @@ def watch_command(
     """
     pipes = (os.pipe(), os.pipe())
     try:
-        running = runs.RunningCommand(command, _environment(), outputs=(pipes[0][1], pipes[1][1]))
+        # Python writes its lines when they are said, not when a buffer is full.
+        environment = {"PYTHONUNBUFFERED": "1", **os.environ}
+        running = runs.RunningCommand(command, environment, outputs=(pipes[0][1], pipes[1][1]))
     finally:
         for _, end in pipes:
             os.close(end)
@@ -191,11 +192,6 @@ class _Watching(threading.Thread):
 
     def _read(self, lines: list[str], at: float) -> None:
         self._run.take([entry for line in lines if (entry := self._reader.read(line)) is not None], at)
-
-
-def _environment() -> Mapping[str, str]:
-    """Return the command's environment: Python writes its lines when they are said, not when a buffer is full."""
-    return {"PYTHONUNBUFFERED": "1", **os.environ}
 
 
 _STREAMS = (1, 2)

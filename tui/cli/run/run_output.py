@@ -19,7 +19,7 @@ from capacity_tui.engine.runs import history as histories
 from capacity_tui.engine.runs import logs
 from capacity_tui.engine.runs import monitor as monitoring
 from capacity_tui.tui.cli.options import chosen_history, keep_entries
-from capacity_tui.tui.cli.output import CommandT, tell
+from capacity_tui.tui.cli.output import tell, with_options
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -145,17 +145,16 @@ def stream_of_events(as_json: bool) -> IO[str]:
     return sys.stdout if as_json else sys.stderr
 
 
-def outlet_options(command: CommandT) -> CommandT:
-    """Add ``--jsonl`` and ``--serve`` to a command, as its arguments ``jsonl`` and ``serve``."""
-    serve = click.option(
+outlet_options = with_options(
+    click.option(
+        "--jsonl", metavar="FILE", type=click.Path(path_type=Path), help="Append all of it as JSON lines; - for stdout."
+    ),
+    click.option(
         "--serve",
         metavar="[HOST:]PORT",
         help="Serve Prometheus at /metrics; beyond this machine with a token in CAPACITY_TUI_METRICS_TOKEN.",
-    )
-    jsonl = click.option(
-        "--jsonl", metavar="FILE", type=click.Path(path_type=Path), help="Append all of it as JSON lines; - for stdout."
-    )
-    return jsonl(serve(command))
+    ),
+)
 
 
 class SharedOutput:

@@ -122,7 +122,8 @@ def parts_of(plan: Plan, catalog: Catalog, given: Mapping[str, str]) -> tuple[Fi
     )
     usual = {"spot": YES if plan.pricing.spot else NO, "commitment": plan.pricing.commitment}
     usual |= {"region": plan.pricing.region} if plan.pricing.region else {}
-    offers = replace(_OFFERS, choices=(ANY, *_providers(catalog)))
+    providers = dict.fromkeys(row.provider for row in catalog.instances.values())
+    offers = replace(_OFFERS, choices=(ANY, *providers))
     parts = (_HOURS, _SPOT, _REGION, _COMMITMENT, *_precisions(plan, catalog), kind, offers, _SHOWN, _DATA)
     return tuple(replace(part, text=given.get(part.key, usual.get(part.key, part.text))) for part in parts)
 
@@ -132,10 +133,6 @@ def _precisions(plan: Plan, catalog: Catalog) -> tuple[Field, ...]:
     path = precision_path(plan)
     fields = (field for field in field_lines(plan, catalog) if field.key == path)
     return tuple(replace(_PRECISION, choices=(OWN, *field.choices), words=field.words) for field in fields)
-
-
-def _providers(catalog: Catalog) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(row.provider for row in catalog.instances.values()))
 
 
 _USUAL = "balanced"

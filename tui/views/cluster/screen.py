@@ -46,8 +46,8 @@ class ClusterScreen(PanelScreen):
         self.commands = {
             **self.commands,
             **self.panel_commands,
-            "cluster.take": self._take,
-            "cluster.pin": self._pin,
+            "cluster.take": partial(self._unless_refused, self._row_actions.take),
+            "cluster.pin": partial(self._unless_refused, self._row_actions.pin),
             "cluster.finer": partial(self._node_rows.refine, 1),
             "cluster.coarser": partial(self._node_rows.refine, -1),
             "cluster.next": partial(self.go_around, 1),
@@ -102,12 +102,6 @@ class ClusterScreen(PanelScreen):
     def _show_old(self) -> None:
         self._node_rows.show_old()
         self._placement.show_old()
-
-    def _take(self) -> None:
-        self._unless_refused(self._row_actions.take)
-
-    def _pin(self) -> None:
-        self._unless_refused(self._row_actions.pin)
 
     def drawings(self) -> Iterator[tuple[str, str]]:
         yield from self._node_rows.drawings()

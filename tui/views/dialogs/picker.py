@@ -154,9 +154,6 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
             self._matches.insert(0, Choice(typed, typed, "as typed"))
         self._message = "nothing matches"
 
-    def _filter_again(self) -> None:
-        self._filter(self.query_one(Entry).value)
-
     def show_lines(self) -> None:
         lines = self.query_one(Lines)
         width = lines.size.width
@@ -248,7 +245,7 @@ class TrialPicker(Picker):
         self._order = names[(names.index(self._order) + 1) % len(names)]
         self._say_order()
         self._cursor = 0
-        self._filter_again()
+        self._filter(self.query_one(Entry).value)
         self.show_lines()
         self._want()
 

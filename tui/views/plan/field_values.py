@@ -91,17 +91,14 @@ def _text(entry: PlanField) -> str:
         return table_text(entry.value)
     if _is_long(entry):
         return duration_text(cast("float", entry.value))
-    return _length_text(entry.value) if entry.knob.is_length else plan_value_text(entry.value)
+    if entry.knob.is_length and isinstance(entry.value, int):
+        return format_number(entry.value)  # in full: its ``M`` would be read as another number
+    return plan_value_text(entry.value)
 
 
 def _is_long(entry: PlanField) -> bool:
     """Whether a field holds a time that nobody counts in seconds."""
     return entry.knob.unit == "s" and isinstance(entry.value, int | float) and entry.value >= _LONG_SECONDS
-
-
-def _length_text(value: object) -> str:
-    """Return a length in full: its ``M`` would be read as another number."""
-    return format_number(value) if isinstance(value, int) else plan_value_text(value)
 
 
 # The order in which figures give way where there is little room, the highest first.

@@ -59,7 +59,7 @@ class QueryScreen(PanelScreen):
             "found.mark": table.mark,
             "found.filter": self._filter,
             "found.front": self._show_aside,
-            "found.copy": self._copy_rows,
+            "found.copy": lambda: session.copy(plain_text(table.lines)),
             "found.beside": self._go_across,
             "panel.question": partial(self.go_to, self.form),
             "panel.found": partial(self.go_to, table),
@@ -230,9 +230,6 @@ class QueryScreen(PanelScreen):
     def _copy_command(self) -> None:
         if self._searching.question is not None:
             self.session.copy(self._searching.question.command() + "\n", "command.txt")
-
-    def _copy_rows(self) -> None:
-        self.session.copy(plain_text(self.table.lines))
 
     def _go_across(self) -> None:
         self.go_to(self.form if self.current is self.table else self.table)

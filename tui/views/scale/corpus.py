@@ -196,7 +196,8 @@ class Devices(HeadedPanel):
     @property
     def rows(self) -> tuple[ScaledRow, ...]:
         """The rows that are shown: new ones, and old ones where none came yet; of those that do not fit the ends."""
-        return tuple(row for rows in _runs(self._known) for row in _folded(rows))
+        groups = (tuple(group) for _, group in groupby(self._known, _is_unfit))  # that follow each other
+        return tuple(row for rows in groups for row in _folded(rows))
 
     @property
     def _known(self) -> tuple[ScaledRow, ...]:
@@ -289,11 +290,6 @@ class Devices(HeadedPanel):
             Span(f"{mark.text}  ", mark.role if is_new else "dim"),
             *(Span(cell.text, cell.role or tone if is_new else "dim") for cell in cells),
         )
-
-
-def _runs(rows: tuple[ScaledRow, ...]) -> list[tuple[ScaledRow, ...]]:
-    """Return rows in groups that follow each other: those that do not fit, and all others."""
-    return [tuple(group) for _, group in groupby(rows, _is_unfit)]
 
 
 def _folded(rows: tuple[ScaledRow, ...]) -> tuple[ScaledRow, ...]:

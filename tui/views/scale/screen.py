@@ -22,7 +22,7 @@ from capacity_tui.tui.views.scale.corpus import CorpusEdits, CorpusFields, Corpu
 from capacity_tui.tui.views.scale.panels import Levels, PatternCharts, Remarks, ScaledPictures, Storage
 from capacity_tui.tui.views.view_screen import PanelScreen, RowActions
 from capacity_tui.tui.widgets.panel import Panel
-from capacity_tui.tui.widgets.prompt import Accept, Prompt
+from capacity_tui.tui.widgets.prompt import Prompt
 
 SCALED, STORED, CORPUS = "scale", "stored", "corpus"  # What threads are asked for
 PATTERNS, STORAGE, PICTURES = "-patterns", "-storage", "-pictures"
@@ -53,7 +53,7 @@ class ScaleScreen(PanelScreen):
         self._row_actions = RowActions(session, self, self._devices, lambda _: None)
         self._sweep = CorpusSweep(session, self, self._fields)
         self._late: Timer | None = None
-        self._edits = CorpusEdits(session, self._fields, self._ask_for_text, self._follow_corpus)
+        self._edits = CorpusEdits(session, self._fields, self._prompt.ask, self._follow_corpus)
         self.commands = {
             **self.commands,
             **self._edits.commands,
@@ -204,9 +204,6 @@ class ScaleScreen(PanelScreen):
         plan = self.app.screen_stack[0]
         if not (self.has_class(PATTERNS) and travel()) and isinstance(plan, Commanded):
             plan.commands[action]()
-
-    def _ask_for_text(self, question: str, value: str, accept: Accept) -> None:
-        self._prompt.ask(question, value, accept)
 
     # What is asked of threads
 
