@@ -24,7 +24,7 @@ OTHER_MEANINGS: dict[str, dict[str, str]] = {
     "engine/solve/hardware_advice.py": {Key.TASK: "a key of profiles/proposal.yaml"},
     "engine/solve/modes/fallbacks.py": {Key.TASK: "a key of profiles/remedies.yaml"},
     "engine/solve/one_line.py": {Key.TASK: "an option's name"},
-    "engine/storage/database.py": {Key.VERSION: "of a database"},
+    "engine/storage/pattern_store.py": {Key.VERSION: "of a database"},
     "tui/cli/choose/migration.py": {Key.TASK: "the name of a type of options"},
     "tui/cli/data/assistant_tools.py": {Key.TASK: "an option's name"},
     "tui/cli/data/catalogue.py": {Key.TASK: "the head of a column"},

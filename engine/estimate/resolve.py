@@ -15,7 +15,7 @@ from capacity_tui.engine.cluster import Cluster, Device, resolve_cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.resolve import engine_row, served_weights
-from capacity_tui.engine.estimate.transformer.adapters import base_format
+from capacity_tui.engine.estimate.transformer.finetuning import base_format
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism, stores_scores
 from capacity_tui.engine.interruption import go_on
 from capacity_tui.engine.keys import Figure, Key

@@ -12,6 +12,8 @@ from .fitting import LevelFit as LevelFit
 from .fitting import fit_corpus as fit_corpus
 from .forecast import LearningForecast as LearningForecast
 from .forecast import learning_forecast as learning_forecast
+from .pattern_store import Known as Known
+from .pattern_store import PatternQuestion as PatternQuestion
 from .patterns import DISAGREES as DISAGREES
 from .patterns import Bounds as Bounds
 from .patterns import PatternLevel as PatternLevel
@@ -19,8 +21,6 @@ from .patterns import PatternStorage as PatternStorage
 from .patterns import Pieces as Pieces
 from .patterns import growth as growth
 from .patterns import pattern_storage as pattern_storage
-from .question import Known as Known
-from .question import PatternQuestion as PatternQuestion
 from .storage_plan import StoragePlan as StoragePlan
 from .storage_plan import storage_plan as storage_plan
 from .zipf import expected_distinct as expected_distinct

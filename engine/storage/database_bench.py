@@ -25,7 +25,7 @@ from capacity_tui.engine.machine.benchmark import (
     spread,
 )
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.storage.database import (
+from capacity_tui.engine.storage.pattern_store import (
     Database,
     DatabaseSize,
     mongodb_database,

@@ -14,7 +14,7 @@ from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.corpus import NUMBER_TYPES, Chunks, Corpus, Counter, Cutter, Read, Sentences, Tally
-from capacity_tui.engine.storage.question import HOLDS, MOST_LEVELS, PatternQuestion
+from capacity_tui.engine.storage.pattern_store import HOLDS, MOST_LEVELS, PatternQuestion
 from capacity_tui.engine.storage.zipf import LawFit, fit_law
 
 TIMES = (10.0, 100.0, 1000.0)  # How many times the text there is, deduplication is given for

@@ -16,8 +16,8 @@ from capacity_tui.engine.machine import Fact, Machine, MeasuredFacts, assumed
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage import DatabaseBench
+from capacity_tui.engine.storage.pattern_store import PatternQuestion
 from capacity_tui.engine.storage.patterns import PatternStorage, pattern_storage
-from capacity_tui.engine.storage.question import PatternQuestion
 from capacity_tui.engine.units import format_bytes, format_count, format_percent, format_seconds
 
 FILE = "learning.yaml"

@@ -19,7 +19,7 @@ from capacity_tui.engine.storage.fitting import (
     stored_bytes,
     unique_patterns,
 )
-from capacity_tui.engine.storage.question import HOLDS, Known, PatternQuestion
+from capacity_tui.engine.storage.pattern_store import HOLDS, Known, PatternQuestion
 from capacity_tui.engine.storage.zipf import (
     distinct_in_large_samples,
     expected_distinct,

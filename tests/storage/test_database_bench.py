@@ -17,7 +17,7 @@ from capacity_tui.engine.present import TextPart
 from capacity_tui.engine.present.storage import database_bench_parts
 from capacity_tui.engine.storage import BenchQuestion, measure_database
 from capacity_tui.engine.storage import database_bench as benches
-from capacity_tui.engine.storage.database import patterns
+from capacity_tui.engine.storage.pattern_store import patterns
 from capacity_tui.tui.cli import main
 
 VARIABLE = "CAPACITY_TEST_MONGODB_URI"

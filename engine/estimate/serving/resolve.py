@@ -28,7 +28,7 @@ from capacity_tui.engine.estimate.serving.run import (
     runtime,
 )
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
-from capacity_tui.engine.estimate.transformer.adapters import adapter_parameters
+from capacity_tui.engine.estimate.transformer.finetuning import adapter_parameters
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters, generates
 from capacity_tui.engine.numeric import Number, largest

@@ -1,4 +1,4 @@
-from .adapters import base_format as base_format
+from .finetuning import base_format as base_format
 from .resolve import transformer_run as transformer_run
 from .run import TransformerRun as TransformerRun
 from .software import FUSED as FUSED

@@ -11,8 +11,7 @@ from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.run import KernelRates, Numerics, RunData, RunLayout
 from capacity_tui.engine.estimate.timing.roofline import busiest_load
-from capacity_tui.engine.estimate.transformer.adapters import Finetuning
-from capacity_tui.engine.estimate.transformer.objective import Objective
+from capacity_tui.engine.estimate.transformer.finetuning import Finetuning, Objective
 from capacity_tui.engine.estimate.transformer.software import Software
 from capacity_tui.engine.estimate.transformer.stages import Stages, divided, head_in_layers
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape

@@ -7,7 +7,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import Framework
 from capacity_tui.engine.estimate.run import Numerics, numbers_of
-from capacity_tui.engine.estimate.transformer.adapters import ALL, in_fp32
+from capacity_tui.engine.estimate.transformer.finetuning import ALL, in_fp32
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import TrainingSection

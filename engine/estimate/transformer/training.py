@@ -10,9 +10,9 @@ from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.transformer.auxiliary_kernels import WHOLE_MATRICES, host_launch_seconds
 from capacity_tui.engine.estimate.transformer.communication import message_seconds, training_collectives
+from capacity_tui.engine.estimate.transformer.finetuning import ELSEWHERE, objective_collectives, objective_operators
 from capacity_tui.engine.estimate.transformer.memory.phases import training_memory
 from capacity_tui.engine.estimate.transformer.memory_terms import TrainingMemory
-from capacity_tui.engine.estimate.transformer.objective import ELSEWHERE, objective_collectives, objective_operators
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import ModelFacts, Phase, Schedule, Work

@@ -13,6 +13,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.transformer.attention import exchange_memory
+from capacity_tui.engine.estimate.transformer.finetuning import further_model_bytes
 from capacity_tui.engine.estimate.transformer.memory.activations import (
     gradients_per_token,
     kept_per_token,
@@ -39,7 +40,6 @@ from capacity_tui.engine.estimate.transformer.memory_terms import (
     state_bytes,
     weight_bytes,
 )
-from capacity_tui.engine.estimate.transformer.objective import further_model_bytes
 from capacity_tui.engine.estimate.transformer.run import SHARDED_PARAMETERS, Recompute, TransformerRun
 from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.record import dataclass
