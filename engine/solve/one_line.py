@@ -40,7 +40,6 @@ _WEIGHTS, _FEWEST_BITS = Key.INFERENCE_WEIGHTS, "4bit"
 _LIMITED = {figure: limit for word, limit in JOB_LIMITS.items() for figure in (word, limit.served)}
 """What limits a whole job, by the figures that lines say it of."""
 
-_LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE)
 _TOKENS, _EPOCHS = Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS
 
 
@@ -91,7 +90,7 @@ def plan_of_line(
             assumed.append(Assumption(_HARDWARE, here.name, why))
     if line.asked is not None and line.asked.solve == Key.INFERENCE_USERS:
         values[Key.INFERENCE_USERS] = 1  # to begin with: the pause between their requests is of somebody's
-    for entry in (*_length(line), *_pace(line), *_one_at_a_time(line)):
+    for entry in (*_length(line), *_pace(line)):
         values[entry.key] = entry.value
         assumed.append(entry)
         if entry.key in (_TOKENS, Key.TRAINING_SAMPLES):
@@ -228,15 +227,6 @@ def _pace(line: OneLine) -> Iterator[Assumption]:
         pause = vocabulary().usual[INFER][Key.INFERENCE_SECONDS_BETWEEN_REQUESTS]
         why = f"users send a request every {pause:g} s (or give 64 requests at once, or 3 requests/s)"
         yield Assumption(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, pause, why)
-
-
-def _one_at_a_time(line: OneLine) -> Iterator[Assumption]:
-    """Yield the load under which a whole request has its limit, where the line says none."""
-    loads = {*_LOADS, Key.INFERENCE_REQUESTS, Key.INFERENCE_BATCH}
-    asked = None if line.asked is None else line.asked.solve
-    if line.has(Key.INFERENCE_REQUEST_SECONDS) and asked not in loads and not any(map(line.has, loads)):
-        why = "one request at a time (or give 20 users, or 3 requests/s)"
-        yield Assumption(Key.INFERENCE_CONCURRENCY, 1, why)
 
 
 def _within_context(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, list[Assumption]]:

@@ -123,6 +123,7 @@ def test_hardware_that_does_not_hold_the_model_is_named_with_what_lacks(question
         ({"percentile": 0.0}, "percentile"),
         ({"spread": -1.0}, "negative"),
         ({"plan": plan_from_data({"model": {"name": "gpt2"}, "hardware": {"name": "h100-sxm-80gb"}})}, "no requests"),
+        ({"plan": plan_from_data({**SMALL, "inference": {"request_seconds": 8}})}, "whole requests"),
     ],
 )
 def test_questions_that_make_no_sense_are_refused(question: ServingQuestion, change: dict, said: str) -> None:

@@ -113,10 +113,12 @@ def test_whole_requests_keep_a_limit_in_their_mean(seconds: float, verdict: Verd
     assert (kept.holds is Holds.NO) is (verdict is Verdict.MISSES_LIMIT)
 
 
-def test_a_limit_of_whole_requests_without_a_load_is_not_passed_over() -> None:
-    found = answer(served(1, batch=4, request_seconds=60)).estimate
-    assert found.verdict is Verdict.MISSES_LIMIT
-    assert "the plan gives no load" in found.verdict_text
+@pytest.mark.parametrize(("seconds", "verdict"), [(60, Verdict.FITS), (1, Verdict.MISSES_LIMIT)])
+def test_a_limit_of_whole_requests_without_a_load_is_one_of_the_batch(seconds: float, verdict: Verdict) -> None:
+    found = answer(served(1, batch=4, request_seconds=seconds)).estimate
+    assert found.verdict is verdict
+    (kept,) = [limit for limit in found.limits if limit.most == seconds]
+    assert kept.figure == "computation.step_seconds"
 
 
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.1-70b"])

@@ -119,6 +119,13 @@ def test_the_command_says_a_limit_of_the_plan_once(engine: CapacityEngine) -> No
     assert "--set limits.usd=50 " in f"{limited.question({'usd': '80'}).command()} "
 
 
+def test_a_plans_limit_of_whole_requests_is_part_of_the_question(engine: CapacityEngine) -> None:
+    served = {"task": "infer", "inference.request_seconds": 8.0}
+    for load, figure in (({"inference.concurrency": 4}, "infer.request_seconds"), ({}, "computation.step_seconds")):
+        parts = {part.key: part.text for part in engine.open(PLAN).changed({**served, **load}).question({}).fields()}
+        assert f"{figure}<=8s" in parts["limits"]
+
+
 def test_a_question_turned_round_gives_the_value_and_what_the_next_one_breaks(engine: CapacityEngine) -> None:
     question = engine.open(PLAN).question({"solve": "devices", "time": "4h"})
     shares: list[float] = []

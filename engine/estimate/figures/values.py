@@ -375,9 +375,10 @@ def _served(plan: Plan, estimate: Figured, numbers: Mapping[str, Number | None])
     for name, seconds in limits_of(wanted).items():
         path = f"inference.{_FIELDS[name]}"
         limiting = None if speed is None else limited(speed, name)
-        if name == WHOLE and speed is not None:
-            whole = limit(estimate, Figure.REQUEST_SECONDS, most=numbers.get(path, seconds), why=path)
-            yield replace(whole, label=f"mean {whole.label}")
+        if name == WHOLE and speed is not None:  # without a load all begin together, and are answered with the batch
+            key = Figure.STEP_SECONDS if speed.request_seconds is None else Figure.REQUEST_SECONDS
+            whole = limit(estimate, key, most=numbers.get(path, seconds), why=path)
+            yield whole if speed.request_seconds is None else replace(whole, label=f"mean {whole.label}")
         elif limiting is not None:
             yield limit(estimate, limiting[0], most=numbers.get(path, seconds), why=path)
     given = float(wanted.batch) if isinstance(wanted.batch, int) else None

@@ -132,6 +132,9 @@ class ServingQuestion:
         """Refuse what makes no sense; raises PlanError if a number is out of its range, or no limit is given."""
         if self.ttft is None and self.tpot is None:
             raise PlanError("no limit of latency", hint="say --ttft 2s, --tpot 50ms, or both")
+        if self.plan.inference.request_seconds is not None:
+            hint = "leave inference.request_seconds out, and say --ttft and --tpot"
+            raise PlanError("a service is sized by the latency of tokens", "the plan limits whole requests", hint)
         for name, value in (("rate", self.rate), ("ttft", self.ttft), ("tpot", self.tpot)):
             if value is not None and not 0 < value < float("inf"):
                 raise PlanError("must be above 0", f"{name} {value:g}", "such as --rate 20 --ttft 2s --tpot 50ms")

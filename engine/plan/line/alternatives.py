@@ -19,7 +19,9 @@ _MOST_WORDS = 5  # Words that one of the compared names may have, as in ``rtx 60
 _JOINTS = frozenset({"with", "to"})  # Between names of a line that says that it compares
 _ENDS = ".,;:?!"
 _THAN = re.compile(
-    r"\b(?:(?:be|is|are|any|much) )*(?:faster|slower|cheaper|better|worse|quicker) than\b", re.IGNORECASE
+    r"\b(?:(?:be|is|are|any|much) )*(?:faster|slower|cheaper|better|worse|quicker) than\b"
+    r"|\b(?:beats?|outperforms?|than)\b",
+    re.IGNORECASE,
 )
 """Words of a comparison between what it compares: ``2x 3090 be faster than a 4090``."""
 _NUMBERS = frozenset({Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE, Key.INFERENCE_WEIGHTS, Key.TRAINING_QUANTIZATION})

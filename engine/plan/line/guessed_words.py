@@ -37,7 +37,8 @@ from capacity_tui.engine.units import parse_count
 _NOTHING = Meaning()
 _CORES_USED = f"{OWN_PARAMETERS}n_jobs"
 _ONE, _NOT = 1, "not"
-_LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE)
+_ON = frozenset({"on", "with", "using"})  # Words before a number of devices that were named before
+_LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH)
 _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how many busy users``
 
 _A_SPAN = re.compile(r"\d[\d.,]*[kKmM]?/([a-z]+)")  # 40k/month
@@ -73,7 +74,7 @@ class GuessedWords(DerivedValues):
         if text.endswith("%") and settings.is_number(text[:-1]):
             hint = "write 10% of 200 users, or 40% prefix hits"
             return PlanError("a share of what?", self._span(index, 2), hint)
-        if settings.is_number(text) and self._counts_something(index):
+        if settings.is_number(text) and self._counts_something(index) and not self._is_asked_how_many(index):
             hint = f"write a word with it, {settings.EXAMPLES}"
             return PlanError("what does this number count?", self._span(index, 2), hint)
         return None
@@ -115,6 +116,10 @@ class GuessedWords(DerivedValues):
         if self._task == TRAIN and text[-1] in "kK" and hardware.NAME in behind and hardware.DEVICES not in behind:
             hint = f"write {parse_count(text)} {self._span(index + 1, 1)}, or seq {text}"
             return Meaning(fault=PlanError("so many devices, or a length?", self._span(index, 2), hint))
+        is_last = index + 1 == len(self._tokens) and key_of(self._span(index - 1, 1)) in _ON
+        if is_last and text.isdecimal() and hardware.NAME in self._values and hardware.DEVICES not in self._values:
+            devices = int(text)  # h200 for llama 405b, does it fit on 2?
+            return Meaning(f"{devices} devices", {hardware.DEVICES: devices}, f"{text}: devices")
         path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
         # Behind the length of a sequence it is the length of the job, as in ``4k 1B``.
         named = [

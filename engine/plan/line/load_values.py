@@ -14,6 +14,7 @@ from capacity_tui.engine.plan.line.data_words import DataWords
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, Assumption
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import format_count, format_number
 
 _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
@@ -24,6 +25,8 @@ class LoadValues(DataWords):
 
     def _derive_load(self) -> None:
         """Set what follows, each from what was set before it."""
+        if self._values.get(Key.INFERENCE_BATCH) == AUTO and not self._values.keys().isdisjoint(_LOADS):
+            self._values.pop(Key.INFERENCE_BATCH)  # the load decides it
         self._part_of_users()
         self._rate_of_tokens()
         self._requests_of_tokens()

@@ -129,7 +129,8 @@ class NumberNames(TakenWords):
                 if self._is_apart(index - 1, "?"):
                     return
                 is_apart = self._is_apart(index - 1) or self._span(end, 1) == "of"  # how many nodes of 8 h100
-                if amount is None or amount.behind == "only" or (amount.is_behind and is_apart):
+                is_other = amount is not None and ((amount.is_behind and is_apart) or self._is_length(index, amount))
+                if amount is None or amount.behind == "only" or is_other:
                     continue
                 is_described = self._is_number_at(start - 2) and self._is_described(start - 2)  # 88k squad examples
                 at = start - 1 - int(is_described and not self._is_number_at(start - 1))
@@ -143,6 +144,9 @@ class NumberNames(TakenWords):
 
     def _is_length(self, index: int, amount: Amount) -> bool:
         """Whether a number is how long those are that stand before it, as in ``100 seqs of 4k in flight``."""
+        is_long = self._tokens[index].text[-1] in "kK"
+        if is_long and amount.name in (*_AT_ONCE, "requests", "users") and self._is_asked_how_many(index):
+            return True  # how many concurrent 8k sessions
         if amount.name not in _AT_ONCE or self._span(index - 1, 1) != "of":
             return False
         noun = key_of(self._span(index - 2, 1))
@@ -153,6 +157,11 @@ class NumberNames(TakenWords):
         numbers = (at for at in range(max(index - MOST_WORDS, 0), index - 1) if self._is_number_at(at))
         names = (next(self._names_behind(at), None) for at in numbers)
         return any(count is not None and count.amount.is_behind and count.end > index for count in names)
+
+    def _is_asked_how_many(self, index: int) -> bool:
+        """Whether words just before a place ask how many there are of what stands behind it."""
+        spans = (key_of(self._span(at, 2)) for at in range(max(index - 3, 0), index - 1))
+        return any(vocabulary().queries.get(span) == "many" for span in spans)
 
     def _amount_at(
         self, index: int, words: int, number: str, unit: str = "", *, is_before: bool = False

@@ -11,7 +11,7 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sum_of
 from capacity_tui.engine.plan.line.lexicon.tokens import OF_ONE, Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import INFER, Asked
+from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Asked
 from capacity_tui.engine.units import parse_quantity
 
 MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
@@ -19,6 +19,7 @@ _SEQUENCE, _BATCH, _LENGTH = "sequence", "batch", "length"
 _OF_SERVING = {_SEQUENCE: Key.INFERENCE_PROMPT_TOKENS, _BATCH: Key.INFERENCE_BATCH, _LENGTH: ""}
 _OF_TRAINING = {_SEQUENCE: Key.TRAINING_SEQ_LEN, _BATCH: Key.TRAINING_MICRO_BATCH, _LENGTH: Key.TRAINING_TOKENS}
 _LENGTHS = frozenset({Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS, Key.TRAINING_STEPS})  # Of a job that has a limit
+_OF_LENGTH = _LENGTHS | {Key.TRAINING_SAMPLES}
 _REPLICAS = Key.PARALLELISM_DP
 _LOADS = (
     Key.INFERENCE_USERS,
@@ -105,6 +106,8 @@ def asked_of(
         solve = _solved(kind, DEVICES if field == _REPLICAS and is_open else field, values)
         if solve and (limits or solve not in _LENGTHS):
             return Asked(solve, limits, "" if solve == MODEL else goal, words)  # of models the largest
+    if task == TRAIN and MODEL in values and HARDWARE in values and limits and values.keys().isdisjoint(_OF_LENGTH):
+        return Asked(Key.TRAINING_TOKENS, limits, "", "how many tokens keep the limits")
     if HARDWARE in values:
         is_one = any(key_of(tokens[index - 1].text) in _ARTICLES for index in hardware if index)
         is_other = any(kind == _MANY and field not in ("", HARDWARE, DEVICES, _REPLICAS) for kind, field, _ in asks)

@@ -17,7 +17,7 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import currency_of, duration_of, sum_of
 from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_near_filler, similar_names, unknown_words
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_meant, task_named
-from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_ONE
+from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_ONE, is_latency
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
 from capacity_tui.engine.plan.line.questions import (
@@ -150,6 +150,7 @@ class _Line(GuessedWords):
             index for index in telling if (count := counts.get(index)) is None or count.amount.name == settings.TOKENS
         ]
         words = [self._tokens[index].text for index in telling]
+        words += filter(is_latency, (key_of(self._span(index, 4)) for index in telling))  # time to first token
         free = [self._tokens[index].text for index in telling if self._is_free(index)]
         self._task, why = task_meant(words, free, family, self._catalog, self._degree(hardware.DEVICES))
         self._values[TASK] = self._task
@@ -231,7 +232,8 @@ class _Line(GuessedWords):
         behind += int(key_of(self._span(index + behind + 1, 1)) in words.sound)  # of call recordings
         is_heard = key_of(self._span(index + behind, 1)) in words.sound and self._is_free(index, behind + 1)
         before = key_of(self._span(index - 1, 1)) if index else ""
-        if not is_heard and self._is_of_sound() and before in words.hearing:
+        is_limit = before in words.within - {"for"} and before != "of"
+        if not is_heard and self._is_of_sound() and (before in words.hearing or not is_limit):
             is_heard, behind = True, 0  # transcribe 10k hours
         if span is None or not is_heard:
             return None

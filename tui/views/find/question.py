@@ -284,7 +284,11 @@ def _plan_limits(plan: Plan) -> Mapping[str, str]:
     """Return the limits that the plan itself has, of those that a question about it has a part for."""
     if plan.is_inference:
         own = {"ttft": plan.inference.ttft_seconds, "tpot": plan.inference.tpot_seconds}
-        return {key: f"{1000 * value:g}ms" for key, value in own.items() if value is not None}
+        shown = {key: f"{1000 * value:g}ms" for key, value in own.items() if value is not None}
+        if (seconds := plan.inference.request_seconds) is not None:
+            whole = Figure.REQUEST_SECONDS if plan.inference.is_load else Figure.STEP_SECONDS
+            shown["limits"] = f"memory<=100% {whole}<={seconds:g}s"
+        return shown
     limits = plan.limits
     texts = {
         "time": limits.seconds and duration_text(limits.seconds),
