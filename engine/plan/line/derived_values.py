@@ -48,6 +48,7 @@ class DerivedValues(LoadValues):
         self._derive_load()
         self._cores_of_processor()
         self._guesses_ahead()
+        self._served_adapters()
 
     def _release_of_context(self) -> None:
         """Take the release of a model that reads as much as the line says, as ``phi-3-medium`` of 128k."""

@@ -8,16 +8,19 @@ from dataclasses import replace
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.figure_words import FigureWords
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.task_words import TASK
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import INFER, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, Assumption, Meaning
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _MOST_WORDS = 5  # Words that the name of a model may have, as ``llama 3.1 8b instruct``
 _SIZES = re.compile(r"(\d+(?:\.\d+)?b)-a(\d+(?:\.\d+)?b)", re.IGNORECASE)
+_SEVERAL = frozenset({"multilora", "multiloraserving"})  # Adapters of which nobody says how many
 _DRAFT = "draft"  # What a second model may be called, and what may be done with an email
 _LIKE_IT = 0.15  # Share by which a mixture may differ from the sizes that the line gives
 
@@ -36,7 +39,10 @@ class ModelPairs(FigureWords):
         path, name = (
             (Key.INFERENCE_DRAFT_PARAMETERS, "draft") if guesses else (Key.TRAINING_TEACHER_PARAMETERS, "teacher")
         )
-        self._take(index, count, Meaning(f"{name} of {format_count(size)}", {path: size}))
+        values: dict[str, object] = {path: size}
+        if teaches:
+            values |= {TASK: FINETUNE, Key.TRAINING_PREFERENCE: "distillation"}
+        self._take(index, count, Meaning(f"{name} of {format_count(size)}", values))
 
     def _keys(self) -> set[str]:
         """Return the keys of all words, and of each two."""
@@ -105,6 +111,12 @@ class ModelPairs(FigureWords):
             why = f"{text}: {nearest}, a mixture of about these sizes"
             self._take(totals[0], 1, Meaning(f"model {nearest}", {models.MODEL: nearest}, why))
             self._take(at, 2, Meaning())
+
+    def _served_adapters(self) -> None:
+        """Ask how many adapters are served where the line only says that there are several."""
+        keys = self._keys()
+        if keys & _SEVERAL and Key.INFERENCE_ADAPTERS not in self._values and "howmany" not in keys:
+            self._faults.append(PlanError("how many adapters?", hint="say how many are served, as 20 adapters"))
 
     def _guesses_ahead(self) -> None:
         """Guess as many tokens as usual where the line says that some are guessed, each for what a draft costs."""

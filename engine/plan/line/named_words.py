@@ -61,7 +61,7 @@ class NamedWords(CountedWords):
         """Recognize what names task, method, model or hardware, the longest name first."""
         token = self._tokens[index]
         ruled_out = self._ruled_out(index) or self._some_hardware(index) or self._family_asked_for(index)
-        ruled_out = ruled_out or self._configured(token.text) or self._device_hours(index)
+        ruled_out = ruled_out or self._configured(token.text) or self._device_hours(index) or self._amount_asked(index)
         ruled_out = ruled_out or self._aside(index)
         if ruled_out is not None:
             return ruled_out
@@ -140,6 +140,12 @@ class NamedWords(CountedWords):
             return 1, Meaning(f"model {path}", {models.MODEL: path})
         named = self._thing(path, 1) if path and key_of(key) in vocabulary().fillers else None
         return None if named is None else (1, named)
+
+    def _amount_asked(self, index: int) -> tuple[int, Meaning] | None:
+        """Pass over two words that say what is asked for, as in ``how many lora adapters``."""
+        asks = index > 1 and key_of(self._span(index - 2, 2)) in vocabulary().queries
+        is_amount = asks and self._is_free(index, 2) and settings.amount_of(self._span(index, 2)) is not None
+        return (2, Meaning()) if is_amount else None
 
     def _ruled_out(self, index: int) -> tuple[int, Meaning] | None:
         """Return what is set by a word that another one rules out, as in ``no offload``."""

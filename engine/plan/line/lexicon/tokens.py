@@ -86,6 +86,7 @@ _UNITS = (
 )
 
 _MACHINES = frozenset({"nodes", "devices"})
+_MOST, _LONG_SPANS = ("than", "under", "below", "max", "maximum"), ("day", "week", "mo", "y")
 _NAMED = ("model", "gpu", "gpus", "hardware", "device", "card")  # What its name says by itself
 _PER = ("per", "a", "an", "/", "each")
 
@@ -265,13 +266,21 @@ def _add(token: Token, tokens: list[Token]) -> None:
     ):
         tokens[-2:] = [Token(f"{tokens[-2].text}/{unit}", tokens[-2].start, token.end, token.ends)]
     elif unit and before.text.casefold() in _PER and len(tokens) > 1 and PLAIN_COUNT.fullmatch(tokens[-2].text):
-        tokens[-1] = Token(f"requests/{unit}", before.start, token.end, token.ends)  # 90 per minute
+        tokens[-2:] = _in_a_span(tokens, token, unit)
     elif key_of(before.text) in _DEVICE and key_of(token.text) in _HOURS:
         tokens[-1] = Token(f"{before.text}{_HOURS[0]}", before.start, token.end, token.ends)
     elif key_of(token.text) in _TOKEN and before.text.casefold() in _PER and _is_time(tokens[:-1]):
         tokens[-2:] = [Token(f"tpot<{tokens[-2].text}", tokens[-2].start, token.end, token.ends)]
     else:
         tokens.append(token)
+
+
+def _in_a_span(tokens: list[Token], token: Token, unit: str) -> list[Token]:
+    """Return a number with its span: of requests, as ``90 per minute``; ``under 3k a month`` may be money."""
+    number, per = tokens[-2:]
+    if len(tokens) > 2 and tokens[-3].text.casefold() in _MOST and unit in _LONG_SPANS:
+        return [Token(f"{number.text}/{unit}", number.start, token.end, token.ends)]
+    return [number, Token(f"requests/{unit}", per.start, token.end, token.ends)]
 
 
 def _mixture(one: str, other: str) -> str | None:
@@ -305,9 +314,10 @@ def _sum(before: str, after: str) -> str | None:
     currencies = vocabulary().currencies
     if before in ("$", *currencies) and after[:1].isdigit():
         return f"{before}{after}"
-    other = next((name for name, row in currencies.items() if after in row.words), None)
-    is_sum = (other is not None or after in _MONEY_WORDS) and sum_of(f"${before}") is not None
-    return f"{other or '$'}{before}" if is_sum else None
+    money, slash, span = after.partition("/")  # 5000 EUR/month
+    other = next((name for name, row in currencies.items() if money in row.words), None)
+    is_sum = (other is not None or money in _MONEY_WORDS) and sum_of(f"${before}") is not None
+    return f"{other or '$'}{before}{slash}{span}" if is_sum else None
 
 
 def sides_of(word: str) -> tuple[int, int] | None:
