@@ -1,16 +1,16 @@
 """Low-rank adapters as tools for fine-tuning are given them: Axolotl, LLaMA-Factory, TRL with PEFT, torchtune.
 
-Matrices are named as in checkpoints of Llama, and names for TRL as in TRL 1.16, PEFT 0.21, Transformers 5 and
+Matrices are named as in checkpoints of Llama, and names for TRL as in TRL 1.16, PEFT 0.21, Transformers 5.23 and
 bitsandbytes 0.50; for torchtune as in 0.6.1 (recipes/lora_finetune_*.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from capacity_tui.engine.plan.imports import tool
 from capacity_tui.engine.present.frameworks import trainer
-from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, limits
+from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, known_values, limits
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
 from capacity_tui.engine.present.parts import template
 from capacity_tui.engine.printable import printable
@@ -114,7 +114,16 @@ def _checkpoint(job: Job) -> str:
 
 
 def _packs(job: Job) -> bool:
-    return job.context_parallel == 1 or job.micro_batch == 1
+    return job.training.preference == "none" and (job.context_parallel == 1 or job.micro_batch == 1)
+
+
+def _preference_remarks(job: Job, tool_name: str, known: Collection[str]) -> Iterator[str]:
+    """Yield what a file does not say of learning from preferences, where its tool has another name or none for it."""
+    preference = job.training.preference
+    if preference not in {"none", *known}:
+        yield f"preference {preference}: {tool_name} has none such, supervised training is written"
+    elif preference != "none":
+        yield f"preference {preference}: name data with answers that are compared or scored"
 
 
 def _heading(job: Job) -> Iterator[str]:
@@ -130,7 +139,9 @@ def _remarks(job: Job, adapter: LowRank) -> Iterator[str]:
     yield from kernel_remarks(job)
     yield from trainer.loop_remarks(job)
     yield from trainer.layout_limits(job)
-    if not _packs(job):
+    known = (*known_values("axolotl", "rl"), "reward", "process_reward")
+    yield from _preference_remarks(job, "Axolotl", known)
+    if not _packs(job) and job.training.preference == "none":
         yield "packing: with context parallel Axolotl packs only at a micro-batch of 1"
     if job.training.activation_offload != "none" and not trainer.recomputes_itself(job):
         yield "kept activations in host memory: Axolotl does that only with gradient checkpointing"
@@ -188,6 +199,7 @@ def _llamafactory_remarks(job: Job, adapter: LowRank) -> Iterator[str]:
     yield from kernel_remarks(job)
     yield from trainer.loop_remarks(job)
     yield from trainer.layout_limits(job)
+    yield from _preference_remarks(job, "LLaMA-Factory", known_values("llamafactory", "stage"))
     yield "dataset: name your data as dataset_info.json does; template: the tokenizer's own is taken"
     if not job.on_hub:
         yield "model_name_or_path: the folder of the checkpoint"
@@ -195,18 +207,21 @@ def _llamafactory_remarks(job: Job, adapter: LowRank) -> Iterator[str]:
         yield "kept activations in host memory: LLaMA-Factory has no switch for it"
 
 
-TRL_VERSION = "TRL 1.16, PEFT 0.21 and Transformers 5"
+TRL_VERSION = "TRL 1.16, PEFT 0.21 and Transformers 5.23"
 SCRIPT = "train.py"
 SETTINGS = "sft_config.yaml"
 _TYPES = {"fp32": "float32", "tf32": "float32", "fp16": "float16"}
 
 
 def trl_files(job: Job, adapter: LowRank, split: int = 1) -> Iterator[tuple[str, str]]:
-    """Yield the script that fine-tunes the plan, and the settings it reads.
+    """Yield the script that fine-tunes the plan, and the settings it reads; of preferences the settings alone.
 
     Args:
         split: the devices over which the plan splits a layer, which the script does not do.
     """
+    if job.training.preference != "none":
+        yield trainer.FILE, trainer.training_arguments(job)  # the script is of supervised training
+        return
     yield SCRIPT, _script(job, adapter, split)
     yield SETTINGS, _settings(job)
 
@@ -338,6 +353,7 @@ def _files(count: int) -> object:
 
 def _torchtune_remarks(job: Job, adapter: LowRank) -> Iterator[str]:
     training = job.training
+    yield from _preference_remarks(job, "this recipe", ())
     yield from layout_remarks(job)
     yield from adapter_remarks(job, adapter)
     yield from kernel_remarks(job)

@@ -1,4 +1,4 @@
-"""Arguments of the Hugging Face Trainer. Names as in Transformers 5 (training_args.py); the same in version 4."""
+"""Arguments of the Hugging Face Trainer. Names as in Transformers 5.23 (training_args.py)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _TARGETS = {
 def training_arguments(job: Job) -> str:
     """Return what ``HfArgumentParser.parse_yaml_file`` reads as ``TrainingArguments``."""
     heading = [
-        "Written for Transformers 5, for HfArgumentParser(TrainingArguments).parse_yaml_file.",
+        "Written for Transformers 5.23, for HfArgumentParser(TrainingArguments).parse_yaml_file.",
+        "What is activation_checkpointing here was gradient_checkpointing in earlier releases.",
         f"Model: {job.model}",
     ]
     return as_yaml(heading, list(_remarks(job)), settings(job))
@@ -66,8 +67,6 @@ def loop_remarks(job: Job) -> Iterator[str]:
         yield f"checkpointing {training.checkpointing}: {what} recomputed, the Trainer knows all or none"
     if training.loss == "chunked":
         yield "loss chunked: the Trainer has none of its own; hand one to it as compute_loss_func"
-    if training.preference in _TRL_CONFIGS:
-        yield f"preference {training.preference}: hand these settings to TRL's {_TRL_CONFIGS[training.preference]}"
     if training.loss == "kernel":
         yield "loss kernel: put a library's cross-entropy kernel in place of the model's"
     if training.sequence_tiles > 1:
@@ -103,6 +102,8 @@ def _remarks(job: Job) -> Iterator[str]:
     yield from loop_remarks(job)
     yield from rate_remarks(job)
     yield from kernel_remarks(job)
+    if training.preference in _TRL_CONFIGS:
+        yield f"preference {training.preference}: hand these settings to TRL's {_TRL_CONFIGS[training.preference]}"
     yield f"sequences of {training.seq_len} tokens: cut the data to them (max_length in TRL)"
     yield f'attention: AutoModelForCausalLM.from_pretrained(..., attn_implementation="{attention_kernel(job)}")'
     adapter = training.adapter
