@@ -111,3 +111,39 @@ def test_a_folder_that_is_not_here_leaves_the_model_open(alone):
     assert imported.is_fragment
     assert imported.plan.value("parallelism.tp") == 2
     assert "/weights/own-model is not on this machine" in imported.guesses[0]
+
+
+def test_what_answers_beside_training_is_remarked_on(alone, tmp_path: Path):
+    (tmp_path / "judge.py").write_text("from vllm import LLM\n\nLLM('Qwen/Qwen3-4B', tensor_parallel_size=4)\n")
+    text = (
+        "accelerate launch --num_processes 8 train.py --model_name_or_path Qwen/Qwen3-8B --beta 0.1 \\\n"
+        "  --per_device_train_batch_size 2 --output_dir out --max_length 1024\npython judge.py --model out\n"
+    )
+    imported = alone("run.sh", text)
+    assert (imported.plan.task, imported.plan.value("model.name"), imported.clashes) == (None, "qwen3-8b", ())
+    assert any("answers beside training" in one.why for reading in imported.readings for one in reading.unmodelled)
+
+
+def test_a_program_in_an_environment_is_read(alone):
+    imported = alone(
+        "serve.sh", "conda run -n vllm --no-capture-output vllm serve Qwen/Qwen3-4B --max-model-len 4096\n"
+    )
+    assert (imported.plan.value("model.name"), imported.readings[0].unknown) == ("qwen3-4b", [])
+
+
+def test_files_that_named_files_name_are_read_too(alone, tmp_path: Path):
+    (tmp_path / "sft.yaml").write_text(
+        "model_name_or_path: Qwen/Qwen3-4B\nstage: sft\ndo_train: true\nfinetuning_type: full\ncutoff_len: 1024\n"
+        "deepspeed: zero.json\n"
+    )
+    (tmp_path / "zero.json").write_text('{"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": "auto"}')
+    assert alone("run.sh", "torchrun --nproc_per_node 8 src/train.py sft.yaml\n").plan.value("parallelism.zero") == 2
+
+
+def test_sequences_that_verl_splits_are_split(alone):
+    text = (
+        "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=64 \\\n"
+        "  trainer.n_gpus_per_node=8 actor_rollout_ref.model.path=Qwen/Qwen3-4B actor_rollout_ref.actor.ulysses_sequence_parallel_size=4\n"
+    )
+    plan = alone("run.sh", text).plan
+    assert (plan.value("parallelism.cp"), plan.value("parallelism.context")) == (4, "all_to_all")

@@ -214,7 +214,7 @@ def _groups(settings: Settings) -> None:
 def _context(settings: Settings) -> None:
     """Take sequence parallelism that swaps tokens for heads as context parallelism of that kind."""
     ulysses = settings.count("ulysses")
-    if ulysses is not None and ulysses > 1 and Key.PARALLELISM_CP not in settings.chosen:
+    if ulysses is not None and ulysses > 1 and not settings.is_given(Key.PARALLELISM_CP):
         option = settings.chosen["ulysses"]
         settings.set(Key.PARALLELISM_CP, ulysses, option)
         settings.derive(Key.PARALLELISM_CONTEXT, "all_to_all", option.words)

@@ -90,7 +90,7 @@ def _with_named(readings: list[Reading]) -> list[Reading]:
     """Return readings with those of the files that they name; one that is not there is remarked on."""
     everything = list(readings)
     given = {Path(reading.file).resolve() for reading in readings}
-    for reading in readings:
+    for reading in everything:  # which grows: a file that one names may name others
         for named, place in reading.named:
             path = _located(named, Path(reading.file).parent, given)
             if path is None:
@@ -192,7 +192,7 @@ def _read_commands(text: str, name: str) -> list[Reading]:
             launcher = []  # of a program that is not read
     if not runs and (owner := tool_of((kept := options_kept(script, name)).document.data)) is not None:
         _join(runs, _Run(read_document(kept.document, owner), "", False))
-    readings = [*(one for run in runs for one in run.readings), *launcher]
+    readings = [*(one for run in _of_training(runs) for one in run.readings), *launcher]
     readings += _read_written(script, readings, name)
     if all(reading.tool.id == LAUNCHER for reading in readings):
         raise PlanError("no command of a known tool", hint=f"known: {known_tools()}", place=Place(name))
@@ -279,12 +279,30 @@ class _Run:
         """Everything that is read of it; what a script calls goes before its options."""
         return (*self.launchers, *self.called, self.reading)
 
+    @property
+    def answers(self) -> bool:
+        """Whether it serves or generates, as its program, its tool or what its script calls says."""
+        settings = (setting for reading in (*self.called, self.reading) for setting in reading.settings)
+        return self.serves or any(one.field == Key.TASK and one.value == "infer" for one in settings)
+
     def is_joined_to(self, other: _Run) -> bool:
         """Whether two commands of a tool are of one run, as one that builds an engine and one that serves it."""
         names, others = _models(self.reading), _models(other.reading)
         is_other_model = bool(names and others) and names != others
         started = self.reading.tool.started(self.program)
         return not is_other_model and started != other.reading.tool.started(other.program)
+
+
+def _of_training(runs: Sequence[_Run]) -> Sequence[_Run]:
+    """Return the runs that train where some do, with a remark on those beside them that answer."""
+    training = [run for run in runs if not run.answers]
+    for run in runs if training else ():
+        if run.answers:
+            remark = Remark(
+                Place(run.reading.file, field=run.program), "answers beside training: give it in a file of its own"
+            )
+            training[0].reading.unmodelled.append(remark)
+    return training or runs
 
 
 def _join(runs: list[_Run], run: _Run) -> None:

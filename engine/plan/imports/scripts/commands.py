@@ -75,6 +75,12 @@ _PRINTS = frozenset({"echo", "printf", "cat", "tee", "make", "pip"})
 _BEFORE = frozenset({"exec", "sudo", "nohup", "time", "uvx"})
 """Words before a command that change nothing of it."""
 
+_ENVIRONMENTS = frozenset({"conda", "mamba", "micromamba", "poetry", "pixi", "uv"})
+"""Programs that run another one in an environment, behind ``run`` and options of their own."""
+
+_NAMED = frozenset({"-n", "--name", "-p", "--prefix", "--with", "--extra", "--group", "--project", "--directory"})
+"""Options of those whose values are no programs."""
+
 _SPREADS = frozenset({"mpirun", "mpiexec", "srun", "numactl", "nohup", "time", "taskset"})
 """Programs that start another one, with options of their own before it."""
 
@@ -180,9 +186,20 @@ def _submitted(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return the command behind ``--``, as ``ray job submit -- python ...`` has it; all words where there is none."""
     while len(words) > 1 and words[0].text in _BEFORE:
         words = words[1:]
+    if len(words) > 1 and words[0].text in _ENVIRONMENTS and words[1].text == "run":
+        further = enumerate(words[2:], 2)
+        starts = (at for at, word in further if words[at - 1].text not in _NAMED and _starts_program(word.text))
+        words = words[next(starts, 0) :]
     at = next((index for index, word in enumerate(words) if word.text == "--"), len(words))
     behind = words[at + 1 :]
     return _wrapped(_in_image(behind if behind and not behind[0].text.startswith("-") else words))
+
+
+def _starts_program(text: str) -> bool:
+    """Whether a word is a program that runs Python, or one of a tool."""
+    called = text.rpartition("/")[2]
+    first_words = {program.split()[0] for tool in tools().values() for program in tool.programs}
+    return _PYTHON.fullmatch(called) is not None or called in {"torchrun", "deepspeed", "accelerate", *first_words}
 
 
 def _in_image(words: tuple[Word, ...]) -> tuple[Word, ...]:
