@@ -143,7 +143,8 @@ def test_files_that_named_files_name_are_read_too(alone, tmp_path: Path):
 def test_sequences_that_verl_splits_are_split(alone):
     text = (
         "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo data.train_batch_size=64 \\\n"
-        "  trainer.n_gpus_per_node=8 actor_rollout_ref.model.path=Qwen/Qwen3-4B actor_rollout_ref.actor.ulysses_sequence_parallel_size=4\n"
+        "  trainer.n_gpus_per_node=8 actor_rollout_ref.model.path=Qwen/Qwen3-4B \\\n"
+        "  actor_rollout_ref.actor.ulysses_sequence_parallel_size=4\n"
     )
     plan = alone("run.sh", text).plan
     assert (plan.value("parallelism.cp"), plan.value("parallelism.context")) == (4, "all_to_all")
