@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from fake_engine import FakeEngine
 from fake_sampler import FakeSampler
-from flow import cells, press, settle, type_text
+from flow import cells, press, resize, settle, type_text
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -167,11 +167,6 @@ def _letter(number: int) -> str:
     return chr(ord("a") + number % 26) * (1 + number // 26)
 
 
-@pytest.fixture(autouse=True)
-def look_often_whether_the_screen_has_followed() -> None:
-    """Look as rarely as Textual does: a picture shows also what comes a moment later."""
-
-
 async def reach(pilot: Pilot[None], state: State, engine: FakeEngine) -> None:
     """Press what leads to the state."""
     await settle(pilot)
@@ -208,8 +203,11 @@ async def pictures_of(state: State, engine: CapacityEngine, ascii_only: bool) ->
     async with app.run_test(size=SIZES[0]) as pilot:
         await reach(pilot, state, small)
         for size in (STYLED,) if ascii_only else SIZES:
-            await pilot.resize_terminal(*size)
-            await pilot.pause(0.05)
+            if small.gate.is_set():
+                await resize(pilot, size)
+            else:  # threads are held up, and not waited for
+                await pilot.resize_terminal(*size)
+                await pilot.pause(0.05)
             found += ("== without colour\n" if ascii_only else "") + picture(app, size, size == STYLED)
         small.gate.set()
         assert not app.mistakes
