@@ -185,7 +185,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("cluster.copy", "cluster", "Y", "Copy the rows of the panel", "Cluster"),
     *(
         Action(f"{view}.picture", view, "E", "Export this chart: SVG, PNG", "Files", "export")
-        for view in ("find", "scale", "run", "cluster")
+        for view in ("find", "scale", "run", "cluster", "machine")
     ),
     Action("copy.plan", "plan", "y", "Copy the chosen plan as YAML", "Files"),
     Action("copy.table", "plan", "Y", "Copy the table of plans", "Files"),

@@ -130,6 +130,7 @@ async def test_every_panel_can_be_read_at_any_size(make_app: MakeApp, size: tupl
         (("space", "s"), ["scale-time-over-devices.svg", "scale-cost-over-devices.svg"]),
         (("space", "s", "4"), ["scale-size-over-samples.svg", "scale-occurrences-over-rank-node0.svg"]),
         (("space", "l"), ["cluster-nodes.svg"]),
+        (("m",), ["machine-load.svg"]),
         (("v",), ["plan-memory.svg"]),
     ],
 )

@@ -74,6 +74,17 @@ class MachineScreen(ScrollsText, ViewScreen):
         if self._measuring is not None:
             self._measuring.cancelled.set()
 
+    def drawings(self) -> Iterator[tuple[str, str]]:
+        from capacity_tui.engine.present.pictures import Grid, grid_file
+
+        cells = [(row, round((row.share or 0.0) * _BAR)) for row in self._load]
+        rows = tuple(
+            (f"{row.label}: {row.text}", tuple((_load_role(row) if at < full else "dim", "") for at in range(_BAR)))
+            for row, full in cells
+        )
+        if rows:
+            yield "Load", grid_file(Grid("How full and busy this machine is", (), rows))
+
     # What the threads report
 
     def _show_report(self, report: tuple[tuple[Part, ...], tuple[Row, ...]]) -> None:
@@ -257,12 +268,15 @@ def load_lines(load: Iterable[Row], width: int) -> list[Line]:
     label = max((cell_len(row.label) for row in rows), default=0)
     lines = [line(Span("Now:", "heading"))] if rows else []
     for row in rows:
-        share = row.share or 0.0
-        role = "bad" if share >= _FULL else "warn" if share >= _HIGH else "good"
-        bar = Span(gauge(share, min(_BAR, max(width - label - 20, 4))), role)
+        bar = Span(gauge(row.share or 0.0, min(_BAR, max(width - label - 20, 4))), _load_role(row))
         parts = (Span(f"  {row.label:<{label}}  ", "label"), bar, Span(f" {row.text}", "value"))
         lines.append(fit(line(*parts), width))
     return lines
+
+
+def _load_role(row: Row) -> str:
+    share = row.share or 0.0
+    return "bad" if share >= _FULL else "warn" if share >= _HIGH else "good"
 
 
 def _table_lines(table: TablePart, width: int) -> Iterator[Line]:
