@@ -152,7 +152,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
             float(inference.num_speculative_tokens),
             inference.acceptance_rate,
             inference.draft_cost,
-            float(inference.draft_parameters or 0.0),
+            float((inference.num_speculative_tokens and inference.draft_parameters) or 0.0),
         ),
         adapters=ServedAdapters(
             float(inference.adapters), adapter_parameters(shape, Adapter(rank=inference.adapter_rank))
@@ -262,7 +262,7 @@ def _assumed(plan: Plan, shape: TransformerShape, device: Device, catalog: Catal
         yield f"engine {printable(name)}: not known, counted as the average of serving software"
     elif not catalog.names_release(plan.inference.engine):
         yield f"{plan.inference.engine}: current release assumed"
-    if plan.inference.draft_parameters is not None:
+    if plan.inference.draft_parameters is not None and plan.inference.num_speculative_tokens:
         yield "draft model in 16 bits; its keys and values are not counted"
     if plan.inference.adapters:
         yield f"adapters of rank {plan.inference.adapter_rank} beside all matrices, in 16 bits"
