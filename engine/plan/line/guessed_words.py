@@ -32,6 +32,7 @@ from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Asked, Meaning
+from capacity_tui.engine.plan.line.questions import HALF
 from capacity_tui.engine.units import parse_count
 
 _NOTHING = Meaning()
@@ -87,6 +88,8 @@ class GuessedWords(DerivedValues):
             hint = f"write ${text} of money, or {text.partition('/')[0]} requests/{match[1]}"
             return Meaning(fault=PlanError("so much of what?", text, hint))
         is_asked = path != "" and _is_asked([key_of(token.text) for token in self._tokens], index)
+        is_half = any(key_of(token.text) == HALF for token in self._tokens)
+        is_asked |= path == Key.INFERENCE_GPU_LAYERS and hardware.NAME in self._values and not is_half  # all that fit
         if path and path not in self._values and not is_asked:
             return Meaning(fault=PlanError(f"{text!r} alone says too little", hint=hint))
         field = settings.named_field(text, self._task, self._model)
@@ -248,7 +251,13 @@ def _uncounted(tokens: Sequence[Token], empty: Sequence[int], task: str, fields:
         if key in words.within:
             continue
         is_load = amount is not None and amount.field(task) in _LOADS and fields.isdisjoint(_LOADS)
-        is_open = amount is None and key not in words.fillers and fields.isdisjoint(words.fields.get(key, fields))
+        is_solved = words.needs.get(key, ("", ""))[0] in fields
+        is_open = (
+            amount is None
+            and not is_solved
+            and key not in words.fillers
+            and fields.isdisjoint(words.fields.get(key, fields))
+        )
         if is_load or is_open:
             yield tokens[at].text
 

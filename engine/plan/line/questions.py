@@ -41,6 +41,7 @@ _NODES = frozenset({"nodes", "servers", "machines", "hosts"})
 _ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})  # Words that say of a device behind them that it is one
 _IN_LETTERS = re.compile(r"[\d.]+[dw]", re.IGNORECASE)
 CHEAPEST = "cheapest"
+HALF = "half"  # A part of the layers that nobody counted
 _COST = "cost"
 _MANY, _MUCH, _MOST, _WHICH, _FASTEST = "many", "much", "most", "which", "fastest"
 
@@ -108,6 +109,8 @@ def asked_of(
             return Asked(solve, limits, "" if solve == MODEL else goal, words)  # of models the largest
     if task == TRAIN and MODEL in values and HARDWARE in values and limits and values.keys().isdisjoint(_OF_LENGTH):
         return Asked(Key.TRAINING_TOKENS, limits, "", "how many tokens keep the limits")
+    if HARDWARE in values and task == INFER and _offloads(tokens, values):
+        return Asked(Key.INFERENCE_GPU_LAYERS, limits, goal, "as many layers on the device as fit")
     if HARDWARE in values:
         is_one = any(key_of(tokens[index - 1].text) in _ARTICLES for index in hardware if index)
         is_other = any(kind == _MANY and field not in ("", HARDWARE, DEVICES, _REPLICAS) for kind, field, _ in asks)
@@ -117,6 +120,14 @@ def asked_of(
     if MODEL in values and (limits or goal or is_loaded):
         return Asked(HARDWARE, limits, goal or cheapest, "the cheapest machine that does this")
     return None
+
+
+def _offloads(tokens: Sequence[Token], values: Mapping[str, object]) -> bool:
+    """Whether words say that layers lie in host memory, and none how many."""
+    keys = [key_of(token.text) for token in tokens]
+    paths = (vocabulary().needs.get(key, ("", ""))[0] for key in keys)
+    is_open = HALF not in keys and values.keys().isdisjoint({Key.INFERENCE_GPU_LAYERS, Key.PARALLELISM_OFFLOAD})
+    return is_open and Key.INFERENCE_GPU_LAYERS in paths
 
 
 def unanswered(tokens: Sequence[Token], hardware: Collection[int], task: str, asked: Asked | None) -> dict[str, None]:
