@@ -30,84 +30,38 @@ _USUAL = PatternQuestion(samples=100e6, tokens=500)
 _NOT_OF_PLAN = "the plan does not say"
 _IN_FULL = 1e6  # Numbers from here on are written with their thousands as a letter
 _SHARE = "share"
+_HELP = {
+    SAMPLES: "Texts that patterns are learnt from. M takes as many as the largest disk of this machine has room for.",
+    "tokens": "Mean length of a text. Longer ones are cut into more patterns of every level.",
+    "chunk": "Tokens of a pattern of the first level. Short ones are repeated more, and there are more of them.",
+    "levels": "Levels of patterns: chunks, paragraphs of chunks, chapters of paragraphs, and so on.",
+    "fan_in": "Patterns of a level that make one of the next; as many as a chunk has tokens unless said.",
+    "pattern_bytes": "Bytes of a pattern as a document, the same at every level. Unless said it follows from its "
+    "elements.",
+    "alpha": "Exponent of the Zipf law by which patterns are repeated: the pattern of a rank occurs as often as the "
+    "first one over that rank to this power. Words of a language have about 1, longer patterns less.",
+    "dedup": "Share of first-level patterns that repeat an earlier one, and are stored once.",
+    "dedup_decay": "How much repetition falls with each level: longer patterns seldom recur.",
+    "overhead": "What the store adds to the documents, as a share of them: indexes, padding, its own overhead.",
+}
+
+
+def _number(key: str, label: str, group: str, kind: Kind, low: float, high: float, unit: str = "") -> Field:
+    step = 0.05 if kind is Kind.NUMBER else 1
+    return Field(key, label, group, "", None, unit, kind, low, high, step, help=_HELP[key])
+
+
 _FIELDS = (
-    Field(
-        *(SAMPLES, "Samples", "corpus", ""),
-        kind=Kind.ROUND,
-        minimum=1,
-        maximum=1e15,
-        help="Texts that patterns are learnt from. M takes as many as the largest disk of this machine has room for.",
-    ),
-    Field(
-        *("tokens", "Tokens a sample", "corpus", ""),
-        kind=Kind.ROUND,
-        minimum=1,
-        maximum=1e9,
-        help="Mean length of a text. Longer ones are cut into more patterns of every level.",
-    ),
-    Field(
-        *("chunk", "Chunk", "patterns", ""),
-        kind=Kind.INTEGER,
-        minimum=2,
-        maximum=1000,
-        unit="tokens",
-        help="Tokens of a pattern of the first level. Short ones are repeated more, and there are more of them.",
-    ),
-    Field(
-        *("levels", "Levels", "patterns", ""),
-        kind=Kind.INTEGER,
-        minimum=1,
-        maximum=20,
-        help="Levels of patterns: chunks, paragraphs of chunks, chapters of paragraphs, and so on.",
-    ),
-    Field(
-        *("fan_in", "Patterns in one", "patterns", ""),
-        kind=Kind.INTEGER,
-        minimum=2,
-        maximum=1000,
-        help="Patterns of a level that make one of the next; as many as a chunk has tokens unless said.",
-    ),
-    Field(
-        *("pattern_bytes", "Pattern size", "patterns", ""),
-        kind=Kind.ROUND,
-        minimum=1,
-        maximum=1e9,
-        unit="B",
-        help="Bytes of a pattern as a document, the same at every level. Unless said it follows from its elements.",
-    ),
-    Field(
-        *("alpha", "Exponent", "law", ""),
-        kind=Kind.NUMBER,
-        minimum=0.05,
-        maximum=5,
-        step=0.05,
-        help="Exponent of the Zipf law by which patterns are repeated: the pattern of a rank occurs as often as the "
-        "first one over that rank to this power. Words of a language have about 1, longer patterns less.",
-    ),
-    Field(
-        *("dedup", "Repeated", "rule", ""),
-        kind=Kind.NUMBER,
-        minimum=0,
-        maximum=1,
-        step=0.05,
-        help="Share of first-level patterns that repeat an earlier one, and are stored once.",
-    ),
-    Field(
-        *("dedup_decay", "Less each level", "rule", ""),
-        kind=Kind.NUMBER,
-        minimum=0,
-        maximum=1,
-        step=0.05,
-        help="How much repetition falls with each level: longer patterns seldom recur.",
-    ),
-    Field(
-        *("overhead", "Overhead", "store", ""),
-        kind=Kind.NUMBER,
-        minimum=0,
-        maximum=100,
-        step=0.05,
-        help="What the store adds to the documents, as a share of them: indexes, padding, its own overhead.",
-    ),
+    _number(SAMPLES, "Samples", "corpus", Kind.ROUND, 1, 1e15),
+    _number("tokens", "Tokens a sample", "corpus", Kind.ROUND, 1, 1e9),
+    _number("chunk", "Chunk", "patterns", Kind.INTEGER, 2, 1000, "tokens"),
+    _number("levels", "Levels", "patterns", Kind.INTEGER, 1, 20),
+    _number("fan_in", "Patterns in one", "patterns", Kind.INTEGER, 2, 1000),
+    _number("pattern_bytes", "Pattern size", "patterns", Kind.ROUND, 1, 1e9, "B"),
+    _number("alpha", "Exponent", "law", Kind.NUMBER, 0.05, 5),
+    _number("dedup", "Repeated", "rule", Kind.NUMBER, 0, 1),
+    _number("dedup_decay", "Less each level", "rule", Kind.NUMBER, 0, 1),
+    _number("overhead", "Overhead", "store", Kind.NUMBER, 0, 100),
 )
 _SHARES = ("dedup", "dedup_decay", "overhead")
 _WHOLE = (SAMPLES, "chunk", "levels", "fan_in")
