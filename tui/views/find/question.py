@@ -152,106 +152,65 @@ _GOAL_WORDS = {
 _TIMES = ("", "1h", "4h", "12h", "24h", "3d", "7d", "30d")
 _SUMS = ("", "10", "50", "200", "1k", "5k", "20k", "100k")
 
+_HELP = {
+    "Deadline": "The longest the whole job may take, at the upper end of its range.",
+    "Budget": "The most the whole job may cost, at the upper end of its range.",
+    "First token": "The longest a request may wait for its first token, at the upper end of the range.",
+    "Each token": "The longest each further token may take, at the upper end of the range.",
+    "$/M tokens": "The most a million tokens may cost, at the upper end of the range.",
+    "Limits": "Other limits on any figure, FIGURE<=VALUE or FIGURE>=VALUE separated by spaces, at the unfavourable "
+    "end of the range: memory<=100% leaves out what may run out of memory.",
+    "Hardware": "Devices and instances to try: names separated by commas, a maker or cloud for all of theirs, "
+    "instances for all that are rented, any for every accelerator, or the plan's own.",
+    "Devices": "How many devices to try: a number, a list, or a range, which doubles.",
+    "Models": "Models to try: names separated by commas, any for all in the catalogue that are like the plan's, or "
+    "the plan's own. Suits the goal largest model.",
+    "Also vary": "More fields with values to try, KEY=V1,V2 or KEY=LO..HI separated by spaces. Layout, micro-batch, "
+    "checkpointing and ZeRO vary where the plan leaves them to the modes, and all of them if nothing is given.",
+    "Solve for": "The field to solve for: its value that just keeps the limits, all else unchanged: the longest "
+    "sequence, the fewest devices, the largest model. The next value is shown with the limit that it breaks.",
+    "Per GPU type": "How many rows for each model, device type and number of devices: 1 compares devices, all "
+    "compares layouts.",
+}
+
+
+def _part(
+    key: str, label: str, group: str, text: str, unit: str, choices: tuple[str, ...] = (), catalogue: str = ""
+) -> Field:
+    return Field(key, label, group, text, unit=unit, choices=choices, catalogue=catalogue, help=_HELP[label])
+
+
 _TRAIN_LIMITS = (
-    Field(
-        *("time", "Deadline", "limits", ""),
-        unit="such as 24h or 3d",
-        choices=_TIMES,
-        help="The longest the whole job may take, at the upper end of its range.",
-    ),
-    Field(
-        *("usd", "Budget", "limits", ""),
-        unit="dollars, such as 200",
-        choices=_SUMS,
-        help="The most the whole job may cost, at the upper end of its range.",
-    ),
+    _part("time", "Deadline", "limits", "", "such as 24h or 3d", _TIMES),
+    _part("usd", "Budget", "limits", "", "dollars, such as 200", _SUMS),
 )
-
 _INFER_LIMITS = (
-    Field(
-        *("ttft", "First token", "limits", ""),
-        unit="such as 2s",
-        choices=("", "200ms", "500ms", "1s", "2s", "5s"),
-        help="The longest a request may wait for its first token, at the upper end of the range.",
-    ),
-    Field(
-        *("tpot", "Each token", "limits", ""),
-        unit="such as 50ms",
-        choices=("", "10ms", "20ms", "50ms", "100ms"),
-        help="The longest each further token may take, at the upper end of the range.",
-    ),
-    Field(
-        *("usd", "$/M tokens", "limits", ""),
-        unit="dollars, such as 2",
-        choices=("", "0.1", "0.5", "1", "2", "5"),
-        help="The most a million tokens may cost, at the upper end of the range.",
-    ),
+    _part("ttft", "First token", "limits", "", "such as 2s", ("", "200ms", "500ms", "1s", "2s", "5s")),
+    _part("tpot", "Each token", "limits", "", "such as 50ms", ("", "10ms", "20ms", "50ms", "100ms")),
+    _part("usd", "$/M tokens", "limits", "", "dollars, such as 2", ("", "0.1", "0.5", "1", "2", "5")),
 )
-
+_LIMITS = (NONE, "memory<=100%", "memory<=90%", "memory<=75%", "memory<=50%")
+_HARDWARE = {
+    ANY: "every accelerator in the catalogue",
+    "instances": "everything that clouds rent out",
+    OWN: "only the plan's hardware",
+}
+_MODELS = {OWN: "only the plan's model", ANY: "all like the plan's, largest first"}
+_NAMES = "names separated by commas, a maker or cloud, instances, or any"
 _FREE = (
-    Field(
-        *("limits", "Limits", "limits", "memory<=100%"),
-        unit="such as memory<=90% throughput>=10k, or none",
-        choices=(NONE, "memory<=100%", "memory<=90%", "memory<=75%", "memory<=50%"),
-        help="Other limits on any figure, FIGURE<=VALUE or FIGURE>=VALUE separated by spaces, at the unfavourable "
-        "end of the range: memory<=100% leaves out what may run out of memory.",
-    ),
-    Field(
-        *("hardware", "Hardware", "free", ANY),
-        unit="names separated by commas, a maker or cloud, instances, or any",
-        choices=(ANY, "instances", OWN),
-        catalogue="accelerator",
-        help="Devices and instances to try: names separated by commas, a maker or cloud for all of theirs, instances "
-        "for all that are rented, any for every accelerator, or the plan's own.",
-        words={
-            ANY: "every accelerator in the catalogue",
-            "instances": "everything that clouds rent out",
-            OWN: "only the plan's hardware",
-        },
-    ),
-    Field(
-        *("devices", "Devices", "free", ""),
-        unit="such as 8, 1..64 or 4,8,16",
-        choices=(OWN, "1..8", "1..16", "1..64", "1..256"),
-        help="How many devices to try: a number, a list, or a range, which doubles.",
-    ),
-    Field(
-        *("models", "Models", "free", OWN),
-        unit="names separated by commas",
-        choices=(OWN, ANY),
-        catalogue="model",
-        help="Models to try: names separated by commas, any for all in the catalogue that are like the plan's, or "
-        "the plan's own. Suits the goal largest model.",
-        words={ANY: "all like the plan's, largest first", OWN: "only the plan's model"},
-    ),
-    Field(
-        *("vary", "Also vary", "free", ""),
-        unit="such as seq_len=4k..32k precision=bf16,fp8",
-        help="More fields with values to try, KEY=V1,V2 or KEY=LO..HI separated by spaces. Layout, micro-batch, "
-        "checkpointing and ZeRO vary where the plan leaves them to the modes, and all of them if nothing is "
-        "given.",
-    ),
+    _part("limits", "Limits", "limits", "memory<=100%", "such as memory<=90% throughput>=10k, or none", _LIMITS),
+    replace(_part("hardware", "Hardware", "free", ANY, _NAMES, tuple(_HARDWARE), "accelerator"), words=_HARDWARE),
+    _part("devices", "Devices", "free", "", "such as 8, 1..64 or 4,8,16", (OWN, "1..8", "1..16", "1..64", "1..256")),
+    replace(_part("models", "Models", "free", OWN, "names separated by commas", (*_MODELS,), "model"), words=_MODELS),
+    _part("vary", "Also vary", "free", "", "such as seq_len=4k..32k precision=bf16,fp8"),
 )
-
 _SOLVED = {
     "train": ("", "devices", "seq_len", "tokens", "global_batch", "parameters"),
     "infer": ("", "devices", "batch", "prompt_tokens", "request_rate", "parameters"),
 }
 
-_SOLVE = Field(
-    *("solve", "Solve for", "free", ""),
-    unit="a field, such as seq_len, devices or parameters; empty to search",
-    help="The field to solve for: its value that just keeps the limits, all else unchanged: the longest sequence, "
-    "the fewest devices, the largest model. The next value is shown with the limit that it breaks.",
-)
-
-_PER_KIND = Field(
-    *("each", "Per GPU type", "free", "1"),
-    unit="a number, or all",
-    choices=("1", "3", "10", ALL),
-    help="How many rows for each model, device type and number of devices: 1 compares devices, all compares layouts.",
-)
-
+_SOLVE = _part("solve", "Solve for", "free", "", "a field, such as seq_len, devices or parameters; empty to search")
+_PER_KIND = _part("each", "Per GPU type", "free", "1", "a number, or all", ("1", "3", "10", ALL))
 LIMIT_PARTS = ("time", "usd", "ttft", "tpot")  # Parts that are the most a figure of their name may be
 _LIMIT = re.compile(r"[\w.]+\s*[<>]=?\s*[^<>,;]+?(?=\s*[,;]|\s+[\w.]+\s*[<>]|\s*$)")
 
