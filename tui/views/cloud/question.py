@@ -46,64 +46,41 @@ _KINDS = {
     "batch_infer": "offline inference: large batches, spot capacity too",
 }
 
-_HOURS = Field(
-    *("hours", "Hours a month", "month", "720"),
-    kind=Kind.INTEGER,
-    unit="1 to 744",
-    choices=("40", "80", "160", "240", "320", "480", "600", "720"),
-    help="Hours a month that the job runs on its current machine. A faster one needs fewer for the same work.",
-)
-
-_SPOT = Field(
-    *("spot", "Spot", "month", NO),
-    kind=Kind.CHOICE,
-    choices=(NO, YES),
-    help="Whether offers may be priced at spot rates, including the hours that interruptions and lost checkpoints "
+_HELP = {
+    "hours": "Hours a month that the job runs on its current machine. A faster one needs fewer for the same work.",
+    "spot": "Whether offers may be priced at spot rates, including the hours that interruptions and lost checkpoints "
     "cost. Serving is never offered on spot capacity.",
-)
+    "region": "Where machines are rented: a cloud region, a part of the world, or anywhere with a known price. An "
+    "offer without a price there is shown with the nearest one and says so.",
+    "commitment": "How long capacity is committed for. Offers without such a price are shown at their on-demand price.",
+    "precision": "Precision of the plan on every machine: of the training, or of the served weights.",
+    "instances": "Which machines are compared: instances separated by commas, a provider for all of its own, or any.",
+    "shown": "Only offers that the job fits on, or the whole catalogue with how much memory the others are short of.",
+    "data": "Data to move besides weights and checkpoints. Most clouds charge for egress.",
+}
 
-_REGION = Field(
-    *("region", "Region", "month", ANY),
-    unit="a region or a part of the world",
-    choices=(ANY, "us", "europe", "asia"),
+
+def _part(
+    key: str, label: str, group: str, text: str, choices: tuple[str, ...] = (), unit: str = "", kind: Kind = Kind.CHOICE
+) -> Field:
+    return Field(key, label, group, text, unit=unit, kind=kind, choices=choices, help=_HELP[key])
+
+
+_OF_A_MONTH = ("40", "80", "160", "240", "320", "480", "600", "720")
+_HOURS = _part("hours", "Hours a month", "month", "720", _OF_A_MONTH, "1 to 744", Kind.INTEGER)
+_SPOT = _part("spot", "Spot", "month", NO, (NO, YES))
+_REGION = replace(
+    _part(
+        "region", "Region", "month", ANY, (ANY, "us", "europe", "asia"), "a region or a part of the world", Kind.TEXT
+    ),
     catalogue="region",
-    help="Where machines are rented: a cloud region, a part of the world, or anywhere with a known price. An offer "
-    "without a price there is shown with the nearest one and says so.",
     words={ANY: "wherever a price is known"},
 )
-
-_COMMITMENT = Field(
-    *("commitment", "Commitment", "month", "none"),
-    kind=Kind.CHOICE,
-    choices=("none", "1y", "3y"),
-    help="How long capacity is committed for. Offers without such a price are shown at their on-demand price.",
-)
-
-_PRECISION = Field(
-    *("precision", "Precision", "numerics", OWN),
-    kind=Kind.CHOICE,
-    help="Precision of the plan on every machine: of the training, or of the served weights.",
-)
-
-_OFFERS = Field(
-    *("instances", "Providers", "offers", ANY),
-    unit="names separated by commas, a provider, or any",
-    help="Which machines are compared: instances separated by commas, a provider for all of its own, or any.",
-)
-
-_SHOWN = Field(
-    *("shown", "Show", "offers", FITTING),
-    kind=Kind.CHOICE,
-    choices=(FITTING, ALL),
-    help="Only offers that the job fits on, or the whole catalogue with how much memory the others are short of.",
-)
-
-_DATA = Field(
-    *("data", "Data to move", "offers", ""),
-    unit="such as 500GB or 2TB",
-    choices=("", "100GB", "1TB", "10TB"),
-    help="Data to move besides weights and checkpoints. Most clouds charge for egress.",
-)
+_COMMITMENT = _part("commitment", "Commitment", "month", "none", ("none", "1y", "3y"))
+_PRECISION = _part("precision", "Precision", "numerics", OWN)
+_OFFERS = _part("instances", "Providers", "offers", ANY, (), "names separated by commas, a provider, or any", Kind.TEXT)
+_SHOWN = _part("shown", "Show", "offers", FITTING, (FITTING, ALL))
+_DATA = _part("data", "Data to move", "offers", "", ("", "100GB", "1TB", "10TB"), "such as 500GB or 2TB", Kind.TEXT)
 
 
 def precision_path(plan: Plan) -> str:
