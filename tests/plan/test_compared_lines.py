@@ -30,6 +30,8 @@ COMPARED = {
     "full fine-tune qwen2.5 14b on 4x a6000, 120k examples, or should i just do lora": ["full fine-tune", "lora"],
     "how much slower is qlora than lora on an A6000 for a 13b?": ["qlora", "lora"],
     "will 2x4090 beat 1xA6000 for lora on 13b?": ["2x4090", "1xA6000"],
+    "4090 laptop vs desktop 4070 ti super for mistral small 3 q4": ["4090 laptop", "desktop 4070 ti super"],
+    "99% of requests e2e under 4 s, 1,200 in / 90 out, 20 rps, phi-4-mini fp16. T4 or L4, and how many?": ["T4", "L4"],
     "what's faster for llama 3.1 8b inference - 4090 or A100?": ["4090", "A100"],
 }
 

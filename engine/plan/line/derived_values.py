@@ -23,7 +23,6 @@ from capacity_tui.engine.units import format_count
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
 _CONTEXT = re.compile(r"-(\d+k)$")  # A context that names of releases end in, as ``phi-3-medium-4k``
-_OPTIMAL = frozenset({"chinchilla", "chinchillaoptimal", "computeoptimal", "computeoptimally", "optimaltokens"})
 
 _EDGE = "image_size"
 _PACKED, _DIGIT = "qlora", re.compile(r"\d+")
@@ -222,7 +221,7 @@ class DerivedValues(LoadValues):
     def _optimal_length(self) -> None:
         """Train as many tokens as suit the size of the model best, where the line says so."""
         words = (self._span(index, count) for index, (count, _) in self._taken.items())
-        if Key.TRAINING_TOKENS in self._values or not any(key_of(word) in _OPTIMAL for word in words):
+        if Key.TRAINING_TOKENS in self._values or not any(key_of(word) in vocabulary().optimal for word in words):
             return
         row_id = self._catalog.architectures.find_id(str(self._values.get(MODEL, "")))
         parameters = self._catalog.architectures[row_id].params_total if row_id is not None else None

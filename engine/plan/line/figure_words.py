@@ -19,8 +19,11 @@ class FigureWords(NamedWords):
     def _figure(self, index: int, figure: dict[str, float]) -> tuple[int, Meaning]:
         """Recognize a figure of the hardware, or the memory of its host."""
         after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
-        behind = [key_of(self._span(index + at, 1)) for at in (2, 3)] if after == "of" else [after]
+        behind = [key_of(self._span(index + at, 1)) for at in (2, 3, 4)] if after == "of" else [after]
         of = next((word for word in behind if word in vocabulary().stored), behind[0])  # 15 GB of Dutch text
+        supply = next((words for words in (1, 2) if key_of(self._span(index + 1, words)) in vocabulary().supplies), 0)
+        if supply and "tdp_w" in figure:
+            return 1 + supply, Meaning(why=f"left out: {self._span(index, 1 + supply)}")
         is_data = (
             of in vocabulary().stored
             or (after == "of" and settings.amount_of(of) is not None)
@@ -32,7 +35,7 @@ class FigureWords(NamedWords):
         if tokens:
             count = format_count(tokens)
             words = 2 + (behind.index(of) + 1 if after == "of" else 0)
-            why = f"{size} of text: {count} tokens, as plain text and JSON lines have"
+            why = f"{size} of {of}: {count} tokens, as such data has"
             return words, Meaning(f"{count} tokens", {Key.TRAINING_TOKENS: tokens}, why)
         if hardware.MEMORY in figure and is_data:
             hint = "say how many tokens, samples or rows there are"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
@@ -306,8 +307,11 @@ class NamedWords(CountedWords):
                 match = models.resembling_model("-".join(piece.text for piece in pieces), self._catalog)
                 if match is not None:
                     return count, match
+        is_before = text[-1:] in "mM" and self._is_free(index + 1) and self._is_model_word(self._span(index + 2, 1))
         is_of_millions = text[-1:] in "mM" and self._has_tokens()  # pretrain 350M on 10B tokens
-        is_other_number = is_number and text[-1:] not in "bB" and not (is_of_millions or self._is_model_word(after))
+        is_other_number = (
+            is_number and text[-1:] not in "bB" and not (is_of_millions or self._is_model_word(after) or is_before)
+        )
         # A family has no model of a size that nothing is called by.
         is_other_size = not models.is_size(text) and models.is_size(after) and not self._is_counted(index + 1)
         is_other_size = is_other_size and not models.is_family(text)
@@ -317,7 +321,10 @@ class NamedWords(CountedWords):
         return (1, match) if match is not None else None
 
     def _has_tokens(self) -> bool:
-        """Whether words say of a number that it is the tokens of a job."""
+        """Whether words say of a number that it is the tokens of a job, or what data there is."""
+        pairs = pairwise(key_of(token.text) for token in self._tokens)
+        if any(key in vocabulary().datasets or (key == "of" and noun in vocabulary().stored) for key, noun in pairs):
+            return True
         counts = (self._count_of(at) for at in range(len(self._tokens)) if self._is_number_at(at))
         return any(count is not None and count.amount.name == settings.TOKENS for count in counts)
 

@@ -148,6 +148,10 @@ def unclear(tokens: Sequence[Token], task: str, values: Mapping[str, object], as
         asked: what is solved for.
     """
     asks = [(kind, field) for kind, field, _ in _asks(tokens, (), task)]
+    is_optimal = any(key_of(token.text) in vocabulary().optimal for token in tokens)
+    if is_optimal and asked is None and MODEL not in values and Key.TRAINING_TOKENS not in values:
+        hint = "say its parameters, as train 7b chinchilla-optimal; docs/growth.md tells how sizes and tokens grow"
+        return PlanError("the best size for a budget is no plan", "a model of which size?", hint)
     if (asked is None or asked.solve == HARDWARE) and MODEL not in values:
         if any(field == MODEL for _, field in asks) and HARDWARE not in values and asked is not None:
             hint = "name the hardware, as best model on 2xl40s, or the model, as cheapest gpu for llama-3.1-8b"

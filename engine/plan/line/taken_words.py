@@ -63,6 +63,9 @@ class TakenWords:
             task = FINETUNE if FIT not in tasks else next(iter(tasks - {FIT}))
             meaning = replace(meaning, values={**meaning.values, TASK: task})
         before = self._tokens[index - 1].text if index else ""
+        behind = (key_of(self._span(index + count, words)) for words in (1, 2, 3))
+        if not vocabulary().unsupported.isdisjoint(behind):
+            meaning = Meaning(why=f"left out: {self._span(index, count)}")
         if meaning.values and meaning.fault is None and key_of(before) in vocabulary().negations:
             text = f"{before} {self._span(index, count)}"
             hint = "say what you want instead, or leave it out"

@@ -152,9 +152,10 @@ def given_figure(text: str, figure: Mapping[str, float], is_ram: bool, name: str
         name: of the hardware; empty where none was named.
         catalog: facts.
     """
-    if is_ram and catalog.processors.find_id(name) is None:
-        return Meaning(f"{text} of host memory", {HOST_MEMORY: figure[MEMORY] / 1024})
     row = catalog.accelerators.get(name)
+    is_of_host = is_ram and catalog.processors.find_id(name) is None and not (row is not None and row.unified_memory)
+    if is_of_host:
+        return Meaning(f"{text} of host memory", {HOST_MEMORY: figure[MEMORY] / 1024})
     memory = figure.get(MEMORY)
     if row is not None and memory:
         if is_memory_of(row, memory):

@@ -22,6 +22,8 @@ _RANGE = re.compile(
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
 _TEN, _HUNDRED, _THOUSAND, _DOZENS = 10, 100, 1000, ("dozen", "dozens")
 _HALF, _ARTICLES, _FEWEST_OF_A_UNIT = "half", ("a", "an", "one", "the", "this"), 3
+_CLOCK, _DAY, _BETWEEN_HOURS = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24, 2
+_UNTIL = ("and", "to", "until", "till", "–")
 _MORE = ["more", "than"]
 _AND_A_HALF = ["and", "a", _HALF]
 _SCALES = {"million": "M", "millions": "M", "billion": "B", "billions": "B", "trillion": "T", "trillions": "T"}
@@ -33,7 +35,7 @@ _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what i
 
 def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     """Return the words of a line, its numbers as digits before hardware and before what they count."""
-    tokens = with_latencies(_with_times(_with_ranges(_with_products(split(text))), catalog))
+    tokens = with_latencies(_with_times(_with_ranges(_with_hours_of_day(_with_products(split(text)))), catalog))
     return _with_digits(_with_names_first(_with_images_first(tokens), catalog), catalog)
 
 
@@ -89,6 +91,26 @@ def _with_times(tokens: list[Token], catalog: Catalog) -> list[Token]:
         made.append(Token(f"{number:g}{unit}", tokens[index].start, tokens[at].end, tokens[at].ends))
         index = at + 1
     return made
+
+
+def _with_hours_of_day(tokens: list[Token]) -> list[Token]:
+    """Return the words with two times of a day as the time between them, as ``between 1am and 5am``."""
+    made: list[Token] = []
+    for token in tokens:
+        made.append(token)
+        first, last = (
+            (_hour_of(one.text) for one in (made[-3:] or [token])[::2]) if len(made) > _BETWEEN_HOURS else (None, None)
+        )
+        if first is not None and last is not None and key_of(made[-2].text) in _UNTIL:
+            hours = (last - first) % _DAY or _DAY
+            made[-3:] = [replace(token, text=f"{hours}h", start=made[-3].start)]
+    return made
+
+
+def _hour_of(word: str) -> int | None:
+    """Return the hour of a day that a word says, as ``5pm``; None for other words."""
+    match = _CLOCK.fullmatch(word)
+    return None if match is None else int(match[1]) % 12 + 12 * (match[2].casefold() == "pm")
 
 
 def _amount_of_time(keys: list[str], index: int) -> tuple[float, int]:
@@ -166,6 +188,9 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         is_behind = times is not None and made and hardware.named_hardware(made[-1].text, catalog)  # T4 x4
         if key_of(token.text) in counts and _is_setting(made):  # a tensor parallel size of eight
             made.append(replace(token, text=str(count)))
+            continue
+        if times is not None and len(made) > 1 and _is_named(made[-2:-1], catalog) and made[-1].text.isdecimal():
+            made[-2:-1] = [replace(made[-2], text=f"{count}x{made[-2].text}", end=token.end)]  # a100 80 x2
             continue
         if count is None or not behind or is_behind:
             made.append(token)

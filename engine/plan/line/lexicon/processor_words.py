@@ -7,12 +7,13 @@ import re
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import Meaning
 
 _MODEL_NUMBER = re.compile(r"[a-z]?\d{3,}[a-z]{0,2}")  # Of a processor, as ``13900k`` or ``7995wx``
 
 _PROCESSOR = re.compile(
-    r"(?:(?P<count>\d{1,2})\s*[x×*]\s*)?(?:(?:intel|amd|core)\s+)*"
+    r"(?:(?P<count>\d{1,2})\s*[x×*]\s*)?(?:core\s+)?"
     r"(?P<line>i[3579]|ryzen(?:[\s-]\d)?|epyc|xeon(?:\s(?:gold|silver|platinum|bronze))?|tr-pro|threadripper(?:\spro)?)"
     r"[\s-]+(?P<number>\d{4,5})(?P<suffix>[a-z]{0,2}\d?[a-z]?)",
     re.IGNORECASE,
@@ -36,7 +37,8 @@ def numbered_processor(name: str, catalog: Catalog) -> str | None:
 
 def nearest_processor(word: str, catalog: Catalog) -> Meaning | None:
     """Return the nearest processor of a line for a model number that no row has, as ``i5-1235u``; None for others."""
-    match = _PROCESSOR.fullmatch(word)
+    makers = "|".join(map(re.escape, vocabulary().makers))
+    match = _PROCESSOR.fullmatch(re.sub(rf"(?<![a-z])(?:{makers})\s+", "", word, flags=re.IGNORECASE))
     if match is None:
         return None
     line, number = _LINES[match["line"].casefold()[:2]], match["number"]

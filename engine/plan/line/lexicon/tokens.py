@@ -18,10 +18,11 @@ LONGEST_LINE = 400  # Characters of a line that are read; a plan of more belongs
 _PER_ONE, _ONE_DEVICE, _ONE_HOUR = r"\s*(?:/|-|·|\bper\b|\ban?\b)\s*", r"(?:gpu|device|card|chip)", r"(?:h|hr|hour)"
 _PRICE = re.compile(
     rf"(?:\$\s?(\d[\d,.]*)|(\d[\d,.]*)\s*(?:\$|usd|dollars?|bucks)?){_PER_ONE}"
-    rf"(?:{_ONE_DEVICE}[\s/·-]*(?:per|an?)?\s*{_ONE_HOUR}|{_ONE_HOUR}{_PER_ONE}{_ONE_DEVICE})\b",
+    rf"(?:{_ONE_DEVICE}[\s/·-]*(?:per|an?)?\s*{_ONE_HOUR}|{_ONE_HOUR}{_PER_ONE}{_ONE_DEVICE})\b"
+    r"|\$\s?(\d{1,2}(?:\.\d+)?)\s+(?:each|apiece)\b",
     re.IGNORECASE,
 )
-"""What each device costs an hour: ``$2 per gpu hour``, ``$2/h per gpu``."""
+"""What each device costs an hour: ``$2 per gpu hour``, ``$2/h per gpu``, ``$2 each``."""
 _PER_MILLION = re.compile(
     r"\$?\s?(?:/|\bper\b)\s*(?:1\s*)?(?:million|mil|m(?=\b|tok))\s*(?:tok(?:en)?s?)?\b", re.IGNORECASE
 )
@@ -30,7 +31,7 @@ OF_ONE, _OF_MILLION = "/gpuh", "permillion"
 
 _ORDINAL = re.compile(r"(\d{2}(?:\.\d)?)(?:st|nd|rd|th)[\s-]+percentile", re.IGNORECASE)
 _SHARE_OF = re.compile(
-    r"(?:for|in|at) (\d{2}(?:\.\d)?)\s?% of (?:the |all )?(?:requests|queries|prompts|calls|cases|time)\b",
+    r"(?:(?:for|in|at) |(?=9\d))(\d{2}(?:\.\d)?)\s?% of (?:the |all )?(?:requests|queries|prompts|calls|cases|time)\b",
     re.IGNORECASE,
 )
 # A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
@@ -356,10 +357,11 @@ def _phrase(word: str) -> str:
     """Return a phrase that is one word as it is read everywhere; other words with their numbers so."""
     price, ordinal = _PRICE.fullmatch(word), _ORDINAL.fullmatch(word) or _SHARE_OF.fullmatch(word)
     if price is not None:
-        return f"${price[1] or price[2]}{OF_ONE}"
+        return f"${price[1] or price[2] or price[3]}{OF_ONE}"
     if ordinal is not None:
         return f"p{ordinal[1]}"  # 99th percentile
-    return _OF_MILLION if _PER_MILLION.fullmatch(word) else plain_number(word)
+    option = vocabulary().short_options.get(word, word)
+    return _OF_MILLION if _PER_MILLION.fullmatch(word) else plain_number(option)
 
 
 def counted_start(word: str) -> str:

@@ -119,6 +119,10 @@ class Vocabulary:
     comparing: Words  # words between names that a line compares
     both: Words  # words between them where the line says that it compares
     compares: Words  # words that say so
+    short_options: Mapping[str, str]  # what short options of programs say in words
+    unsupported: Words  # words behind one that is not to be had
+    supplies: Words  # words behind watts that are not those of a device
+    optimal: Words  # words of a training as long as suits the size of its model best
     aside: Words  # names of models that say of another how long it is trained
     refused: ByWord  # words that no plan can follow, and what to say instead
     parts: Mapping[str, float]  # parts of one, in words
@@ -228,7 +232,11 @@ def vocabulary() -> Vocabulary:
     """Return the shipped words."""
     rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "one_line.yaml")
     made: dict[str, Any] = {
-        "fillers": frozenset(map(key_of, (*rows["fillers"], *rows["prose"], *rows["circumstances"]))) | {""},
+        "fillers": frozenset(
+            form
+            for word in (*rows["fillers"], *rows["prose"], *rows["circumstances"], "")
+            for form in (key_of(word), key_of(word.replace("'", "")))  # doesnt
+        ),
         "counts": {word: int(count) for word, count in _by_word(rows["counts"]).items()},
         "parts": {word: float(part) for word, part in _by_word(rows["parts"]).items()},
         "ordinals": {word: int(count) for word, count in _by_word(rows["ordinals"]).items()},
