@@ -50,6 +50,19 @@ def test_the_device_that_is_named_holds_it_and_none_smaller_does(sections: dict[
         assert trial is None or trial.filled is None or trial.estimate.verdict is Verdict.DOES_NOT_FIT
 
 
+def test_no_computer_that_shares_its_memory_stands_in_for_cards_of_a_cluster() -> None:
+    plan = Plan.model_validate(
+        {
+            "task": "train",
+            "model": {"name": "qwen2.5-7b"},
+            "training": {"tokens": 1e9, "seq_len": 2**24},
+            "hardware": {"name": "h100-sxm-80gb", "devices": 64},
+        }
+    )
+    case = EstimatedPlan.of(plan, fill(plan, "balanced"))
+    assert all(trial.made.resolved.cluster.device.has_own_memory for trial in larger_devices(case))
+
+
 @pytest.mark.parametrize("sections", [SERVED, NETWORK], ids=["serving", "network"])
 def test_screen_and_answer_name_it(sections: dict[str, object]) -> None:
     case = case_of(sections, "rtx-4090")

@@ -185,7 +185,9 @@ def larger_devices_note(case: EstimatedPlan) -> Note | None:
 def _smallest(case: EstimatedPlan, rows: Iterable[Accelerator]) -> Candidate | None:
     """Return the plan on the smallest of some devices that hold it, on more of them only where as many do not."""
     needed, present = reserved_bytes(case.estimate), case.resolved.cluster.device
-    known = sorted(rows, key=_order)
+    # A computer that shares its memory with its processor is no card of a cluster of others.
+    is_several = largest(case.resolved.cluster.devices) > 1 and present.has_own_memory
+    known = sorted((row for row in rows if not (is_several and row.unified_memory)), key=_order)
     for times in TIMES if can_grow(case) else TIMES[:1]:
         least = max(needed / times, 0.0 if times == 1 else largest(present.memory_bytes or 0.0) + 1.0)
         larger = [row for row in known if row.memory_bytes >= least]
