@@ -116,7 +116,7 @@ def device_of_figures(word: str, catalog: Catalog) -> Meaning | None:
     spec: dict[str, object] = {}
     for figure in filter(None, map(str.strip, re.split(r"[,;\s]\s*(?![a-zA-Z])|,", match["figures"]))):
         key, equals, value = figure.partition("=")
-        given: Mapping[str, object] | None = {key.strip(): value.strip()} if equals else figures_of(figure)
+        given: Mapping[str, object] | None = {key.strip(): _number(value.strip())} if equals else figures_of(figure)
         if given is None:
             hint = f"write memory, arithmetic and bandwidth, as {_EXAMPLE}, or key=value"
             return Meaning(fault=PlanError("not a figure of a device", repr(figure)[:80], hint, Place(field=SPEC)))
@@ -124,6 +124,11 @@ def device_of_figures(word: str, catalog: Catalog) -> Meaning | None:
     if not spec:
         return Meaning(fault=PlanError("a device without figures", hint=f"write {_EXAMPLE}", place=Place(field=SPEC)))
     return custom_device(spec, catalog)
+
+
+def _number(text: str) -> float | str:
+    """Return a text as the number that it says; other texts as they are."""
+    return float(text) if text.replace(".", "", 1).isdecimal() else text
 
 
 def figures_of(word: str) -> dict[str, float] | None:

@@ -86,7 +86,7 @@ _UNITS = (
     (("%", "percent"), "%"),
 )
 
-_MACHINES = frozenset({"nodes", "devices"})
+_MACHINES = frozenset({"nodes", "devices", "GPU-hours"})
 _MOST, _LONG_SPANS = ("than", "under", "below", "max", "maximum"), ("day", "week", "mo", "y")
 _NAMED = ("model", "gpu", "gpus", "hardware", "device", "card")  # What its name says by itself
 _PER = ("per", "a", "an", "/", "each")
