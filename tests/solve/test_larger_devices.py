@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.plan import Plan
-from capacity_tui.engine.solve import EstimatedPlan, answer
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.solve import EstimatedPlan, answer, plan_of_line
 from capacity_tui.engine.solve.advice.hardware_remedies import larger_devices
 from capacity_tui.engine.solve.modes import compare, fill
 from capacity_tui.engine.verdict import Verdict
@@ -51,16 +52,10 @@ def test_the_device_that_is_named_holds_it_and_none_smaller_does(sections: dict[
 
 
 def test_no_computer_that_shares_its_memory_stands_in_for_cards_of_a_cluster() -> None:
-    plan = Plan.model_validate(
-        {
-            "task": "train",
-            "model": {"name": "qwen2.5-7b"},
-            "training": {"tokens": 1e9, "seq_len": 2**24},
-            "hardware": {"name": "h100-sxm-80gb", "devices": 64},
-        }
-    )
-    case = EstimatedPlan.of(plan, fill(plan, "balanced"))
-    assert all(trial.made.resolved.cluster.device.has_own_memory for trial in larger_devices(case))
+    plan = plan_of_line(read_line("train 7b 64xh100 2T tokens")).plan
+    longest = edited(plan, {"training.seq_len": 2**24}).plan
+    found = larger_devices(EstimatedPlan.of(longest, fill(longest, "balanced")))
+    assert found and all(trial.made.resolved.cluster.device.has_own_memory for trial in found)
 
 
 @pytest.mark.parametrize("sections", [SERVED, NETWORK], ids=["serving", "network"])
