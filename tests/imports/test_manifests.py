@@ -194,6 +194,12 @@ services:
 """
 
 
+@pytest.mark.parametrize("variables", ["DEVICES=x${DEVICES}", "DEVICES=${OTHER}\nOTHER=${DEVICES}"])
+def test_a_variable_that_is_made_of_itself_stays_unknown(written, tmp_path, variables: str) -> None:
+    (tmp_path / ".env").write_text(f"{variables}\n")
+    assert written("compose.yml", COMPOSE, model__name=None).plan.model.name
+
+
 def test_variables_of_a_compose_file_count_by_their_defaults_and_the_file_beside(written, tmp_path) -> None:
     (tmp_path / ".env").write_text("DEVICES=2\n")
     plan = written("compose.yml", COMPOSE, model__name=None).plan

@@ -50,7 +50,7 @@ def test_defaults_of_own_options_and_of_variables_count_where_nothing_is_given(w
         "import os\nfrom dataclasses import dataclass\n"
         "MODEL = os.getenv('MODEL', 'Qwen/Qwen2.5-7B-Instruct')\nLENGTH = int(os.environ.get('LENGTH', '4096'))\n"
         "@dataclass\nclass Arguments:\n    rank: int = 32\n    in_8bit: bool = False\n"
-        "parser.add_argument('--batch', type=int, default=2)\n"
+        "parser.add_argument('--batch', type=int, default=2)\nbatch = 64  # no option\n"
         "def train(arguments, parsed, steps=8):\n"
         "    if arguments.in_8bit:\n        config = BitsAndBytesConfig(load_in_8bit=True)\n"
         "    model = AutoModelForCausalLM.from_pretrained(MODEL, attn_implementation='flash_attention_2')\n"

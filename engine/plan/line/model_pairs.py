@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from operator import itemgetter
+from typing import TypeAlias
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
@@ -22,6 +24,8 @@ _MOST_WORDS = 5  # Words that the name of a model may have, as ``llama 3.1 8b in
 _SIZES = re.compile(r"(\d+(?:\.\d+)?b)-a(\d+(?:\.\d+)?b)", re.IGNORECASE)
 _SEVERAL = frozenset({"multilora", "multiloraserving"})  # Adapters of which nobody says how many
 _DRAFT = "draft"  # What a second model may be called, and what may be done with an email
+_INTO, _FROM = frozenset({"into", "to", "onto"}), frozenset({"from"})  # Between what is distilled and what it becomes
+_Model: TypeAlias = tuple[int, int, int]  # Parameters, where the name begins, and how many words it has
 _LIKE_IT = 0.15  # Share by which a mixture may differ from the sizes that the line gives
 
 
@@ -29,13 +33,13 @@ class ModelPairs(FigureWords):
     """A line whose words are being recognized, and those of them that name a second model."""
 
     def _second_model(self) -> None:
-        """Take the smaller of two models for the draft of the other, or the larger for its teacher, by the words."""
+        """Take one of two models for the draft of the other or for its teacher: by the words, else by their sizes."""
         keys, words = self._keys(), vocabulary()
         guesses, teaches = not keys.isdisjoint({*words.guessing, _DRAFT}), not keys.isdisjoint(words.teaching)
         named = [*self._models()] if guesses or teaches else []
         if len(named) != 2 or guesses == teaches:
             return
-        size, index, count = (min if guesses else max)(named)
+        size, index, count = self._named_so(named, _DRAFT) if guesses else self._teacher(named)
         path, name = (
             (Key.INFERENCE_DRAFT_PARAMETERS, "draft") if guesses else (Key.TRAINING_TEACHER_PARAMETERS, "teacher")
         )
@@ -44,12 +48,29 @@ class ModelPairs(FigureWords):
             values |= {TASK: FINETUNE, Key.TRAINING_PREFERENCE: "distillation"}
         self._take(index, count, Meaning(f"{name} of {format_count(size)}", values))
 
+    def _named_so(self, named: Sequence[_Model], word: str) -> _Model:
+        """Return the model beside a word; the smaller where the word stands beside neither."""
+        ends = ((model, (model[1] - 1, model[1] + model[2])) for model in named)
+        named_so = [model for model, places in ends if word in {key_of(self._word(place)) for place in places}]
+        return named_so[0] if len(named_so) == 1 else min(named)
+
+    def _teacher(self, named: Sequence[_Model]) -> _Model:
+        """Return the model that is distilled: before ``into`` or after ``from``; the larger where neither is said."""
+        first, second = sorted(named, key=itemgetter(1))
+        between = {key_of(token.text) for token in self._tokens[first[1] + first[2] : second[1]]}
+        if between & _INTO:
+            return first
+        return second if between & _FROM else max(named)
+
+    def _word(self, index: int) -> str:
+        return self._tokens[index].text if 0 <= index < len(self._tokens) else ""
+
     def _keys(self) -> set[str]:
         """Return the keys of all words, and of each two."""
         keys = [key_of(token.text) for token in self._tokens]
         return {*keys, *map("".join, pairwise(keys))}
 
-    def _models(self) -> Iterator[tuple[int, int, int]]:
+    def _models(self) -> Iterator[_Model]:
         """Yield the parameters of models that the line names, where their names begin and how many words they have."""
         index = 0
         while index < len(self._tokens):
@@ -58,7 +79,7 @@ class ModelPairs(FigureWords):
                 yield model
             index += 1 if model is None else model[2]
 
-    def _model_at(self, index: int, count: int) -> tuple[int, int, int] | None:
+    def _model_at(self, index: int, count: int) -> _Model | None:
         """Return the model that some words name, by its parameters."""
         tokens = self._tokens[index : index + count]
         if len(tokens) < count or any(token.ends for token in tokens[:-1]):

@@ -26,7 +26,9 @@ _PARAMETER = re.compile(r"\s*PARAMETER\s+(\w+)\s+(\S+)")
 _BUILT = re.compile(r"\s*(?:RUN|COPY|CMD|ENTRYPOINT|WORKDIR|ENV)\s")
 _CONTEXT = "num_ctx"
 _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*?)\s*")
-_INNERMOST = re.compile(r"\$\{(\w+)(?::?-([^${}]*))?\}")  # A variable of a compose file in whose default there is none
+_INNERMOST = re.compile(r"\$\{(\w+)(?::?-([^${}]*)|:?\?[^${}]*)?\}|(?<!\$)\$([A-Za-z_]\w*)")
+"""A variable of a compose file, with no other in its default or in what is said where it is missing."""
+_DEEPEST = 8  # Variables inside one another
 _MODEL = re.compile(r"(?!/(?:bin|usr|opt|app|entrypoint)\b)/?(?:[\w.-]+/)+[\w-][\w.-]*(?<!\.sh)(?<!\.py)")
 """A model alone, as the first argument of the program of an image."""
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -105,15 +107,29 @@ def _variables_of_folder(name: str) -> Mapping[str, str]:
 
 
 def _filled_in(data: Plain, variables: Mapping[str, str]) -> Plain:
-    """Return data of a compose file with variables and their defaults put in: ``${LENGTH:-8192}``."""
+    """Return data of a compose file with variables and their defaults put in: ``${LENGTH:-8192}``.
+
+    A variable that is made of itself, as paths are, stays as it is written.
+    """
     if isinstance(data, dict):
         return {key: _filled_in(value, variables) for key, value in data.items()}
     if isinstance(data, list):
         return [_filled_in(value, variables) for value in data]
     if not isinstance(data, str):
         return data
-    filled = _INNERMOST.sub(lambda match: variables.get(match[1]) or (match[0] if match[2] is None else match[2]), data)
-    return filled if filled == data else _filled_in(filled, variables)
+    for _ in range(_DEEPEST):
+        before, data = data, _INNERMOST.sub(lambda match: _value_of(match, variables), data)
+        if data == before:
+            break
+    return data
+
+
+def _value_of(match: re.Match[str], variables: Mapping[str, str]) -> str:
+    name = match[1] or match[3]
+    value = variables.get(name, "")
+    if value:
+        return match[0] if f"${name}" in value or f"${{{name}" in value else value
+    return match[0] if match[2] is None else match[2]
 
 
 def _containers(

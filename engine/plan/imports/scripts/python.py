@@ -19,6 +19,7 @@ _LOADS = "from_pretrained"
 
 _MODEL = "Model"
 
+_OPTION = "--"  # Before the name of an option that a script has itself: a variable may be called the same
 _LIBRARIES = frozenset({"torch", "jnp", "jax", "np", "transformers"})  # What number types and the like are named of
 
 _TYPES: Mapping[str, Callable[[str | int | float], str | int | float]] = {"int": int, "float": float, "str": str}
@@ -92,7 +93,7 @@ def calls(
         given: the options that it is started with.
     """
     tree = ast.parse(text)
-    constants = {**dict(_constants(tree)), **given}
+    constants = {**dict(_constants(tree)), **given, **{f"{_OPTION}{name}": value for name, value in given.items()}}
     with suppress(RecursionError):
         tree = _Reached(constants).visit(tree)
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
@@ -216,7 +217,7 @@ def _own_option(call: ast.Call, constants: Mapping[str, Plain]) -> Iterator[tupl
     names = [name for name in map(_constant, call.args) if isinstance(name, str) and name.startswith("--")]
     if names and "default" in words:
         with suppress(ValueError):
-            yield names[0].lstrip("-").replace("-", "_"), _literal(words["default"], constants)
+            yield f"{_OPTION}{names[0].lstrip('-').replace('-', '_')}", _literal(words["default"], constants)
 
 
 def _assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
@@ -273,6 +274,8 @@ def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Pl
         ValueError: the script does not say it.
     """
     name = node.id if isinstance(node, ast.Name) else node.attr
+    if isinstance(node, ast.Attribute) and f"{_OPTION}{name}" in constants:
+        return constants[f"{_OPTION}{name}"]
     if name in constants:
         return constants[name]
     first: ast.expr = node
