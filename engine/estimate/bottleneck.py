@@ -88,7 +88,7 @@ def ridge_point(peak: Number, bandwidth: Number) -> Number:
     source="Chowdhery et al. 2022: FLOPs of the model itself, none of recomputation",
     part=Figure.MFU,
     model_flops=("FLOPs of the model in a step, over all devices", "FLOP", "step_flops"),
-    step_seconds=("seconds of a step", "s"),
+    step_seconds=("seconds of a step", "s", "held_step_seconds"),
     peak=("dense peak of one device in the type used, FLOP/s", "FLOP/s", "hardware.peaks"),
     devices="how many there are",
 )

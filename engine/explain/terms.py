@@ -10,10 +10,11 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate import Derivation, Estimate, Input, Operator, Phase, ResolvedPlan, origin, part_label
 from capacity_tui.engine.estimate.timing import PhaseTime, operator_seconds
+from capacity_tui.engine.estimate.transformer import trained_counts
 from capacity_tui.engine.explain.step_charts import Sent, sent
 from capacity_tui.engine.keys import SERVING, Figure, Parts
 from capacity_tui.engine.models.networks import Layer, NetworkSpec
-from capacity_tui.engine.models.transformer import ParameterCounts, count_parameters
+from capacity_tui.engine.models.transformer import ParameterCounts
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import (
@@ -130,7 +131,7 @@ def _memory_sum(key: str, estimate: Estimate) -> Sum | None:
 
 def _model_terms(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalog) -> Iterator[Term]:
     if resolved.shape is not None:
-        counts = count_parameters(resolved.shape)
+        counts = trained_counts(resolved.plan.training, resolved.shape)
         if key == Figure.MODEL_FORWARD_FLOPS:
             return _flops_terms(counts, mean(estimate.model.forward_flops))
         return _parameter_terms(counts, mean(counts.experts_active if "active" in key else counts.experts))
@@ -186,8 +187,14 @@ def _layer_terms(layers: Iterable[Layer], attribute: str) -> Iterator[Term]:
 
 def _part_terms(part: str, estimate: Estimate) -> Iterator[Term]:
     """Yield the seconds of a part, phase by phase: its kernels, its communication, and what is left of it."""
-    for phase, time in zip(estimate.work.phases, estimate.computation.phases, strict=True):
+    work, times = estimate.work, estimate.computation.phases
+    for phase, time in zip(work.phases, times, strict=True):
         yield from _phase_terms(phase, time, part)
+    working = sum(mean(time.parts.get(part, 0.0) * phase.runs) for phase, time in zip(work.phases, times, strict=True))
+    if work.held_seconds is not None:
+        yield Term(
+            "with the utilization that the plan holds", mean(estimate.computation.parts.get(part, 0.0)) - working
+        )
 
 
 def _phase_terms(phase: Phase, time: PhaseTime, part: str) -> Iterator[Term]:

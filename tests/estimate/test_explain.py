@@ -31,6 +31,23 @@ from capacity_tui.engine.solve.modes import with_auto_resolved
 
 H100 = {"name": "h100-sxm-80gb", "devices": 16}
 PLANS: dict[str, dict[str, object]] = {
+    "a reward model": {
+        "task": "finetune",
+        "model": {"name": "llama-3-8b"},
+        "hardware": H100,
+        "training": {"preference": "reward", "micro_batch": 1, "steps": 10},
+    },
+    "a utilization that is held": {
+        "model": {"name": "llama-3-8b"},
+        "hardware": H100,
+        "training": {"mfu": 0.1, "micro_batch": 1, "steps": 10},
+    },
+    "adapters and a draft beside what is served": {
+        "task": "infer",
+        "model": {"name": "llama-3-8b"},
+        "hardware": {"name": "h100-sxm-80gb"},
+        "inference": {"engine": "vllm", "adapters": 20, "draft_parameters": 1e9, "num_speculative_tokens": 4},
+    },
     "offloaded": {
         "model": {"name": "llama-3-8b"},
         "hardware": H100,

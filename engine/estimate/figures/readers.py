@@ -36,7 +36,7 @@ STEP = "definition: work of a step over its time"
     source=STEP,
     part=Figure.TOKENS_PER_SECOND,
     units="tokens or samples of a step",
-    step_seconds=("seconds of a step", "s"),
+    step_seconds=("seconds of a step", "s", "held_step_seconds"),
 )
 def units_per_second(units: Number, step_seconds: Number) -> Number:
     """Tokens or samples a second, over all devices."""
@@ -49,7 +49,7 @@ def units_per_second(units: Number, step_seconds: Number) -> Number:
     source=STEP,
     part=Figure.TOKENS_PER_SECOND_PER_DEVICE,
     units="tokens or samples of a step",
-    step_seconds=("seconds of a step", "s"),
+    step_seconds=("seconds of a step", "s", "held_step_seconds"),
     devices="devices that share the work",
 )
 def units_per_device_second(units: Number, step_seconds: Number, devices: Number) -> Number:
@@ -64,7 +64,7 @@ def units_per_device_second(units: Number, step_seconds: Number, devices: Number
     part=Figure.SAMPLES_PER_SECOND,
     units="tokens or samples of a step",
     units_per_sample="tokens of a sample; 1 where samples are counted",
-    step_seconds=("seconds of a step", "s"),
+    step_seconds=("seconds of a step", "s", "held_step_seconds"),
 )
 def samples_per_second(units: Number, units_per_sample: Number, step_seconds: Number) -> Number:
     """Samples a second, over all devices."""
@@ -77,7 +77,7 @@ def samples_per_second(units: Number, units_per_sample: Number, step_seconds: Nu
     source="steps of the plan, one after another",
     part=Figure.ESTIMATED_TRAIN_TIME_SECONDS,
     steps="optimizer steps",
-    step_seconds=("seconds of a step", "s"),
+    step_seconds=("seconds of a step", "s", "held_step_seconds"),
 )
 def job_seconds(steps: Number, step_seconds: Number) -> Number:
     """Seconds of a job."""
@@ -129,7 +129,7 @@ def job_flops(steps: Number, model_flops: Number) -> Number:
     source="FLOPs of the model itself, none of recomputation",
     part=Figure.MODEL_TFLOPS_PER_DEVICE,
     model_flops=("FLOPs of the model in a step, over all devices", "FLOP", "step_flops"),
-    step_seconds=("seconds of a step", "s"),
+    step_seconds=("seconds of a step", "s", "held_step_seconds"),
     devices="devices that share the work",
 )
 def model_tflops(model_flops: Number, step_seconds: Number, devices: Number) -> Number:

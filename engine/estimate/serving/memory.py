@@ -65,6 +65,19 @@ def further_weight_bytes(
 
 
 @equation(
+    "weights = own + further",
+    unit="B",
+    source="weights of several models lie side by side",
+    part=Figure.MEMORY_WEIGHTS,
+    own=("bytes of the model itself", "B", "weight_bytes"),
+    further=("bytes of adapters and a draft model", "B", "further_weight_bytes"),
+)
+def all_weight_bytes(own: Number, further: Number) -> Number:
+    """Bytes of weights on one device where not all are the model's own."""
+    return own + further
+
+
+@equation(
     "kv_cache = batch · elements · element_bytes / shards / stages",
     unit="B",
     source="keys and values of every token and layer; context rounded up to whole blocks",
@@ -192,9 +205,10 @@ def serving_memory(run: ServingRun) -> ServingMemory:
     weights = weight_bytes(run.fullest_layers, *parameters, layout.tp, shards, numerics.body_bytes, ends)
     others, draft = run.adapters, run.guessing.draft_parameters
     if any_true(others.number > 0) or any_true(draft > 0):
-        weights = weights + further_weight_bytes(
+        further = further_weight_bytes(
             others.number, others.parameters / layout.pp, draft, layout.tp, numerics.element_bytes
         )
+        weights = all_weight_bytes(weights, further)
     context = rounded_up(run.held_length, run.runtime.block_tokens)
     elements = cache_elements(shape, context)
     held = (1.0 - run.host.share) * elements

@@ -52,7 +52,7 @@ def decode_rate(batch: Number, seconds: Number) -> Number:
     part=Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
     seconds=("seconds of one step of decode", "s"),
     drafts="time of a draft's guesses for it, in steps, from 0",
-    accepted="tokens a sequence gets from it",
+    accepted=("tokens a sequence gets from it", "", "accepted_tokens"),
 )
 def output_token_seconds(seconds: Number, drafts: Number, accepted: Number) -> Number:
     """Seconds between two output tokens of a sequence."""

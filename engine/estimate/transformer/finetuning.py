@@ -15,7 +15,7 @@ from capacity_tui.engine.catalog.rows import Framework
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
 from capacity_tui.engine.estimate.work import Collective, Operator
-from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape
+from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters, output_weights
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import Adapter, TrainingSection
 from capacity_tui.engine.record import dataclass
@@ -24,6 +24,14 @@ from capacity_tui.engine.units import FP32_BYTES
 NO_PREFERENCE, DISTILLATION, PRECOMPUTED = "none", "distillation", "precomputed"
 SCORING = frozenset({"reward", "process_reward"})  # Preferences that train a head of one value, in place of logits
 ELSEWHERE = "answers come from an engine of their own: neither its memory nor its time is counted"
+
+
+def trained_counts(training: TrainingSection, shape: TransformerShape) -> ParameterCounts:
+    """Return what a model counts as a training has it: a head of one value is no parameter worth counting."""
+    counts = count_parameters(shape)
+    if training.preference not in SCORING:
+        return counts
+    return replace(counts, head=0.0, matmul_per_token=counts.matmul_per_token - output_weights(shape))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.data.supply import supply_of, transformer_content
 from capacity_tui.engine.estimate.run import KernelRates, RunData, run_layout, training_numerics
 from capacity_tui.engine.estimate.timing.attention import attention_kernel, attention_rates
-from capacity_tui.engine.estimate.transformer.finetuning import SCORING, finetuning, objective_of
+from capacity_tui.engine.estimate.transformer.finetuning import SCORING, finetuning, objective_of, trained_counts
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.estimate.transformer.software import training_software
 from capacity_tui.engine.models import checkpointing
-from capacity_tui.engine.models.transformer import TransformerShape, count_parameters, layer_matrices
+from capacity_tui.engine.models.transformer import TransformerShape, layer_matrices
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import (
     EXPERT_GROUPS,
@@ -95,9 +95,10 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
     """
     training, row = plan.training, framework_row(plan, catalog)
     on_processor = cluster.device.is_processor
-    numerics, counts = training_numerics(training, row, catalog, on_processor=on_processor), count_parameters(shape)
-    if training.preference in SCORING:  # its one row is no parameter worth counting
-        shape, counts = replace(shape, tied_embeddings=False), replace(counts, head=0.0)
+    numerics = training_numerics(training, row, catalog, on_processor=on_processor)
+    counts = trained_counts(training, shape)
+    if training.preference in SCORING:
+        shape = replace(shape, tied_embeddings=False)
     objective = objective_of(training, counts)
     return TransformerRun(
         shape=shape,

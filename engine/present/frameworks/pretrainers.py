@@ -148,6 +148,7 @@ def _remarks(job: Job) -> Iterator[str]:
         yield "Megatron keeps fp32 master weights; the plan has none"
     if training.adapter is not None:
         yield "adapters: pretrain_gpt.py trains all weights"
+    yield from _preference_remarks(job, "pretrain_gpt.py")
     if training.compile:
         yield "compile: Megatron fuses by Transformer Engine instead"
     chosen = checkpointing(training.checkpointing)
@@ -158,6 +159,11 @@ def _remarks(job: Job) -> Iterator[str]:
         yield f"checkpointing of {', '.join(sorted(unknown))}: Megatron has no such module"
     if not EQUAL_STAGES.holds(job.layout):
         yield "unequal stages: see --pipeline-model-parallel-layout"
+
+
+def _preference_remarks(job: Job, tool: str) -> Iterator[str]:
+    if job.training.preference != "none":
+        yield f"preference {job.training.preference}: {tool} has none, plain training is written"
 
 
 def model_remarks(job: Job) -> Iterator[str]:
@@ -246,6 +252,7 @@ def _torchtitan_remarks(job: Job) -> Iterator[str]:
         yield f"checkpointing {training.checkpointing}: selection by operations is written"
     if training.adapter is not None:
         yield "adapters: torchtitan trains all weights"
+    yield from _preference_remarks(job, "torchtitan")
     if job.context_parallel > 1 and job.parallel.context not in words("parallelism.context_parallel_rotate_method"):
         yield f"context {job.parallel.context}: torchtitan exchanges keys and values, all-gather is written"
     if job.parallel.offload == "activations":
