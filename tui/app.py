@@ -22,6 +22,7 @@ from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.driver import Driver
 from textual.screen import ModalScreen, Screen
+from textual.timer import Timer
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder, settings_file
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from capacity_tui.tui.view import Engine
 
 
+_REST_SECONDS = 0.4  # Keys rest when none came for this long
+# Searches of young objects for garbage until all of memory is searched: when keys rest, and at the latest.
+_SEARCHES_AT_REST, _SEARCHES_AT_MOST = 10, 100
 _FLOOD, _FLOOD_SECONDS = 20, 2.0
 """More mistakes than this within so many seconds, and every next frame would be one too."""
 
@@ -93,6 +97,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
         self.settings = settings or Settings()
         self.animation_level = "none"
         self._trouble = ""
+        self._rest_timer: Timer | None = None
         self._painted = Painted()
         self._use_keymap()
         self._glyphs = text.choose(self.settings.glyphs, ascii_only)
@@ -147,7 +152,11 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
         return self._asks_first or (isinstance(self.screen, ClosesOnce) and self.screen.is_answered)
 
     async def on_event(self, event: events.Event) -> None:
-        self.session.was_typed |= isinstance(event, events.Key)
+        if isinstance(event, events.Key):
+            self.session.was_typed = True
+            if self._rest_timer is not None:
+                self._rest_timer.stop()
+            self._rest_timer = self.set_timer(_REST_SECONDS, self._search_for_garbage)
         await super().on_event(event)
 
     def on_ready(self) -> None:
@@ -157,6 +166,11 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
             self.session.say(self._trouble, "bad")
         if self._asks_first:
             self.call_after_refresh(self._ask_first)
+
+    def _search_for_garbage(self) -> None:
+        """Search all of memory while keys rest: a key that comes meanwhile waits for some tens of milliseconds."""
+        if gc.get_count()[2] > _SEARCHES_AT_REST:
+            gc.collect()
 
     async def _ask_first(self) -> None:
         """Ask what is wanted once the first frame is painted, and hand on what was typed by then."""
@@ -337,6 +351,7 @@ def run(
     if os.environ.get("TERM") == "dumb":
         raise CapacityError("TERM=dumb cannot position text", hint="set TERM, such as xterm-256color")
     _share_one_heap()
+    gc.set_threshold(*gc.get_threshold()[:2], _SEARCHES_AT_MOST)
     settings = load_settings(settings_file())
     if theme:
         settings = replace(settings, theme=theme)

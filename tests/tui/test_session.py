@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Callable
 
@@ -106,3 +107,15 @@ async def test_every_action_has_a_command_where_it_is_heard(make_app: MakeApp, e
 def commands(hearing: object) -> set[str]:
     assert isinstance(hearing, Commanded)
     return set(hearing.commands)
+
+
+async def test_memory_is_searched_for_garbage_once_keys_rest(make_app: MakeApp, monkeypatch) -> None:
+    searched = asyncio.Event()
+    async with make_app().run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        monkeypatch.setattr(gc, "get_count", lambda: (0, 0, 1000))
+        monkeypatch.setattr(gc, "collect", searched.set)
+        await asyncio.sleep(0)
+        assert not searched.is_set()
+        await press(pilot, "j")
+        await asyncio.wait_for(searched.wait(), 10)
