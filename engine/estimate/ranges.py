@@ -220,12 +220,12 @@ def time_amounts(phases: Sequence[tuple[Phase, PhaseTime]], length: Number, hidd
         length: tokens of a sequence.
         hidden_share: share of hidden communication that counts with the exposed.
     """
-    whole = added(phase.runs * time.seconds for phase, time in phases)
+    whole = np.maximum(added(phase.runs * time.seconds for phase, time in phases), SHORTEST)
     seconds: dict[str, list[Number]] = {}
     for phase, time in phases:
         for part, spent in (*time.parts.items(), *_hidden(phase, time, hidden_share)):
             seconds.setdefault(part, []).append(phase.runs * spent)
-    shares = {part: added(spent) / np.maximum(whole, SHORTEST) for part, spent in seconds.items()}
+    shares = {part: added(spent) / whole for part, spent in seconds.items()}
     attention = shares.get("attention", 0.0)
     doublings = np.maximum(np.log2(np.maximum(length, 1.0) / SURE_LENGTH), 0.0)
     kernels = shares.pop("compute", 0.0) + attention
