@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import TypeVar
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 class NoLongerWantedError(Exception):
@@ -16,8 +16,8 @@ class NoLongerWantedError(Exception):
 _is_wanted: ContextVar[Callable[[], bool] | None] = ContextVar("is_wanted", default=None)
 
 
-def while_wanted(work: Callable[[], Answer], is_wanted: Callable[[], bool]) -> Answer | None:
-    """Return what some work comes to; None where it ended at the first `go_on` at which nobody wanted it any more.
+def while_wanted(work: Callable[[], Result], is_wanted: Callable[[], bool]) -> Result | None:
+    """Return what some work comes to; None where nobody wanted it any more at a `stop_if_unwanted` inside it.
 
     Args:
         is_wanted: whether anybody still waits; asked about every millisecond, in the thread that works.
@@ -31,8 +31,8 @@ def while_wanted(work: Callable[[], Answer], is_wanted: Callable[[], bool]) -> A
         _is_wanted.reset(before)
 
 
-def go_on() -> None:
-    """Return if the work of this thread is wanted; estimates ask between their parts.
+def stop_if_unwanted() -> None:
+    """Stop the work of this thread if nobody waits for it any more; estimates ask between their parts.
 
     Raises:
         NoLongerWantedError: nobody waits for it.

@@ -14,7 +14,7 @@ from typing import Generic, ParamSpec, TypeAlias, cast
 
 import numpy as np
 
-from capacity_tui.engine.interruption import go_on
+from capacity_tui.engine.interruption import stop_if_unwanted
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 
@@ -138,7 +138,7 @@ class Equation(Generic[Arguments]):
         Raises:
             NoLongerWantedError: nobody waits for it any more.
         """
-        go_on()
+        stop_if_unwanted()
         result = self.function(*arguments, **named)
         record = _record.get()
         if record is not None:

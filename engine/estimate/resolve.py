@@ -17,7 +17,7 @@ from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.resolve import engine_row, served_weights
 from capacity_tui.engine.estimate.transformer.finetuning import base_format
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism, stores_scores
-from capacity_tui.engine.interruption import go_on
+from capacity_tui.engine.interruption import stop_if_unwanted
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.machine import MeasuredRun
 from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec
@@ -95,7 +95,7 @@ def resolve_plan(
         CatalogError: a name nobody knows.
         NoLongerWantedError: nobody waits for it any more.
     """
-    go_on()
+    stop_if_unwanted()
     family = like.family if like else family_of(plan.model.name, catalog)
     refuse_unknown_names(plan, catalog)
     if like is not None:

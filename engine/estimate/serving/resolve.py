@@ -152,7 +152,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
             float(inference.num_speculative_tokens),
             inference.acceptance_rate,
             _draft_cost(inference, counts),
-            float((inference.num_speculative_tokens and inference.draft_parameters) or 0.0),
+            float(inference.draft_parameters or 0.0) if inference.num_speculative_tokens else 0.0,
         ),
         adapters=ServedAdapters(
             float(inference.adapters), adapter_parameters(shape, Adapter(rank=inference.adapter_rank))

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from capacity_tui.engine.fleet.database import assumed
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Priority, Recommendation
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion, machines, money, percent, times
 from capacity_tui.engine.fleet.migration.transfer import DEGREES
-from capacity_tui.engine.fleet.recommend import assumed
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import PERCENT, format_count

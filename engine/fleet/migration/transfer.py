@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.estimate.data import DataLocation, transfer_price
+from capacity_tui.engine.fleet.database import assumed
 from capacity_tui.engine.fleet.migration.alternative import Degree, Level, MovePart
 from capacity_tui.engine.fleet.migration.priced import month_usd
 from capacity_tui.engine.fleet.migration.question import SERVED, MigrationQuestion
-from capacity_tui.engine.fleet.recommend import assumed
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_bytes
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from capacity_tui.engine.fleet.database import assumed
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Degree, Level, Migration, Recommendation
 from capacity_tui.engine.fleet.migration.question import (
     MOST_HOURS,
@@ -24,7 +25,6 @@ from capacity_tui.engine.fleet.migration.recommendations import (
     surely_faster,
 )
 from capacity_tui.engine.fleet.migration.transfer import level_of, replica_devices, spans_nodes
-from capacity_tui.engine.fleet.recommend import assumed
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import HOUR_SECONDS, PERCENT, format_bytes
 from capacity_tui.engine.verdict import Verdict

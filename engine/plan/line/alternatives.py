@@ -71,10 +71,8 @@ def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative
         return ()
     for places in filter(None, (marks, sorted({*marks, *both}) if both else [])):
         alike = (lines for lines in _splits(words, places) if _are_alike(map(read, (line.text for line in lines))))
-        first = next(alike, ())
-        whole = (lines for lines in (first, *alike) if not _cut_names(lines, read)) if first else iter(())
-        if first:
-            return next(whole, first)
+        if first := next(alike, None):
+            return next((lines for lines in (first, *alike) if not _cut_names(lines, read)), first)
     return _otherwise(words, marks[-1], read)
 
 

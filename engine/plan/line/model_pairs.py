@@ -39,7 +39,7 @@ class ModelPairs(FigureWords):
         named = [*self._models()] if guesses or teaches else []
         if len(named) != 2 or guesses == teaches:
             return
-        size, index, count = self._named_so(named, _DRAFT) if guesses else self._teacher(named)
+        size, index, count = self._draft(named) if guesses else self._teacher(named)
         path, name = (
             (Key.INFERENCE_DRAFT_PARAMETERS, "draft") if guesses else (Key.TRAINING_TEACHER_PARAMETERS, "teacher")
         )
@@ -48,11 +48,14 @@ class ModelPairs(FigureWords):
             values |= {TASK: FINETUNE, Key.TRAINING_PREFERENCE: "distillation"}
         self._take(index, count, Meaning(f"{name} of {format_count(size)}", values))
 
-    def _named_so(self, named: Sequence[_Model], word: str) -> _Model:
-        """Return the model beside a word; the smaller where the word stands beside neither."""
-        ends = ((model, (model[1] - 1, model[1] + model[2])) for model in named)
-        named_so = [model for model, places in ends if word in {key_of(self._word(place)) for place in places}]
-        return named_so[0] if len(named_so) == 1 else min(named)
+    def _draft(self, named: Sequence[_Model]) -> _Model:
+        """Return the model that stands next to the word draft; the smaller where neither or both do."""
+        drafts = [
+            model
+            for model in named
+            if _DRAFT in map(key_of, (self._word(model[1] - 1), self._word(model[1] + model[2])))
+        ]
+        return drafts[0] if len(drafts) == 1 else min(named)
 
     def _teacher(self, named: Sequence[_Model]) -> _Model:
         """Return the model that is distilled: before ``into`` or after ``from``; the larger where neither is said."""

@@ -210,7 +210,7 @@ class Filler:
         # What chooses is loaded for its own kind of plan alone.
         if resolved.plan.is_inference:
             if shape is None:
-                from capacity_tui.engine.solve.modes.serving_settings import choose_served_batch  # noqa: PLC0415
+                from capacity_tui.engine.solve.modes.network_settings import choose_served_batch  # noqa: PLC0415
 
                 values, reasons = choose_served_batch(wanted, mode, budget, estimated)
             else:
@@ -220,7 +220,7 @@ class Filler:
             if isinstance(plan.parallelism.dp, int):
                 values[Key.PARALLELISM_DP] = plan.parallelism.dp
         elif shape is None:
-            from capacity_tui.engine.solve.modes.serving_settings import choose_spec_parameters  # noqa: PLC0415
+            from capacity_tui.engine.solve.modes.network_settings import choose_spec_parameters  # noqa: PLC0415
 
             values, reasons = choose_spec_parameters(resolved, wanted, mode, budget, estimated)
         else:

@@ -22,7 +22,7 @@ _RANGE = re.compile(
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
 _TEN, _HUNDRED, _THOUSAND, _DOZENS = 10, 100, 1000, ("dozen", "dozens")
 _HALF, _ARTICLES, _FEWEST_OF_A_UNIT = "half", ("a", "an", "one", "the", "this"), 3
-_CLOCK, _DAY, _BETWEEN_HOURS = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24, 2
+_CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
 _UNTIL = ("and", "to", "until", "till", "–")
 _MORE = ["more", "than"]
 _AND_A_HALF = ["and", "a", _HALF]
@@ -97,13 +97,14 @@ def _with_hours_of_day(tokens: list[Token]) -> list[Token]:
     """Return the words with two times of a day as the time between them, as ``between 1am and 5am``."""
     made: list[Token] = []
     for token in tokens:
+        last = _hour_of(token.text)
+        if last is not None and len(made) > 1 and key_of(made[-1].text) in _UNTIL:
+            first = _hour_of(made[-2].text)
+            if first is not None:
+                hours = (last - first) % _DAY or _DAY
+                made[-2:] = [replace(token, text=f"{hours}h", start=made[-2].start)]
+                continue
         made.append(token)
-        first, last = (
-            (_hour_of(one.text) for one in (made[-3:] or [token])[::2]) if len(made) > _BETWEEN_HOURS else (None, None)
-        )
-        if first is not None and last is not None and key_of(made[-2].text) in _UNTIL:
-            hours = (last - first) % _DAY or _DAY
-            made[-3:] = [replace(token, text=f"{hours}h", start=made[-3].start)]
     return made
 
 
