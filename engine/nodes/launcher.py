@@ -115,15 +115,15 @@ def _answer(order: Order, node: str, words: Sequence[str], is_stopped: Callable[
         failure = (
             "cancelled" if is_stopped()
             else f"more than {format_bytes(MOST_BYTES)} were written" if talk.floods
-            else f"no answer within {order.seconds:g} s" if time.monotonic() >= until
+            else _with_last_words(f"no answer within {order.seconds:g} s", talk.errors) if time.monotonic() >= until
             else ""
         )  # fmt: skip
         if failure:
             _end(process)
             return NodeAnswer(node, failure=failure)
-    output, errors = talk.output.decode(errors="replace"), talk.errors.decode(errors="replace")
     exit_code = process.wait()
-    return NodeAnswer(node, output, _failure(exit_code, errors), exit_code, errors)
+    output, errors = talk.output.decode(errors="replace"), talk.errors.decode(errors="replace")
+    return NodeAnswer(node, output, _failure(exit_code, talk.errors), exit_code, errors)
 
 
 class _Talk:
@@ -159,13 +159,17 @@ class _Talk:
                 kept += piece
 
 
-def _failure(exit_code: int, errors: str) -> str:
-    """Return why a process failed, in its own last words; nothing where it ended well."""
+def _failure(exit_code: int, errors: bytearray) -> str:
+    """Return why a process failed; nothing where it ended well."""
     if exit_code == 0:
         return ""
-    lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    ended = f"signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
-    return f"{ended}: {lines[-1][:_LAST_WORDS]}" if lines else ended
+    return _with_last_words(f"signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}", errors)
+
+
+def _with_last_words(failure: str, errors: bytearray) -> str:
+    """Return how a process failed, and the last line that it wrote to standard error."""
+    lines = [line.strip() for line in errors.decode(errors="replace").splitlines() if line.strip()]
+    return f"{failure}: {lines[-1][:_LAST_WORDS]}" if lines else failure
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -44,18 +44,20 @@ NODE_COUNTS = (2, 4, 8)
 # What starting Python and torch on a node may take, and a case beyond the time that it is given.
 START_SECONDS, SLOWNESS = 120.0, 6.0
 
-# Where the first node can be met, and what it computes with; the address is that of the way out, nothing is sent.
+# Where the first node can be met, and what it computes with; the address is that of the way out, nothing is sent. The
+# port is below those that systems give to outgoing connections (from 32768 on Linux), which could take it meanwhile.
 _LOOK = """
-import json, socket, subprocess
+import contextlib, json, random, socket, subprocess
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
     try:
         way.connect(("192.0.2.1", 9))
         address = way.getsockname()[0]
     except OSError:
         address = socket.gethostbyname(socket.gethostname())
-with socket.socket() as free:
-    free.bind(("", 0))
-    port = free.getsockname()[1]
+for port in random.sample(range(20000, 30000), 100):
+    with socket.socket() as free, contextlib.suppress(OSError):
+        free.bind(("", port))
+        break
 try:
     gpus = subprocess.run(LISTING, capture_output=True, text=True, timeout=20).stdout.count("GPU ")
 except (OSError, subprocess.TimeoutExpired):

@@ -94,7 +94,7 @@ class Slurm:
             queue = (f"--partition={partition}",) if partition else ()
             all_of_it = tuple(f"--gres={name}:{count}" for name, count in resources.items())
             return (
-                *("srun", "--quiet", "--nodes=1", "--ntasks=1", f"--nodelist={node}", f"--immediate={_START_SECONDS}"),
+                *("srun", "--nodes=1", "--ntasks=1", f"--nodelist={node}", f"--immediate={_START_SECONDS}"),
                 *(
                     "--job-name=capacity-tui",
                     "--mem=0",

@@ -33,6 +33,8 @@ def test_a_host_that_hangs_or_is_gone_is_named_and_holds_up_no_other(ssh_hosts):
     assert time.monotonic() - started < 15
     failed = by_node(read_hosts(ssh_hosts), Order(("sh", "-c", "echo told >&2; exit 3")), ["n1"])
     assert failed["n1"].failure == "exit code 3: told"
+    late = by_node(read_hosts(ssh_hosts), Order(("sh", "-c", "echo 3 of 4 came >&2; sleep 30"), seconds=3), ["n1"])
+    assert late["n1"].failure == "no answer within 3 s: 3 of 4 came"
 
 
 @pytest.mark.parametrize("stream", ["", ">&2"])

@@ -25,6 +25,8 @@ from capacity_tui.engine.runs.sampling.samples import Sample, Timing, append, op
 WARM_UPS, FEWEST, MOST = 2, 5, 50
 # Every case gets about this long.
 CASE_SECONDS = 0.3
+# How long a rank waits for the others before it says which are missing, and how long a group may stay silent.
+TIMEOUT_SECONDS = 120.0
 POLL_SECONDS = 0.05
 ELEMENT_BYTES = 4
 STDOUT = "-"
@@ -57,7 +59,7 @@ def main(task: Task) -> None:
         init_method=task["meeting"],
         rank=task["rank"],
         world_size=task["size"],
-        timeout=timedelta(seconds=task["seconds"]),
+        timeout=timedelta(seconds=min(TIMEOUT_SECONDS, task["seconds"])),
     )
     for name, size in task["cases"]:
         timing = _timed(torch, name, size, task, gpu)
@@ -158,7 +160,6 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send
 # From what latency rules to what bandwidth rules (bytes, the whole buffer).
 SIZES = tuple(2**power for power in range(12, 30, 2))
 QUICK_SIZES = (2**13, 2**17, 2**21, 2**24)
-TIMEOUT_SECONDS = 120.0
 LIFE_SECONDS = 3600.0
 _UNTIMED = Timing(0.0, 0.0, 0.0, 0)
 _POLL_SECONDS, _GRACE_SECONDS = 0.05, 3.0
