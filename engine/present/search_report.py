@@ -208,7 +208,7 @@ def needed_as_dict(needed: Needed, answer: NeededAnswer | None) -> dict[str, obj
         "neighbour": _candidate_data(needed, needed.neighbour),
         "nearest": _candidate_data(needed, needed.nearest),
         "monotone": needed.is_monotonic,
-        "tried": needed.evaluated,
+        "evaluated": needed.evaluated,
         "seconds": needed.seconds,
         "complete": needed.complete,
         "remarks": list(remarks(needed)),

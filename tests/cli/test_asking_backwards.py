@@ -33,6 +33,7 @@ def test_the_answer_is_the_plan_with_the_value(run):
     assert data["result"]["computation"]["estimated_train_time_seconds"]["high"] == limit["high"]
     assert data["binding"] == data["neighbour"]["broken"][0]["figure"] == "computation.estimated_train_time_seconds"
     assert data["nearest"] is None
+    assert data["evaluated"] > 1
 
 
 def test_each_of_the_plans_that_a_line_compares_is_solved(run):

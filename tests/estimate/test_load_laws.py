@@ -89,6 +89,13 @@ def test_a_load_that_ends_comes_to_rest_by_and_by() -> None:
     assert np.all(np.abs(steps) < 0.03)
 
 
+def test_a_load_of_fewer_requests_than_slots_leaves_none_waiting() -> None:
+    load = {"concurrency": 4, "request_rate": 8}
+    for count in (1, 2, 3):
+        speeds = speeds_of("llamacpp", "llama-3.1-8b", (2048, 512), hardware="h100-sxm-80gb", requests=count, **load)
+        assert speeds["waiting_requests"] == 0
+
+
 @SOME
 @given(served, st.sampled_from([1, 2, 7, 64, 513, 3000]), st.sampled_from([1, 3]))
 def test_users_are_as_many_as_run_and_wait_and_little_holds(

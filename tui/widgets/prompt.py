@@ -130,7 +130,7 @@ class Entry(Guarded, Input):
 
 
 class _Underlined(Highlighter):
-    """Underlines some places of a text."""
+    """Underlines parts of a text, each from its first character to the one after its last."""
 
     def __init__(self, spans: tuple[tuple[int, int], ...]) -> None:
         self._spans = spans

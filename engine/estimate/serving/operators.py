@@ -92,7 +92,7 @@ def distinct_experts(experts: Number, active: Number, tokens: Number) -> Number:
     share="what the engine's kernels reach of that",
     units=("processors of the device", "", "hardware.units"),
     unit_bandwidth=("most one of them streams, B/s", "B/s"),
-    unpacked=("bytes of packed weights that its arithmetic unpacks in a second", "B"),
+    unpacked=("bytes of packed weights that its arithmetic unpacks in a second", "B/s"),
 )
 def weight_bandwidth(
     memory: Number, stream: Number, share: Number, units: Number, unit_bandwidth: Number, unpacked: Number

@@ -255,7 +255,7 @@ def schedule_as_dict(schedule: Schedule) -> dict[str, object]:
             "usd": schedule.bounds.usd,
         },
         "is_best": schedule.is_best,
-        "tried": schedule.evaluated,
+        "evaluated": schedule.evaluated,
         "seconds": schedule.seconds,
     }
     return {key: to_builtins(value) for key, value in data.items()}

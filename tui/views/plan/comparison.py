@@ -248,6 +248,7 @@ class ComparisonTable(Panel):
         values = (_short(_text_of(row), cell, is_short=True) for row in shown_rows)
         if not _has_deltas(cell) or any(cell_len(value) > cell - _DELTA - 1 for value in values):
             deltas = [("", "")] * len(columns)
+        has_differences = any(delta for delta, _ in deltas)
         delta_width = _DELTA if _has_deltas(cell) else 0
         ends = [delta_width if row.share is not None else _after(delta) for delta, _ in deltas]
         rooms = [cell - end - 1 for end in ends]
@@ -268,7 +269,7 @@ class ComparisonTable(Panel):
                 spans.append(Span(left(f" {delta}", cell - size), self.toned(tone)))
             else:
                 # What is blank takes the style of its neighbour, which saves its own on the wire.
-                spans.append(Span(_placed(text, cell), role))
+                spans.append(Span(_placed(text, cell, apart=has_differences), role))
         return Line(tuple(spans), selected)
 
     def _delta(self, row: Row | None, column: Column) -> tuple[str, str]:
@@ -317,10 +318,15 @@ def _text_of(row: Row | None) -> str:
     return row.text if row else "–"
 
 
-def _placed(text: str, cell: int) -> str:
-    """Return a text above the values, at the left of the room for differences; what is longer goes on into that."""
+def _placed(text: str, cell: int, *, apart: bool = True) -> str:
+    """Return a text at the left of the room for differences; what is longer goes on into that.
+
+    Args:
+        apart: whether a blank stands before a text that fills the room, as a difference may end there.
+    """
     room = cell - _DELTA if _has_deltas(cell) else cell
-    return left(right(text, max(room, min(cell_len(text) + 1, cell))), cell)
+    size = room if cell_len(text) < room + (not apart) else min(cell_len(text) + 1, cell)
+    return left(right(text, size), cell)
 
 
 def _gauged(row: Row, width: int) -> str:

@@ -164,7 +164,8 @@ def _ending(
     if not run.traffic.arrives:
         rate = np.minimum(rate, run.users / (seen.request + host))
     # As many are in flight as come in the time of a request (Little 1961); steps of time tell which of them run.
-    running = rate * seen.request * seen.running / (seen.running + seen.waiting)
+    share = seen.running / (seen.running + seen.waiting)
+    running = rate * seen.request * share
     now = round_of(run, np.maximum(running, 1.0))
     # What most requests keep to is no less than the mean that is given alongside.
     is_high = run.traffic.beyond <= FEW
@@ -176,7 +177,7 @@ def _ending(
         goes_on,
         reading=now.running * now.work,
         running=running,
-        waiting=np.maximum(rate * (seen.request + host) - running, 0.0),
+        waiting=rate * (host + seen.request * (1.0 - share)),
         arriving=run.replicas * rate,
         largest_rate=np.maximum(goes_on.largest_rate, run.replicas * rate),
         first_token=followed_seconds.for_part(Figure.TIME_TO_FIRST_TOKEN_SECONDS)(host, seen.first),
