@@ -51,7 +51,7 @@ def _signals() -> None:
 def _day_of_prices() -> Iterator[None]:
     """Let prices be as old on any day as on this one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(import_module("capacity_tui.engine.catalog.prices"), "today", lambda: date(2026, 11, 22))
+        patch.setattr(import_module("capacity_tui.engine.catalog.rows.prices"), "today", lambda: date(2026, 11, 22))
         yield
 
 

@@ -6,11 +6,6 @@ from .loading import register_hardware as register_hardware
 from .models_table import count_in as count_in
 from .models_table import format_in_name as format_in_name
 from .models_table import gguf_type as gguf_type
-from .prices import FILE as FILE
-from .prices import PriceAge as PriceAge
-from .prices import fetched_prices as fetched_prices
-from .prices import marked_day as marked_day
-from .prices import price_age as price_age
 from .reading import DEEPEST_NESTING as DEEPEST_NESTING
 from .reading import EXPONENT as EXPONENT
 from .reading import Document as Document
@@ -30,6 +25,7 @@ from .rows.devices import MeasuredLink as MeasuredLink
 from .rows.devices import Processor as Processor
 from .rows.devices import SpotMarket as SpotMarket
 from .rows.models import Architecture as Architecture
+from .rows.models import ModelSize as ModelSize
 from .rows.models import Optimizer as Optimizer
 from .rows.models import Precision as Precision
 from .rows.models import Quantization as Quantization
@@ -37,9 +33,13 @@ from .rows.modes import Mode as Mode
 from .rows.modes import Recovery as Recovery
 from .rows.modes import Reserve as Reserve
 from .rows.modes import Watch as Watch
-from .rows.prices import ModelSize as ModelSize
-from .rows.prices import Workload as Workload
-from .rows.prices import WorkloadSet as WorkloadSet
+from .rows.prices import FILE as FILE
+from .rows.prices import PriceAge as PriceAge
+from .rows.prices import fetched_prices as fetched_prices
+from .rows.prices import marked_day as marked_day
+from .rows.prices import price_age as price_age
+from .rows.runs import Workload as Workload
+from .rows.runs import WorkloadSet as WorkloadSet
 from .rows.software import SEPARATOR as SEPARATOR
 from .rows.software import named_release as named_release
 from .rows.software import rows_of_release as rows_of_release

@@ -14,7 +14,6 @@ from typing import Any, Generic, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from capacity_tui.engine.catalog.prices import day_of_file
 from capacity_tui.engine.catalog.reading import (
     Document,
     KeyPath,
@@ -25,6 +24,7 @@ from capacity_tui.engine.catalog.reading import (
     read_yaml,
 )
 from capacity_tui.engine.catalog.rows.base import FROM_USER, Row
+from capacity_tui.engine.catalog.rows.prices import day_of_file
 from capacity_tui.engine.catalog.shipped import parse_shipped
 from capacity_tui.engine.errors import CapacityError, CatalogError, Place
 from capacity_tui.engine.printable import printable, printable_data

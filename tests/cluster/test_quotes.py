@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.catalog import Catalog, load_catalog, price_age
-from capacity_tui.engine.catalog.prices import day_of_file
+from capacity_tui.engine.catalog.rows.prices import day_of_file
 from capacity_tui.engine.cluster import Price, chosen_quote, quotes, resolve_cluster
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan import HardwareSection, PricingSection

@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, ValidationError
 
-from capacity_tui.engine.catalog.prices import day_of_file
 from capacity_tui.engine.catalog.reading import Document, KeyPath, brandless_key_of, read_text, read_yaml
 from capacity_tui.engine.catalog.rows.base import IDENTIFIES, Informational
 from capacity_tui.engine.catalog.rows.devices import Accelerator, Instance
+from capacity_tui.engine.catalog.rows.prices import day_of_file
 from capacity_tui.engine.catalog.table import Table, refusals
 from capacity_tui.engine.errors import CapacityError, CatalogError, DocumentError, Place
 from capacity_tui.engine.printable import printable

@@ -1,4 +1,4 @@
-"""Rows about machines: accelerators, processors, links and cloud instances."""
+"""Rows about machines: accelerators, processors, links, cloud instances and clusters."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, MIB, NODE, Informational, LevelRow, Row
+from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, MIB, NODE, SHOWN, Informational, LevelRow, Row
 from capacity_tui.engine.catalog.rows.prices import Purchase, RegionPrice
 
 OWN = "own"  # Provider of owned machines
@@ -342,41 +342,27 @@ def _number(value: object) -> object:
         return value
 
 
-class MeasuredCurve(BaseModel):
-    """Speed of one kind of kernel at sampled sizes."""
+MOST_GROUPS = 16
+
+
+class ClusterGroup(BaseModel):
+    """Equal devices in equal nodes of a cluster."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    name: str = Field(description="kind of kernel, with the type of compute-bound ones")
-    sizes: tuple[PositiveFloat, ...] = Field(min_length=1, description="FLOPs or bytes of a run, ascending")
-    ratios: tuple[PositiveFloat, ...] = Field(min_length=1, description="measured over modelled rate at each size")
-
-    @model_validator(mode="after")
-    def _one_ratio_a_size(self) -> Self:
-        if len(self.sizes) != len(self.ratios) or list(self.sizes) != sorted(self.sizes):
-            raise ValueError(f"{self.name}: sizes ascend, and each has its ratio")
-        return self
+    name: str = Field(description="id of an accelerator or a processor")
+    devices: PositiveInt = Field(description="devices of all its nodes")
+    per_node: PositiveInt = Field(1, description="devices of a node")
 
 
-class MeasuredError(BaseModel):
-    """How well constants describe what they were fitted to."""
+class ClusterRow(Row):
+    """A cluster as plans name it: what a plan leaves open of its hardware is as here."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    name: str
-    count: PositiveInt = Field(description="samples")
-    median: NonNegativeFloat = Field(description="median relative error of the fit")
-    worst: NonNegativeFloat = Field(description="largest relative error")
-    interpolated: NonNegativeFloat | None = Field(None, description="median error between the samples")
-
-
-class MeasuredDevice(Row):
-    """The devices of one kind of node of a cluster, as kernels ran on one of them."""
-
-    cluster: str = Field(description="id of the cluster")
-    device: str = Field(description="id of an accelerator, or name and cores of a processor")
-    software: dict[str, str] = Field(description="versions by name")
-    gemm: dict[str, PositiveFloat] = Field(default_factory=dict, description="share of the peak of products, by type")
-    constants: dict[str, PositiveFloat] = Field(default_factory=dict, description="other constants, by name")
-    curves: tuple[MeasuredCurve, ...] = ()
-    errors: tuple[MeasuredError, ...] = ()
+    groups: Annotated[tuple[ClusterGroup, ...], Field(min_length=1, max_length=MOST_GROUPS)] = Field(
+        description="its devices, alike ones together"
+    )
+    interconnect: str | None = Field(None, description="id in the links catalogue of what joins its nodes")
+    ports_per_node: PositiveInt | None = Field(None, description="ports of that in a node; one a device where None")
+    levels: tuple[LevelRow, ...] = Field((), description="what stands around its nodes, from the innermost out")
+    host_memory_gib: PositiveFloat | None = Field(None, description="main memory of a node")
+    nodes: Annotated[PositiveInt | None, SHOWN] = Field(None, description="how many nodes these are")

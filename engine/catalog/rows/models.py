@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
-from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, Row
+from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, SHOWN, Row
 
 
 class Architecture(Row):
@@ -66,6 +66,15 @@ class Architecture(Row):
     def is_of_sound(self) -> bool:
         """Whether it reads sound, always as much of it."""
         return "max_source_positions" in self.config
+
+
+class ModelSize(Row):
+    """A model of which nothing is known but the count of its parameters: a dense decoder of usual proportions."""
+
+    parameter_count_billion: PositiveFloat
+    description: Annotated[str, IDENTIFIES] = Field("", description="the range of counts it stands for")
+    typical_use_cases: Annotated[tuple[str, ...], SHOWN] = ()
+    examples: Annotated[tuple[str, ...], SHOWN] = Field((), description="models of about this size")
 
 
 class Network(Row):

@@ -1,10 +1,18 @@
-"""Rows about money: regions, and what a commitment of years takes off."""
+"""What machines, disks and moved data cost: rows of prices, how old a price is, and prices that were fetched since."""
 
+import re
+from calendar import monthrange
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, ValidationError
 
-from capacity_tui.engine.catalog.rows.base import IDENTIFIES, SHOWN, Confidence, LevelRow, Row
+from capacity_tui.engine.catalog.reading import read_text
+from capacity_tui.engine.catalog.rows.base import IDENTIFIES, SHOWN, Confidence, Row
+from capacity_tui.engine.errors import CapacityError, CatalogError, Place
+from capacity_tui.engine.record import dataclass
 
 Term = Literal["1y", "3y"]  # How long capacity is committed to
 Area = Literal["us", "america", "europe", "asia", "oceania", "africa", "middle-east"]
@@ -77,6 +85,7 @@ class Egress(Row):
 
 
 HOURS_OF_A_YEAR = 8760.0
+HOURS_OF_A_MONTH = 720  # Hours of a month of 30 days, in which instances are compared
 
 
 class Purchase(BaseModel):
@@ -120,71 +129,104 @@ def owned_usd_per_hour(
     return purchase / (lifetime * use) + kilowatts * overhead * usd_per_kwh
 
 
-MOST_GROUPS = 16
+OLD_AFTER_DAYS = 90  # Prices that were seen longer ago are marked wherever they are shown
+_DAY = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 
 
-class ClusterGroup(BaseModel):
-    """Equal devices in equal nodes of a cluster."""
+@dataclass(frozen=True, slots=True)
+class PriceAge:
+    """How long ago a price was seen."""
+
+    days: int | None  # at least this many; None where unknown
+    is_old: bool  # whether it is marked: over 90 days, or of no known day
+    words: str  # the mark in words; empty for a recent price
+    mark: str  # the same in one word, for tables
+
+
+def today() -> date:
+    """Return the present day."""
+    return datetime.now(UTC).date()
+
+
+def day_of_file(path: Path) -> date:
+    """Return the day on which a file was last written; one that a clock puts in the future was written today."""
+    return min(datetime.fromtimestamp(path.stat().st_mtime, UTC).date(), today())
+
+
+def price_age(day: str | date | None, on: date | None = None) -> PriceAge:
+    """Return how old a price is.
+
+    Args:
+        day: when it was seen; of a month or a year alone its last day counts.
+        on: the day to count from; the present one by default.
+    """
+    last_day, now = _last_day(day), on or today()
+    if last_day is None or last_day > now:
+        return PriceAge(None, True, "undated", "undated")
+    days = (now - last_day).days
+    is_old = days > OLD_AFTER_DAYS
+    return PriceAge(days, is_old, f"over {OLD_AFTER_DAYS} days old" if is_old else "", "old" if is_old else "")
+
+
+def marked_day(day: str | None) -> str:
+    """Return a day as tables show it, with its mark: ``2026-07-20 old``."""
+    mark = price_age(day).mark
+    return " ".join(filter(None, (day or "", "" if mark in (day or "") else mark)))
+
+
+def _last_day(day: str | date | None) -> date | None:
+    """Return the last day that a text such as ``2025`` or ``2026-07-20`` may mean; None where it is invalid."""
+    if day is None or isinstance(day, date):
+        return day
+    match = _DAY.match(day)
+    if match is None:
+        return None
+    year, month, number = int(match[1]), int(match[2] or 12), match[3]
+    try:
+        return date(year, month, int(number) if number else monthrange(year, month)[1])
+    except ValueError:
+        return None
+
+
+FILE = "refreshed-prices.json"  # Name of the file in the folder of the user's own catalogue
+
+
+class RefreshedPrices(BaseModel):
+    """Prices of one day by instance and region; day and source of each are those of the file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    name: str = Field(description="id of an accelerator or a processor")
-    devices: PositiveInt = Field(description="devices of all its nodes")
-    per_node: PositiveInt = Field(1, description="devices of a node")
+    price_date: date
+    source: str
+    instances: dict[str, dict[str, RegionPrice]] = Field(default_factory=dict)
+
+    def of(self, instance: str) -> Mapping[str, RegionPrice]:
+        """Return the prices of an instance by region; none where it was not found."""
+        provenance = {"price_date": self.price_date.isoformat(), "source": self.source, "confidence": "B"}
+        prices = self.instances.get(instance, {})
+        return {region: price.model_copy(update=provenance) for region, price in prices.items()}
 
 
-class ClusterRow(Row):
-    """A cluster as plans name it: what a plan leaves open of its hardware is as here."""
-
-    groups: Annotated[tuple[ClusterGroup, ...], Field(min_length=1, max_length=MOST_GROUPS)] = Field(
-        description="its devices, alike ones together"
-    )
-    interconnect: str | None = Field(None, description="id in the links catalogue of what joins its nodes")
-    ports_per_node: PositiveInt | None = Field(None, description="ports of that in a node; one a device where None")
-    levels: tuple[LevelRow, ...] = Field((), description="what stands around its nodes, from the innermost out")
-    host_memory_gib: PositiveFloat | None = Field(None, description="main memory of a node")
-    nodes: Annotated[PositiveInt | None, SHOWN] = Field(None, description="how many nodes these are")
+def fetched_prices(
+    source: str, instances: dict[str, dict[str, RegionPrice]], day: date | None = None
+) -> RefreshedPrices:
+    """Return prices that were fetched on a day: today, where none is given."""
+    return RefreshedPrices(price_date=day or today(), source=source, instances=instances)
 
 
-HOURS_OF_A_MONTH = 720  # Hours of a month of 30 days, in which instances are compared
-PERFORMANCE_TAG = "performance_upgrade"  # The tag of workloads that are to run faster; others are to cost less
-
-
-class ModelSize(Row):
-    """A model of which nothing is known but the count of its parameters: a dense decoder of usual proportions."""
-
-    parameter_count_billion: PositiveFloat
-    description: Annotated[str, IDENTIFIES] = Field("", description="the range of counts it stands for")
-    typical_use_cases: Annotated[tuple[str, ...], SHOWN] = ()
-    examples: Annotated[tuple[str, ...], SHOWN] = Field((), description="models of about this size")
-
-
-class Scenario(BaseModel):
-    """What runs now, on what, and for how long."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
-
-    current_instance: str = Field(description="id or short name of an instance")
-    current_gpu_count: PositiveInt = Field(description="GPUs in use, over all instances")
-    workload_type: Literal["train", "finetune", "infer", "batch_infer"]
-    model_size: str = Field(description="a size, a model or a count of parameters")
-    monthly_hours: float = Field(HOURS_OF_A_MONTH, gt=0, le=744)
-    use_spot: bool = False
-    precision: str = "fp16"
-
-
-class Workload(Row):
-    """One scenario, with what people expect of moving it."""
-
-    scenario: Scenario
-    description: Annotated[str, IDENTIFIES] = ""
-    expected_outcome: str | None = Field(None, description="what people expect of moving")
-    tags: tuple[str, ...] = ()
-
-
-class WorkloadSet(Row):
-    """Workloads that answer one question together."""
-
-    purpose: str = Field("", description="what question they answer")
-    use_case: str = Field("", description="who it is for")
-    workloads: tuple[str, ...] = Field(description="ids in the workloads catalogue")
+def read_refreshed(folder: Path) -> tuple[RefreshedPrices | None, tuple[CapacityError, ...]]:
+    """Return the prices that were fetched last, and what is wrong with their file; None where there are none."""
+    path = folder / FILE
+    if not path.is_file():
+        return None, ()
+    try:
+        return RefreshedPrices.model_validate_json(read_text(path)), ()
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(map(str, first["loc"])) or None
+        hint = "fetch them again: capacity-tui fleet prices --refresh; until then the shipped ones count"
+        return None, (
+            CatalogError("refreshed prices cannot be read", first["msg"], hint, Place(str(path), None, field)),
+        )
+    except CapacityError as problem:
+        return None, (problem,)

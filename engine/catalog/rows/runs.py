@@ -1,14 +1,26 @@
-"""Rows about runs: their logs, how failures are recognised, what is watched for."""
+"""Rows about runs: their logs, failures and what is watched for, what runs now, and what was measured of kernels."""
 
 import math
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property, lru_cache
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from capacity_tui.engine.catalog.rows.base import Row
+from capacity_tui.engine.catalog.rows.base import IDENTIFIES, Row
+from capacity_tui.engine.catalog.rows.prices import HOURS_OF_A_MONTH
 from capacity_tui.engine.errors import UnitError
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import GIGA, MEGA, MICRO, PERCENT, parse_bytes
@@ -242,3 +254,77 @@ class Detector(Row):
     remedy: str = Field(description="what to do, in one clause")
     thresholds: Mapping[str, float] = Field({}, description="from when on it is reported")
     causes: Mapping[str, tuple[str, ...]] = Field({}, description="words of drivers by what they mean")
+
+
+PERFORMANCE_TAG = "performance_upgrade"  # The tag of workloads that are to run faster; others are to cost less
+
+
+class Scenario(BaseModel):
+    """What runs now, on what, and for how long."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+    current_instance: str = Field(description="id or short name of an instance")
+    current_gpu_count: PositiveInt = Field(description="GPUs in use, over all instances")
+    workload_type: Literal["train", "finetune", "infer", "batch_infer"]
+    model_size: str = Field(description="a size, a model or a count of parameters")
+    monthly_hours: float = Field(HOURS_OF_A_MONTH, gt=0, le=744)
+    use_spot: bool = False
+    precision: str = "fp16"
+
+
+class Workload(Row):
+    """One scenario, with what people expect of moving it."""
+
+    scenario: Scenario
+    description: Annotated[str, IDENTIFIES] = ""
+    expected_outcome: str | None = Field(None, description="what people expect of moving")
+    tags: tuple[str, ...] = ()
+
+
+class WorkloadSet(Row):
+    """Workloads that answer one question together."""
+
+    purpose: str = Field("", description="what question they answer")
+    use_case: str = Field("", description="who it is for")
+    workloads: tuple[str, ...] = Field(description="ids in the workloads catalogue")
+
+
+class MeasuredCurve(BaseModel):
+    """Speed of one kind of kernel at sampled sizes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    name: str = Field(description="kind of kernel, with the type of compute-bound ones")
+    sizes: tuple[PositiveFloat, ...] = Field(min_length=1, description="FLOPs or bytes of a run, ascending")
+    ratios: tuple[PositiveFloat, ...] = Field(min_length=1, description="measured over modelled rate at each size")
+
+    @model_validator(mode="after")
+    def _one_ratio_a_size(self) -> Self:
+        if len(self.sizes) != len(self.ratios) or list(self.sizes) != sorted(self.sizes):
+            raise ValueError(f"{self.name}: sizes ascend, and each has its ratio")
+        return self
+
+
+class MeasuredError(BaseModel):
+    """How well constants describe what they were fitted to."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    name: str
+    count: PositiveInt = Field(description="samples")
+    median: NonNegativeFloat = Field(description="median relative error of the fit")
+    worst: NonNegativeFloat = Field(description="largest relative error")
+    interpolated: NonNegativeFloat | None = Field(None, description="median error between the samples")
+
+
+class MeasuredDevice(Row):
+    """The devices of one kind of node of a cluster, as kernels ran on one of them."""
+
+    cluster: str = Field(description="id of the cluster")
+    device: str = Field(description="id of an accelerator, or name and cores of a processor")
+    software: dict[str, str] = Field(description="versions by name")
+    gemm: dict[str, PositiveFloat] = Field(default_factory=dict, description="share of the peak of products, by type")
+    constants: dict[str, PositiveFloat] = Field(default_factory=dict, description="other constants, by name")
+    curves: tuple[MeasuredCurve, ...] = ()
+    errors: tuple[MeasuredError, ...] = ()
