@@ -113,27 +113,14 @@ def _collectives(run: NetworkRun) -> Iterator[Collective]:
     overlap, parameters = run.software.dp_overlap, run.trained_parameters
     gradients, values = parameters * run.numerics.gradient_bytes, parameters * run.numerics.element_bytes
     if layout.zero < 1:
-        seconds = all_reduce_seconds(gradients, layout.dp, 1.0, run.cluster)
-        yield Collective(
-            "reduce gradients",
-            "data_parallel",
-            seconds,
-            1.0,
-            overlap,
-            per_step=True,
-            bytes=gradients,
-            hides_behind="backward",
-            group=layout.dp,
-        )
-        return
-    across = all_reduce_seconds(gradients / layout.shard, layout.dp / layout.shard, layout.shard, run.cluster)
-    reduce = all_gather_seconds(gradients, layout.shard, 1.0, run.cluster)
-    gather = all_gather_seconds(values, layout.shard, 1.0, run.cluster)
-    passes = 2.0 if layout.zero >= 3 else 1.0
+        reduce = all_reduce_seconds(gradients, layout.dp, 1.0, run.cluster)
+    else:
+        across = all_reduce_seconds(gradients / layout.shard, layout.dp / layout.shard, layout.shard, run.cluster)
+        reduce = all_gather_seconds(gradients, layout.shard, 1.0, run.cluster) + across
     yield Collective(
         "reduce gradients",
         "data_parallel",
-        reduce + across,
+        reduce,
         1.0,
         overlap,
         per_step=True,
@@ -141,6 +128,10 @@ def _collectives(run: NetworkRun) -> Iterator[Collective]:
         hides_behind="backward",
         group=layout.dp,
     )
+    if layout.zero < 1:
+        return
+    gather = all_gather_seconds(values, layout.shard, 1.0, run.cluster)
+    passes = 2.0 if layout.zero >= 3 else 1.0
     yield Collective(
         "gather parameters",
         "data_parallel",

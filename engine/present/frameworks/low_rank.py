@@ -126,6 +126,15 @@ def _preference_remarks(job: Job, tool_name: str, known: Collection[str]) -> Ite
         yield f"preference {preference}: name data with answers that are compared or scored"
 
 
+def _trainer_remarks(job: Job, adapter: LowRank) -> Iterator[str]:
+    """Yield what files do not say whose tool runs Transformers' Trainer."""
+    yield from layout_remarks(job)
+    yield from adapter_remarks(job, adapter)
+    yield from kernel_remarks(job)
+    yield from trainer.loop_remarks(job)
+    yield from trainer.layout_limits(job)
+
+
 def _heading(job: Job) -> Iterator[str]:
     yield f"Written for {AXOLOTL_VERSION}."
     spread = f" --launcher torchrun -- --nproc_per_node={job.per_node}" if job.devices > 1 else ""
@@ -134,11 +143,7 @@ def _heading(job: Job) -> Iterator[str]:
 
 
 def _remarks(job: Job, adapter: LowRank) -> Iterator[str]:
-    yield from layout_remarks(job)
-    yield from adapter_remarks(job, adapter)
-    yield from kernel_remarks(job)
-    yield from trainer.loop_remarks(job)
-    yield from trainer.layout_limits(job)
+    yield from _trainer_remarks(job, adapter)
     known = (*known_values("axolotl", "rl"), "reward", "process_reward")
     yield from _preference_remarks(job, "Axolotl", known)
     if not _packs(job) and job.training.preference == "none":
@@ -194,11 +199,7 @@ def _attention(job: Job) -> str:
 
 
 def _llamafactory_remarks(job: Job, adapter: LowRank) -> Iterator[str]:
-    yield from layout_remarks(job)
-    yield from adapter_remarks(job, adapter)
-    yield from kernel_remarks(job)
-    yield from trainer.loop_remarks(job)
-    yield from trainer.layout_limits(job)
+    yield from _trainer_remarks(job, adapter)
     yield from _preference_remarks(job, "LLaMA-Factory", known_values("llamafactory", "stage"))
     yield "dataset: name your data as dataset_info.json does; template: the tokenizer's own is taken"
     if not job.on_hub:
