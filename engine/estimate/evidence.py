@@ -90,7 +90,7 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         own=(user_runs_of(runs, catalog), like, _usual_context_bytes(device)) if runs else None,
         networks=networks,
         oldest_rate=_oldest_rate(resolved, catalog),
-        kind="encoder" if flags["encoder"] and resolved.plan.task == "finetune" else str(resolved.plan.task),
+        kind="encoder" if flags["encoder"] and resolved.plan.is_finetuning else str(resolved.plan.task),
     )
 
 

@@ -125,18 +125,18 @@ def resolve_plan(
         shape = like.shape if like and like.shape else _shape(plan, family, catalog)
         plan = _with_fixed_lengths(plan, shape)
     _refuse_open(plan)
-    weights, why = served_weights(plan, cluster.device, catalog) if task == "infer" else (plan.inference.weights, "")
+    weights, why = served_weights(plan, cluster.device, catalog) if plan.is_inference else (plan.inference.weights, "")
     cluster = _with_notes(cluster, plan, family, why, catalog)
     plan = plan.model_copy(update={"inference": plan.inference.model_copy(update={"weights": weights})})
-    zero = framework_row(plan, catalog).zero if task != "infer" else 0
+    zero = 0 if plan.is_inference else framework_row(plan, catalog).zero
     parallel = resolve_parallelism(plan.parallelism, int(cluster.devices), zero)
     training = plan.training
     replicas = int(parallel.dp or 1)
     per_update = int(training.micro_batch) * replicas
     global_batch = training.global_batch or per_update
-    if task != "infer":
+    if not plan.is_inference:
         require(BATCH_FOR_ALL, Layout(float(cluster.devices), dp=float(replicas), global_batch=float(global_batch)))
-    method = training.method or (FULL if task == "finetune" else None)
+    method = training.method or (FULL if plan.is_finetuning else None)
     training = training.model_copy(update={"global_batch": global_batch, "method": method})
     resolved = plan.model_copy(update={"parallelism": parallel, "training": training})
     if shape is not None:

@@ -45,6 +45,7 @@ from .layout_rules import remarked as remarked
 from .layout_rules import require as require
 from .layout_rules import splits_layers as splits_layers
 from .layout_rules import splits_whole_heads as splits_whole_heads
+from .layout_rules import stated_layout as stated_layout
 from .layout_rules import with_following as with_following
 from .line.lexicon.words import Assumption as Assumption
 from .names import FASTEST as FASTEST

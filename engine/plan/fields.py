@@ -155,6 +155,11 @@ class FieldContext:
     full_precision: bool = False  # whether weights are their own master copy
     casts: bool = False  # whether matrices are cast to a narrower type for their products
 
+    @property
+    def serves(self) -> bool:
+        """Whether requests are served, rather than a model trained."""
+        return self.task == "infer"
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
@@ -166,9 +171,7 @@ class Need:
 
 def _is_one(path: str) -> Callable[[FieldContext], bool]:
     """A size of one for certain: left out it is one too, but in serving the least that fits."""
-    return lambda context: (
-        context.plan.value(path) == 1 or (context.plan.value(path) is None and context.task != "infer")
-    )
+    return lambda context: context.plan.value(path) == 1 or (context.plan.value(path) is None and not context.serves)
 
 
 def _lacks_nodes(context: FieldContext) -> bool:
@@ -230,14 +233,14 @@ CONDITIONS: Mapping[Condition, Need] = {
     "load": Need("needs a load: a request rate or a concurrency", lambda context: not _has_load(context.plan)),
     "an end": Need(
         "needs requests that end: inference.requests",
-        lambda context: context.task == "infer" and context.plan.inference.requests is None,
+        lambda context: context.serves and context.plan.inference.requests is None,
     ),
     "served adapters": Need("needs adapters", lambda context: context.plan.inference.adapters == 0),
     "teacher": Need("needs distillation", lambda context: context.plan.training.preference != "distillation"),
     "guessing": Need("needs guessed tokens", lambda context: context.plan.inference.num_speculative_tokens == 0),
     "one batch": Need(
         "the load decides how many requests run at once",
-        lambda context: context.task == "infer" and context.kind == "transformer" and _has_load(context.plan),
+        lambda context: context.serves and context.kind == "transformer" and _has_load(context.plan),
     ),
     "served": Need("a network of layers runs in plain PyTorch", lambda context: context.kind == "network"),
     "divided model": Need(
@@ -245,9 +248,9 @@ CONDITIONS: Mapping[Condition, Need] = {
     ),
     "split model": Need(
         "needs a served model that is split over devices: TP or PP above 1",
-        lambda context: context.task == "infer" and context.plan.parallelism.tp == context.plan.parallelism.pp == 1,
+        lambda context: context.serves and context.plan.parallelism.tp == context.plan.parallelism.pp == 1,
     ),
-    "energy": Need("the energy of serving is not estimated", lambda context: context.task == "infer"),
+    "energy": Need("the energy of serving is not estimated", lambda context: context.serves),
     "a price": Need("no price of this hardware is known", lambda context: context.has_price is False),
     "spot price": Need("no spot price of this hardware is known", lambda context: context.has_spot_price is False),
     "committed price": Need(

@@ -268,22 +268,29 @@ LAYOUT_RULES: Final = (
 )
 
 
+def stated_layout(section: ParallelismSection, devices: int) -> Layout:
+    """Return the sizes that a plan gives, 1 for those that it leaves open, without what the model is like."""
+    return Layout(
+        devices=float(devices),
+        dp=float(section.dp if isinstance(section.dp, int) else 1),
+        tp=float(section.tp or 1),
+        pp=float(section.pp or 1),
+        cp=float(section.cp),
+        ep=float(section.ep),
+        etp=float(section.etp or 1),
+        shard=float(section.shard or 1),
+        sequence_parallel=float(bool(section.sequence_parallel)),
+        interleave=float(section.interleave),
+    )
+
+
 def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout:
     """Return the layout of a plan whose sizes are all settled."""
     parallel, training, engine = plan.parallelism, plan.training, plan.inference.engine
-    serves, dp = plan.is_inference, int(parallel.dp or 1)
-    per_pass = dp * (1 if serves else int(training.micro_batch))
-    return Layout(
-        devices=float(plan.hardware.devices or 1),
-        dp=float(dp),
-        tp=float(parallel.tp or 1),
-        pp=float(parallel.pp or 1),
-        cp=float(parallel.cp),
-        ep=float(parallel.ep),
-        etp=float(parallel.etp or 1),
-        shard=float(parallel.shard or 1),
-        sequence_parallel=float(bool(parallel.sequence_parallel)),
-        interleave=float(parallel.interleave),
+    layout, serves = stated_layout(parallel, int(plan.hardware.devices or 1)), plan.is_inference
+    per_pass = layout.dp * (1 if serves else int(training.micro_batch))
+    return replace(
+        layout,
         heads=shape.heads,
         kv_heads=shape.attention_kind.key_value_heads,
         layers=shape.layers,

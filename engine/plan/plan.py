@@ -161,6 +161,11 @@ class Plan(Section):
         return self.task == "infer"
 
     @property
+    def is_finetuning(self) -> bool:
+        """Whether a model that was trained before is trained further."""
+        return self.task == "finetune"
+
+    @property
     def is_fit(self) -> bool:
         """Whether a classical model is fitted to a table."""
         return self.task == "fit"

@@ -303,7 +303,7 @@ def _flags(plan: Plan) -> PlanFlags:
     devices = f"{hardware.devices}x" if hardware.devices not in (None, 1) else ""
     return PlanFlags(
         model=plan.model.name or plan.model.config,
-        task=(training.method if plan.task == "finetune" else None) or plan.task,
+        task=(training.method if plan.is_finetuning else None) or plan.task,
         gpu=None if hardware.name in (DETECTED, None) else f"{devices}{hardware.name}",
         seq=str(training.seq_len) if is_trained and training.seq_len != AUTO else None,
         tokens=setting_text(training.tokens) if is_trained and training.tokens not in (None, AUTO) else None,

@@ -22,12 +22,12 @@ from capacity_tui.engine.plan import (
     EXPERT_GROUPS,
     MODEL_DIVIDES_DEVICES,
     REPLICAS_FILL_DEVICES,
-    Layout,
     ParallelismSection,
     Plan,
     given_sizes,
     require,
     software_id,
+    stated_layout,
     with_following,
 )
 from capacity_tui.engine.schema import AUTO
@@ -47,18 +47,7 @@ def resolve_parallelism(section: ParallelismSection, devices: int, zero: int) ->
         PlanError: the sizes do not multiply to the number of devices.
     """
     given = given_sizes(section)
-    layout = Layout(
-        devices=float(devices),
-        dp=float(section.dp if isinstance(section.dp, int) else 1),
-        tp=float(section.tp or 1),
-        pp=float(section.pp or 1),
-        cp=float(section.cp),
-        ep=float(section.ep),
-        etp=float(section.etp or 1),
-        shard=float(section.shard or 1),
-        sequence_parallel=float(bool(section.sequence_parallel)),
-        interleave=float(section.interleave),
-    )
+    layout = stated_layout(section, devices)
     if "dp" not in given:
         require(MODEL_DIVIDES_DEVICES, layout)
     layout = with_following(layout, given)
@@ -187,7 +176,7 @@ def _predicted(plan: Plan, shape: TransformerShape) -> float:
     """Return the tokens of a sequence whose logits the loss reads: all, or none where scores or classes are learned."""
     given = plan.training.predicted_tokens
     if given is None:
-        is_read = plan.task != "finetune" or not shape.is_encoder
+        is_read = not plan.is_finetuning or not shape.is_encoder
         return np.inf if is_read and plan.training.preference not in SCORING else 0.0
     return float(given)
 

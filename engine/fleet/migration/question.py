@@ -87,7 +87,7 @@ def job_kind_of(plan: Plan) -> JobKind:
     """Return the kind of job that a plan is, serving being that of people who wait."""
     if plan.is_inference:
         return SERVED
-    return "finetune" if plan.task == "finetune" else "train"
+    return "finetune" if plan.is_finetuning else "train"
 
 
 def job_kind_called(name: str) -> JobKind:

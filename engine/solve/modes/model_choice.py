@@ -31,7 +31,6 @@ SMALLER = 0.95  # A size that takes too long is followed by this share of it
 LEAST_BYTES_PER_PARAMETER = 6.0
 # Passes of a token through each weight: forwards, and backwards for inputs and weights; frozen ones need no gradients.
 PASSES, LEAST_PASSES = 3.0, 2.0
-FINETUNED = "finetune"
 MARGIN = 1.0 + 1e-6  # Sums of a search and of an estimate may differ in their last digits
 Resolve: TypeAlias = Callable[[Plan], ResolvedPlan]
 Settle: TypeAlias = Callable[[Plan, ResolvedPlan], Settled]
@@ -178,7 +177,7 @@ def _may_end(
     size, active = float(row.params_total or 0), float(row.params_active or row.params_total or 0)
     given = float(training.tokens) if isinstance(training.tokens, int | float) else None
     seconds = float(cluster.devices) * hours * HOUR
-    passes = LEAST_PASSES if plan.task == FINETUNED else PASSES
+    passes = LEAST_PASSES if plan.is_finetuning else PASSES
     if (
         2.0 * passes * active * (given or size * mode.tokens_per_parameter)
         > max(cluster.device.peaks.values()) * seconds

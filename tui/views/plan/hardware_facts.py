@@ -75,7 +75,7 @@ def _nodes_text(cluster: Cluster) -> str:
 
 def run_words(plan: Plan) -> str:
     """Return what is done, such as ``qlora`` or ``infer``."""
-    return (plan.task == "finetune" and plan.training.method) or plan.task or ""
+    return (plan.is_finetuning and plan.training.method) or plan.task or ""
 
 
 def hardware_words(plan: Plan, cluster: Cluster) -> str:
