@@ -148,3 +148,36 @@ def test_sequences_that_verl_splits_are_split(alone):
     )
     plan = alone("run.sh", text).plan
     assert (plan.value("parallelism.cp"), plan.value("parallelism.context")) == (4, "all_to_all")
+
+
+OF_THE_SHELL = (
+    "import os\nTrainingArguments(per_device_train_batch_size=int(os.environ.get('BS', 4)), bf16=True,\n"
+    "    gradient_accumulation_steps=int(os.environ['ACCUMULATION']))\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "batch", "steps"),
+    [
+        ("BS=16 ACCUMULATION=2 ", 16, 2),
+        ("export BS=$((4 * 2))\nACCUMULATION=3\nexport ACCUMULATION\n", 8, 3),
+        ("BS=16  # which programs do not see\nexport ACCUMULATION=1\n", 4, 1),
+    ],
+)
+def test_a_script_sees_the_variables_of_the_shell_that_starts_it(
+    alone, tmp_path: Path, before: str, batch: int, steps: int
+):
+    (tmp_path / "train.py").write_text(OF_THE_SHELL)
+    plan = alone("run.sh", f"{before}python train.py\n").plan
+    assert (plan.value("training.micro_batch"), plan.value("training.global_batch")) == (batch, batch * steps * 8)
+
+
+def test_a_container_sees_its_own_variables(alone, tmp_path: Path):
+    (tmp_path / "train.py").write_text(OF_THE_SHELL)
+    text = (
+        "services:\n  train:\n    image: own/training:1\n"
+        '    environment: ["BS=${BATCH:-${SMALL:-2}}", ACCUMULATION=4]\n'
+        "    command: python train.py\n"
+    )
+    plan = alone("compose.yml", text).plan
+    assert (plan.value("training.micro_batch"), plan.value("training.global_batch")) == (2, 64)

@@ -75,3 +75,40 @@ def test_a_value_that_only_a_run_tells_is_remarked_on(written) -> None:
 def test_what_trainers_prefer_counts_without_a_configuration_of_theirs(written) -> None:
     text = "from trl import DPOTrainer\n\nDPOTrainer(model, ref_model, args=TrainingArguments(bf16=True), beta=0.1)\n"
     assert written("dpo.py", text).plan.training.preference == "dpo"
+
+
+def test_names_of_other_functions_are_no_settings(written) -> None:
+    text = (
+        "import trl\nbatch = 8\n"
+        "def evaluate(rank=4):\n    steps, batch = 7, 64\n    return rank\n"
+        "def adapters(rank=16, length=512):\n    return LoraConfig(r=rank)\n"
+        "def train(steps=2):\n"
+        "    TrainingArguments(per_device_train_batch_size=batch, gradient_accumulation_steps=steps, bf16=True)\n"
+        "    SFTTrainer(peft_config=adapters(rank=8), max_seq_length=4096)\n"
+    )
+    training = written("train.py", text).plan.training
+    assert (training.micro_batch, training.global_batch, training.seq_len) == (8, 128, 4096)
+    assert training.adapter.rank == 8, "as the script calls it"
+
+
+def test_an_argument_that_only_a_run_tells_hides_a_name_outside(written) -> None:
+    text = "import sys\nrank = 4\ndef adapters(rank):\n    return LoraConfig(r=rank)\nadapters(int(sys.argv[1]))\n"
+    remarks = [remark.why for reading in written("train.py", text).readings for remark in reading.unmodelled]
+    assert remarks == ["only running the script tells rank: the tool's default counts"]
+
+
+def test_settings_in_a_mapping_and_switches_of_a_script_count(written) -> None:
+    text = (
+        "import torch\nSETTINGS = {'rank': 32, 'model': 'Qwen/Qwen2.5-7B'}\n"
+        "parser.add_argument('--no_quantize', action='store_false', dest='quantize')\n"
+        "parser.add_argument('--full', action='store_true')\narguments = parser.parse_args()\n"
+        "if arguments.quantize:\n    config = BitsAndBytesConfig(load_in_4bit=True)\n"
+        "model = AutoModelForCausalLM.from_pretrained(SETTINGS['model'])\n"
+        "if not arguments.full:\n    adapters = LoraConfig(r=SETTINGS['rank'], bias='none')\n"
+        "TrainingArguments(bf16=torch.cuda.is_bf16_supported() if torch.cuda.is_available() else False)\n"
+    )
+    imported = written("train.py", text, model__name=None)
+    training = imported.plan.training
+    assert (training.method, training.adapter.rank, training.precision) == ("qlora", 32, "bf16")
+    assert imported.plan.model.name == "qwen2.5-7b"
+    assert not [remark for reading in imported.readings for remark in reading.unmodelled], "bias none trains none"

@@ -101,7 +101,7 @@ class _Options:
             inner = {f"{name}.{setting.place.field}" for setting in self._reading.settings[before:]}
             return inner | _below(name, value)
         if name in owner.unmodelled:
-            if value not in (None, False, 0, "", "auto", [], {}):
+            if word_of(value) not in _OPEN and value not in (False, 0, [], {}):
                 self._reading.unmodelled.append(Remark(place, owner.unmodelled[name]))
         elif any(part in owner.ignored for part in _and_above(name)):
             self._reading.ignored.append(place)

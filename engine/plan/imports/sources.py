@@ -16,6 +16,7 @@ from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.owners import LEAST_KNOWN, known_tools, options_of, tool_of
+from capacity_tui.engine.plan.imports.runs import Run, join, of_training
 from capacity_tui.engine.plan.imports.scripts import (
     LAUNCHER,
     Command,
@@ -34,7 +35,6 @@ from capacity_tui.engine.plan.imports.scripts import (
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.texts import read_kept, read_text_of_tool
 from capacity_tui.engine.plan.imports.tools import RECIPE, Tool, option_name, tool, tools
-from capacity_tui.engine.record import dataclass
 
 _MOST_FILES = 64  # Files of a folder that are looked at
 
@@ -49,6 +49,7 @@ _GENERATES = re.compile(r"\.generate\(|\bpipeline\(")  # What scripts call that 
 _OPTIONS = re.compile(r"\.(?:ya?ml|json)$")  # What the name of a file of options ends with
 
 _LOADING = "loading"  # The tool that loads models in Python
+_LOADS = frozenset({_LOADING, "bitsandbytes"})  # What scripts call that only load one
 _DEEPSPEED = "deepspeed"  # The tool whose files are known by names that others gave them
 
 _PICKLED = ("training_args.bin",)
@@ -157,7 +158,7 @@ def _read_calls(text: str, name: str) -> list[Reading]:
         document = replace(given, data={**options, RECIPE: made}) if is_recipe else given
         if starter is not None and not any(reading.tool is starter for reading in readings):
             readings.append(_started(read_document(document, starter), made))
-    if readings and all(reading.tool.id == _LOADING for reading in readings) and _GENERATES.search(text):
+    if readings and all(reading.tool.id in _LOADS for reading in readings) and _GENERATES.search(text):
         readings[0].settings.append(ImportedSetting(Key.TASK, "infer", Place(name), "generate", _LOADING))
     if not readings:
         raise PlanError("no call of a known tool", hint=f"known: {known_tools()}", place=Place(name))
@@ -179,33 +180,33 @@ def _read_commands(text: str, name: str) -> list[Reading]:
         CapacityError: it cannot be read, or starts no known tool.
     """
     script = read_script(text, partial(_other_script, Path(name)))
-    runs: list[_Run] = []
+    runs: list[Run] = []
     launcher: list[Reading] = []
     for command in tool_commands(script, name):
         owner = command.owner or _owner_by_options(command)
         if owner is not None and owner.id == LAUNCHER:
             launcher.append(read_document(command.document, owner))
         elif (run := _run_of(command, owner, tuple(launcher), name)) is not None:
-            _join(runs, run)
+            join(runs, run)
             launcher = []
         elif command.script:
             launcher = []  # of a program that is not read
     if not runs and (owner := tool_of((kept := options_kept(script, name)).document.data)) is not None:
-        _join(runs, _Run(read_document(kept.document, owner), "", False))
-    readings = [*(one for run in _of_training(runs) for one in run.readings), *launcher]
+        join(runs, Run(read_document(kept.document, owner), "", False))
+    readings = [*(one for run in of_training(runs) for one in run.readings), *launcher]
     readings += _read_written(script, readings, name)
     if all(reading.tool.id == LAUNCHER for reading in readings):
         raise PlanError("no command of a known tool", hint=f"known: {known_tools()}", place=Place(name))
     return readings
 
 
-def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...], name: str) -> _Run | None:
+def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...], name: str) -> Run | None:
     """Return what a command says, and the Python script that it runs; None where neither is of a known tool."""
     text, called = _own_script(command, name) if command.owner is None else ("", [])
     if command.owner is None:
         called += _own_configuration(command, name)
     if owner is None:
-        return _Run(called[-1], command.program, False, launchers, tuple(called[:-1])) if called else None
+        return Run(called[-1], command.program, False, launchers, tuple(called[:-1])) if called else None
     reading = _started(read_document(command.document, owner), command.started)
     serves = command.serves(owner)
     if serves:
@@ -217,7 +218,7 @@ def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...]
     for one in called:
         one.settings = [setting for setting in one.settings if setting.field not in given]
     reading.unknown = [one for one in reading.unknown if not called or option_name(one.place.field or "") not in text]
-    return _Run(reading, command.program, serves, launchers, tuple(called))
+    return Run(reading, command.program, serves, launchers, tuple(called))
 
 
 def _own_script(command: Command, name: str) -> tuple[str, list[Reading]]:
@@ -231,8 +232,11 @@ def _own_script(command: Command, name: str) -> tuple[str, list[Reading]]:
         return "", []
     options = command.document.data if isinstance(command.document.data, dict) else {}
     given = {option_name(key): value for key, value in options.items() if value is not None}
-    made = [(read_document(document, owner), called) for document, owner, called in calls(text, str(path), given)]
-    if all(reading.tool.id == _LOADING for reading, _ in made):
+    made = [
+        (read_document(document, owner), called)
+        for document, owner, called in calls(text, str(path), given, command.environment)
+    ]
+    if all(reading.tool.id in _LOADS for reading, _ in made):
         return "", []
     return text, [_started(reading, called) for reading, called in made]
 
@@ -264,68 +268,6 @@ def _owner_by_options(command: Command) -> Tool | None:
     return tool_of({key: value for key, value in data.items() if not command.program or len(key.lstrip("-")) > 1})
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A command of a tool, and the launchers before it."""
-
-    reading: Reading
-    program: str  # the words before its options
-    serves: bool  # whether that generates or evaluates
-    launchers: tuple[Reading, ...] = ()
-    called: tuple[Reading, ...] = ()  # what the script calls that is its program
-
-    @property
-    def readings(self) -> tuple[Reading, ...]:
-        """Everything that is read of it; what a script calls goes before its options."""
-        return (*self.launchers, *self.called, self.reading)
-
-    @property
-    def answers(self) -> bool:
-        """Whether it serves or generates, as its program, its tool or what its script calls says."""
-        settings = (setting for reading in (*self.called, self.reading) for setting in reading.settings)
-        return self.serves or any(one.field == Key.TASK and one.value == "infer" for one in settings)
-
-    def is_joined_to(self, other: _Run) -> bool:
-        """Whether two commands of a tool are of one run, as one that builds an engine and one that serves it."""
-        names, others = _models(self.reading), _models(other.reading)
-        is_other_model = bool(names and others) and names != others
-        started = self.reading.tool.started(self.program)
-        return not is_other_model and started != other.reading.tool.started(other.program)
-
-
-def _of_training(runs: Sequence[_Run]) -> Sequence[_Run]:
-    """Return the runs that train where some do, with a remark on those beside them that answer."""
-    training = [run for run in runs if not run.answers]
-    for run in runs if training else ():
-        if run.answers:
-            remark = Remark(
-                Place(run.reading.file, field=run.program), "answers beside training: give it in a file of its own"
-            )
-            training[0].reading.unmodelled.append(remark)
-    return training or runs
-
-
-def _join(runs: list[_Run], run: _Run) -> None:
-    """Add a command to those of a script; of several runs of one tool the first that trains counts."""
-    at = next((index for index, before in enumerate(runs) if before.reading.tool is run.reading.tool), None)
-    if at is None:
-        runs.append(run)
-        return
-    first = runs[at]
-    if run.serves == first.serves and run.is_joined_to(first):
-        runs.append(run)
-        return
-    if first.serves and not run.serves:
-        runs[at], run = run, first
-    values, others = (
-        [(one.field, one.value) for one in side.reading.settings if one.level == "said"] for side in (runs[at], run)
-    )
-    if values != others:
-        of_model = f", of another model ({', '.join(_models(run.reading))})" if _models(run.reading) else ""
-        why = f"a second command{of_model}: give it in a file of its own"
-        runs[at].reading.unmodelled.append(Remark(Place(run.reading.file, field=run.program), why))
-
-
 def _other_script(script: Path, name: str) -> str | None:
     """Return the text of a script that another one names; folders that only a shell knows count as that one's."""
     parts = name.split("/")
@@ -335,11 +277,6 @@ def _other_script(script: Path, name: str) -> str | None:
             if path.is_file() and path.resolve() != script.resolve():
                 return read_text(path)
     return None
-
-
-def _models(reading: Reading) -> list[str]:
-    """Return the models that a command names."""
-    return [str(setting.value) for setting in reading.settings if setting.field in ("model", "model_file")]
 
 
 def _read_written(script: Script, readings: Sequence[Reading], name: str) -> list[Reading]:
@@ -384,7 +321,9 @@ def _run_by(reading: Reading, document: Document) -> list[Reading]:
     owner, data = reading.tool, document.data if isinstance(document.data, dict) else {}
     values = {setting.field: setting.value for setting in reading.settings}
     lines = [f"{name}={values[field]}" for name, field in owner.variables.items() if field in values]
-    lines += [f"{name}={quote(text)}" for option in owner.environment for name, text in variables_of(data.get(option))]
+    lines += [
+        f"export {name}={quote(text)}" for option in owner.environment for name, text in variables_of(data.get(option))
+    ]
     for option in owner.runs:
         value = data.get(option)
         lines += [str(line) for line in (value if isinstance(value, list) else [value]) if line]

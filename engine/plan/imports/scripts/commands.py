@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -93,6 +93,9 @@ _RUN_BY_PYTHON = re.compile(r"#!.*\bpython")
 
 _SCRIPT = re.compile(r".*\.py")
 
+_VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")
+"""The variable that says which devices programs see, and what it is when a script decides it."""
+
 
 def is_command(text: str) -> bool:
     """Whether a text is a shell script, a command or options of one."""
@@ -116,7 +119,13 @@ class Command:
     document: Document  # its options
     owner: Tool | None = None  # the tool whose program it starts; None where only options tell it
     program: str = ""  # the words before its options
-    visible: str = ""  # the devices that it sees, as 0,1; empty where the script does not say it
+    environment: Mapping[str, str] = field(default_factory=dict, hash=False)  # the variables that it sees
+
+    @property
+    def visible(self) -> str:
+        """The devices that it sees, as 0,1; empty where the script does not say it."""
+        devices = self.environment.get(_VISIBLE, "")
+        return devices if _DEVICES.fullmatch(devices) else ""
 
     @property
     def started(self) -> str:
@@ -158,7 +167,7 @@ def tool_commands(script: Script, name: str) -> Iterator[Command]:
             yield Command(_options(launcher, name), tools()[LAUNCHER])
         if program:
             called = " ".join(word.text for word in _before_options(program))
-            yield Command(_options(program, name), _tool(called), called, script.visible.get(words[0].line, ""))
+            yield Command(_options(program, name), _tool(called), called, script.environments.get(words[0].line, {}))
     if alone:
         yield Command(_options(alone, name))
 

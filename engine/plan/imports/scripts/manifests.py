@@ -15,6 +15,7 @@ from pathlib import Path
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_text, read_yaml
 from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.plan.imports.scripts.commands import program_of_image, words_of_manifests
+from capacity_tui.engine.plan.imports.scripts.shell import filled_text
 from capacity_tui.engine.plan.imports.setting import ImportedSetting
 from capacity_tui.engine.record import dataclass
 
@@ -26,9 +27,6 @@ _PARAMETER = re.compile(r"\s*PARAMETER\s+(\w+)\s+(\S+)")
 _BUILT = re.compile(r"\s*(?:RUN|COPY|CMD|ENTRYPOINT|WORKDIR|ENV)\s")
 _CONTEXT = "num_ctx"
 _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*?)\s*")
-_INNERMOST = re.compile(r"\$\{(\w+)(?::?-([^${}]*)|:?\?[^${}]*)?\}|(?<!\$)\$([A-Za-z_]\w*)")
-"""A variable of a compose file, with no other in its default or in what is said where it is missing."""
-_DEEPEST = 8  # Variables inside one another
 _MODEL = re.compile(r"(?!/(?:bin|usr|opt|app|entrypoint)\b)/?(?:[\w.-]+/)+[\w-][\w.-]*(?<!\.sh)(?<!\.py)")
 """A model alone, as the first argument of the program of an image."""
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -99,37 +97,21 @@ def _documents(text: str, name: str) -> Iterator[Document]:
 
 
 def _variables_of_folder(name: str) -> Mapping[str, str]:
-    """Return the variables of the file beside a compose file that it takes its own from."""
+    """Return the variables of the file beside a compose file that it takes its own from, earlier ones put in."""
+    variables: dict[str, str] = {}
     with suppress(CapacityError, OSError):
-        lines = read_text(Path(name).with_name(".env")).splitlines()
-        return {match[1]: match[2].strip("\"'") for match in map(_VARIABLE.fullmatch, lines) if match}
-    return {}
+        for match in filter(None, map(_VARIABLE.fullmatch, read_text(Path(name).with_name(".env")).splitlines())):
+            variables[match[1]] = filled_text(match[2].strip("\"'"), variables)
+    return variables
 
 
 def _filled_in(data: Plain, variables: Mapping[str, str]) -> Plain:
-    """Return data of a compose file with variables and their defaults put in: ``${LENGTH:-8192}``.
-
-    A variable that is made of itself, as paths are, stays as it is written.
-    """
+    """Return data of a compose file with variables and their defaults put in."""
     if isinstance(data, dict):
         return {key: _filled_in(value, variables) for key, value in data.items()}
     if isinstance(data, list):
         return [_filled_in(value, variables) for value in data]
-    if not isinstance(data, str):
-        return data
-    for _ in range(_DEEPEST):
-        before, data = data, _INNERMOST.sub(lambda match: _value_of(match, variables), data)
-        if data == before:
-            break
-    return data
-
-
-def _value_of(match: re.Match[str], variables: Mapping[str, str]) -> str:
-    name = match[1] or match[3]
-    value = variables.get(name, "")
-    if value:
-        return match[0] if f"${name}" in value or f"${{{name}" in value else value
-    return match[0] if match[2] is None else match[2]
+    return filled_text(data, variables) if isinstance(data, str) and "$" in data else data
 
 
 def _containers(
@@ -217,7 +199,7 @@ def _command(data: Mapping[str, Plain]) -> str:
         if has_options and not started:
             return ""
         command = f"{started} {given[0] if len(given) == 1 else shlex.join(given)}".strip()
-    variables = "".join(f"{name}={shlex.quote(value)}; " for name, value in _variables(data))
+    variables = "".join(f"export {name}={shlex.quote(value)}; " for name, value in _variables(data))
     return f"{variables}{command}"
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import cast
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
-from capacity_tui.engine.plan.imports.scripts.shell_words import calculated
+from capacity_tui.engine.plan.imports.scripts.expressions import OPTION, SHELL, STARTED, literal
 from capacity_tui.engine.plan.imports.tools import Tool, tools
 
 _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
@@ -19,15 +19,7 @@ _LOADS = "from_pretrained"
 
 _MODEL = "Model"
 
-_OPTION = "--"  # Before the name of an option that a script has itself: a variable may be called the same
-_LIBRARIES = frozenset({"torch", "jnp", "jax", "np", "transformers"})  # What number types and the like are named of
-
-_TYPES: Mapping[str, Callable[[str | int | float], str | int | float]] = {"int": int, "float": float, "str": str}
-
-_TRUE_TODAY = frozenset({"is_bfloat16_supported", "is_bf16_supported", "is_available"})
-"""What scripts ask of the device that every one since 2020 answers with yes."""
-
-_ENVIRONMENT = frozenset({"getenv", "environ.get"})  # What returns a variable of the shell, or a default
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class OfARun(str):
@@ -45,26 +37,6 @@ def is_python(text: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
-
-
-class _Reached(ast.NodeTransformer):
-    """Leaves out what a script never does, as ``if False: model = from_pretrained("saved")`` of a notebook.
-
-    What a script sets itself, or where nothing is given, decides too: ``if arguments.load_in_8bit: ...``.
-    """
-
-    def __init__(self, constants: Mapping[str, Plain]) -> None:
-        self._constants = constants
-
-    def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt]:
-        holds: Plain = None
-        if isinstance(node.test, ast.Constant | ast.Attribute | ast.Name):
-            with suppress(ValueError):
-                holds = _literal(node.test, self._constants)
-        if holds is False or (isinstance(node.test, ast.Constant) and not holds):
-            return [self.visit(one) for one in node.orelse]
-        self.generic_visit(node)
-        return node
 
 
 def settings_alone(text: str, name: str) -> Document | None:
@@ -85,23 +57,72 @@ def settings_alone(text: str, name: str) -> Document | None:
 
 
 def calls(
-    text: str, name: str, given: Mapping[str, Plain] = MappingProxyType({})
+    text: str,
+    name: str,
+    given: Mapping[str, Plain] = MappingProxyType({}),
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[tuple[Document, Tool, str]]:
     """Yield the arguments of calls that a tool knows, the tool, and what is called, in the order of the script.
 
     Args:
         given: the options that it is started with.
+        environment: the variables of the shell that starts it.
     """
     tree = ast.parse(text)
-    constants = {**dict(_constants(tree)), **given, **{f"{_OPTION}{name}": value for name, value in given.items()}}
+    constants: dict[str, Plain] = {f"{SHELL}{variable}": value for variable, value in environment.items()}
+    constants |= dict(_behind_dots(tree, constants))
+    constants |= {f"{before}{option}": value for option, value in given.items() for before in (OPTION, STARTED)}
+    constants |= dict(_assigned(_within(tree), constants))
     with suppress(RecursionError):
-        tree = _Reached(constants).visit(tree)
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    for call in sorted(nodes, key=lambda node: node.lineno):
-        called = _called(call)
-        owner = _caller(called)
-        if owner is not None:
-            yield _arguments(call, constants, name), owner, called
+        for call, known in sorted(_reached_calls(tree, constants, tree), key=lambda pair: pair[0].lineno):
+            called = _called(call)
+            owner = _caller(called)
+            if owner is not None:
+                yield _arguments(call, known, name), owner, called
+
+
+def _within(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what stands in a part of a script, in its order; what functions and classes in it hold is their own."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
+            yield from _within(child)
+
+
+def _reached_calls(
+    node: ast.AST, constants: Mapping[str, Plain], tree: ast.AST
+) -> Iterator[tuple[ast.Call, Mapping[str, Plain]]]:
+    """Yield the calls in a part of a script with the names that have a plain value there: of its function, and outer.
+
+    What a script never does is left out, as ``if False: model = from_pretrained("saved")`` of a notebook. What it sets
+    itself, or where nothing is given, decides too: ``if arguments.load_in_8bit: ...``.
+    """
+    holds: Plain = None
+    if isinstance(node, ast.If):
+        with suppress(ValueError):
+            holds = literal(node.test, constants)
+            holds = bool(holds) if isinstance(node.test, ast.Constant) else holds
+    for field, children in ast.iter_fields(node):
+        if isinstance(node, ast.If) and holds is {"body": False, "orelse": True}.get(field, ""):
+            continue
+        for child in children if isinstance(children, list) else [children]:
+            if isinstance(child, _FUNCTIONS):
+                yield from _reached_calls(child, dict(_inside(child, constants, tree)), tree)
+            elif isinstance(child, ast.AST):
+                yield from _reached_calls(child, constants, tree)
+                if isinstance(child, ast.Call):
+                    yield child, constants
+
+
+def _inside(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, outer: Mapping[str, Plain], tree: ast.AST
+) -> Mapping[str, Plain]:
+    """Return the names that have a plain value in a function: its own hide those around it."""
+    stored = {node.id for node in _within(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    stored |= {node.arg for node in _within(function.args) if isinstance(node, ast.arg)}
+    known = {name: value for name, value in outer.items() if name not in stored}
+    known |= dict(_own_arguments(function, outer, tree))
+    return known | dict(_assigned(_within(function), known))
 
 
 def _caller(called: str) -> Tool | None:
@@ -166,7 +187,7 @@ class _Made:
                 self.data |= {key: self.data[other]} if other in self.data else {}
                 continue
             with suppress(ValueError):
-                self.data[key] = _literal(part, self._constants)
+                self.data[key] = literal(part, self._constants)
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -190,34 +211,54 @@ def _called(call: ast.Call) -> str:
     return "" if function.attr == _LOADS and _MODEL not in base else function.attr
 
 
-def _constants(tree: ast.AST) -> Iterator[tuple[str, Plain]]:
-    """Yield names that a script gives a plain value: variables, fields of classes, and defaults of its own options."""
-    plain = dict(_assigned(ast.walk(tree), {}))
+def _behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
+    """Yield what stands behind a dot and has a plain value: fields of classes, and defaults of a script's options."""
+    plain = {**constants, **dict(_assigned(_within(tree), constants))}
     for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield from ((f"{OPTION}{field}", value) for field, value in _assigned(_within(node), plain))
         if isinstance(node, ast.Call) and _called(node) == "add_argument":
             yield from _own_option(node, plain)
-        if isinstance(node, ast.FunctionDef):
-            yield from _own_arguments(node.args, plain)
-    yield from _assigned(ast.walk(tree), plain)
 
 
-def _own_arguments(given: ast.arguments, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
-    """Yield the defaults of the arguments of a function, as ``def train(rank=16, batch_size=4)`` has them."""
+def _own_arguments(
+    function: ast.FunctionDef | ast.AsyncFunctionDef, constants: Mapping[str, Plain], tree: ast.AST
+) -> Iterator[tuple[str, Plain]]:
+    """Yield the arguments of a function: as the script first calls it, as it is started, or by default.
+
+    ``def train(rank=16)`` has 16; behind ``train(rank=8)`` it has 8, and what only a run tells is left out.
+    """
+    given = function.args
     positional = [*given.posonlyargs, *given.args]
     pairs = [*zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True)]
-    for argument, default in [*pairs, *zip(given.kwonlyargs, given.kw_defaults, strict=True)]:
+    values = {one.arg: value for one, value in [*pairs, *zip(given.kwonlyargs, given.kw_defaults, strict=True)]}
+    started = {one.arg: f"{STARTED}{one.arg}" for one in (*positional, *given.kwonlyargs)}
+    made = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    call = next((one for one in made if isinstance(one.func, ast.Name) and one.func.id == function.name), None)
+    passed: dict[str, ast.expr] = {}
+    if call is not None:
+        passed = {one.arg: value for one, value in zip(positional, call.args, strict=False)}
+        passed |= {word.arg: word.value for word in call.keywords if word.arg}
+    yield from ((name, constants[key]) for name, key in started.items() if key in constants and name not in passed)
+    for name, value in {**values, **passed}.items():
         with suppress(ValueError):
-            if default is not None and (value := _literal(default, constants)) is not None:
-                yield argument.arg, value
+            if value is not None and (started.get(name) not in constants or name in passed):
+                yield name, literal(value, constants)
 
 
 def _own_option(call: ast.Call, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
     """Yield the default of an option that a script has itself, under the name that it is read by."""
-    words = {word.arg: word.value for word in call.keywords}
+    words = {word.arg: word.value for word in call.keywords if word.arg}
     names = [name for name in map(_constant, call.args) if isinstance(name, str) and name.startswith("--")]
-    if names and "default" in words:
+    name = _constant(words["dest"]) if "dest" in words else names[0].lstrip("-").replace("-", "_") if names else ""
+    switch = {"store_true": False, "store_false": True}.get(
+        str(_constant(words["action"])) if "action" in words else ""
+    )
+    if name and "default" in words:
         with suppress(ValueError):
-            yield f"{_OPTION}{names[0].lstrip('-').replace('-', '_')}", _literal(words["default"], constants)
+            yield f"{OPTION}{name}", literal(words["default"], constants)
+    elif name and switch is not None:
+        yield f"{OPTION}{name}", switch
 
 
 def _assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
@@ -229,7 +270,7 @@ def _assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Itera
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
         if isinstance(target, ast.Name):
             with suppress(ValueError):
-                yield target.id, _literal(node.value, constants)
+                yield target.id, literal(node.value, constants)
 
 
 def _arguments(call: ast.Call, constants: Mapping[str, Plain], name: str) -> Document:
@@ -241,87 +282,10 @@ def _arguments(call: ast.Call, constants: Mapping[str, Plain], name: str) -> Doc
     for key, value in given:
         lines[key,] = value.lineno
         try:
-            data[key] = _literal(value, constants)
+            data[key] = literal(value, constants)
         except ValueError:
             data[key] = OfARun(ast.unparse(value))
     return Document(data, name, lines)
-
-
-def _literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
-    """Return the value of an expression; ``torch.bfloat16`` is its last name, ``arguments.rank`` what a script sets so.
-
-    Raises:
-        ValueError: only running the script tells it.
-    """
-    if isinstance(node, ast.Name | ast.Attribute):
-        return _named(node, constants)
-    if isinstance(node, ast.List | ast.Tuple):
-        return [_literal(element, constants) for element in node.elts]
-    if isinstance(node, ast.BoolOp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
-        return _decided(node, constants)
-    if isinstance(node, ast.Call):
-        return _made(node, constants)
-    value: object = calculated(node) if isinstance(node, ast.BinOp) else ast.literal_eval(node)
-    if not isinstance(value, str | int | float | bool | list | dict | None):
-        raise ValueError(type(value).__name__)
-    return value
-
-
-def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Plain:
-    """Return what a name stands for.
-
-    Raises:
-        ValueError: the script does not say it.
-    """
-    name = node.id if isinstance(node, ast.Name) else node.attr
-    if isinstance(node, ast.Attribute) and f"{_OPTION}{name}" in constants:
-        return constants[f"{_OPTION}{name}"]
-    if name in constants:
-        return constants[name]
-    first: ast.expr = node
-    while isinstance(first, ast.Attribute):
-        first = first.value
-    if node is first or not isinstance(first, ast.Name) or not (first.id in _LIBRARIES or first.id[0].isupper()):
-        raise ValueError(name)
-    return name
-
-
-def _decided(node: ast.BoolOp | ast.UnaryOp, constants: Mapping[str, Plain]) -> Plain:
-    """Return the value of ``a or b``, the first that is not empty; of ``a and b`` and ``not a`` whether they hold.
-
-    Raises:
-        ValueError: only running the script tells it.
-    """
-    if isinstance(node, ast.UnaryOp):
-        return not _literal(node.operand, constants)
-    if isinstance(node.op, ast.And):
-        return all(bool(_literal(value, constants)) for value in node.values)
-    for value in node.values:
-        with suppress(ValueError):
-            if (first := _literal(value, constants)) or value is node.values[-1]:
-                return first
-    raise ValueError(ast.unparse(node))
-
-
-def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
-    """Return a variable's default, that of a class's field, or either as a number: ``int(os.getenv("RANK", "8"))``.
-
-    Raises:
-        ValueError: another call.
-    """
-    called = ast.unparse(call.func)
-    if called.rpartition(".")[2] in _TRUE_TODAY:
-        return True
-    if called in _TYPES and len(call.args) == 1:
-        value = _literal(call.args[0], constants)
-        if isinstance(value, str | int | float):
-            return _TYPES[called](value)
-    if called.removeprefix("os.") in _ENVIRONMENT and len(call.args) == 2:
-        return _literal(call.args[1], constants)
-    default = next((word.value for word in call.keywords if word.arg == "default"), None)
-    if called.rpartition(".")[2].casefold() == "field" and default is not None:
-        return _literal(default, constants)
-    raise ValueError(called)
 
 
 def _constant(node: ast.expr) -> object:

@@ -43,11 +43,10 @@ _PLACEHOLDER = re.compile(r"(?<==)<[^<>()\n]*>|(?<=\s)<[A-Za-z][\w.-]*>(?=\s)")
 _LIST = re.compile(r"\([^\s()']+\)")
 """A Python expression in brackets, whose quotes are off before ``eval`` reads it again."""
 
+_END = "_END_OF_TEXT_"  # Of a here-document that stands for a text of another file
+
 _BARE = re.compile(r"(?<=[*=])\$([A-Za-z_]\w*)(?=[+,])")
 """A variable between signs, as in ``[0]*$DENSE+[1]*$REST`` and ``width=$N,heads=8``, which the grammar tears apart."""
-
-_VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")
-"""The variable that says which devices programs see, and what it is when the script decides it."""
 
 _SLURM: Mapping[str, tuple[str, ...]] = {
     r"--nodes[= ]|-N ?": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
@@ -74,8 +73,9 @@ class Script:
     commands: list[tuple[Word, ...]] = field(default_factory=list)
     files: list[WrittenFile] = field(default_factory=list)  # what it writes from here-documents
     variables: dict[str, tuple[Word, ...]] = field(default_factory=dict)  # the words of its variables when it ends
-    # the devices that commands see, by the line on which they begin, where the script says it
-    visible: dict[int, str] = field(default_factory=dict)
+    exported: set[str] = field(default_factory=set)  # names of the variables that programs see
+    # the variables that each command sees, by the line on which it begins
+    environments: dict[int, Mapping[str, str]] = field(default_factory=dict)
     open_quote: int | None = None  # the line on which a quote begins that is never closed; None where all are
 
 
@@ -92,6 +92,14 @@ def read_script(text: str, other_script: Callable[[str], str | None] | None = No
     script.variables |= dict(_slurm_variables(text))
     _Reader(script.variables, 0, None, script, {}, 0, other_script).read(text)
     return script
+
+
+def filled_text(text: str, variables: Mapping[str, str]) -> str:
+    """Return a text with variables and their defaults put in as a here-document has them: ``${LENGTH:-8192}``."""
+    root = _parser().parse(f"cat <<{_END}\n{text}\n{_END}\n".encode()).root_node
+    body = next(_within_node(root, "heredoc_body"), None)
+    values = {name: tuple(Word(word, 0, True) for word in (value,) if word) for name, value in variables.items()}
+    return text if body is None else Variables(values, 0, None).filled(body).removesuffix("\n")
 
 
 def _slurm_variables(text: str) -> Iterator[tuple[str, tuple[Word, ...]]]:
@@ -153,9 +161,12 @@ class _Reader(Variables):
             self._all(rest)
 
     def _declare(self, node: Node) -> None:
+        is_exported = source_of(node).startswith("export")
         for child in node.named_children:
             if child.type == "variable_assignment":
                 self._assign(child)
+            if is_exported:
+                self.script.exported.add(source_of(child).partition("=")[0])
 
     def _define(self, node: Node) -> None:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
@@ -205,12 +216,16 @@ class _Reader(Variables):
                 other
             )
             return
-        before = (child for child in node.named_children if child.type == "variable_assignment")
-        own = next((source_of(one).partition("=")[2] for one in before if source_of(one).startswith(_VISIBLE)), None)
-        devices = joined(self.values.get(_VISIBLE, ())) if own is None else own.strip("\"'")
-        if _DEVICES.fullmatch(devices):
-            self.script.visible[words[0].line] = devices
+        shared = {name: joined(self.values[name]) for name in self.script.exported & self.values.keys()}
+        self.script.environments[words[0].line] = {**shared, **dict(self._assigned_before(node))}
         self.script.commands.append(tuple(words))
+
+    def _assigned_before(self, node: Node) -> Iterator[tuple[str, str]]:
+        """Yield the variables that a command alone sees: ``BATCH=16 python train.py``."""
+        for child in node.named_children:
+            name, value = child.child_by_field_name("name"), child.child_by_field_name("value")
+            if child.type == "variable_assignment" and name is not None:
+                yield source_of(name), joined(self._values(value))
 
     def run(self, body: Node) -> None:
         """Read the body of a function."""
@@ -250,9 +265,7 @@ class _Reader(Variables):
     def _here_document(self, node: Node, body: Node | None, text: Node) -> None:
         words = self._command_words(body)
         target = next((redirect for redirect in _within_node(node, "file_redirect")), None)
-        written = source_of(text)
-        for variable in _within_node(text, "simple_expansion", "expansion"):
-            written = written.replace(source_of(variable), joined(self.words(variable, is_split=False)))
+        written = self.filled(text)
         destination = target.child_by_field_name("destination") if target is not None else None
         if words and words[0].text == "read" and words[-1].text.isidentifier():
             self.values[words[-1].text] = (Word(written, self.line(text)),)

@@ -91,17 +91,22 @@ class Variables:
             words = self._variable(inner[0])
             if words is not None and source_of(node) == f'"{source_of(inner[0])}"':
                 return list(words)
-        source = node.text or b""
-        text, at = "", 1
-        for child in inner:
+        return [Word(self.filled(node, 1), self.line(node), True)]
+
+    def filled(self, node: Node, edge: int = 0) -> str:
+        """Return the text of a part of a script with variables put in, without ``edge`` signs around it."""
+        source, text, at = node.text or b"", "", edge
+        for child in node.named_children:
             start, end = child.start_byte - node.start_byte, child.end_byte - node.start_byte
             text += source[at:start].decode(errors="replace")
             if child.type == "string_content":
                 text += re.sub(r"\\([\"\\$`\n])", lambda match: match[1].strip("\n"), source_of(child))
+            elif child.type == "heredoc_content":
+                text += source_of(child)
             else:
                 text += " " * bool(_BLANK.match(source_of(child))) + joined(self.words(child, is_split=False))
             at = end
-        return [Word(text + source[at:-1].decode(errors="replace"), self.line(node), True)]
+        return text + source[at : len(source) - edge].decode(errors="replace")
 
     def _variable(self, node: Node) -> tuple[Word, ...] | None:
         """Return the words of a variable, or of its default; None where the script sets none."""

@@ -1,0 +1,77 @@
+"""Commands of one script: which of them are one run, and which of several runs counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from capacity_tui.engine.errors import Place
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.imports.setting import Reading, Remark
+from capacity_tui.engine.record import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A command of a tool, and the launchers before it."""
+
+    reading: Reading
+    program: str  # the words before its options
+    serves: bool  # whether that generates or evaluates
+    launchers: tuple[Reading, ...] = ()
+    called: tuple[Reading, ...] = ()  # what the script calls that is its program
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """Everything that is read of it; what a script calls goes before its options."""
+        return (*self.launchers, *self.called, self.reading)
+
+    @property
+    def answers(self) -> bool:
+        """Whether it serves or generates, as its program, its tool or what its script calls says."""
+        settings = (setting for reading in (*self.called, self.reading) for setting in reading.settings)
+        return self.serves or any(one.field == Key.TASK and one.value == "infer" for one in settings)
+
+    def is_joined_to(self, other: Run) -> bool:
+        """Whether two commands of a tool are of one run, as one that builds an engine and one that serves it."""
+        names, others = _models(self.reading), _models(other.reading)
+        is_other_model = bool(names and others) and names != others
+        started = self.reading.tool.started(self.program)
+        return not is_other_model and started != other.reading.tool.started(other.program)
+
+
+def of_training(runs: Sequence[Run]) -> Sequence[Run]:
+    """Return the runs that train where some do, with a remark on those beside them that answer."""
+    training = [run for run in runs if not run.answers]
+    for run in runs if training else ():
+        if run.answers:
+            remark = Remark(
+                Place(run.reading.file, field=run.program), "answers beside training: give it in a file of its own"
+            )
+            training[0].reading.unmodelled.append(remark)
+    return training or runs
+
+
+def join(runs: list[Run], run: Run) -> None:
+    """Add a command to those of a script; of several runs of one tool the first that trains counts."""
+    at = next((index for index, before in enumerate(runs) if before.reading.tool is run.reading.tool), None)
+    if at is None:
+        runs.append(run)
+        return
+    first = runs[at]
+    if run.serves == first.serves and run.is_joined_to(first):
+        runs.append(run)
+        return
+    if first.serves and not run.serves:
+        runs[at], run = run, first
+    values, others = (
+        [(one.field, one.value) for one in side.reading.settings if one.level == "said"] for side in (runs[at], run)
+    )
+    if values != others:
+        of_model = f", of another model ({', '.join(_models(run.reading))})" if _models(run.reading) else ""
+        why = f"a second command{of_model}: give it in a file of its own"
+        runs[at].reading.unmodelled.append(Remark(Place(run.reading.file, field=run.program), why))
+
+
+def _models(reading: Reading) -> list[str]:
+    """Return the models that a command names."""
+    return [str(setting.value) for setting in reading.settings if setting.field in ("model", "model_file")]

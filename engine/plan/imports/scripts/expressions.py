@@ -1,0 +1,125 @@
+"""Values of expressions of Python scripts, as far as the script says them; nothing is run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, cast
+
+from capacity_tui.engine.catalog import Plain
+from capacity_tui.engine.plan.imports.scripts.shell_words import calculated
+
+OPTION = "--"  # Before names that only stand behind a dot, options and fields: a variable may be called the same
+SHELL = "$"  # Before the name of a variable of the shell
+STARTED = "="  # Before the name of an option that the script is started with
+_LIBRARIES = frozenset({"torch", "jnp", "jax", "np", "transformers"})  # What number types and the like are named of
+
+_TYPES: Mapping[str, Callable[[str | int | float], str | int | float]] = {"int": int, "float": float, "str": str}
+
+_TRUE_TODAY = frozenset({"is_bfloat16_supported", "is_bf16_supported", "is_available"})
+"""What scripts ask of the device that every one since 2020 answers with yes."""
+
+_ENVIRONMENT = frozenset({"getenv", "environ.get"})  # What returns a variable of the shell, or a default
+
+
+def literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
+    """Return the value of an expression; ``torch.bfloat16`` is its last name, ``arguments.rank`` what a script sets so.
+
+    Raises:
+        ValueError: only running the script tells it.
+    """
+    if isinstance(node, ast.Name | ast.Attribute):
+        return _named(node, constants)
+    if isinstance(node, ast.List | ast.Tuple):
+        return [literal(element, constants) for element in node.elts]
+    if isinstance(node, ast.BoolOp | ast.IfExp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+        return _decided(node, constants)
+    if isinstance(node, ast.Call):
+        return _made(node, constants)
+    if isinstance(node, ast.Subscript):
+        return _part(node, constants)
+    value: object = calculated(node) if isinstance(node, ast.BinOp) else ast.literal_eval(node)
+    if not isinstance(value, str | int | float | bool | list | dict | None):
+        raise ValueError(type(value).__name__)
+    return value
+
+
+def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Plain:
+    """Return what a name stands for.
+
+    Raises:
+        ValueError: the script does not say it.
+    """
+    name = node.id if isinstance(node, ast.Name) else node.attr
+    if isinstance(node, ast.Attribute) and f"{OPTION}{name}" in constants:
+        return constants[f"{OPTION}{name}"]
+    if name in constants:
+        return constants[name]
+    first: ast.expr = node
+    while isinstance(first, ast.Attribute):
+        first = first.value
+    if node is first or not isinstance(first, ast.Name) or not (first.id in _LIBRARIES or first.id[0].isupper()):
+        raise ValueError(name)
+    return name
+
+
+def _part(node: ast.Subscript, constants: Mapping[str, Plain]) -> Plain:
+    """Return what stands in a mapping under a name, or in a list: ``SETTINGS["rank"]``, ``os.environ["RANK"]``.
+
+    Raises:
+        ValueError: only running the script tells it.
+    """
+    key, whole = literal(node.slice, constants), ast.unparse(node.value)
+    with suppress(LookupError, TypeError):
+        if whole.removeprefix("os.") == "environ":
+            return constants[f"{SHELL}{key}"]
+        return cast("Any", literal(node.value, constants))[key]  # type: ignore[no-any-return]
+    raise ValueError(whole)
+
+
+def _decided(node: ast.BoolOp | ast.IfExp | ast.UnaryOp, constants: Mapping[str, Plain]) -> Plain:
+    """Return the value of ``a or b``, the first that is not empty; of ``a and b`` and ``not a`` whether they hold.
+
+    Raises:
+        ValueError: only running the script tells it.
+    """
+    if isinstance(node, ast.IfExp):
+        return literal(node.body if literal(node.test, constants) else node.orelse, constants)
+    if isinstance(node, ast.UnaryOp):
+        return not literal(node.operand, constants)
+    if isinstance(node.op, ast.And):
+        return all(bool(literal(value, constants)) for value in node.values)
+    for value in node.values:
+        with suppress(ValueError):
+            if (first := literal(value, constants)) or value is node.values[-1]:
+                return first
+    raise ValueError(ast.unparse(node))
+
+
+def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
+    """Return a variable's default, that of a class's field, or either as a number: ``int(os.getenv("RANK", "8"))``.
+
+    Raises:
+        ValueError: another call.
+    """
+    called = ast.unparse(call.func)
+    if called.rpartition(".")[2] in _TRUE_TODAY:
+        return True
+    if called in _TYPES and len(call.args) == 1:
+        value = literal(call.args[0], constants)
+        if isinstance(value, str | int | float):
+            return _TYPES[called](value)
+    if called.removeprefix("os.") in _ENVIRONMENT and call.args:
+        variable = f"{SHELL}{literal(call.args[0], constants)}"
+        return (
+            constants[variable]
+            if variable in constants
+            else literal(call.args[1], constants)
+            if call.args[1:]
+            else None
+        )
+    default = next((word.value for word in call.keywords if word.arg == "default"), None)
+    if called.rpartition(".")[2].casefold() == "field" and default is not None:
+        return literal(default, constants)
+    raise ValueError(called)
