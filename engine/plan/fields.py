@@ -333,8 +333,9 @@ def ineffective_fields(context: FieldContext) -> Iterator[tuple[str, str]]:
         section, _, _ = path.partition(".")
         if not entry.knob.is_wish or not _is_read(section, context.task):
             continue
-        value = context.plan.value(path)
-        if value not in (entry.default, AUTO, None, 1, False) and (reason := idle_reason(entry.knob, context)):
+        is_of_others = bool(entry.knob.families) and context.kind not in entry.knob.families
+        reason = "is of other kinds of models" if is_of_others else idle_reason(entry.knob, context)
+        if reason and context.plan.value(path) not in (entry.default, AUTO, None, 1, False):
             yield path, reason
 
 

@@ -105,3 +105,14 @@ def test_prompts_that_attend_to_compressed_keys_fall_behind_with_their_length() 
     assert 2_000 < rate("sglang==0.4.3", 15_600) < 3_600
     assert rate("sglang==0.4.3", 15_600) < 0.6 * rate("sglang==0.4.3", 4_096)
     assert rate("sglang==0.5", 15_600) > 0.8 * rate("sglang==0.5", 4_096)
+
+
+@pytest.mark.parametrize(("model", "is_said"), [("qwen3-30b-a3b", True), ("llama-3.1-8b", False)])
+def test_adapters_say_that_experts_have_none_counted(model: str, is_said: bool) -> None:
+    def says(estimate: Estimate) -> bool:
+        return any("adapters beside one feed-forward a layer" in choice for choice in estimate.basis.assumed)
+
+    data = {"model": {"name": model}, "training": {"method": "lora"}, "hardware": {"name": "h200-sxm", "devices": 8}}
+    assert says(served(model, adapters=4)) is is_said
+    assert says(estimate_plan(plan_from_data({"task": "finetune", **data}), None, CATALOG).estimate) is is_said
+    assert not says(served(model))

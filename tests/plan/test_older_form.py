@@ -55,9 +55,15 @@ def test_the_model_that_is_set_beside_decides() -> None:
         ("model: {name: mlp}\ntraining:\n  epochs: 3\n", "3: training.epochs: changes nothing here: needs samples"),
         ("model:\n  name: gpt2-small\n  spec:\n    n: 500\n", "4: model.spec.n: changes nothing here: needs epochs"),
         ("model:\n  name: gpt2-small\n  spec: {n: 500, epochs: 2}\n", ""),
+        (
+            "task: infer\nmodel: {name: resnet-50}\ninference: {adapters: 4}\n",
+            "3: inference.adapters: changes nothing here: is of other kinds of models",
+        ),
     ],
 )
-def test_half_a_length_is_remarked_on(tmp_path: Path, capsys: pytest.CaptureFixture[str], plan: str, says: str) -> None:
+def test_what_has_no_effect_is_remarked_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], plan: str, says: str
+) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text(plan + "hardware: {name: rtx-4090}\n")
     assert main(["validate", str(path)]) == 0

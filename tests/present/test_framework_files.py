@@ -377,3 +377,23 @@ def test_a_shell_that_reads_the_environment_stays_whole_where_a_library_is_missi
     done = subprocess.run(command, capture_output=True, text=True, check=True, env={"PATH": os.environ["PATH"]})
     assert done.stderr == ""
     assert "LD_PRELOAD" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("engine", "name", "remark"),
+    [
+        ("llamacpp", "llama_server.sh", "add --lora"),
+        ("ollama", "Modelfile", "ADAPTER"),
+        ("tgi", "tgi_launcher.sh", "--lora-adapters"),
+    ],
+)
+def test_an_engine_that_takes_adapters_by_their_files_says_so(engine: str, name: str, remark: str) -> None:
+    text = files_of(served(engine, inference={"adapters": 3, "adapter_rank": 8}))[name]
+    assert "3 adapters of rank 8: " in remarks(text)
+    assert remark in remarks(text)
+    assert "adapters of rank" not in remarks(files_of(served(engine))[name])
+
+
+def test_tensorrt_keeps_room_for_adapters() -> None:
+    text = files_of(served("tensorrt-llm", inference={"adapters": 3, "adapter_rank": 8}))["llm_api_options.yaml"]
+    assert yaml.safe_load(text)["lora_config"] == {"max_loras": 3, "max_lora_rank": 8, "max_cpu_loras": 3}

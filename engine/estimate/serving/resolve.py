@@ -28,10 +28,10 @@ from capacity_tui.engine.estimate.serving.run import (
     runtime,
 )
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
-from capacity_tui.engine.estimate.transformer.finetuning import adapter_parameters
+from capacity_tui.engine.estimate.transformer.finetuning import EXPERTS_APART, adapter_parameters
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters, generates
-from capacity_tui.engine.numeric import Number, largest
+from capacity_tui.engine.numeric import Number, any_true, largest
 from capacity_tui.engine.plan import UNQUANTIZED, Adapter, InferenceSection, ModelSection, Plan
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, PERCENT
@@ -271,6 +271,8 @@ def _assumed(plan: Plan, shape: TransformerShape, device: Device, catalog: Catal
         yield "draft model in 16 bits; its keys and values are not counted"
     if plan.inference.adapters:
         yield f"adapters of rank {plan.inference.adapter_rank} beside all matrices, in 16 bits"
+        if any_true(shape.experts > 0):
+            yield EXPERTS_APART
     layers = plan.inference.gpu_layers
     if layers is not None and not device.is_processor and np.any(layers < shape.layers):
         yield f"processor beside the accelerator: {catalog.processors[HOST_PROCESSOR].name}"

@@ -23,6 +23,7 @@ from capacity_tui.engine.units import FP32_BYTES
 
 NO_PREFERENCE, DISTILLATION, PRECOMPUTED = "none", "distillation", "precomputed"
 SCORING = frozenset({"reward", "process_reward"})  # Preferences that train a head of one value, in place of logits
+EXPERTS_APART = "adapters beside one feed-forward a layer: those of its further experts are not counted"
 ELSEWHERE = "answers come from an engine of their own: neither its memory nor its time is counted"
 
 

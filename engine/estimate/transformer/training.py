@@ -10,7 +10,12 @@ from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.transformer.auxiliary_kernels import WHOLE_MATRICES, host_launch_seconds
 from capacity_tui.engine.estimate.transformer.communication import message_seconds, training_collectives
-from capacity_tui.engine.estimate.transformer.finetuning import ELSEWHERE, objective_collectives, objective_operators
+from capacity_tui.engine.estimate.transformer.finetuning import (
+    ELSEWHERE,
+    EXPERTS_APART,
+    objective_collectives,
+    objective_operators,
+)
 from capacity_tui.engine.estimate.transformer.memory.phases import training_memory
 from capacity_tui.engine.estimate.transformer.memory_terms import TrainingMemory
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
@@ -287,5 +292,7 @@ def _assumed(run: TransformerRun, chosen: TransformerRun) -> Iterator[str]:
         yield WHOLE_MATRICES
     if any_true(run.objective.generates > 0):
         yield ELSEWHERE
+    if any_true(run.shape.experts > 0) and any_true(run.adapter.inputs.up + run.adapter.inputs.down > 0):
+        yield EXPERTS_APART
     if run.data.supply is not None:
         yield from run.data.supply.assumed

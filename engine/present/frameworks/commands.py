@@ -147,7 +147,8 @@ def tensorrt_options(job: Job) -> str:
 
 def ollama_files(job: Job) -> Iterator[tuple[str, str]]:
     """Yield the Modelfile of a plan, and the commands that serve it with Ollama."""
-    heading, remarks = [f"Written for {OLLAMA}."], list(_llamacpp_remarks(job))
+    heading, remarks = [f"Written for {OLLAMA}."], list(_gguf_remarks(job))
+    remarks += _adapter_remarks(job, "a Modelfile has one (ADAPTER), and the weights are loaded for each again")
     parameters = exported("ollama", job, **_values(job)).items()
     lines = (f"PARAMETER {name} {value}\n" for name, value in parameters)
     yield MODELFILE, f"{comment(heading)}{limits(remarks)}FROM ./model.gguf\n{''.join(lines)}"
@@ -166,10 +167,17 @@ def _model(job: Job) -> str:
 def _tgi_remarks(job: Job) -> Iterator[str]:
     inference = job.plan.inference
     yield from _serving_remarks(job)
+    yield from _adapter_remarks(job, "name them behind --lora-adapters, with commas between them")
     if job.data_parallel > 1:
         yield f"{job.data_parallel} replicas: start this command once for each"
     if inference.weights_format not in {*_SIXTEEN_BITS_AND_MORE, *tool("tgi").words("quantize")}:
         yield f"weights in {inference.weights_format}: the checkpoint must be in this format"
+
+
+def _adapter_remarks(job: Job, how: str) -> Iterator[str]:
+    """Yield that an engine takes adapters by their files, which a plan does not name."""
+    if job.plan.inference.adapters:
+        yield f"{job.plan.inference.adapters} adapters of rank {job.plan.inference.adapter_rank}: {how}"
 
 
 def _running(job: Job) -> int | None:
@@ -242,6 +250,11 @@ def _tensorrt_remarks(job: Job) -> Iterator[str]:
 
 
 def _llamacpp_remarks(job: Job) -> Iterator[str]:
+    yield from _gguf_remarks(job)
+    yield from _adapter_remarks(job, "add --lora with the GGUF file of each")
+
+
+def _gguf_remarks(job: Job) -> Iterator[str]:
     inference = job.plan.inference
     yield f"the model: a GGUF file of {job.model} in {inference.weights_format}"
     yield from _serving_remarks(job, by_name=False)
