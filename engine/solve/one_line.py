@@ -40,6 +40,7 @@ _WEIGHTS, _FEWEST_BITS = Key.INFERENCE_WEIGHTS, "4bit"
 _LIMITED = {figure: limit for word, limit in JOB_LIMITS.items() for figure in (word, limit.served)}
 """What limits a whole job, by the figures that lines say it of."""
 
+_OF_LAYERS = "layers on the host"  # What engines are usual for that keep some of a model there
 _TOKENS, _EPOCHS = Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS
 
 
@@ -99,7 +100,8 @@ def plan_of_line(
         hint = "name an algorithm, such as xgboost_like or kmeans"
         raise PlanError("no algorithm named", hint=hint, place=Place(field=_MODEL))
     plan = edited(open_plan(line.task), {_MODEL: usual_models(facts)[-1], **values}, facts).plan
-    if not line.has(Key.INFERENCE_ENGINE) and (guess := _usual_engine(plan, machine, facts, is_open=is_open)):
+    asked = "" if line.asked is None else line.asked.solve
+    if not line.has(Key.INFERENCE_ENGINE) and (guess := _usual_engine(plan, machine, facts, asked, is_open=is_open)):
         engine, where = guess
         plan = edited(plan, {Key.INFERENCE_ENGINE: engine}, facts).plan
         assumed.append(Assumption(Key.INFERENCE_ENGINE, engine, f"engine: {engine}, usual for {where}"))
@@ -157,10 +159,13 @@ def refuse_faults(line: OneLine) -> None:
         raise first
 
 
-def _usual_engine(plan: Plan, machine: Machine | None, catalog: Catalog, *, is_open: bool) -> tuple[str, str] | None:
+def _usual_engine(
+    plan: Plan, machine: Machine | None, catalog: Catalog, asked: str, *, is_open: bool
+) -> tuple[str, str] | None:
     """Return the engine that usually serves a plan's language model, and what it is usual for; None for other plans.
 
     Args:
+        asked: the field that is solved for; empty where the plan is all.
         is_open: whether its hardware is asked for, most of which is of the first maker that lists offer.
     """
     if plan.task != INFER:
@@ -173,14 +178,17 @@ def _usual_engine(plan: Plan, machine: Machine | None, catalog: Catalog, *, is_o
         return None
     if resolved.shape is None or not resolved.shape.is_decoder:
         return None
-    usual = vocabulary().engines
     maker = vocabulary().makers[0] if is_open else vendor_of(resolved.cluster.device, catalog)
-    if weights.family in usual:
-        return usual[weights.family], f"a model of {weights.family} weights"
     row = None if is_open else catalog.accelerators.get(resolved.cluster.device.id)
-    if row is not None and row.generation is not None and row.generation in usual:
-        return usual[row.generation], f"a model on {row.name}"
-    return (usual[maker], f"a model on {maker}") if maker in usual else None
+    has_layers = plan.inference.gpu_layers is not None or asked == Key.INFERENCE_GPU_LAYERS
+    kinds = (
+        (_OF_LAYERS if has_layers else None, f"with {_OF_LAYERS}"),
+        (weights.family, f"of {weights.family} weights"),
+        (None if row is None else row.generation, f"on {row.name if row else ''}"),
+        (maker, f"on {maker}"),
+    )
+    usual = ((vocabulary().engines.get(kind or ""), f"a model {where}") for kind, where in kinds)
+    return next(((engine, where) for engine, where in usual if engine is not None), None)
 
 
 def _why_largest(largest: LargestModel) -> str:

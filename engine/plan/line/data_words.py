@@ -24,7 +24,8 @@ _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
 _PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
 _ARTICLES = frozenset({"the", "our", "my", "all"})
-_FLAG, _IMAGE_SIZE, _PICTURES = "--", "image size", "pictures of a request"
+_IMAGE_SIZE, _PICTURES = "image size", "pictures of a request"
+_FLAG = re.compile(r"--?[a-z].*", re.IGNORECASE)
 CACHE = frozenset({"kv", "cache", "kvcache", "kvcachedtype", "cachetypek", "cachetypev"})
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
@@ -129,7 +130,7 @@ class DataWords(ModelPairs):
         """Leave out an option of a program that no plan has, with its value, as ``--num-scheduler-steps 8``."""
         text = self._tokens[index].text
         is_known = settings.amount_named(text, self._task, self._model) or self._is_setting(text) or self._phrase(text)
-        if not text.startswith(_FLAG) or not text.strip("-") or is_known or key_of(text) in CACHE or "=" in text:
+        if not _FLAG.fullmatch(text) or is_known or key_of(text) in CACHE or "=" in text:
             return None
         value = self._span(index + 1, 1) if self._is_free(index + 1) else ""
         words = 1 + int(settings.is_number(value) or self._is_value(value))

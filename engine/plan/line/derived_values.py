@@ -10,6 +10,7 @@ from capacity_tui.engine.catalog import format_in_name, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
+from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.data_words import CACHE
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
@@ -24,7 +25,7 @@ _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
 _CONTEXT = re.compile(r"-(\d+k)$")  # A context that names of releases end in, as ``phi-3-medium-4k``
 
-_EDGE = "image_size"
+_EDGE, _OF_REPLICA = "image_size", "per replica"
 _PACKED, _DIGIT = "qlora", re.compile(r"\d+")
 _SAME_BATCH = 0.05  # Share by which a batch of tokens may differ from a power of two and is meant to be that
 
@@ -35,6 +36,7 @@ class DerivedValues(LoadValues):
     def _derive(self) -> None:
         """Set what follows, each from what was set before it."""
         self._release_of_context()
+        self._length_given_twice()
         self._devices_of_layout()
         self._accumulate()
         self._batch_of_tokens()
@@ -65,8 +67,26 @@ class DerivedValues(LoadValues):
             why = f"{release}: the release that reads {format_count(length)} tokens, where {name} reads {suffix[1]}"
             self._assumed.append(Assumption(MODEL, release, why))
 
+    def _length_given_twice(self) -> None:
+        """Leave out the epochs of a training whose steps are given too: steps are all that there are."""
+        if Key.TRAINING_STEPS in self._values and (epochs := self._values.pop(Key.TRAINING_EPOCHS, None)) is not None:
+            why = f"{self._values[Key.TRAINING_STEPS]} steps in all; left out: {epochs} epochs"
+            self._assumed.append(Assumption(Key.TRAINING_STEPS, self._values[Key.TRAINING_STEPS], why))
+
     def _devices_of_layout(self) -> None:
-        """Take as many devices as the degrees of the line make up, where it does not say how many there are."""
+        """Take as many devices as the degrees of the line make up, where it does not say how many there are.
+
+        Those of each replica are so many times, as in ``3 replicas on 2 h100 each``.
+        """
+        ends = (at + count for at, (count, taken) in self._taken.items() if hardware.DEVICES in taken.values)
+        replicas, named = self._degree(Key.PARALLELISM_DP), self._values.get(hardware.DEVICES)
+        is_of_replica = any(
+            key_of(self._span(end, 1)) in EVERY_NODE or self._span(end, 2) == _OF_REPLICA for end in ends
+        )
+        if is_of_replica and replicas > 1 and isinstance(named, int) and Key.HARDWARE_PER_NODE not in self._values:
+            self._values[hardware.DEVICES] = devices = replicas * named
+            why = f"{devices} devices: {named} for each of {replicas} replicas"
+            self._assumed.append(Assumption(hardware.DEVICES, devices, why))
         devices = math.prod(map(self._degree, _DEGREES))
         is_device = self._values.get(hardware.NAME) in self._catalog.accelerators
         if hardware.DEVICES in self._values or not is_device or devices < 2:

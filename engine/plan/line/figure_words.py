@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
@@ -10,7 +10,10 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.named_words import NamedWords
-from capacity_tui.engine.units import format_count
+from capacity_tui.engine.units import format_count, parse_quantity
+
+_GROUPS, _GROUPED = ("128g", "64g"), frozenset({"gptq", "awq"})  # Weights of one scale, as in ``gptq 4bit 128g``
+_MEMORY = frozenset({"memory", "mem"})  # What may be a device's or the host's
 
 
 class FigureWords(NamedWords):
@@ -18,6 +21,10 @@ class FigureWords(NamedWords):
 
     def _figure(self, index: int, figure: dict[str, float]) -> tuple[int, Meaning]:
         """Recognize a figure of the hardware, or the memory of its host."""
+        written = self._text[self._tokens[index].start : self._tokens[index].end]
+        near = {key_of(self._span(at, 1)) for at in (index - 2, index - 1, index + 1) if at >= 0}
+        if written in _GROUPS and not near.isdisjoint(_GROUPED | vocabulary().formats.keys()):
+            return 1, Meaning(why=f"left out: {written}, weights of one scale")
         after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
         behind = [key_of(self._span(index + at, 1)) for at in (2, 3, 4)] if after == "of" else [after]
         of = next((word for word in behind if word in vocabulary().stored), behind[0])  # 15 GB of Dutch text
@@ -31,7 +38,7 @@ class FigureWords(NamedWords):
         )
         is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and after not in vocabulary().ram
         size, is_trained = self._tokens[index].text, self._task in (TRAIN, FINETUNE)
-        tokens = settings.tokens_of(size, of, self._catalog) if is_data and is_trained else 0
+        tokens = _tokens_of(size, of, self._catalog) if is_data and is_trained else 0
         if tokens:
             count = format_count(tokens)
             words = 2 + (behind.index(of) + 1 if after == "of" else 0)
@@ -41,9 +48,15 @@ class FigureWords(NamedWords):
             hint = "say how many tokens, samples or rows there are"
             return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
         is_ram = of in vocabulary().ram and hardware.MEMORY in figure
-        is_ram |= self._is_of_host(index) and hardware.MEMORY in figure
+        before = key_of(self._span(index - 1, 1)) if index else ""
+        is_ram |= (self._is_of_host(index) or before in vocabulary().ram) and hardware.MEMORY in figure
         name = str(self._values.get(hardware.NAME, ""))
-        meaning = hardware.given_figure(self._tokens[index].text, figure, is_ram, name, self._catalog)
+        row = self._catalog.accelerators.get(name)
+        if of in _MEMORY and row is not None and hardware.memory_of_another(row, figure.get(hardware.MEMORY, 0)):
+            is_ram |= figure.get(hardware.MEMORY, 0) > (row.memory_mib or 0)  # 4090, 256GB memory
+        meaning = hardware.given_figure(
+            self._tokens[index].text, figure, is_ram, name, self._catalog, self._degree(hardware.DEVICES)
+        )
         if hardware.NAME in meaning.values:
             self._values.pop(hardware.NAME)  # the same device with another memory
         is_behind = is_ram and of in vocabulary().ram
@@ -99,3 +112,10 @@ class FigureWords(NamedWords):
             self._assumed.append(Assumption(hardware.NAME, meaning.values[hardware.NAME], meaning.why))
         elif maker:
             self._faults.append(PlanError(f"which {word}?", hint="name its chip, or its memory, as 64gb"))
+
+
+def _tokens_of(size: str, kind: str, catalog: Catalog) -> int:
+    """Return the tokens of so many bytes of text, as ``100MB`` of ``text``; 0 where they are of something else."""
+    row_id = catalog.data_formats.find_id(kind) or catalog.data_formats.find_id(kind.removesuffix("s"))
+    bytes_per_token = None if row_id is None else catalog.data_formats[row_id].bytes_per_token
+    return 0 if bytes_per_token is None else round(parse_quantity(size, "B") / bytes_per_token)

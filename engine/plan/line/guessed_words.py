@@ -24,6 +24,7 @@ from capacity_tui.engine.plan.line.lexicon.similarity import (
     HARDWARE_NAME,
     MODEL_NAME,
     TASK_NAME,
+    is_common,
     is_near_filler,
     similar_names,
     unknown_words,
@@ -44,6 +45,7 @@ _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how m
 
 _A_SPAN = re.compile(r"\d[\d.,]*[kKmM]?/([a-z]+)")  # 40k/month
 _LIKE = re.compile(r"([a-z]+)-(?:style|like|type|based|class)", re.IGNORECASE)
+_DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*", re.IGNORECASE)  # 1am, 2nd, v2
 _VOWELS = frozenset("aeiouy")  # Words without any are short for something
 
 
@@ -154,6 +156,9 @@ class GuessedWords(DerivedValues):
     def _similar(self, text: str) -> Meaning:
         """Return what the name most similar to a word stands for, or say that there is none."""
         cores = self._cores or int(str(self._values.get(_CORES_USED, 0)))
+        if is_common(text):
+            self._unknown[text] = text  # left out, unless it may be a name where it stands
+            return Meaning(fault=unknown_words({text: text}, self._catalog))
         of_line = processor_of_cores(text, cores, self._catalog)
         if of_line is not None and not self._is_number_at(self._tokens_before(text) + 1):
             return of_line
@@ -182,19 +187,28 @@ class GuessedWords(DerivedValues):
         has_hardware = hardware.NAME in self._values or solved in (hardware.NAME, hardware.DEVICES)
         return has_hardware and (models.MODEL in self._values or solved == models.MODEL)
 
-    def _bears_nothing(self, text: str) -> bool:
-        """Whether a word that no list has is of plain language: like no name, and beside none that it may belong to."""
+    def _bears_nothing(self, text: str, *, is_named: bool) -> bool:
+        """Whether a word is of plain language: a common one, or one of a line that names all and that is like no name.
+
+        Neither stands beside a name that it may belong to.
+        """
         index = self._tokens_before(text)
         named = {at for at, (_, meaning) in self._taken.items() if meaning.why and models.MODEL in meaning.values}
         places = [at for at in (index - 1, index + 1) if 0 <= at < len(self._tokens)]
         fields = (settings.named_field(self._tokens[at].text, self._task, self._model) for at in places)
         is_value = any(field is not None and field[1].kind == "choice" for field in fields)  # the sophia optimizer
         parts = re.split(r"(?<=\w)['’.-]", text)
-        is_name = not all(map(str.isalpha, parts)) or (len(text) > 1 and _VOWELS.isdisjoint(text.casefold()))
+        is_name = (
+            not is_named or not all(map(str.isalpha, parts)) or (len(text) > 1 and _VOWELS.isdisjoint(text.casefold()))
+        )
         is_name |= any(similar_names(text, self._catalog))
         is_name |= any(
             models.resembling_model(part, self._catalog) or self._is_telling(part) for part in {text, *parts}
         )
+        if _DATED.fullmatch(text):
+            return text[0].isdigit() or (is_named and not named.intersection(places))
+        if is_common(text):  # the tiger 13b, the sophia optimizer
+            return not (is_value or (index + 1 in named and models.is_size(self._tokens[index + 1].text)))
         return not (is_value or is_name or named.intersection(places))
 
     def _is_telling(self, word: str) -> bool:

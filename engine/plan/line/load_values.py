@@ -34,11 +34,6 @@ class LoadValues(DataWords):
         self._requests_at_once()
         self._parts_of_requests()
 
-    def _degree(self, path: str, otherwise: float = 1) -> int:
-        """Return the number that the line has for a field; another where it has none, or one that is no count."""
-        text = str(self._values.get(path, otherwise))
-        return max(int(text), 1) if text.isdecimal() else max(int(otherwise), 1)
-
     def _part_of_users(self) -> None:
         """Take the share of all users that is there at once for the users, as ``300 seats, 5% concurrent``."""
         users = self._values.get(Key.INFERENCE_USERS)
@@ -87,6 +82,8 @@ class LoadValues(DataWords):
         length = self._degree(path, float(str(all_fields()[path].default)))
         self._values[Key.INFERENCE_REQUESTS] = requests = math.ceil(tokens / length)
         why = f"{format_count(requests)} requests: {format_count(tokens)} tokens of {length} each"
+        if path != (answer := Key.INFERENCE_OUTPUT_TOKENS) and answer not in self._values:
+            why = f"{why}, answered in {all_fields()[answer].default} tokens (or give output 200)"
         self._assumed.append(Assumption(Key.INFERENCE_REQUESTS, requests, why))
 
     def _requests_of_a_span(self) -> None:

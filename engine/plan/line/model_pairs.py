@@ -23,8 +23,6 @@ from capacity_tui.engine.units import format_count, parse_quantity
 _MOST_WORDS = 5  # Words that the name of a model may have, as ``llama 3.1 8b instruct``
 _SIZES = re.compile(r"(\d+(?:\.\d+)?b)-a(\d+(?:\.\d+)?b)", re.IGNORECASE)
 _SEVERAL = frozenset({"multilora", "multiloraserving"})  # Adapters of which nobody says how many
-_DRAFT = "draft"  # What a second model may be called, and what may be done with an email
-_INTO, _FROM = frozenset({"into", "to", "onto"}), frozenset({"from"})  # Between what is distilled and what it becomes
 _Model: TypeAlias = tuple[int, int, int]  # Parameters, where the name begins, and how many words it has
 _LIKE_IT = 0.15  # Share by which a mixture may differ from the sizes that the line gives
 
@@ -35,7 +33,7 @@ class ModelPairs(FigureWords):
     def _second_model(self) -> None:
         """Take one of two models for the draft of the other or for its teacher: by the words, else by their sizes."""
         keys, words = self._keys(), vocabulary()
-        guesses, teaches = not keys.isdisjoint({*words.guessing, _DRAFT}), not keys.isdisjoint(words.teaching)
+        guesses, teaches = not keys.isdisjoint(words.guessing | words.drafts), not keys.isdisjoint(words.teaching)
         named = [*self._models()] if guesses or teaches else []
         if len(named) != 2 or guesses == teaches:
             return
@@ -50,20 +48,19 @@ class ModelPairs(FigureWords):
 
     def _draft(self, named: Sequence[_Model]) -> _Model:
         """Return the model that stands next to the word draft; the smaller where neither or both do."""
-        drafts = [
-            model
-            for model in named
-            if _DRAFT in map(key_of, (self._word(model[1] - 1), self._word(model[1] + model[2])))
-        ]
+        alongside = (
+            (model, {key_of(self._word(model[1] - 1)), key_of(self._word(model[1] + model[2]))}) for model in named
+        )
+        drafts = [model for model, words in alongside if words & vocabulary().drafts]
         return drafts[0] if len(drafts) == 1 else min(named)
 
     def _teacher(self, named: Sequence[_Model]) -> _Model:
         """Return the model that is distilled: before ``into`` or after ``from``; the larger where neither is said."""
         first, second = sorted(named, key=itemgetter(1))
         between = {key_of(token.text) for token in self._tokens[first[1] + first[2] : second[1]]}
-        if between & _INTO:
+        if between & vocabulary().becoming:
             return first
-        return second if between & _FROM else max(named)
+        return second if between & vocabulary().coming_from else max(named)
 
     def _word(self, index: int) -> str:
         return self._tokens[index].text if 0 <= index < len(self._tokens) else ""
@@ -143,22 +140,11 @@ class ModelPairs(FigureWords):
             self._faults.append(PlanError("how many adapters?", hint="say how many are served, as 20 adapters"))
 
     def _guesses_ahead(self) -> None:
-        """Guess as many tokens as usual where the line says that some are guessed, each for what a draft costs."""
-        path, draft = Key.INFERENCE_NUM_SPECULATIVE_TOKENS, self._values.get(Key.INFERENCE_DRAFT_PARAMETERS)
-        is_guessed = draft is not None or not self._keys().isdisjoint(vocabulary().guessing)
-        if self._task != INFER or not is_guessed:
-            return
-        if path not in self._values:
+        """Guess as many tokens as usual where the line says that some are guessed."""
+        path, has_draft = Key.INFERENCE_NUM_SPECULATIVE_TOKENS, Key.INFERENCE_DRAFT_PARAMETERS in self._values
+        is_guessed = has_draft or not self._keys().isdisjoint(vocabulary().guessing)
+        if self._task == INFER and is_guessed and path not in self._values:
             self._values[path] = tokens = int(vocabulary().usual[INFER][path])
             self._assumed.append(
                 Assumption(path, tokens, f"{tokens} tokens guessed before each pass (or give 4 draft tokens)")
             )
-        row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))
-        row = None if row_id is None else self._catalog.architectures[row_id]
-        active = None if row is None else row.params_active or row.params_total
-        cost = Key.INFERENCE_DRAFT_COST
-        if isinstance(draft, int) and active and cost not in self._values:
-            self._values[cost] = share = min(round(draft / active, 3), 1.0)
-            sizes = f"{format_count(draft)} parameters over {format_count(active)}"
-            why = f"a guess takes {100 * share:.3g}% of a pass: {sizes}"
-            self._assumed.append(Assumption(cost, share, f"{why} (or give {cost}=0.2)"))

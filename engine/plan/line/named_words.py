@@ -13,6 +13,7 @@ from capacity_tui.engine.plan.line.counted_words import EVERY_NODE, OF_A_NODE, C
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.similarity import is_common
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_training, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -92,12 +93,21 @@ class NamedWords(CountedWords):
                 if is_whole
                 else refused or task_named(phrase) or self._thing(phrase, count) or self._nodes_of(index, count)
             )
+            if meaning is not None and models.MODEL in meaning.values and self._ends_counted(index, count):
+                continue
             if meaning is not None:
                 is_guess = key_of(phrase) == _FULL and meaning.values and not self._is_trained_elsewhere(index)
                 return count, replace(
                     meaning, why=f"{phrase}: full fine-tuning (or say serve)"
                 ) if is_guess else meaning
         return self._size_first(index)
+
+    def _ends_counted(self, index: int, count: int) -> bool:
+        """Whether the last of some words is a number of what stands behind them, as in ``llama 70b 3 replicas``."""
+        last = index + count - 1
+        is_number = 1 < count <= len(self._tokens) - index and self._tokens[last].text.isdecimal()
+        behind = next(self._names_behind(last), None) if is_number else None
+        return behind is not None and behind.amount.is_behind
 
     def _aside(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a model's name that says how long another one is trained: ``1.3b chinchilla``."""
@@ -113,6 +123,8 @@ class NamedWords(CountedWords):
             return False
         counted = self._count_of(index + 1) if self._is_number_at(index + 1) else None
         is_length = counted is not None and counted.name.casefold().startswith(("context", "ctx", "prompt", "window"))
+        named = settings.amount_of(self._span(index + 1, 1))
+        is_length |= named is not None and named.name == settings.SEQUENCE  # a full context of 8k
         behind = [self._span(index + 1, words) for words in range(1, _MOST_PIECES + 1)]
         is_model = self._is_value(behind[0]) or key_of(behind[0]) in vocabulary().model_words
         is_model |= any(models.named_model(name, self._catalog) is not None for name in behind)
@@ -294,7 +306,7 @@ class NamedWords(CountedWords):
         is_number = settings.is_number(text)
         if models.MODEL in self._values or not self._is_free(index) or (is_number and self._is_counted(index)):
             return None
-        if "=" in text or key_of(text) in vocabulary().fillers or self._is_setting(text):
+        if "=" in text or key_of(text) in vocabulary().fillers or self._is_setting(text) or is_common(text):
             return None
         after = self._tokens[index + 1].text if self._is_free(index + 1) else ""
         for count in range(_MOST_PIECES, 1, -1) if not is_number else ():
@@ -303,6 +315,7 @@ class NamedWords(CountedWords):
             variants = self._catalog.architectures.variants
             is_other = any(self._is_setting(piece.text) for piece in pieces[1:])
             is_other |= any(key_of(piece.text) in variants for piece in pieces)  # awq qwen 32b
+            is_other |= self._ends_counted(index, count)
             if is_name and not is_other:
                 match = models.resembling_model("-".join(piece.text for piece in pieces), self._catalog)
                 if match is not None:
@@ -337,8 +350,11 @@ class NamedWords(CountedWords):
         is_family &= models.named_model(name, self._catalog) is None
         if not index or not is_family or vocabulary().queries.get(key_of(asks)) != "most":
             return None
+        return 1, Meaning(fault=self._family_fault(name, f"{asks} {name}"))
+
+    def _family_fault(self, name: str, text: str) -> PlanError:
         hint = f"`capacity-tui models --filter {name} --on HARDWARE` shows which of them fit"
-        return 1, Meaning(fault=PlanError("the best of a family is no plan", f"{asks} {name}", hint))
+        return PlanError("the best of a family is no plan", text, hint)
 
     def _is_model_word(self, text: str) -> bool:
         """Whether a word behind a number says that it is the parameters of a model, as in ``400M model``."""

@@ -130,12 +130,21 @@ def _offloads(tokens: Sequence[Token], values: Mapping[str, object]) -> bool:
     return is_open and Key.INFERENCE_GPU_LAYERS in paths
 
 
-def unanswered(tokens: Sequence[Token], hardware: Collection[int], task: str, asked: Asked | None) -> dict[str, None]:
-    """Return the words that ask how many there are of something, where that is not what is solved for."""
+def unanswered(
+    tokens: Sequence[Token], hardware: Collection[int], task: str, values: Mapping[str, object], asked: Asked | None
+) -> dict[str, None]:
+    """Return the words that ask how many there are of something, or for the largest model, which is not solved for."""
     solved: set[str] = {Key.INFERENCE_REQUEST_RATE} if asked is None else {asked.solve}  # every plan says its rate
     solved |= set() if solved.isdisjoint({HARDWARE, DEVICES}) else {HARDWARE, DEVICES, _REPLICAS}
     asks = _asks(tokens, hardware, task)
-    return dict.fromkeys(words for kind, field, words in asks if kind == _MANY and field and field not in solved)
+    kinds = {_MANY, _MOST} if MODEL in values else {_MANY}
+    named = ((field, words) for kind, field, words in asks if kind in kinds and (kind == _MANY or field == MODEL))
+    return dict.fromkeys(words for field, words in named if field and field not in solved)
+
+
+def asks_for_model(tokens: Sequence[Token], task: str) -> bool:
+    """Return whether a line asks which model it is, or how large a one."""
+    return any(field == MODEL and kind in (_MOST, _WHICH) for kind, field, _ in _asks(tokens, (), task))
 
 
 def unclear(tokens: Sequence[Token], task: str, values: Mapping[str, object], asked: Asked | None) -> PlanError | None:
@@ -195,6 +204,10 @@ def _rate(kind: str, key: str, task: str) -> str:
     return Key.INFERENCE_REQUEST_RATE if is_rate and task == INFER and kind in (_MANY, _MOST) else ""
 
 
+def _join(keys: Sequence[str], at: int) -> str:
+    return "".join(keys[at : at + 2])
+
+
 def _is_number(keys: Sequence[str], index: int) -> bool:
     return keys[index : index + 1] != [] and keys[index][:1].isdigit()
 
@@ -228,6 +241,10 @@ def _asks(tokens: Sequence[Token], hardware: Collection[int], task: str) -> Iter
             named = ((at, field or _rate(kind, keys[at], task)) for at, field in named)
             named = ((at, field) for at, field in named if keys[at + 1 : at + 2] != ["hours"])  # how many H100 hours
             named = ((at, field) for at, field in named if keys[at + 1 : at + 2] not in _HOURS)  # H100 hours
+            # Of max model len the model is no noun.
+            named = (
+                (at, field) for at, field in named if field != MODEL or _join(keys, at) not in vocabulary().amounts
+            )
             # max len 128, batch 64: a number says what it is.
             named = (
                 (at, field)

@@ -15,7 +15,13 @@ from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import currency_of, duration_of, sum_of
-from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_near_filler, similar_names, unknown_words
+from capacity_tui.engine.plan.line.lexicon.similarity import (
+    TASK_NAME,
+    is_common,
+    is_near_filler,
+    similar_names,
+    unknown_words,
+)
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_ONE, is_latency
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -23,6 +29,7 @@ from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Asked
 from capacity_tui.engine.plan.line.questions import (
     CHEAPEST,
     asked_of,
+    asks_for_model,
     asks_for_nodes,
     limit_in,
     price_in,
@@ -85,19 +92,32 @@ class _Line(GuessedWords):
         if self._limits and not is_of_hardware and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
             hint = "name the model, or the hardware, that it is a limit of, as train 8xh100 $50k: which model"
             self._faults.append(PlanError("a limit of what?", next(iter(self._limits.values())), hint))
+        family = next((text for text in self._guessed_models() if not any(map(str.isdigit, text))), "")
+        if family and asks_for_model(self._tokens, self._task):  # 2x3090 for llama, which model size
+            self._faults.append(self._family_fault(family, family))
         self._price_of_devices()
-        plain = tuple(filter(self._bears_nothing, self._unknown)) if self._is_named(asked) else ()
+        is_named = self._is_named(asked)
+        plain = tuple(text for text in self._unknown if self._bears_nothing(text, is_named=is_named))
         self._unknown = {text: name for text, name in self._unknown.items() if text not in plain}
         if self._unknown:
             self._faults.append(unknown_words(self._unknown, self._catalog))
         fields = {*self._values, *([] if asked is None else [asked.solve])}
-        open_ = unanswered(self._tokens, self._hardware_words(), self._task, asked)
+        open_ = unanswered(self._tokens, self._hardware_words(), self._task, self._values, asked)
         left_out = remainder(self._tokens, self._taken, self._task, fields, self._traits(), open_, plain)
         words = (*self._words(), *([Word.of_line(self._text, left_out)] if left_out else []))
         unknown = tuple(self._unknown)
         assumed, faults = tuple(self._assumed), tuple(self._faults)
         limits = () if asked is not None else tuple(self._limits.values())
         return OneLine(self._text, self._task, words, assumed, self._values, faults, unknown, asked, limits)
+
+    def _guessed_models(self) -> Iterator[str]:
+        """Yield the words that a model was guessed from."""
+        taken = (
+            (at, count)
+            for at, (count, meaning) in self._taken.items()
+            if meaning.why and models.MODEL in meaning.values
+        )
+        return (self._span(at, count) for at, count in taken)
 
     def _hardware_words(self) -> set[int]:
         """Return where words stand that name hardware."""
@@ -164,7 +184,8 @@ class _Line(GuessedWords):
     def _task_meant(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a slip in the name of a task: it is known before what depends on it."""
         text = self._tokens[index].text
-        if not self._is_free(index) or not text.isalpha() or self._is_known(text) or is_near_filler(text):
+        is_plain = is_near_filler(text) or is_common(text)
+        if not self._is_free(index) or not text.isalpha() or self._is_known(text) or is_plain:
             return None
         words, key = vocabulary(), key_of(text)
         if (
@@ -189,7 +210,7 @@ class _Line(GuessedWords):
         limit = limit_in(self._tokens, index) if measured is None else None
         if measured is not None or limit is not None:
             return measured or (1, self._limit(index, limit or ""))
-        if "=" in text:
+        if "=" in text.rstrip("="):
             key, _, number = text.partition("=")
             amount = settings.amount_of(key) if settings.is_number(number) else None
             kept = None if amount is None else self._kept(amount, number, key)

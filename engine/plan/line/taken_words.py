@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
@@ -72,6 +73,8 @@ class TakenWords:
             fault = PlanError("a line says what is wanted, not what is not", repr(text)[:60], hint)
             self._ruled_out_values.append((set(meaning.values), fault))
             meaning = Meaning()
+        if {hardware.NAME, Key.MODEL_NAME} & meaning.values.keys() and self._is_given_up(index):
+            meaning = Meaning(why=f"left out: {self._span(index, count)}")
         meaning = self._host(index, meaning)
         for path, value in meaning.values.items():
             if path in self._values and self._values[path] != value and meaning.fault is None:
@@ -83,6 +86,13 @@ class TakenWords:
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
+
+    def _is_given_up(self, index: int) -> bool:
+        """Whether words before a name say that another one takes its place, as in ``instead of our 8 a100``."""
+        first = index - int(key_of(self._span(max(index - 1, 0), 1)) in ("a", "an", "the", "our", "my", "these"))
+        return any(
+            key_of(self._span(first - words, words)) in vocabulary().given_up for words in (1, 2) if first >= words
+        )
 
     def _host(self, index: int, meaning: Meaning) -> Meaning:
         """Take a processor beside accelerators for the one of their host, which a plan does not name."""
@@ -108,6 +118,11 @@ class TakenWords:
             return meaning
         self._values |= {hardware.NAME: machine.id, hardware.DEVICES: counts[0]}
         return replace(meaning, values={**meaning.values, hardware.NAME: machine.id, hardware.DEVICES: counts[0]})
+
+    def _degree(self, path: str, otherwise: float = 1) -> int:
+        """Return the number that the line has for a field; another where it has none, or one that is no count."""
+        text = str(self._values.get(path, otherwise))
+        return max(int(text), 1) if text.isdecimal() else max(int(otherwise), 1)
 
     def _span(self, index: int, count: int) -> str:
         return " ".join(token.text for token in self._tokens[index : index + count])

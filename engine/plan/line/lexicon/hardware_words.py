@@ -147,7 +147,9 @@ def figures_of(word: str) -> dict[str, float] | None:
     return dict.fromkeys(("bf16_tflops", "fp16_tflops"), number * _PEAKS[unit]) if unit in _PEAKS else None
 
 
-def given_figure(text: str, figure: Mapping[str, float], is_ram: bool, name: str, catalog: Catalog) -> Meaning:
+def given_figure(
+    text: str, figure: Mapping[str, float], is_ram: bool, name: str, catalog: Catalog, devices: int = 1
+) -> Meaning:
     """Return what a figure of the hardware sets: one of each device, or the memory of their host.
 
     Args:
@@ -156,6 +158,7 @@ def given_figure(text: str, figure: Mapping[str, float], is_ram: bool, name: str
         is_ram: whether the line calls it main memory.
         name: of the hardware; empty where none was named.
         catalog: facts.
+        devices: how many there are.
     """
     row = catalog.accelerators.get(name)
     is_of_host = is_ram and catalog.processors.find_id(name) is None and not (row is not None and row.unified_memory)
@@ -165,12 +168,32 @@ def given_figure(text: str, figure: Mapping[str, float], is_ram: bool, name: str
     if row is not None and memory:
         if is_memory_of(row, memory):
             return Meaning(f"{text}, as it has")
-        sibling = _SIZE_IN_ID.sub(f"{memory / 1024:g}gb", name)
-        if sibling != name and sibling in catalog.accelerators:
+        if devices > 1 and is_memory_of(row, memory / devices):
+            return Meaning(f"{text}, as they have together")
+        if (sibling := _with_memory(row, memory, catalog)) is not None:
             return Meaning(sibling, {NAME: sibling})
         if (fault := memory_of_another(row, memory)) is not None:
             return Meaning(fault=fault)
     return Meaning(f"{text} of each device", {f"{SPEC}.{key}": value for key, value in figure.items()})
+
+
+def _with_memory(row: Accelerator, memory: float, catalog: Catalog) -> str | None:
+    """Return the row of the same name with a memory in MiB, as an RTX 6000 with 48 GB; None where none has it."""
+    sibling = _SIZE_IN_ID.sub(f"{memory / 1024:g}gb", row.id)
+    if sibling != row.id and sibling in catalog.accelerators:
+        return sibling
+    name = {part for part in _parts(row.id) if part in vocabulary().product_lines or any(map(str.isdigit, part))}
+    tiers = vocabulary().tiers - _parts(row.id)
+    rows = (
+        other
+        for other in catalog.accelerators.values()
+        if name <= _parts(other.id) and is_memory_of(other, memory) and tiers.isdisjoint(_parts(other.id))
+    )
+    return min((other.id for other in rows if len(name) > 1), key=lambda other: len(_parts(other)), default=None)
+
+
+def _parts(row_id: str) -> set[str]:
+    return {part for part in row_id.split("-") if not _SIZE_IN_ID.fullmatch(part)}
 
 
 def is_memory_of(row: Accelerator, memory: float) -> bool:

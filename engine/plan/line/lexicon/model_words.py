@@ -90,6 +90,9 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     others = catalog.architectures.aliases.items() if not ids and any(map(is_size, pieces[1:])) else ()
     parts = ((_PIECES.split(name.casefold()), row_id) for name, row_id in others)
     ids += [row_id for words, row_id in parts if words[0] == pieces[0] and set(pieces) <= set(words)]  # llama guard 8b
+    sizes = list(filter(is_size, pieces[1:]))
+    if not ids and sizes and (within := catalog.architectures.find_id(f"of/{'-'.join(pieces)}")) is not None:
+        ids = [within]  # dolphin-mixtral 8x7b
     if ids:
         meant = _preferred(ids, catalog)
         return _model(meant, f"{_shown(word)}: {meant}" + (f", one of {len(ids)} called so" if len(ids) > 1 else ""))

@@ -35,7 +35,8 @@ _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what i
 
 def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     """Return the words of a line, its numbers as digits before hardware and before what they count."""
-    tokens = with_latencies(_with_times(_with_ranges(_with_hours_of_day(_with_products(split(text)))), catalog))
+    tokens = _with_products(_with_ranges(_with_hours_of_day(_with_products(split(text)))))
+    tokens = with_latencies(_with_times(tokens, catalog))
     return _with_digits(_with_names_first(_with_images_first(tokens), catalog), catalog)
 
 
@@ -153,6 +154,7 @@ def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
     for index in range(1, len(tokens) - 1):
         before, figure = tokens[index - 1].text, tokens[index]
         is_counted = before.isdigit() or key_of(before) in {*vocabulary().counts, "x"}
+        noun = vocabulary().amounts.get(key_of(tokens[index + 1].text)) if before.isdigit() else None
         if hardware.MEMORY not in (hardware.figures_of(figure.text) or {}):
             continue
         for end in range(min(index + 4, len(tokens)), index + 1, -1):
@@ -161,6 +163,7 @@ def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
             is_name = (
                 is_counted and hardware.named_hardware(" ".join(token.text for token in name), catalog) is not None
             )
+            is_name |= end == index + 2 and noun is not None and noun.name == "devices"  # 8 80gb cards
             if is_portable or is_name:
                 return [*tokens[:index], *name, figure, *_with_names_first(tokens[end:], catalog)]
     return tokens
@@ -258,7 +261,7 @@ def _digits_of(word: str) -> list[str]:
 def _with_products(tokens: list[Token]) -> list[Token]:
     """Return the words with numbers of some words as one, as ``two dozen`` and ``a hundred and twenty eight``."""
     tokens = [replace(token, text=part) for token in tokens for part in _digits_of(token.text)]
-    keys = [key_of(token.text) for token in tokens]
+    keys = [token.text if token.text[:1].isdigit() else key_of(token.text) for token in tokens]  # 5-6 is no 56
     made: list[Token] = []
     index = 0
     while index < len(tokens):

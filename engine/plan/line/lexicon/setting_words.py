@@ -23,7 +23,7 @@ from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length, parse_quantity
 
-SHARED = ("users", "requests at once")  # What a share of all users is counted as
+SHARED = ("users", "requests at once", "sequences at once")  # What a share of all users is counted as
 SEQUENCE, TOKENS, IMAGE_SIZE = "sequence", "tokens", "image_size"
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmbgtq]i?)?", re.IGNORECASE)
@@ -45,7 +45,7 @@ _IN_SHORT_FROM = 10**5
 
 _TASK_WORDS = {"train": "training", "finetune": "fine-tuning", "infer": "serving", "fit": "fitting"}
 
-_LAYOUT = "parallelism."
+_LAYOUT, _PERCENT = "parallelism.", 100
 
 _NEVER_NONE = frozenset({Key.TRAINING_STEPS, Key.TRAINING_EPOCHS, Key.HARDWARE_DEVICES})
 _FREE = (f"{Key.HARDWARE_SPEC}.", f"{Key.MODEL_SPEC}.")
@@ -91,20 +91,14 @@ def at_least(number: str, fewest: int) -> bool:
 
 
 def is_sequence(number: str, task: str, values: Mapping[str, object]) -> bool:
-    """Return whether so many tokens are those of a sample, as in ``10k samples of 2048 tokens``: no job is so short."""
+    """Return whether so many tokens are those of a sample, as in ``10k samples of 2048 tokens``: jobs are longer."""
     if task not in (TRAIN, FINETUNE) or Key.TRAINING_SEQ_LEN in values:
         return False
     try:
-        return parse_count(number) < vocabulary().fewest_tokens
+        length, words = parse_count(number) if number[-1] in "mM" else _length(number), vocabulary()
     except UnitError:
         return False
-
-
-def tokens_of(size: str, kind: str, catalog: Catalog) -> int:
-    """Return the tokens of so many bytes of text, as ``100MB`` of ``text``; 0 where they are of something else."""
-    row_id = catalog.data_formats.find_id(kind) or catalog.data_formats.find_id(kind.removesuffix("s"))
-    bytes_per_token = None if row_id is None else catalog.data_formats[row_id].bytes_per_token
-    return 0 if bytes_per_token is None else round(parse_quantity(size, "B") / bytes_per_token)
+    return length < words.longest_sequence or (length < words.fewest_tokens and length.bit_count() == 1)
 
 
 def unlike(word: str, what: str, task: str) -> Meaning:
@@ -142,7 +136,7 @@ def amount_named(words: str, task: str, model: KnownModel | None, *, is_before: 
     if amount is not None and own is None:
         return amount
     if not task:
-        path = next(filter(_is_degree, vocabulary().fields.get(key_of(words), ())), None)
+        path = next(filter(_is_degree, others), None)
         return None if path is None else Amount(words, {TRAIN: path, INFER: path})
     field = named_field(words, task, model)
     if field is None or field[1].kind in ("switch", "choice"):
@@ -152,7 +146,7 @@ def amount_named(words: str, task: str, model: KnownModel | None, *, is_before: 
 
 
 def _is_degree(path: str) -> bool:
-    return path.startswith(_LAYOUT)
+    return path.startswith(_LAYOUT) and all_fields()[path].knob.kind not in ("switch", "choice")
 
 
 def amount_meant(word: str) -> str | None:
@@ -182,6 +176,9 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
         return field_value(amount.many, number, task) if takes_load else beyond
     if amount.per != 1 and is_number(number):
         number = f"{count / amount.per:.4g}"
+    known = all_fields().get(path or "")
+    if known is not None and known.knob.maximum == 1 and 1 < count <= _PERCENT:  # mfu 45
+        number = f"{count / _PERCENT:g}"
     if amount.reciprocal and count > 0:
         number = f"{1 / count:.4g}s"
     if path is not None and path.startswith(OWN_PARAMETERS):
@@ -319,7 +316,9 @@ def exact_value(name: str, task: str, catalog: Catalog) -> Meaning | None:
 def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
     """Return what ``key=value`` sets, or software with its release; the key is a path, or its last part, or a label."""
     if SEPARATOR in text:
-        released = named_value(text, task, "", load_catalog())
+        released, software = named_value(text, task, "", load_catalog()), key_of(text.partition(SEPARATOR)[0])
+        if software in vocabulary().software and (released is None or software in vocabulary().fillers):
+            released = Meaning(why=f"left out: {text.replace(SEPARATOR, ' ')}")
         return released or _fault("no such software", repr(text), "write an engine or a framework, ==, its release")
     key, _, value = text.partition("=")
     is_limit, key, value = key.endswith("<"), key.strip().removesuffix("<"), value.strip()

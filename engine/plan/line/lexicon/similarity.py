@@ -62,6 +62,12 @@ def is_near_filler(word: str) -> bool:
     return not _stems(key_of(word)).isdisjoint(_stems_of_fillers())
 
 
+def is_common(word: str) -> bool:
+    """Return whether a word is one of plain language that might be a name, or a form of one."""
+    key = key_of(word)
+    return not vocabulary().common.isdisjoint({key, *_stems(key)})
+
+
 def _stems(key: str) -> frozenset[str]:
     """Return what a word may be a form of, as ``pack`` and ``packe`` of ``packed``."""
     stems = {key.removesuffix(ending) for ending in _INFLECTIONS if key.endswith(ending)}

@@ -149,9 +149,8 @@ def is_of_training(word: str, catalog: Catalog, *, is_sampled: bool = False) -> 
 
 def _is_of_serving(word: str, catalog: Catalog) -> bool:
     """Whether a word is of serving alone: a limit of latency, an engine, a format that weights are only served in."""
-    if percentile(word) is not None or not vocabulary().of_serving.isdisjoint(
-        (key_of(word), *word.casefold().split("-"))
-    ):
+    of_serving = vocabulary().of_serving | vocabulary().embedders
+    if percentile(word) is not None or not of_serving.isdisjoint((key_of(word), *word.casefold().split("-"))):
         return True
     if format_in_name(word) not in (None, _TRAINED_ON) and catalog.architectures.is_variant(word):
         return True

@@ -45,6 +45,14 @@ _ENDINGS = ",;:?!\"'[]"
 _PICTURES = re.compile("[\u2190-\u2191\u2193-\u21ff\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]")
 """Small pictures, which say nothing, wherever they stand."""
 
+_LANES = re.compile(
+    r"\b(?:gen ?[1-6] pcie|pcie(?:[ -]?gen ?[1-6](?:\.0)?|[ -]?[1-6]\.0|[1-6](?= x)))(?: ?x\d{1,2})?(?=[\s,.;)]|$)",
+    re.IGNORECASE,
+)
+"""Generation and lanes of a bus, which say nothing: ``pcie 4.0 x16``."""
+
+_OF_A_NODE = re.compile(r"\b(nodes|servers|machines|hosts),? each (?:with|of|having|has) (?=\d)", re.IGNORECASE)
+
 _COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM]??|[bB](?=-)))-?([a-zA-Z]{2,})")
 """A number and what it counts as one word: ``384-dim``, ``50rps``."""
 
@@ -54,7 +62,8 @@ _SLASH = re.compile(r"(?:(?<=in)|(?<=input)|(?<=prompt)|(?<=tok)|(?<=tokens))/(?
 _FIGURES = re.compile(r"\(\s*(?:[\d.]+\s*[a-z/]*b(?:/s)?\s*,|\w+_(?:mib|gib|gbs|tflops|w)=)", re.IGNORECASE)
 """Figures of a device in brackets: ``(48GiB,180TFLOPs)``."""
 
-_RELEASE = re.compile(r"v?(\d+(?:\.\d+){2,}(?:\.?(?:post|rc)\d+)?)", re.IGNORECASE)
+_RELEASE = re.compile(r"v?(\d+(?:\.\d+)*(?:\.?(?:post|rc)\d+)?)", re.IGNORECASE)
+_PARTS = 3  # Numbers of a release behind any word, as in ``vllm 0.6.3``; behind the name of software are fewer
 """A release of the software before it, as in ``vllm 0.6.3``."""
 
 PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
@@ -126,7 +135,9 @@ class Token:
 def split(text: str) -> list[Token]:
     """Return the words of a line; what is longer than a line may be is left out."""
     tokens: list[Token] = []
-    for match in _WORD.finditer(_SLASH.sub(" ", _PICTURES.sub(" ", text[:LONGEST_LINE]))):
+    plain_text = _LANES.sub(lambda lanes: "pcie".ljust(len(lanes[0])), text[:LONGEST_LINE])
+    plain_text = _OF_A_NODE.sub(lambda nodes: f"{nodes[1]} of ".ljust(len(nodes[0])), plain_text)
+    for match in _WORD.finditer(_SLASH.sub(" ", _PICTURES.sub(" ", plain_text))):
         word, start = match[0], match.start()
         parts = [(start, word)]
         if word.startswith("(") and not _FIGURES.match(word):  # a remark in brackets, not the figures of a device
@@ -247,7 +258,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens.append(token)
     elif (mixture := _mixture(before.text, token.text)) is not None:
         tokens[-1] = Token(mixture, before.start, token.end, token.ends)
-    elif (release := _RELEASE.fullmatch(token.text)) and before.text.isalpha() and not before.ends:
+    elif (release := _RELEASE.fullmatch(token.text)) and not before.ends and _is_released(before.text, release[1]):
         tokens[-1] = Token(f"{before.text}=={release[1]}", before.start, token.end, token.ends)
     elif before.text.casefold() == "times" and token.text.isdecimal():  # h100 times 4
         tokens[-1] = Token(f"x{token.text}", before.start, token.end, token.ends)
@@ -255,7 +266,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens[-1] = Token(f"{before.text}{_THOUSANDS}", before.start, token.end, token.ends)
     elif joined is not None:
         tokens[-1] = Token(joined, before.start, token.end, token.ends)
-    elif before.text == "=" and len(tokens) > 1:
+    elif before.text == "=" and len(tokens) > 1 and not tokens[-2].ends and _is_key(tokens[-2].text):
         is_name = key_of(tokens[-2].text) in _NAMED  # model = llama 3.1 8b
         one = replace(token, text=f"{tokens[-2].text}={token.text}", start=tokens[-2].start)
         tokens[-2:] = [token if is_name else one]
@@ -274,6 +285,18 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens[-2:] = [Token(f"tpot<{tokens[-2].text}", tokens[-2].start, token.end, token.ends)]
     else:
         tokens.append(token)
+
+
+def _is_key(word: str) -> bool:
+    """Whether a word is set to what stands behind ``=``: no device is, as in ``4 * a6000 = 192 GB``."""
+    words, key = vocabulary(), key_of(word)
+    return key in _NAMED or key in words.fields or key in words.amounts or key in words.fillers or "." in word
+
+
+def _is_released(name: str, release: str) -> bool:
+    """Whether a number is the release of what stands before it, as in ``vllm 0.6.3`` and ``cuda 12.4``."""
+    parts = release.count(".") + 1
+    return (parts > 1 and key_of(name) in vocabulary().software) or (parts >= _PARTS and name.isalpha())
 
 
 def _in_a_span(tokens: list[Token], token: Token, unit: str) -> list[Token]:

@@ -110,16 +110,20 @@ class Vocabulary:
 
     fillers: Words  # words that say nothing
     prose: Words  # those of plain language
+    common: Words  # those of plain language that might be names, and most likely are none
     circumstances: Words  # those that could bear on a plan and that none follows
     tasks: ByWord  # what is done, by word
     suggests: ByWord  # what is done where no other word says it, by word
     suggests_little: Words  # words that suggest serving where nothing speaks against it
     of_serving: Words  # words that are of serving wherever nothing is trained
+    embedders: Words  # words in names of models that embed
     remarks: ByWord  # words that the plan cannot follow, and what to do about them
     comparing: Words  # words between names that a line compares
     both: Words  # words between them where the line says that it compares
     compares: Words  # words that say so
     short_options: Mapping[str, str]  # what short options of programs say in words
+    given_up: Words  # words before what something else takes the place of
+    software: Words  # what a release may stand behind
     unsupported: Words  # words behind one that is not to be had
     supplies: Words  # words behind watts that are not those of a device
     optimal: Words  # words of a training as long as suits the size of its model best
@@ -137,6 +141,7 @@ class Vocabulary:
     hearing: Words  # words before such a time, beside a model of sound
     datasets: Mapping[str, tuple[str, int]]  # field and size of data sets, by name
     image_edges: Mapping[str, int]  # pixels of an edge of small images, by data set
+    tiers: Words  # parts of a name that make another device of it
     slices: Mapping[str, str]  # rows of hardware rented in slices of so many chips, by the name of a slice
     core_slices: Mapping[str, str]  # those rented in slices of so many cores
     per_device: Words  # words behind a batch that is one of each device
@@ -157,7 +162,10 @@ class Vocabulary:
     sights: Mapping[str, Sight]  # tokens of a picture, by the beginnings of models' ids
     currencies: Mapping[str, Currency]  # money that is exchanged into dollars, by its sign
     guessing: Words  # words of a small model, or of heads, that guess for a larger one that answers
+    drafts: Words  # words beside the model that guesses for another one
     teaching: Words  # words of a large model that a smaller one learns from
+    becoming: Words  # words between a model that is distilled and what it becomes
+    coming_from: Words  # words between what a model becomes and the one that is distilled
     active: Words  # words behind a size that is what one token uses of a mixture
     money: Words  # words before or behind a sum that has no sign
     priced: Words  # words before dollars an hour that a device costs; before others they are a limit
@@ -183,6 +191,7 @@ class Vocabulary:
     served: Mapping[str, str]  # what is served in place of those that are trained on
     weights_of: Mapping[str, str]  # formats of weights that are served where no other is named, by what serves them
     fewest_tokens: float  # of a job; shorter is a sequence
+    longest_sequence: float  # longer ones are a job too, where they are no power of two
     needs: Mapping[str, tuple[str, str]]  # field that a word is about, and what to write where no number says it
     adjectives: Words  # words between a number and hardware
     like: ByWord  # models by other names that nothing of the catalogue has
