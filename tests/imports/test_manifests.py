@@ -211,3 +211,40 @@ def test_a_model_alone_is_the_argument_of_the_program_of_an_image(written) -> No
     text = COMPOSE.replace("      - --model\n", "").replace("${IMAGE:-own-vllm:local}", "vllm/vllm-openai:v0.11")
     plan = written("compose.yml", text.replace("${FOLDER:-qwen}", "Qwen3-14B"), model__name=None).plan
     assert plan.model.name == "qwen3-14b"
+
+
+def test_a_command_that_is_a_text_is_a_line_of_a_shell(written) -> None:
+    text = (
+        "services:\n  model:\n    image: lmsysorg/sglang:latest\n    entrypoint: python3 -m sglang.launch_server\n"
+        "    command: --model-path Qwen/Qwen3-8B\n      --tp 2\n"
+    )
+    plan = written("compose.yml", text, model__name=None).plan
+    assert (plan.model.name, plan.parallelism.tp, plan.inference.engine) == ("qwen3-8b", 2, "sglang")
+
+
+def test_an_image_of_ones_own_is_known_by_its_options(written) -> None:
+    text = (
+        "services:\n  model:\n    build: {dockerfile: own.Dockerfile}\n    container_name: own\n"
+        "    command: --model Qwen/Qwen3-8B --max-model-len 4096 --max-num-seqs 4\n"
+    )
+    plan = written("compose.yml", text, model__name=None).plan
+    assert (plan.model.name, plan.inference.engine, plan.inference.concurrency) == ("qwen3-8b", "vllm", 4)
+
+
+@pytest.mark.parametrize(("nodes", "devices"), [("--nnodes 2 --node-rank $RANK", 16), ("", 32)])
+def test_pods_that_serve_together_are_nodes_and_others_replicas(written, nodes: str, devices: int) -> None:
+    text = (
+        "kind: StatefulSet\nspec:\n  replicas: 2\n  template:\n    spec:\n      containers:\n"
+        "      - image: lmsysorg/sglang:latest\n        command: [bash, -c]\n        args:\n"
+        "        - python3 -m sglang.launch_server"
+        f" --model-path Qwen/Qwen3-8B --tp 16 {nodes}\n        resources: {{limits: {{nvidia.com/gpu: '8'}}}}\n"
+    )
+    assert written("serve.yaml", text, model__name=None, hardware__devices=None).plan.hardware.devices == devices
+
+
+def test_instructions_of_a_model_file_are_written_in_any_case(written) -> None:
+    plan = written("Modelfile", "from llama3.2:3b\nparameter num_ctx 16384\n", model__name=None).plan
+    assert (plan.model.name, (plan.inference.prompt_tokens or 0) + (plan.inference.output_tokens or 0)) == (
+        "llama-3.2-3b",
+        16384,
+    )

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from capacity_tui.engine.errors import PlanError
+
 
 def test_a_script_beside_is_read_with_the_options_that_it_is_started_with(alone, tmp_path: Path):
     (tmp_path / "train.py").write_text(
@@ -181,3 +183,52 @@ def test_a_container_sees_its_own_variables(alone, tmp_path: Path):
     )
     plan = alone("compose.yml", text).plan
     assert (plan.value("training.micro_batch"), plan.value("training.global_batch")) == (2, 64)
+
+
+def test_options_that_nobody_reads_are_named(alone, tmp_path: Path):
+    (tmp_path / "ds.json").write_text('{"train_micro_batch_size_per_gpu": 6, "zero_optimization": {"stage": 1}}')
+    (tmp_path / "train.py").write_text("import torch\nparser.add_argument('--tag')\n")
+    imported = alone("run.sh", "deepspeed --num_gpus=2 train.py --settings ds.json --hidden_states 3200\n")
+    assert imported.plan.value("training.micro_batch") == 6
+    remarks = {remark.place.field: remark.why for one in imported.readings for remark in one.unmodelled}
+    assert remarks == {"--hidden_states": "an option of train.py itself: not read"}
+
+
+def test_a_module_that_a_launcher_starts_is_read_where_it_lies(alone, tmp_path: Path):
+    (tmp_path / "src" / "own").mkdir(parents=True)
+    (tmp_path / "src" / "own" / "train.py").write_text("import os\nTrainingArguments(per_device_train_batch_size=3)\n")
+    imported = alone("run.sh", "accelerate launch --num_processes=4 -m own.train\n")
+    assert (imported.plan.value("training.micro_batch"), imported.plan.value("hardware.devices")) == (3, 4)
+
+
+@pytest.mark.parametrize(("told", "length"), [("", 768), (", max_seq_length=2048", 2048)])
+def test_texts_that_a_script_cuts_are_as_long_where_no_trainer_says_otherwise(alone, told: str, length: int):
+    text = (
+        "import os\nLENGTH = 768\ntokens = tokenizer(texts, truncation=True, max_length=LENGTH)\n"
+        f"Trainer(args=TrainingArguments(bf16=True){told})\n"
+    )
+    assert alone("train.py", text).plan.value("training.seq_len") == length
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "value"),
+    [
+        ("llama-server -m Qwen3-8B-Q8_0.gguf -c 0", "inference.prompt_tokens", 40960 - 512),
+        ("CUDA_VISIBLE_DEVICES=0,1 llama-server -m Qwen3-8B-Q8_0.gguf -c 4096", "hardware.devices", 2),
+        ("vllm serve Qwen/Qwen3-8B --enable-lora --lora-modules a=/a", "inference.adapters", 1),
+        ("vllm serve Qwen/Qwen3-8B --enable-lora --max-loras 4 --max-lora-rank 64", "inference.adapter_rank", 64),
+    ],
+)
+def test_what_a_server_takes_by_itself_counts(alone, command: str, path: str, value: int):
+    assert alone("serve.sh", command).plan.value(path) == value
+
+
+def test_a_format_that_no_name_says_is_assumed_aloud(alone):
+    assumed = alone("serve.sh", "llama-server -m /models/model.gguf -c 4096\n").guesses
+    assert any(guess.endswith("/models/model.gguf does not say their format") for guess in assumed)
+
+
+def test_the_configuration_of_a_model_is_refused_with_what_takes_it(alone):
+    with pytest.raises(PlanError, match="the configuration of a model") as refused:
+        alone("config.json", '{"architectures": ["LlamaForCausalLM"], "hidden_size": 4096}')
+    assert "--model" in str(refused.value.hint)

@@ -21,7 +21,6 @@ from capacity_tui.engine.plan.imports.shapes import (
     eight_bits,
     experts,
     megatron_shards,
-    requests,
     split_devices,
     weights,
 )
@@ -148,6 +147,8 @@ def _precision(settings: Settings) -> None:
         settings.set(PRECISION, alone.value, alone, "default")
     # Beside a decoder's length the plain one is that of an encoder of pictures; an encoder of text is the longer part.
     length = settings.chosen.get("encoder_length") or settings.chosen.get("decoder_length")
+    if length is None and Key.TRAINING_SEQ_LEN not in settings.chosen:
+        length = settings.chosen.get("cut_length")
     if length is not None:
         settings.set(Key.TRAINING_SEQ_LEN, length.value, length)
     if settings.value("matrices") == "tf32" and not settings.is_given(PRECISION):
@@ -331,7 +332,6 @@ _RULES = (
     _batches,
     _length,
     weights,
-    requests,
 )
 """Applied in this order."""
 

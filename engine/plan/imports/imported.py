@@ -22,6 +22,7 @@ from capacity_tui.engine.plan.imports.shapes import (
     known_layers,
     model_of_sizes,
     recomputation,
+    requests,
     stages,
 )
 from capacity_tui.engine.plan.imports.sources import read_files
@@ -124,6 +125,7 @@ def import_plan(
     layers = known_layers(settings, facts)
     stages(settings, layers)
     recomputation(settings, layers)
+    requests(settings, facts)
     _hardware(settings, readings, facts)
     origins = {path: setting for path, setting in plan_values(settings) if setting.level != "base"}
     values = {path: setting.value for path, setting in origins.items()}

@@ -67,7 +67,9 @@ def join(runs: list[Run], run: Run) -> None:
         [(one.field, one.value) for one in side.reading.settings if one.level == "said"] for side in (runs[at], run)
     )
     if values != others:
-        of_model = f", of another model ({', '.join(_models(run.reading))})" if _models(run.reading) else ""
+        models = _models(run.reading)
+        is_other = bool(models) and models != _models(runs[at].reading)
+        of_model = f", of another model ({', '.join(models)})" if is_other else ""
         why = f"a second command{of_model}: give it in a file of its own"
         runs[at].reading.unmodelled.append(Remark(Place(run.reading.file, field=run.program), why))
 

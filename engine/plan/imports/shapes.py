@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog, gguf_type
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.setting import Settings, is_kept
 from capacity_tui.engine.plan.imports.tools import tools
@@ -204,9 +204,13 @@ _LEAST_SHARE = 5  # Of a short context, the part that is left to the answer
 
 
 def split_devices(settings: Settings) -> None:
-    """Let llama.cpp spread layers, or rows of matrices, over all devices that are typed."""
-    devices = settings.count(Key.HARDWARE_DEVICES, 1) or 1
-    if settings.value(Key.INFERENCE_ENGINE) != "llamacpp" or settings.value("processes") == 1 or devices == 1:
+    """Let llama.cpp spread layers, or rows of matrices, over all devices that it sees, or that are typed."""
+    if settings.value(Key.INFERENCE_ENGINE) != "llamacpp":
+        return
+    if "seen" in settings.chosen and "processes" not in settings.chosen:
+        settings.set("processes", settings.value("seen"), settings.chosen["seen"])
+    devices = settings.count("processes", settings.count(Key.HARDWARE_DEVICES, 1)) or 1
+    if devices == 1:
         return
     size = Key.PARALLELISM_TP if settings.value("split") == "rows" else Key.PARALLELISM_PP
     if size not in settings.chosen:
@@ -236,12 +240,15 @@ def experts(settings: Settings) -> None:
         settings.derive(Key.PARALLELISM_EP, spread, f"{settings.chosen['experts_everywhere'].words}: over all devices")
 
 
-def requests(settings: Settings) -> None:
-    """Take requests as long, and as many at once, as the engine lets through."""
+def requests(settings: Settings, catalog: Catalog) -> None:
+    """Take requests as long, and as many at once, as the engine lets through; a context of 0 is all of the model's."""
     if settings.value(Key.TASK) != "infer":
         return
     running = settings.count("running")
     together = settings.count("longest_together")
+    row = catalog.architectures.get(str(settings.value(MODEL)))
+    if together == 0 and row is not None:
+        together = int(row.max_context or 0)
     longest = settings.count("longest") or (together // (running or 1) if together else None)
     if longest:
         _lengths(settings, longest)
@@ -283,5 +290,8 @@ def assumed_load(settings: Settings, plan: Plan) -> Iterator[str]:
         yield f"{lengths}: no file gives their length"
     elif prompt.level == "derived":
         yield f"{lengths}, the longest that it takes: no file gives their length"
+    format_of = settings.chosen.get(WEIGHTS)
+    if format_of is not None and "gguf" in format_of.text.casefold() and gguf_type(format_of.text) is None:
+        yield f"weights in {format_of.value}: {format_of.text} does not say their format"
     if not any(name in settings.chosen for name in _LOADS):
         yield "one request at a time: no file gives a number"

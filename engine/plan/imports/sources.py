@@ -49,8 +49,11 @@ _GENERATES = re.compile(r"\.generate\(|\bpipeline\(")  # What scripts call that 
 _OPTIONS = re.compile(r"\.(?:ya?ml|json)$")  # What the name of a file of options ends with
 
 _LOADING = "loading"  # The tool that loads models in Python
-_LOADS = frozenset({_LOADING, "bitsandbytes"})  # What scripts call that only load one
+_LOADS = frozenset({_LOADING, "bitsandbytes", "tokenizing"})  # What scripts call that only load one
 _DEEPSPEED = "deepspeed"  # The tool whose files are known by names that others gave them
+
+_VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")
+_IS_MODEL = frozenset({"architectures", "model_type"})  # Keys of a config.json
 
 _PICKLED = ("training_args.bin",)
 
@@ -114,7 +117,7 @@ def _located(named: Path, folder: Path, given: set[Path]) -> Path | None:
     """Return where a file that another names lies: beside it, or where a run that starts above it finds it."""
     try:
         for base in (folder, *list(folder.resolve().parents)[:_FARTHEST_FOLDER]):
-            for tried in (base / named, base / named.name):
+            for tried in (base / named, base / "src" / named, base / named.name):
                 if tried.is_file():
                     return tried
     except (OSError, ValueError):
@@ -205,13 +208,16 @@ def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...]
     text, called = _own_script(command, name) if command.owner is None else ("", [])
     if command.owner is None:
         called += _own_configuration(command, name)
+    if owner is None and called:
+        called[-1].unmodelled += _own_options(command, text)
+        return Run(called[-1], command.program, False, launchers, tuple(called[:-1]))
     if owner is None:
-        return Run(called[-1], command.program, False, launchers, tuple(called[:-1])) if called else None
+        return None
     reading = _started(read_document(command.document, owner), command.started)
     serves = command.serves(owner)
     if serves:
         reading.settings.append(ImportedSetting(Key.TASK, "infer", Place(name), command.program, owner.id))
-    elif command.visible and owner.sets.get(Key.TASK) != "infer":
+    else:
         reading.settings += _seen_devices(command, (*launchers, reading), name)
     # An option of its own is read where the script hands it on, and goes before a file of options.
     given = {setting.field for setting in reading.settings if setting.level == "said"}
@@ -252,12 +258,23 @@ def _own_configuration(command: Command, name: str) -> Iterator[Reading]:
                 yield from _readings(document) if tool_of(document.data) is not None else ()
 
 
+def _own_options(command: Command, text: str) -> Iterator[Remark]:
+    """Yield the options of a program that is none of a tool's which neither its text nor a file of them explains."""
+    data = command.document.data if isinstance(command.document.data, dict) else {}
+    for key, value in data.items():
+        is_file = isinstance(value, str) and _OPTIONS.search(value)
+        if key.startswith("-") and option_name(key) not in text and not is_file:
+            yield Remark(command.document.place(key), f"an option of {command.program.split()[-1]} itself: not read")
+
+
 def _seen_devices(command: Command, readings: Sequence[Reading], name: str) -> Iterator[ImportedSetting]:
     """Yield that there is a process for each device that a command sees, where nothing says how many there are."""
-    if not any(setting.field in {"processes", "per_process"} for one in readings for setting in one.settings):
-        count = command.visible.count(",") + 1
-        place = Place(name, next(iter(command.document.lines.values()), None), "CUDA_VISIBLE_DEVICES")
-        yield ImportedSetting("per_process", count, place, command.visible, LAUNCHER)
+    devices = command.environment.get(_VISIBLE, "")
+    given = (setting.field for one in readings for setting in one.settings)
+    if _DEVICES.fullmatch(devices) and not {"processes", "per_process"} & set(given):
+        place = Place(name, next(iter(command.document.lines.values()), None), _VISIBLE)
+        field = "seen" if readings[-1].tool.sets.get(Key.TASK) == "infer" else "per_process"
+        yield ImportedSetting(field, devices.count(",") + 1, place, devices, LAUNCHER)
 
 
 def _owner_by_options(command: Command) -> Tool | None:
@@ -307,6 +324,9 @@ def _readings(document: Document) -> list[Reading]:
     data = document.data if isinstance(document.data, dict) else {}
     sections = [(key, section_owner) for key, value in data.items() if (section_owner := tool_of(value)) is not None]
     known = sum(len(list(options_of({key: data[key]}))) for key, _ in sections)
+    if _IS_MODEL & data.keys():
+        hint = "plan it by --model, with --gpu and --seq"
+        raise PlanError("the configuration of a model: it says nothing of a run", hint=hint, place=Place(document.file))
     if known * LEAST_KNOWN < len(list(options_of(data))) or not sections:
         what = "empty" if document.data in (None, {}) else "of no known tool"
         raise PlanError(what, hint=f"known: {known_tools()}", place=Place(document.file))

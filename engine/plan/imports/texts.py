@@ -16,6 +16,8 @@ from capacity_tui.engine.plan.files.saved import setting_text
 from capacity_tui.engine.plan.imports.setting import ImportedSetting
 from capacity_tui.engine.plan.plan import Plan
 
+_DEEPEST = 4  # References inside values that are referred to
+
 _REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 
 _TABLE = re.compile(r"\s*\[\s*([\w.\"'-]+)\s*\]")
@@ -36,7 +38,10 @@ def read_text_of_tool(text: str, name: str) -> Document:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         document = read_yaml(text, name, of_other_tool=True)
-        return Document(_interpolated(document.data, document.data), name, document.lines)
+        data = document.data
+        for _ in range(_DEEPEST):
+            data = _interpolated(data, data)
+        return Document(data, name, document.lines)
     return Document(tables, name, dict(_toml_lines(text)))
 
 

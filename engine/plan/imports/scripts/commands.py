@@ -91,10 +91,7 @@ _IN_FOLDER = re.compile(r"\$\{?\w+\}?/((?:[\w.-]+/)*[\w.-]*\d[bB]\b[\w.-]*)")
 
 _RUN_BY_PYTHON = re.compile(r"#!.*\bpython")
 
-_SCRIPT = re.compile(r".*\.py")
-
-_VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")
-"""The variable that says which devices programs see, and what it is when a script decides it."""
+_SCRIPT, _MODULE = re.compile(r".*\.py"), re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 
 
 def is_command(text: str) -> bool:
@@ -122,12 +119,6 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict, hash=False)  # the variables that it sees
 
     @property
-    def visible(self) -> str:
-        """The devices that it sees, as 0,1; empty where the script does not say it."""
-        devices = self.environment.get(_VISIBLE, "")
-        return devices if _DEVICES.fullmatch(devices) else ""
-
-    @property
     def started(self) -> str:
         """The words that say what runs: the program, and the configuration that it is told by name."""
         data = self.document.data
@@ -139,7 +130,8 @@ class Command:
         """The Python script that runs, as a path; empty where none is named."""
         words = self.program.split()
         named = next((word for word in words if _SCRIPT.fullmatch(word)), "")
-        module = next((after for word, after in pairwise(words) if word == "-m"), "")
+        started = words[0] if words and _MODULE.fullmatch(words[0]) else ""  # by a launcher, behind its -m
+        module = next((after for word, after in pairwise(words) if word == "-m"), started)
         return named or (f"{module.replace('.', '/')}.py" if module else "")
 
     def serves(self, owner: Tool) -> bool:

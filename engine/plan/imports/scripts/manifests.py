@@ -22,8 +22,9 @@ from capacity_tui.engine.record import dataclass
 _NEXT = re.compile(r"^---.*$", re.MULTILINE)
 _SHELL, _SCRIPT = frozenset({"sh", "bash", "ash", "zsh"}), re.compile(r"-[a-z]*c")
 _UNIT, _STARTS = re.compile(r"^\[Service\]", re.MULTILINE), re.compile(r"(?:ExecStart=[-@:+!]*|Environment=)(.*)")
-_FROM = re.compile(r"\s*FROM\s+(\S+)")
-_PARAMETER = re.compile(r"\s*PARAMETER\s+(\w+)\s+(\S+)")
+_SPREAD = re.compile(r"--nnodes[ =](?!1\b)")  # An option of what serves over several nodes
+_FROM = re.compile(r"\s*FROM\s+(\S+)", re.IGNORECASE)
+_PARAMETER = re.compile(r"\s*PARAMETER\s+(\w+)\s+(\S+)", re.IGNORECASE)
 _BUILT = re.compile(r"\s*(?:RUN|COPY|CMD|ENTRYPOINT|WORKDIR|ENV)\s")
 _CONTEXT = "num_ctx"
 _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*?)\s*")
@@ -43,14 +44,15 @@ class Manifest:
     name: str = ""  # the file
 
     def settings(self, *, serves: bool) -> Iterator[ImportedSetting]:
-        """Yield how many devices there are; of what serves each copy is a replica, of what trains a node."""
+        """Yield how many devices there are; of what serves on one node each copy is a replica, of others a node."""
         place = Place(self.name)
         if self.device:
             yield ImportedSetting("device", self.device, place, self.device)
         if self.copies > 1:
-            yield ImportedSetting("replicas" if serves else "nodes", self.copies, place, "replicas")
-        if self.devices and not serves:
-            yield ImportedSetting("per_process", self.devices, place, "accelerators")
+            is_replica = serves and _SPREAD.search(self.script) is None
+            yield ImportedSetting("replicas" if is_replica else "nodes", self.copies, place, "replicas")
+        if self.devices:
+            yield ImportedSetting("seen" if serves else "per_process", self.devices, place, "accelerators")
 
 
 def manifest_of(text: str, name: str) -> Manifest | None:
@@ -195,10 +197,14 @@ def _command(data: Mapping[str, Plain]) -> str:
             bool(of_image) and "entrypoint" not in data and _MODEL.fullmatch(given[0].partition(" ")[0]) is not None
         )
         has_options = given[0].startswith("-")
-        started = of_image if is_model else (of_image or _image(data).rpartition("/")[2]) if has_options else ""
+        image = _image(data).rpartition("/")[2] or str(data.get("container_name", ""))
+        started = of_image if is_model else (of_image or image) if has_options else ""
         if has_options and not started:
             return ""
-        command = f"{started} {given[0] if len(given) == 1 else shlex.join(given)}".strip()
+        # A text is a line of a shell, a list has a word each.
+        texts = (data.get(name) for name in ("entrypoint", "command", "args"))
+        words = (text if isinstance(text, str) else shlex.join(_parts(text)) for text in texts if text)
+        command = " ".join((started, *words)).strip()
     variables = "".join(f"export {name}={shlex.quote(value)}; " for name, value in _variables(data))
     return f"{variables}{command}"
 

@@ -43,6 +43,8 @@ _PLACEHOLDER = re.compile(r"(?<==)<[^<>()\n]*>|(?<=\s)<[A-Za-z][\w.-]*>(?=\s)")
 _LIST = re.compile(r"\([^\s()']+\)")
 """A Python expression in brackets, whose quotes are off before ``eval`` reads it again."""
 
+_OWN = "variable_assignment"  # Before a command it is of that alone: ``BATCH=16 python train.py``
+
 _END = "_END_OF_TEXT_"  # Of a here-document that stands for a text of another file
 
 _BARE = re.compile(r"(?<=[*=])\$([A-Za-z_]\w*)(?=[+,])")
@@ -163,7 +165,7 @@ class _Reader(Variables):
     def _declare(self, node: Node) -> None:
         is_exported = source_of(node).startswith("export")
         for child in node.named_children:
-            if child.type == "variable_assignment":
+            if child.type == _OWN:
                 self._assign(child)
             if is_exported:
                 self.script.exported.add(source_of(child).partition("=")[0])
@@ -217,15 +219,10 @@ class _Reader(Variables):
             )
             return
         shared = {name: joined(self.values[name]) for name in self.script.exported & self.values.keys()}
-        self.script.environments[words[0].line] = {**shared, **dict(self._assigned_before(node))}
+        own = ((child.child_by_field_name("name"), child) for child in node.named_children if child.type == _OWN)
+        alone = {source_of(name): joined(self._values(one.child_by_field_name("value"))) for name, one in own if name}
+        self.script.environments[words[0].line] = shared | alone
         self.script.commands.append(tuple(words))
-
-    def _assigned_before(self, node: Node) -> Iterator[tuple[str, str]]:
-        """Yield the variables that a command alone sees: ``BATCH=16 python train.py``."""
-        for child in node.named_children:
-            name, value = child.child_by_field_name("name"), child.child_by_field_name("value")
-            if child.type == "variable_assignment" and name is not None:
-                yield source_of(name), joined(self._values(value))
 
     def run(self, body: Node) -> None:
         """Read the body of a function."""
