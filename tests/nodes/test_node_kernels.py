@@ -37,7 +37,9 @@ def estimate(name: str, **hardware: object) -> Estimate:
 
 
 SMALL_GRID = """#!{python}
-import dataclasses, json, sys
+import dataclasses, json, os, sys
+
+os.environ["OMP_NUM_THREADS"] = "1"  # threads that wait for one another take a hundred times longer beside other work
 from capacity_tui.engine.runs.sampling import kernel_samples
 
 small = {{"rows": (64, 512), "widths": (256, 1024), "elements": (2**20, 2**24)}}
