@@ -29,8 +29,14 @@ if sys.dont_write_bytecode:
 # Tests make many objects that live long, which a collector of garbage need not look through all the time.
 gc.set_threshold(50_000, 20, 50)
 
-settings.register_profile("default", deadline=None, derandomize=SHARED, max_examples=25 if SHARED else 100)
+settings.register_profile("default", deadline=None, derandomize=SHARED, max_examples=25)
+settings.register_profile("thorough", deadline=None, max_examples=100)
 settings.load_profile("default")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Return how many processes share the tests: one more than cores for all of them, as some wait; none for a few."""
+    return (os.cpu_count() or 1) + 1 if config.args_source is pytest.Config.ArgsSource.TESTPATHS else 0
 
 
 def pytest_collection_finish() -> None:
