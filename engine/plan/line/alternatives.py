@@ -20,7 +20,7 @@ _JOINTS = frozenset({"with", "to"})  # Between names of a line that says that it
 _ENDS = ".,;:?!"
 _THAN = re.compile(
     r"\b(?:(?:be|is|are|any|much) )*(?:faster|slower|cheaper|better|worse|quicker) than\b"
-    r"|\b(?:beats?|outperforms?|than)\b",
+    r"|\b(?:beats?|outperforms?|than|compared (?:with|to|against))\b",
     re.IGNORECASE,
 )
 """Words of a comparison between what it compares: ``2x 3090 be faster than a 4090``."""

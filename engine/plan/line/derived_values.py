@@ -162,8 +162,8 @@ class DerivedValues(LoadValues):
             why = f"{samples} samples: {self._group} answers to each of {prompts} prompts"
             self._assumed.append(Assumption(Key.TRAINING_SAMPLES, samples, why))
         elif self._group and self._values.keys().isdisjoint({Key.TRAINING_TOKENS, Key.TRAINING_STEPS}):
-            hint = "say how many prompts there are, as 7.5k prompts"
-            self._faults.append(PlanError("answers to how many prompts?", str(self._group), hint))
+            why = f"{self._group} answers to each prompt: say how many prompts there are, as 7.5k prompts"
+            self._assumed.append(Assumption(Key.TRAINING_SAMPLES, None, why))
         of_prompt = any(taken.words.startswith("prompt ") for _, taken in self._taken.values())
         if self._answer_tokens and (read is None or (of_prompt and isinstance(read, int))):
             before = read if isinstance(read, int) else 0

@@ -105,6 +105,8 @@ class GuessedWords(DerivedValues):
         is_known |= is_number and not self._is_number_at(index + 1)  # will cp help?
         is_known |= self._is_size_of_model(index) or settings.amount_of(text) is not None
         is_known |= not any(map(str.isalnum, text)) or text.startswith("r/")
+        row = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
+        is_known |= row is not None and f"({text})" in row.name  # vit-l-16 at 224
         like = _LIKE.fullmatch(text.casefold())  # a llama-style model
         is_known |= like is not None and like[1] in words.fillers | models.families_of_models(self._catalog)
         is_known |= key_of(text) in words.model_words and models.MODEL in self._values  # a 125M param gpt

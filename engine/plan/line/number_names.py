@@ -130,6 +130,7 @@ class NumberNames(TakenWords):
                     return
                 is_apart = self._is_apart(index - 1) or self._span(end, 1) == "of"  # how many nodes of 8 h100
                 is_other = amount is not None and ((amount.is_behind and is_apart) or self._is_length(index, amount))
+                is_other |= amount is not None and amount.reciprocal and text[-1] in "kK"  # tok/s 8k
                 if amount is None or amount.behind == "only" or is_other:
                     continue
                 is_described = self._is_number_at(start - 2) and self._is_described(start - 2)  # 88k squad examples
@@ -159,9 +160,10 @@ class NumberNames(TakenWords):
         return any(count is not None and count.amount.is_behind and count.end > index for count in names)
 
     def _is_asked_how_many(self, index: int) -> bool:
-        """Whether words just before a place ask how many there are of what stands behind it."""
-        spans = (key_of(self._span(at, 2)) for at in range(max(index - 3, 0), index - 1))
-        return any(vocabulary().queries.get(span) == "many" for span in spans)
+        """Whether words just before a place ask how many there are of what stands behind it, or for the most of it."""
+        queries, before = vocabulary().queries, range(max(index - 3, 0), index - 1)
+        is_many = any(queries.get(key_of(self._span(at, 2))) == "many" for at in before)
+        return is_many or any(queries.get(key_of(self._span(at, 1))) == "most" for at in before)
 
     def _amount_at(
         self, index: int, words: int, number: str, unit: str = "", *, is_before: bool = False

@@ -235,7 +235,10 @@ def _asks(tokens: Sequence[Token], hardware: Collection[int], task: str) -> Iter
             nouns = {} if kind == _COST else asked.get(kind, asked["which"])
             is_end = (at for at in behind if keys[at] in _ENDS or (_is_of_another(keys[at]) and keys[at] not in nouns))
             places: Iterable[int] = range(behind.start, next(is_end, behind.stop))
-            if kind == _MANY and (not behind or keys[behind.start] in _ENDS):  # 24GB cards, how many?
+            needs = not vocabulary().needing.isdisjoint(keys[behind.start : behind.stop])
+            needs &= nouns.keys().isdisjoint(keys[behind.start : behind.stop]) and set(hardware).isdisjoint(behind)
+            needs &= not any(map(_is_of_another, keys[behind.start : behind.stop]))
+            if kind == _MANY and (not behind or keys[behind.start] in _ENDS or needs):  # on H100s, how many do we need?
                 places = range(index - 1, max(index - _FARTHEST, -1), -1)
             named = ((at, DEVICES if kind == _MANY and at in hardware else nouns.get(keys[at])) for at in places)
             named = ((at, field or _rate(kind, keys[at], task)) for at, field in named)

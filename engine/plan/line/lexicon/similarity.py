@@ -24,6 +24,9 @@ _FEWEST_LETTERS = 4
 
 _LONGEST = 60
 
+_LONG, _SLIP = 8, 0.92
+"""Letters of a word that a slip is known of, and how similar it is to be: ``clasification``."""
+
 _INFLECTIONS = ("s", "es", "ed", "d", "ing", "ly", "er", "'s")
 
 
@@ -58,8 +61,10 @@ def _begins_alike(word: str, name: str) -> bool:
 
 
 def is_near_filler(word: str) -> bool:
-    """Return whether a word is a form of one that says nothing, as ``sizing``."""
-    return not _stems(key_of(word)).isdisjoint(_stems_of_fillers())
+    """Return whether a word is a form of one that says nothing, as ``sizing``, or a slip of a long one."""
+    key = key_of(word)
+    is_form = not _stems(key).isdisjoint(_stems_of_fillers())
+    return is_form or bool(difflib.get_close_matches(key, _long_fillers().get(key[:2], ()), 1, _SLIP))
 
 
 def is_common(word: str) -> bool:
@@ -79,6 +84,13 @@ def _stems_of_fillers() -> frozenset[str]:
     fillers = vocabulary().fillers
     forms = frozenset().union(*map(_stems, fillers))
     return fillers | {stem for stem in forms if len(stem) > _FEWEST_LETTERS - 1}
+
+
+@cache
+def _long_fillers() -> Mapping[str, tuple[str, ...]]:
+    """Return words that say nothing and are long enough to know a slip of them, by their first two letters."""
+    long = [word for word in vocabulary().fillers if len(word) >= _LONG]
+    return {begin: tuple(word for word in long if word[:2] == begin) for begin in {word[:2] for word in long}}
 
 
 def unknown_words(words: Mapping[str, str], catalog: Catalog) -> PlanError:
