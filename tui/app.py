@@ -72,7 +72,6 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
     Args:
         source: path of a plan, or its text; None to propose one that fits this machine.
         accelerator: catalogue id of hardware to plan for instead of the plan's own.
-        settings: the user's settings.
         ascii_only: whether to draw with ASCII characters alone.
         engine: returns the engine; called in a thread.
     """
@@ -277,11 +276,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
             self.session.fail_soon(fault_of(error))
 
     def end(self, code: int) -> None:
-        """End at once; what no file holds is offered at the next start.
-
-        Args:
-            code: the exit code.
-        """
+        """End at once; what no file holds is offered at the next start."""
         with suppress(Exception):  # whatever else is broken, the program ends
             self.session.unsaved.keeping()()
         self.exit(return_code=code)

@@ -50,7 +50,6 @@ class Request(Generic[T]):
     Args:
         subject: what is asked for.
         newest: the number of the requester's newest request on each subject.
-        handlers: what becomes of answers.
     """
 
     def __init__(self, requester: DOMNode, subject: str, newest: dict[str, int], handlers: Handlers[T]) -> None:
@@ -84,7 +83,6 @@ class Answered(Message, Generic[T], bubble=False):
     """The one message of threads: an answer to a request, or what went wrong.
 
     Args:
-        request: what was asked for.
         value: the answer, or the fault.
     """
 

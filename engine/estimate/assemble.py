@@ -42,7 +42,6 @@ def memory_estimate(work: Work, cluster: Cluster, ranges: Ranges | None = None) 
     """Add what lies outside the allocator and return memory with its intervals.
 
     Args:
-        work: what the run does.
         ranges: of measured to estimated memory, by how it is counted; None for none.
     """
     allocated = added(work.memory.values()) if work.allocated is None else work.allocated
@@ -89,7 +88,6 @@ class Assembled:
 
     Args:
         work: what the run does; without evidence no figure has a range.
-        pricing: prices the plan gives.
         iteration: what the work is one of.
         time: the time of its phases, where it is known already.
     """
@@ -191,8 +189,6 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
     """Return the estimate of a run: memory, time, bottleneck, cost, energy and what they rest on.
 
     Args:
-        work: what the run does.
-        pricing: prices the plan gives.
         iteration: what the work is one of.
     """
     assembled = Assembled(work, cluster, pricing, iteration)

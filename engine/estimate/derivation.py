@@ -89,8 +89,6 @@ class Record:
         """Return the latest derivation with this result under one of these names; None where there is none.
 
         Args:
-            value: the result.
-            names: names of equations.
             end: how many derivations, from the first, to search; all by default.
         """
         key = _hashable(value)
@@ -211,7 +209,6 @@ def equation(
 
     Args:
         formula: the formula, its symbols named as the arguments; ``{addends}`` stands for the sum of them all.
-        unit: unit of the result.
         source: where the formula comes from.
         part: the result key it gives, where it gives only one.
         meanings: what each symbol is: its meaning, alone or with its unit (pure numbers have none) and the equations

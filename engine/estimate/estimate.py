@@ -56,7 +56,6 @@ def estimate_plan(plan: Plan, machine: Machine | None = None, catalog: Catalog |
     """Estimate a plan whose fields are not ``auto``.
 
     Args:
-        plan: what to run.
         machine: the detected machine, for plans that run on it.
         catalog: facts; the shipped ones with the user's own by default.
 

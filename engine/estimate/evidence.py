@@ -39,11 +39,7 @@ SHARDED = 3  # Stage of ZeRO that shares the parameters out as well
 
 
 def evidence_of(resolved: ResolvedPlan, work: Work, catalog: Catalog) -> Evidence:
-    """Return what the ranges of a plan's figures rest on.
-
-    Args:
-        work: what it does.
-    """
+    """Return what the ranges of a plan's figures rest on."""
     evidence = evidence_before(resolved, catalog)
     return with_numbers(evidence, work, resolved.cluster.devices) if evidence.features.words else evidence
 
@@ -161,7 +157,6 @@ def with_further_run(
     """Return the runs of the user's own with one more: of this very plan, just as it is estimated.
 
     Args:
-        estimate: of the plan.
         figure: what it tells: ``step`` or ``memory``.
     """
     device = resolved.cluster.device

@@ -69,7 +69,6 @@ class Ranges:
     """The ranges of one estimate.
 
     Args:
-        work: what was estimated.
         times: the times of its phases.
     """
 

@@ -245,7 +245,6 @@ def with_assumed(estimate: Estimate, plan: Plan, earlier: Iterable[Assumption]) 
     """Return an estimate that tells also what was assumed before its plan was made.
 
     Args:
-        estimate: of the plan.
         plan: the plan as settled, whose values count.
         earlier: what was assumed where the plan was said in a line.
     """

@@ -287,7 +287,6 @@ def update_operators(
     """Yield the element-wise kernels of an optimizer's step: read gradients and states, write parameters and states.
 
     Args:
-        numerics: of the run.
         inner: trained parameters of the layers on the device.
         outer: those outside the layers.
         cluster: what they run on.

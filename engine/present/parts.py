@@ -106,7 +106,6 @@ def write_parts(form: str, title: str, parts: Iterable[Part], data: Callable[[],
     """Return a report as json, yaml, markdown or html.
 
     Args:
-        parts: what the page says.
         data: returns the same for scripts.
     """
     from capacity_tui.engine.present.results import to_json, to_yaml  # noqa: PLC0415 - they load what estimates need

@@ -50,7 +50,6 @@ def page_parts(plan: Plan, estimate: Estimate, roofline: Roofline | None = None)
 
     Args:
         plan: the plan as resolved.
-        estimate: what was computed for it.
     """
     from capacity_tui.engine.present.pictures.drawn_parts import (  # noqa: PLC0415 - loaded for pages alone
         bottleneck_parts,

@@ -40,7 +40,6 @@ def result_as_dict(plan: Plan, estimate: Estimate, not_understood: tuple[str, ..
 
     Args:
         plan: the plan as resolved, every default filled in.
-        estimate: what was computed for it.
         not_understood: words, keys and options that have no meaning in the plan.
     """
     result = {

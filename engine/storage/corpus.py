@@ -68,11 +68,7 @@ class Cutter(Protocol):
 
 
 class Chunks:
-    """Pieces of the same length; the last of a document may be shorter.
-
-    Args:
-        length: values in a piece.
-    """
+    """Pieces of the same length; the last of a document may be shorter."""
 
     def __init__(self, length: int) -> None:
         self._length = length

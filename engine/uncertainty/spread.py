@@ -161,7 +161,6 @@ def spread_here(name: str, usual: float, here: Mapping[str, float], repeat: floa
     """Return the spread of a part: that of this machine where it is known, else the usual one.
 
     Args:
-        name: the part.
         usual: its spread among published runs.
         here: spreads found on this machine.
         repeat: spread between runs of one plan, which no measurement goes below.

@@ -59,7 +59,6 @@ class Dots:
 
     Args:
         height: cells from top to bottom.
-        glyphs: what to draw with.
     """
 
     def __init__(self, width: int, height: int, glyphs: Glyphs) -> None:
@@ -113,7 +112,6 @@ def plot(values: Sequence[float | None], width: int, height: int, maximum: float
         values: samples, oldest first; None leaves a gap.
         height: cells from top to bottom.
         maximum: value at which a column is full.
-        glyphs: what to draw with.
 
     Returns:
         The rows, from the top down, each exactly ``width`` cells.
@@ -168,7 +166,6 @@ def band_plot(
         ends: lowest and highest value of the scale.
         band: low end, value and high end of what was predicted; None for nothing.
         height: cells from top to bottom.
-        glyphs: what to draw with.
 
     Returns:
         The rows, from the top down, each of ``width`` cells.
@@ -224,7 +221,6 @@ def scatter(
         front: indices of points that stand out.
         here: index of the point under the cursor.
         height: cells from top to bottom.
-        glyphs: what to draw with.
 
     Returns:
         The rows, from the top down, each of ``width`` cells.
@@ -297,7 +293,6 @@ def log_plane(chart: LogChart, width: int, height: int, glyphs: Glyphs) -> list[
 
     Args:
         height: cells from top to bottom.
-        glyphs: what to draw with.
 
     Returns:
         The rows, from the top down, each of ``width`` cells; none where there is no room or nothing to draw.

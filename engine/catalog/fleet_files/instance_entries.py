@@ -110,7 +110,6 @@ def add_instances(
 
     Args:
         instances: rows that are known.
-        accelerators: devices that are known.
         at: where the entries stand in it.
     """
     data: Any = document.data
@@ -354,7 +353,6 @@ def accelerator_of(name: str, memory_gb: float, accelerators: Table[Accelerator]
     Args:
         name: as ``NVIDIA H100``.
         memory_gb: its memory, by which devices of one name are told apart.
-        accelerators: devices that are known.
     """
     for spelled in (f"{name} {memory_gb:g}GB", name):
         row_id = accelerators.find_id(spelled)
@@ -366,11 +364,7 @@ def accelerator_of(name: str, memory_gb: float, accelerators: Table[Accelerator]
 
 
 def nearest_accelerator(tflops: float, memory_gb: float, accelerators: Table[Accelerator]) -> Accelerator:
-    """Return the known device that is nearest in its dense 16-bit peak and its memory.
-
-    Args:
-        accelerators: devices that are known.
-    """
+    """Return the known device that is nearest in its dense 16-bit peak and its memory."""
     known = [row for row in accelerators.values() if row.fp16_tflops and row.bandwidth_gbs]
 
     def distance(row: Accelerator) -> float:

@@ -147,7 +147,6 @@ def rates_of(device: Device, row: Algorithm, common: Algorithm, precision: str, 
     """Return the rates of a fit.
 
     Args:
-        row: constants of the algorithm.
         common: constants that all algorithms share.
         precision: fp32 or fp64.
         cores: cores it may use; on a GPU its multiprocessors.

@@ -241,7 +241,6 @@ def fit_rates(spec: ClassicalSpec, family: str, device: Device, catalog: Catalog
     """Return what the machine reaches for a fit whose precision and cores are settled.
 
     Args:
-        spec: parameters of the fit.
         family: name of the algorithm.
         efficiency: share of the peak that matrix products reach, where the plan says so.
     """

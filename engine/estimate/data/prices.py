@@ -95,13 +95,7 @@ def _leaving_usd(gigabytes: Number, steps: Sequence[PriceStep]) -> Number:
 
 
 def holding_price(gigabytes: Number, months: Number, disk: Disk) -> DataPrice:
-    """Return what storage costs.
-
-    Args:
-        gigabytes: capacity, GB.
-        months: for how long.
-        disk: which storage.
-    """
+    """Return what storage costs."""
     return DataPrice(held_usd(gigabytes, months, disk.usd_per_gb_month), _words(disk), disk.verified)
 
 

@@ -49,7 +49,6 @@ def network_work(
 
     Args:
         plan: settled.
-        spec: parameters of the network.
         family: its name.
         steps: optimizer steps of the job; None leaves its length open.
     """

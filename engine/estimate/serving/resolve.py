@@ -221,7 +221,6 @@ def reading(kernel: WeightKernel, packed: float) -> Reading:
     """Return a row of kernels in bytes a second.
 
     Args:
-        kernel: the row.
         packed: 1 where they unpack weights.
     """
     return Reading(

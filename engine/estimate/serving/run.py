@@ -356,7 +356,6 @@ def runtime(engine: InferenceEngine, catalog: Catalog, claim: float) -> Runtime:
     """Return an engine's row in seconds and bytes.
 
     Args:
-        engine: the row.
         claim: share of device memory that engines take which take a share.
     """
     return numbers_of(

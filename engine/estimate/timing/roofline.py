@@ -262,7 +262,6 @@ def as_measured(work: Work, device: Device, precision: str) -> Work:
     """Return the work with measured rates; the roofline stays where a size was not sampled, and is named.
 
     Args:
-        work: what runs.
         device: what it runs on, with the curves measured there.
         precision: type of the linear layers, as the plan gives it.
     """

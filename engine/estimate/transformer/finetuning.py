@@ -280,7 +280,6 @@ def adapted_matrices(shape: TransformerShape, adapter: Adapter | None, copies: N
     """Return the matrices of the mean layer that adapters stand beside.
 
     Args:
-        shape: the model.
         copies: what dropout keeps of every adapted matrix's input; 0 without dropout.
     """
     if adapter is None or adapter.kind == PROMPT:
@@ -316,7 +315,6 @@ def adapter_inputs(
     """Return what a layer keeps for its adapters: inputs nothing else keeps, or dropped-out copies.
 
     Args:
-        shape: the model.
         copies: what dropout keeps of every adapted matrix's input, in inputs; 0 without dropout.
         separate: whether queries, keys and values keep a copy each.
     """

@@ -110,13 +110,7 @@ def overtraining(parameters: Number, tokens: Number, best: Number, best_tokens: 
 
 
 def learned(law: ScalingLaw, parameters: Number, tokens: Number) -> Mapping[str, Number]:
-    """Return what a training is expected to teach, and the best size for its work, by result key.
-
-    Args:
-        law: how loss falls.
-        parameters: of the model.
-        tokens: of the job.
-    """
+    """Return what a training is expected to teach, and the best size for its work, by result key."""
     size, data = (law.size_factor, law.size_power), (law.data_factor, law.data_power)
     best = optimal_parameters(parameters, tokens, *size, *data)
     best_tokens = optimal_tokens(parameters, tokens, best)

@@ -106,7 +106,6 @@ def migration_rows(migration: Migration, most: int | None = None) -> list[tuple[
     """Return the current machine and the others as rows, under ``MIGRATION_HEADS``.
 
     Args:
-        migration: what moving would bring.
         most: how many alternatives; None for all.
     """
     return [_row(migration.current), *(_row(alternative) for alternative in migration.alternatives[:most])]
@@ -152,7 +151,6 @@ def migration_parts(migration: Migration, most: int | None = None) -> Iterator[P
     """Yield the answer: verdict, table, what moving there takes, and what is recommended.
 
     Args:
-        migration: what moving would bring.
         most: how many alternatives the table has; None for all.
     """
     yield TextPart(

@@ -179,7 +179,6 @@ def environment_script(settings: Sequence[Setting], remarks: Sequence[str], powe
     """Return the settings as exports; those that are no variables as comments.
 
     Args:
-        settings: what suits the hardware.
         remarks: what the other files of the folder do not say, such as why there are none.
         power_limit: the command that keeps devices inside the plan's share of their power limit, if any does.
     """

@@ -71,7 +71,6 @@ def framework_files(
 
     Args:
         resolved: a plan with nothing open.
-        settings: what suits the hardware.
         tool: one of ``adapter_tools`` to write for instead of what the plan names.
 
     Returns:

@@ -81,7 +81,6 @@ def roofline_lines(roofline: Roofline, width: int = 64, height: int = 14, glyphs
     Args:
         width: columns of the plane.
         height: lines of the plane.
-        glyphs: characters to draw with.
     """
     plane = _plane(roofline, width, height, glyphs)
     top = f"{format_flops(roofline.peak, per_second=True)} peak of {roofline.device}"
@@ -276,11 +275,7 @@ class _ChartColumns:
 
 
 def memory_lines(memory: MemoryTimeline, width: int, glyphs: BarGlyphs = BLOCKS) -> tuple[str, ...]:
-    """Return memory over a step and at its peak as lines of text.
-
-    Args:
-        glyphs: characters to draw with.
-    """
+    """Return memory over a step and at its peak as lines of text."""
     peak = sum(part.size for part in memory.parts)
     limit = memory.capacity
     extent = max(peak, limit or 0.0, *(phase.size for phase in memory.phases), 1.0)
@@ -304,11 +299,7 @@ def memory_lines(memory: MemoryTimeline, width: int, glyphs: BarGlyphs = BLOCKS)
 
 
 def step_lines(step: StepTimeline, width: int, glyphs: BarGlyphs = BLOCKS) -> tuple[str, ...]:
-    """Return the parts of a step one after another as lines of text.
-
-    Args:
-        glyphs: characters to draw with.
-    """
+    """Return the parts of a step one after another as lines of text."""
     drawn = {phase: [_stretch(part, step.seconds) for part in phase.stretches] for phase in step.phases}
     place = _placed([bar for bars in drawn.values() for bar in bars], width)
     lines: list[str] = []

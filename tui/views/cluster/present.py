@@ -88,7 +88,6 @@ def clustered(case: EstimatedPlan, plan: Plan) -> Iterator[Clustered]:
     """Yield a plan on its cluster: where it lies at once, then the nodes as they are now.
 
     Args:
-        case: the plan as a mode fills it.
         plan: the plan as it was written, which is what changes.
     """
     placed_plan = placed(case)
@@ -135,7 +134,6 @@ class _NodeWords:
     """Says nodes and what a plan takes of them in words.
 
     Args:
-        case: the plan as a mode fills it.
         plan: the plan as it was written.
     """
 

@@ -26,11 +26,7 @@ _NARROWEST_WITH_SCALE = 30
 
 
 class Curves(Panel):
-    """The curves of one run; where there is no room for all, the one under the cursor is drawn.
-
-    Args:
-        glyphs: what they are drawn with.
-    """
+    """The curves of one run; where there is no room for all, the one under the cursor is drawn."""
 
     NUMBER = 2
     TITLE = "Curves"

@@ -105,11 +105,7 @@ _UPRIGHT, _CURVE = "┊", "•"
 
 
 class ScaledPictures(DrawnLines):
-    """Time and cost over devices side by side, or time alone.
-
-    Args:
-        glyphs: what they are drawn with.
-    """
+    """Time and cost over devices side by side, or time alone."""
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="growth")
@@ -298,11 +294,7 @@ _NARROWEST_CHART, _LOWEST = 34, 8  # Cells and lines below which one picture doe
 
 
 class PatternCharts(DrawnLines):
-    """Two pictures side by side, or one above the other, or the first alone.
-
-    Args:
-        glyphs: what they are drawn with.
-    """
+    """Two pictures side by side, or one above the other, or the first alone."""
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="charts")

@@ -71,7 +71,6 @@ def scaled_plans(case: EstimatedPlan, growth: str) -> Iterator[ScaledPlan]:
     """Yield the plan on more and more devices: each time all that is known so far.
 
     Args:
-        case: the plan as a mode fills it.
         growth: ``strong`` or ``weak``.
     """
     words = _Words(case, growth)

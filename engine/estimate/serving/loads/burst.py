@@ -35,7 +35,6 @@ def burst_load(run: ServingRun, held: Number, steady: Steady) -> Finite:
     """Return what requests see of one replica.
 
     Args:
-        run: the replica's run.
         held: sequences that the cache holds.
         steady: what they would see, did the load go on.
     """
