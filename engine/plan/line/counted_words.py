@@ -30,7 +30,10 @@ class CountedWords(NumberNames):
         count = None if number is None or not self._is_free(number) else self._count_of(number)
         if number is None or count is None or count.start != index or not self._is_free(index, count.end - index):
             return None
-        meaning = self._pair(count.name, self._tokens[number].text, count.amount)
+        is_of_some = self._span(count.end, 1) == "of" and self._is_number_at(count.end + 1)
+        is_of_some &= count.start == number and self._task == INFER and key_of(count.name) in vocabulary().written
+        amount = vocabulary().amounts["requests"] if is_of_some else count.amount
+        meaning = self._pair(count.name, self._tokens[number].text, amount)
         if meaning is not None and self._is_part(number):  # 200 people, 30 of them at once
             self._values = {path: value for path, value in self._values.items() if path not in meaning.values}
         return None if meaning is None else (count.end - index, meaning)
@@ -128,6 +131,7 @@ class CountedWords(NumberNames):
         if any(vocabulary().timed.get(key_of(word)) == WHOLE for word in ends):
             return True
         is_aim = keys[-1] in ("to", "into") and keys[-2] != "up"  # summarised to 300 tokens
+        is_aim |= keys[-1] == "of" and keys[-2] in vocabulary().written  # 100k completions of 500 tokens
         return is_aim or any(key in vocabulary().writing for key in keys)
 
     def _value_of_field(self, name: str, value: str) -> Meaning | None:

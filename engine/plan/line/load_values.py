@@ -18,6 +18,7 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import format_count, format_number
 
 _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
+_REQUEST = frozenset({"query", "request", "call", "prompt", "search"})  # What may have several, as documents it ranks
 
 
 class LoadValues(DataWords):
@@ -109,6 +110,7 @@ class LoadValues(DataWords):
         for index, (count, meaning) in self._taken.items():
             around = (self._span(max(at, 0), 1) for at in (index + count, index - 1, index - 2))
             is_of_one = any(key_of(word) in EVERY_NODE for word in around)
+            is_of_one |= key_of(self._span(index + count, 1)) == "per" and self._span(index + count + 1, 1) in _REQUEST
             is_loaded = not self._values.keys().isdisjoint({Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS})
             rate, users = meaning.values.get(Key.INFERENCE_REQUEST_RATE), self._values.get(Key.INFERENCE_USERS)
             if rate and users and (is_of_one or "each" in map(key_of, self._span(0, index).split())):

@@ -21,7 +21,7 @@ from capacity_tui.engine.record import dataclass
 _OF_THEM = ("of", ("them", "those", "these", "whom"))
 MOST_WORDS = 4  # Words that one name of what is counted may have
 _LONGEST_OTHER = 4  # Letters of words that are seldom what is counted, as ``plus`` and ``only``
-_BATCH, BATCH_OF_TOKENS = "batch", "tokens of a batch"
+_BATCH, BATCH_OF_TOKENS, _STEPS = "batch", "tokens of a batch", "steps"
 _AT_ONCE = ("requests at once", "sequences at once")
 _ROUND = 100  # What a number of something is mostly a multiple of, and that of a device is not
 _LARGEST_BATCH = 100_000  # Sequences of a batch; a larger number counts its tokens
@@ -57,6 +57,9 @@ class NumberNames(TakenWords):
         """
         behind = next(self._names_behind(index), None)
         before = next(self._names_before(index), None)
+        if behind is not None and behind.amount.name == _STEPS and self._span(index - 1, 1) == "of":
+            one = settings.amount_named(settings.SEQUENCE, self._task, self._model)
+            return replace(behind, amount=one or behind.amount)  # 100k sequences of 50 steps
         if behind is not None and behind.amount.is_behind:
             # input 1500 tokens; tp 8 users 16; batch 256 images/s
             is_other = self._begins_another(behind) or _is_speed(behind)
@@ -247,6 +250,7 @@ class NumberNames(TakenWords):
         is_followed = self._is_number_at(end) or duration_of(self._span(end, 1)) is not None
         others = [token.text for at, token in enumerate(self._tokens) if at != index and not self._is_number_at(at)]
         is_only = behind.amount.behind == "either" and int(text) % _ROUND != 0 if text.isdecimal() else False
+        is_only |= text in vocabulary().hardware  # qwen2.5-vl-7b 4090 images 1080p
         is_only &= not any(hardware.named_hardware(other, self._catalog) for other in others)
         return is_followed or is_only or _is_speed(behind)
 

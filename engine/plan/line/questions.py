@@ -204,8 +204,11 @@ def _rate(kind: str, key: str, task: str) -> str:
     return Key.INFERENCE_REQUEST_RATE if is_rate and task == INFER and kind in (_MANY, _MOST) else ""
 
 
-def _join(keys: Sequence[str], at: int) -> str:
-    return "".join(keys[at : at + 2])
+def _is_open(keys: Sequence[str], at: int, field: str) -> bool:
+    """Whether a noun is asked for: not hours of it, the length in max model len, or what has a number."""
+    is_numbered = field in _NUMBERED and (_is_number(keys, at + 1) or (at > 0 and _is_number(keys, at - 1)))
+    is_length = field == MODEL and "".join(keys[at : at + 2]) in vocabulary().amounts
+    return not is_numbered and not is_length and keys[at + 1 : at + 2] not in _HOURS
 
 
 def _is_number(keys: Sequence[str], index: int) -> bool:
@@ -242,19 +245,7 @@ def _asks(tokens: Sequence[Token], hardware: Collection[int], task: str) -> Iter
                 places = range(index - 1, max(index - _FARTHEST, -1), -1)
             named = ((at, DEVICES if kind == _MANY and at in hardware else nouns.get(keys[at])) for at in places)
             named = ((at, field or _rate(kind, keys[at], task)) for at, field in named)
-            named = ((at, field) for at, field in named if keys[at + 1 : at + 2] != ["hours"])  # how many H100 hours
-            named = ((at, field) for at, field in named if keys[at + 1 : at + 2] not in _HOURS)  # H100 hours
-            # Of max model len the model is no noun.
-            named = (
-                (at, field) for at, field in named if field != MODEL or _join(keys, at) not in vocabulary().amounts
-            )
-            # max len 128, batch 64: a number says what it is.
-            named = (
-                (at, field)
-                for at, field in named
-                if field not in _NUMBERED or not (_is_number(keys, at + 1) or (at and _is_number(keys, at - 1)))
-            )
-            at, field = next(((at, field) for at, field in named if field), (index, ""))
+            at, field = next(((at, field) for at, field in named if field and _is_open(keys, at, field)), (index, ""))
             words = " ".join(token.text for token in tokens[min(index, at) : max(index + count, at + 1)])
             otherwise = HARDWARE if kind in (CHEAPEST, _FASTEST, _COST) else ""
             yield kind, fields.get(field, field or otherwise), words

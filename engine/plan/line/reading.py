@@ -15,13 +15,7 @@ from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import currency_of, duration_of, sum_of
-from capacity_tui.engine.plan.line.lexicon.similarity import (
-    TASK_NAME,
-    is_common,
-    is_near_filler,
-    similar_names,
-    unknown_words,
-)
+from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, similar_names, unknown_words
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_ONE, is_latency
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -92,7 +86,9 @@ class _Line(GuessedWords):
         if self._limits and not is_of_hardware and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
             hint = "name the model, or the hardware, that it is a limit of, as train 8xh100 $50k: which model"
             self._faults.append(PlanError("a limit of what?", next(iter(self._limits.values())), hint))
-        family = next((text for text in self._guessed_models() if not any(map(str.isdigit, text))), "")
+        guessed = (at for at, (_, meaning) in self._taken.items() if meaning.why and models.MODEL in meaning.values)
+        names = (self._span(at, self._taken[at][0]) for at in guessed)
+        family = next((name for name in names if not any(map(str.isdigit, name))), "")
         if family and asks_for_model(self._tokens, self._task):  # 2x3090 for llama, which model size
             self._faults.append(self._family_fault(family, family))
         self._price_of_devices()
@@ -109,15 +105,6 @@ class _Line(GuessedWords):
         assumed, faults = tuple(self._assumed), tuple(self._faults)
         limits = () if asked is not None else tuple(self._limits.values())
         return OneLine(self._text, self._task, words, assumed, self._values, faults, unknown, asked, limits)
-
-    def _guessed_models(self) -> Iterator[str]:
-        """Yield the words that a model was guessed from."""
-        taken = (
-            (at, count)
-            for at, (count, meaning) in self._taken.items()
-            if meaning.why and models.MODEL in meaning.values
-        )
-        return (self._span(at, count) for at, count in taken)
 
     def _hardware_words(self) -> set[int]:
         """Return where words stand that name hardware."""
@@ -184,8 +171,7 @@ class _Line(GuessedWords):
     def _task_meant(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a slip in the name of a task: it is known before what depends on it."""
         text = self._tokens[index].text
-        is_plain = is_near_filler(text) or is_common(text)
-        if not self._is_free(index) or not text.isalpha() or self._is_known(text) or is_plain:
+        if not self._is_free(index) or not text.isalpha() or self._is_known(text) or is_plain(text):
             return None
         words, key = vocabulary(), key_of(text)
         if (
@@ -331,18 +317,16 @@ class _Line(GuessedWords):
         parts = settings.glued(text)
         if meaning is None and parts is not None:
             meaning = self._pair(parts[0], parts[1])
-        key, words = key_of(text), vocabulary()
-        if (
-            meaning is None
-            and key
-            in words.fillers
-            | words.suggests.keys()
-            | words.of_serving
-            | words.guessing
-            | words.negations
-            | words.queries.keys()
-            | words.ram
-        ):
+        silent = (
+            words.fillers,
+            words.suggests,
+            words.of_serving,
+            words.guessing,
+            words.negations,
+            words.queries,
+            words.ram,
+        )
+        if meaning is None and any(key in group for group in silent):
             meaning = _NOTHING
         if meaning is None and key in words.remarks:
             meaning = _NOTHING if key in self._traits() else Meaning(why=words.remarks[key])

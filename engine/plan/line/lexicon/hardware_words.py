@@ -16,58 +16,36 @@ from capacity_tui.engine.plan.line.lexicon.words import Meaning
 from capacity_tui.engine.plan.plan import DETECTED
 
 NAME = Key.HARDWARE_NAME
-
 DEVICES, PER_NODE = Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE
-
 MEMORY = "memory_mib"  # Key of a device's memory in a spec; of a processor it is the main memory
-
 SPEC = Key.HARDWARE_SPEC
-
 HOST_MEMORY = f"{SPEC}.host_memory_gib"
-
 _COUNTS = (
     re.compile(r"(?P<count>\d{1,7})\s*[x×*]\s*(?P<name>\S.*)", re.IGNORECASE),
     re.compile(r"(?P<name>[^\s].*?)\s*[x×*]\s*(?P<count>\d{1,7})", re.IGNORECASE),
 )
-
 _NODES = re.compile(r"(?P<nodes>\d{1,4})\s*[x×*]\s*(?P<count>\d{1,2})\s*[x×*\s]\s*(?P<name>[a-z].*)", re.IGNORECASE)
-
 _NEAR_A_NUMBER = re.compile(r"(?P<count>\d{1,3})\s+(?P<name>\d{4}(?!\d).*)")  # 2 4090; a larger number is a length
-
 _GLUED = re.compile(r"(?P<count>\d{1,7})\s*(?P<name>[a-z].*)", re.IGNORECASE)
-
 _OWN = re.compile(r"(?:gpu|device|card|custom|accelerator)?\((?P<figures>[^()]*)\)?", re.IGNORECASE)
-
 _FIGURE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-z/]+)", re.IGNORECASE)
-
 _RATES = {"gb/s": 1.0, "gbps": 1.0, "gbs": 1.0, "tb/s": 1e3, "tbps": 1e3, "tbs": 1e3}
-
 _PEAKS = {
     **dict.fromkeys(("tf", "tflop", "tflops", "tflop/s", "tflops/s"), 1.0),
     **dict.fromkeys(("pf", "pflop", "pflops", "pflop/s"), 1e3),
 }
-
 _POWER = {"w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3}
-
 _SIZES = {"mib": 1, "mb": 1, "gib": 1024, "gb": 1024, "tib": 1024**2, "tb": 1024**2}
 """MiB of a unit. Memory of devices is sold in binary units, whatever letter is missing: a card of 24 GB has 24 GiB."""
-
 _SAME_SIZE = 0.08  # Share by which the memory that a driver reports may differ from what a device is sold with
-
 _MORE_THAN_ANY = 2.2
 """Times the memory of a card's row that no card of its name has: they are sold with twice as much, or half."""
-
 _SIZE_BEHIND = re.compile(r"(?<=[a-z\d])-(\d{2,3})g?$", re.IGNORECASE)  # A memory that a name ends in, as ``a100-40``
-
 _BARE_NAME = re.compile(r"\d{3,4}\s*[a-z][a-z0-9 ]*", re.IGNORECASE)
 """A model number without its line, as ``1660 super``."""
-
 LAPTOP = "laptop"
-
 _SIZE_IN_ID = re.compile(r"\d+gb")
-
 _SLICE = re.compile(r"(?P<name>[a-z\s-]*[a-z]\d[a-z]?)-(?P<count>\d{1,4})", re.IGNORECASE)
-
 _EXAMPLE = "gpu(48GiB,180TFLOPs,900GB/s)"
 
 

@@ -18,18 +18,11 @@ from capacity_tui.engine.printable import printable
 
 TASK_NAME, MODEL_NAME, HARDWARE_NAME = Key.TASK, "model", "hardware"
 
-_SIMILAR = 0.74
-
-_FEWEST_LETTERS = 4
-
-_LONGEST = 60
-
+_SIMILAR, _FEWEST_LETTERS, _LONGEST = 0.74, 4, 60
 _LONG, _SLIP = 8, 0.92
 """Letters of a word that a slip is known of, and how similar it is to be: ``clasification``."""
 
 _INFLECTIONS = ("s", "es", "ed", "d", "ing", "ly", "er", "'s")
-
-
 _DIGIT = re.compile(r"\d")
 
 
@@ -71,6 +64,11 @@ def is_common(word: str) -> bool:
     """Return whether a word is one of plain language that might be a name, or a form of one."""
     key = key_of(word)
     return not vocabulary().common.isdisjoint({key, *_stems(key)})
+
+
+def is_plain(word: str) -> bool:
+    """Return whether a word is of plain language."""
+    return is_near_filler(word) or is_common(word)
 
 
 def _stems(key: str) -> frozenset[str]:

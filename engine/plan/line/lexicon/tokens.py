@@ -75,17 +75,12 @@ _IDEOGRAPHS = re.compile(
 """Words of a text without spaces, and what stands between them; a percentile, an arrow and e2e are words themselves."""
 
 _MARKS = "~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
-
 _MONEY_WORDS = ("usd", "dollar", "dollars", "bucks")
-
 _MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go")
-
 _BITS = ("bit", "bits")
 _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
-
 _PER_WEIGHT = ("at", "@", "of", "with")
 _QUANTIZED = ("quantization", "quantisation", "quantized", "quantised", "quant")
-
 _UNITS = (
     (_BITS, "bit"),
     (_MEMORY_UNITS, "gb"),
@@ -94,12 +89,10 @@ _UNITS = (
     (("bpw",), "bpw"),
     (("%", "percent"), "%"),
 )
-
 _MACHINES = frozenset({"nodes", "devices", "GPU-hours"})
 _MOST, _LONG_SPANS = ("than", "under", "below", "max", "maximum"), ("day", "week", "mo", "y")
 _NAMED = ("model", "gpu", "gpus", "hardware", "device", "card")  # What its name says by itself
 _PER = ("per", "a", "an", "/", "each")
-
 _LATENCIES = (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS)
 _SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)
 _FARTHEST_TIME = 6  # Words between a latency and its time
@@ -109,16 +102,10 @@ _LONGEST_LATENCY = 4  # Words of its name, as ``time to first token``
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 _LINES = re.compile(r"(480|720|1080|1440|2160)p", re.IGNORECASE)  # Lines of an image that is 16 to 9
 _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
-
 _DEVICE, _HOURS = ("gpu", "device", "accelerator"), ("hours", "hour", "hrs")
 _TOKEN = ("token", "tok")
-
-
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
-
 _NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
-
-
 _THOUSANDS, _BEGUN = "000", re.compile(r"[1-9]\d{0,2}(?:000)*")
 
 

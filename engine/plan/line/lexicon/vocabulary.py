@@ -183,6 +183,7 @@ class Vocabulary:
     sent: Words  # what is a request, where so many of it come in a span of time
     spans: Mapping[str, str]  # the span of time that a rate is of, by word
     adverbs: Mapping[str, int]  # seconds of the span that a word or two say, as ``daily`` and ``per day``
+    written: Words  # what is written, of which so many may be so long
     writing: Words  # words before tokens that are written rather than read
     twice: Mapping[str, str]  # what to do where a field is given twice, by field
     fields: Mapping[str, tuple[str, ...]]  # fields of a plan by label and key
@@ -299,9 +300,8 @@ def _amounts(rows: Mapping[str, Any]) -> Iterator[tuple[str, Amount]]:
             yield key_of(f"{noun}{word}"), together
     for row in rows["rates"].values():
         span = row["spans"][-1]
-        amount = Amount(
-            f"requests a {span}", {INFER: Key.INFERENCE_REQUEST_RATE}, "always", per=row["seconds"], described="any"
-        )
+        field = {INFER: Key.INFERENCE_REQUEST_RATE}
+        amount = Amount(f"requests a {span}", field, "always", per=row["seconds"], described="any", billions=True)
         spans = (f"{noun}{per}{span}" for noun in rows["sent"] for per in ("/", "per") for span in row["spans"])
         for word in (*spans, *row.get("words", ())):
             yield key_of(word), amount
