@@ -43,6 +43,8 @@ def test_a_script_is_never_run(written, tmp_path: Path) -> None:
 def test_a_script_of_something_else_is_refused(written) -> None:
     with pytest.raises(PlanError, match="no call of a known tool"):
         written("train.py", "import torch\n\nprint(torch.ones(2))\n")
+    with pytest.raises(PlanError, match="no call of a known tool"):
+        written("cut.py", "import torch\n\ntokenizer(texts, max_length=512)\n")
 
 
 def test_defaults_of_own_options_and_of_variables_count_where_nothing_is_given(written) -> None:

@@ -49,7 +49,8 @@ _GENERATES = re.compile(r"\.generate\(|\bpipeline\(")  # What scripts call that 
 _OPTIONS = re.compile(r"\.(?:ya?ml|json)$")  # What the name of a file of options ends with
 
 _LOADING = "loading"  # The tool that loads models in Python
-_LOADS = frozenset({_LOADING, "bitsandbytes", "tokenizing"})  # What scripts call that only load one
+_TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
+_LOADS = frozenset({_LOADING, "bitsandbytes", _TOKENIZING})  # What scripts call that only load one
 _DEEPSPEED = "deepspeed"  # The tool whose files are known by names that others gave them
 
 _VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")
@@ -163,7 +164,7 @@ def _read_calls(text: str, name: str) -> list[Reading]:
             readings.append(_started(read_document(document, starter), made))
     if readings and all(reading.tool.id in _LOADS for reading in readings) and _GENERATES.search(text):
         readings[0].settings.append(ImportedSetting(Key.TASK, "infer", Place(name), "generate", _LOADING))
-    if not readings:
+    if all(reading.tool.id == _TOKENIZING for reading in readings):
         raise PlanError("no call of a known tool", hint=f"known: {known_tools()}", place=Place(name))
     return readings
 

@@ -1,0 +1,216 @@
+r"""Options that exports write, as releases of their tools declare them: tests/present/tool_options.yaml.
+
+Nothing is installed or imported: archives are read as they come, and Python in them as a tree. What has no archive on
+PyPI (Megatron-LM's trainer) is read from a folder of its source. Run anew for newer releases, or where an export has a
+new option; engines that are not written in Python have no record.
+
+    pip download --no-deps -d FOLDER vllm sglang axolotl llamafactory torchtune deepspeed torchtitan==0.2.2 \
+        transformers trl peft accelerate
+    git clone https://github.com/NVIDIA/Megatron-LM FOLDER/megatron_lm-REVISION
+    python -m tools.recorded_options FOLDER
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+
+RECORD = Path(__file__).parents[1] / "tests" / "present" / "tool_options.yaml"
+EXPORTS = Path(__file__).parents[1] / "profiles" / "exports.yaml"
+ANY = "any"  # A type that is not looked at
+Kind: TypeAlias = str | list[str]  # A type, or the words that an option takes
+
+# Of each block of exports (or class of a script that is written): the tool, its archives, and the files that declare
+# its options; those of a section stand behind its name.
+RELEASES: Mapping[str, tuple[str, Mapping[str, tuple[str, ...]]]] = {
+    "vllm": ("vLLM", {"vllm-*": ("*/engine/arg_utils.py", "vllm/config/*.py")}),
+    "sglang": ("SGLang", {"sglang-*": ("sglang/srt/server_args.py", "sglang/srt/arg_groups/*.py")}),
+    "megatron": (
+        "Megatron-LM",
+        {"megatron_lm-*": ("*megatron/training/*.py", "*megatron/core/*_config.py", "*/moe/*.py")},
+    ),
+    "axolotl": ("Axolotl", {"axolotl-*": ("axolotl/utils/schemas/*.py", "axolotl/integrations/liger/*.py")}),
+    "llamafactory": (
+        "LLaMA-Factory",
+        {"llamafactory-*": ("llamafactory/hparams/*.py",), "transformers-*": ("transformers/training_args.py",)},
+    ),
+    "deepspeed": ("DeepSpeed", {"deepspeed-*": ("*/deepspeed/runtime/*.py", "*/runtime/*/*config.py")}),
+    "torchtitan": ("torchtitan", {"torchtitan-0.2*": ("torchtitan/config/job_config.py",)}),
+    "torchtune": ("torchtune", {"torchtune-*": ("recipes/*.py", "torchtune/config/*.py")}),
+    "training_arguments": ("Transformers", {"transformers-*": ("transformers/training_args.py",)}),
+    "accelerate": ("Accelerate", {"accelerate-*": ("*/commands/config/config_args.py", "*/commands/launch.py")}),
+    "sft_config": (
+        "TRL",
+        {"trl-*": ("trl/trainer/*_config.py",), "transformers-*": ("transformers/training_args.py",)},
+    ),
+    "LoraConfig": ("PEFT", {"peft-*": ("peft/tuners/lora/config.py", "peft/config.py")}),
+    "BitsAndBytesConfig": ("Transformers", {"transformers-*": ("transformers/utils/quantization_config.py",)}),
+}
+
+ROWS = {
+    "sft_config": ("training_arguments",),
+    "llamafactory": ("llamafactory", "training_arguments"),
+}  # Of files of several
+TOP_ALONE = frozenset({"torchtune"})  # Tools whose sections are arguments of whatever component they name
+IN_CODE: Mapping[str, tuple[str, ...]] = {
+    "megatron": (
+        *("--recompute-granularity", "--recompute-method", "--recompute-num-layers", "--recompute-modules"),
+        *("--mock-data", "--tokenizer-type", "--tokenizer-model", "--vocab-size"),
+    ),
+    "sft_config": ("learning_rate", "max_length", "packing", "packing_strategy", "activation_offloading"),
+    "LoraConfig": ("r", "lora_alpha", "lora_dropout", "target_modules", "use_dora", "modules_to_save", "task_type"),
+    "BitsAndBytesConfig": (
+        *("load_in_4bit", "load_in_8bit", "bnb_4bit_quant_type", "bnb_4bit_compute_dtype"),
+        *("bnb_4bit_use_double_quant", "bnb_4bit_quant_storage"),
+    ),
+}
+"""What is written by no row of exports."""
+
+
+def main() -> None:
+    """Write the record from a folder of archives."""
+    folder, blocks = Path(sys.argv[1]), yaml.safe_load(EXPORTS.read_text("utf-8"))
+    record = {}
+    for block, (tool, archives) in RELEASES.items():
+        kinds: dict[str, list[Kind]] = {}
+        release = ""
+        for pattern, files in archives.items():
+            [archive] = folder.glob(pattern)
+            release = release or archive.name.split("-")[1].removesuffix(".tar.gz")[:12]
+            trees = [ast.parse(text) for text in texts(archive, files)]
+            words = {name: value for tree in trees for name, value in named_values(tree)}
+            for name, kind in (pair for tree in trees for pair in options(tree, words)):
+                kinds.setdefault(name, []).extend([] if kind in (ANY, *kinds.get(name, ())) else [kind])
+        # Of classes that have the same name for unlike options nobody knows here which is meant.
+        declared = {name: several[0] if len(several) == 1 else ANY for name, several in kinds.items()}
+        rows = {name: row for part in ROWS.get(block, (block,)) for name, row in blocks.get(part, {}).items()}
+        written = {*written_options(rows), *IN_CODE.get(block, ())}
+        if block in TOP_ALONE:
+            written = {name.partition(".")[0] for name in written}
+        names = {name: next((one for one in names_of(name) if one in declared), None) for name in sorted(written)}
+        missing = [name for name, declared_as in names.items() if declared_as is None]
+        print(f"{block}: {tool} {release}, {len(written)} of {len(declared)}; not declared: {missing}")
+        taken = {name: declared[declared_as] for name, declared_as in names.items() if declared_as is not None}
+        record[block] = {"release": f"{tool} {release}", "options": taken}
+    head = "# Options that exports write, with the types and words that releases of their tools declare.\n"
+    how = "# Made by `python -m tools.recorded_options`, which says from what; do not edit.\n"
+    RECORD.write_text(head + how + yaml.safe_dump(record, sort_keys=False, width=140, default_flow_style=None), "utf-8")
+
+
+def plain(name: str) -> str:
+    """Return the name of an option without its section and dashes."""
+    return name.rpartition(".")[2].lstrip("-").replace("-", "_")
+
+
+def names_of(option: str) -> Iterator[str]:
+    """Yield names under which an option may be declared: with its section, ``fp8_backend`` for one, or alone."""
+    yield option
+    yield f"{option.partition('.')[0].removesuffix('_config')}_{plain(option)}"
+    yield plain(option)
+
+
+def written_options(rows: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """Yield the options of a block of exports, those of sections behind their names."""
+    for name, row in rows.items():
+        inner = row.get("options", row.get("is")) if isinstance(row, dict) else None
+        if isinstance(inner, dict):
+            yield from written_options(inner, f"{above}{name}.")
+        else:
+            yield f"{above}{name}"
+
+
+def texts(archive: Path, files: tuple[str, ...]) -> Iterator[str]:
+    """Yield the texts of some files of a wheel, a source archive or a folder."""
+    if archive.is_dir():
+        paths = (path for path in archive.rglob("*.py") if any(fnmatch(str(path), name) for name in files))
+        yield from (path.read_text("utf-8") for path in sorted(paths))
+    elif archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            names = (name for name in wheel.namelist() if any(fnmatch(name, wanted) for wanted in files))
+            yield from (wheel.read(name).decode() for name in names)
+    else:
+        with tarfile.open(archive) as source:
+            members = (one for one in source if any(fnmatch(one.name, wanted) for wanted in files))
+            yield from (file.read().decode() for one in members if (file := source.extractfile(one)) is not None)
+
+
+def named_values(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Yield what a module gives names to."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            yield node.targets[0].id, node.value
+
+
+def options(tree: ast.Module, words: Mapping[str, ast.expr]) -> Iterator[tuple[str, Kind]]:
+    """Yield the options that a module declares: constants with their names, fields of classes, arguments of parsers."""
+    for _, value in named_values(tree):
+        if isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value.isidentifier():
+            yield value.value, ANY
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            fields = (one for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name))
+            section = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", node.name).casefold()
+            for one in fields:
+                yield ast.unparse(one.target), kind_of(one.annotation, words)
+                yield f"{section}.{ast.unparse(one.target)}", kind_of(one.annotation, words)
+                yield from ((name, kind_of(one.annotation, words)) for name in other_names(one))
+            constructor = (one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__")
+            yield from ((argument.arg, ANY) for one in constructor for argument in one.args.args)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "cfg":
+            yield node.attr, ANY  # as recipes of torchtune read their settings
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".add_argument"):
+            given = {word.arg: word.value for word in node.keywords}
+            for name in (one.value for one in node.args if isinstance(one, ast.Constant)):
+                yield plain(str(name)), kind_of_argument(given)
+        if (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) == "cfg.get"
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            yield str(node.args[0].value), ANY
+
+
+def other_names(field: ast.AnnAssign) -> Iterator[str]:
+    """Yield further names of a field: its alias, and those of an option that stand beside it."""
+    for node in ast.walk(field):
+        if isinstance(node, ast.keyword) and node.arg == "alias" and isinstance(node.value, ast.Constant):
+            yield str(node.value.value)
+        if isinstance(node, ast.Constant) and re.fullmatch(r"--[a-z][\w-]+", str(node.value)):
+            yield plain(str(node.value))
+
+
+def kind_of(annotation: ast.expr, words: Mapping[str, ast.expr]) -> Kind:
+    """Return what a field takes by its annotation."""
+    if isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) in {"A", "Annotated"}:
+        annotation = annotation.slice.elts[0] if isinstance(annotation.slice, ast.Tuple) else annotation
+    text = ast.unparse(annotation)
+    for name in set(re.findall(r"\w+", text)) & words.keys():
+        text = re.sub(rf"\b{name}\b", ast.unparse(words[name]).replace("\\", ""), text)
+    types = set(re.findall(r"\b(?:bool|int|float|str)\b", re.sub(r"Literal\[[^]]*\]", "", text)))
+    literals = re.findall(r"\bLiteral\[([^]]*)\]", text)
+    if literals and not types and all(re.fullmatch(r"(?:'[^']*'|None|, )+", inner) for inner in literals):
+        return [word for inner in literals for word in re.findall(r"'([^']*)'", inner)]
+    return types.pop() if len(types) == 1 and not literals and "[" not in text.replace("Optional[", "") else ANY
+
+
+def kind_of_argument(given: Mapping[str | None, ast.expr]) -> Kind:
+    """Return what an argument of a parser takes."""
+    if "choices" in given and isinstance(given["choices"], ast.List | ast.Tuple):
+        return [str(one.value) for one in given["choices"].elts if isinstance(one, ast.Constant)]
+    if "action" in given and "store_" in ast.unparse(given["action"]):
+        return "bool"
+    named = ast.unparse(given["type"]) if "type" in given else ANY
+    return named if named in {"int", "float", "str"} else ANY
+
+
+if __name__ == "__main__":
+    main()
