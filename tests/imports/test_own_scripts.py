@@ -223,6 +223,11 @@ def test_what_a_server_takes_by_itself_counts(alone, command: str, path: str, va
     assert alone("serve.sh", command).plan.value(path) == value
 
 
+@pytest.mark.parametrize("path", ["/root/Qwen-7B/", "/models/Qwen-7B"])
+def test_a_folder_that_is_called_as_a_repository_is_of_its_model(alone, path: str):
+    assert alone("serve.sh", f"vllm serve {path} --max-model-len 4096\n").plan.model.name == "qwen1-7b"
+
+
 def test_a_format_that_no_name_says_is_assumed_aloud(alone):
     assumed = alone("serve.sh", "llama-server -m /models/model.gguf -c 4096\n").guesses
     assert any(guess.endswith("/models/model.gguf does not say their format") for guess in assumed)

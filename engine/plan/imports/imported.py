@@ -183,10 +183,11 @@ def _model(
         settings.chosen[_FILE] = replace(given, field=_FILE, value=str(path))
         return
     last = name.rstrip("/").rpartition("/")[2]
+    of_hub = (row.hf_id for row in catalog.architectures.values() if row.hf_id and row.hf_id.endswith(f"/{last}"))
     served, is_path = settings.value("served_as"), is_model_file(name, catalog)
-    # Of a path that is not there its parts say what lies in it, then the names under which it is served.
+    # A folder is called as its repository, whatever people mean by Qwen-7B; then parts, and names that are served.
     tried = (
-        *(() if is_path else (name,)),
+        *(*of_hub, *(() if is_path else (name,))),
         *(last, *([str(built.value)] if built is not None else ()), *_folders(name)),
         *(served if isinstance(served, tuple) and is_path else ()),
     )
