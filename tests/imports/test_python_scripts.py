@@ -114,3 +114,9 @@ def test_settings_in_a_mapping_and_switches_of_a_script_count(written) -> None:
     assert (training.method, training.adapter.rank, training.precision) == ("qlora", 32, "bf16")
     assert imported.plan.model.name == "qwen2.5-7b"
     assert not [remark for reading in imported.readings for remark in reading.unmodelled], "bias none trains none"
+
+
+def test_a_model_that_only_a_run_tells_is_asked_for(alone) -> None:
+    text = "import sys\n\nAutoModelForCausalLM.from_pretrained(sys.argv[1])\nTrainingArguments(bf16=True)\n"
+    remarks = [remark.why for reading in alone("train.py", text).readings for remark in reading.unmodelled]
+    assert remarks == ["only running the script tells sys.argv[1]: --model says which it is"]

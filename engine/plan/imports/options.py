@@ -17,9 +17,8 @@ from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, Unmode
 
 _OPEN = frozenset({"auto", "null", "none", ""})
 _LONGEST = 60
-_ANY = "any"
-# A variable, or what a command prints, that a script does not say itself.
-_OF_THE_SHELL = re.compile(r"\$\{?\w|\$\(|`")  # Stands among the words of an option for whatever is given
+_ANY = "any"  # Stands among the words of an option for whatever is given
+_OF_THE_SHELL = re.compile(r"\$\{?\w|\$\(|`")  # A variable, or what a command prints
 _OUTER_FOLDER = re.compile(r"^\$[^/\s]*/(?:[^/]*\$[^/]*/)*")  # Folders above a file that only the shell knows
 _SWITCHES = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "false", "off": "false"}
 _UNASKED = frozenset({Key.TRAINING_LEARNING_RATE})
@@ -85,6 +84,7 @@ class _Options:
             if option is not None and (option.path or option.meaning != "served") and option.path not in _UNASKED:
                 knows = "running the script tells" if isinstance(value, OfARun) else "the shell knows"
                 counted = "give that file too" if option.tool else "the tool's default counts"
+                counted = "--model says which it is" if option.path == "model" else counted
                 why = f"only {knows} {shown(value)}: {counted}"
                 self._reading.unmodelled.append(Remark(place, why))
             value = None
