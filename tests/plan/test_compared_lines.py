@@ -33,6 +33,7 @@ COMPARED = {
     "4090 laptop vs desktop 4070 ti super for mistral small 3 q4": ["4090 laptop", "desktop 4070 ti super"],
     "99% of requests e2e under 4 s, 1,200 in / 90 out, 20 rps, phi-4-mini fp16. T4 or L4, and how many?": ["T4", "L4"],
     "what's faster for llama 3.1 8b inference - 4090 or A100?": ["4090", "A100"],
+    "do i get more out of 2 4080s or one 4090 for 14b fp16": ["2 4080s", "one 4090"],
     "how much longer is a LoRA of llama 3.1 8b on one A100 80GB compared with one H100, 50M tokens": [
         "one A100 80GB",
         "one H100",

@@ -134,6 +134,7 @@ class NumberNames(TakenWords):
                 is_apart = self._is_apart(index - 1) or self._span(end, 1) == "of"  # how many nodes of 8 h100
                 is_other = amount is not None and ((amount.is_behind and is_apart) or self._is_length(index, amount))
                 is_other |= amount is not None and amount.reciprocal and text[-1] in "kK"  # tok/s 8k
+                is_other |= amount is not None and not amount.tells and self._span(end, 1) == "of"  # out of 2 4080s
                 if amount is None or amount.behind == "only" or is_other:
                     continue
                 is_described = self._is_number_at(start - 2) and self._is_described(start - 2)  # 88k squad examples

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Row, Table, key_of
@@ -264,6 +265,7 @@ def _several(name: str, count: int, catalog: Catalog) -> Meaning | None:
     return None if row is None else _hardware(row, count)
 
 
+@lru_cache(maxsize=4096)
 def _row_named(name: str, catalog: Catalog) -> Row | None:
     """Return the row of a name, its plural too; None where there is none."""
     tables: tuple[Table[Any], ...] = (catalog.accelerators, catalog.processors, catalog.instances, catalog.clusters)

@@ -188,6 +188,10 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         )
         count = 2 if is_at_least_two else count
         at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
+        name = tokens[index + 2 : index + 2 + _LONGEST_NAME]
+        if count and key_of(after) in vocabulary().adjectives and _is_named(name, catalog):  # two intel arc b60s
+            made.append(Token(f"{count}x", token.start, token.end))
+            continue
         behind = [later.text for later in tokens[at : at + 2]]
         is_behind = times is not None and made and hardware.named_hardware(made[-1].text, catalog)  # T4 x4
         if key_of(token.text) in counts and _is_setting(made):  # a tensor parallel size of eight
