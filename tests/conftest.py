@@ -14,6 +14,8 @@ import pytest
 from hypothesis import settings
 
 from capacity_tui.engine.catalog.loading import cached_catalog
+from capacity_tui.engine.machine.cpu import probe_cpu
+from capacity_tui.engine.machine.probing import Host
 
 SHARED = bool(os.environ.get("CI"))
 
@@ -35,8 +37,10 @@ settings.load_profile("default")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return how many processes share the tests: one more than cores for all of them, as some wait; none for a few."""
-    return (os.cpu_count() or 1) + 1 if config.args_source is pytest.Config.ArgsSource.TESTPATHS else 0
+    """Return how many processes share all tests: one more than threads that can run, as some wait. A few share none."""
+    if config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return 0
+    return (probe_cpu(Host()).usable_threads.value or 1) + 1
 
 
 def pytest_collection_finish() -> None:
