@@ -30,9 +30,14 @@ class CountedWords(NumberNames):
         count = None if number is None or not self._is_free(number) else self._count_of(number)
         if number is None or count is None or count.start != index or not self._is_free(index, count.end - index):
             return None
-        is_of_some = self._span(count.end, 1) == "of" and self._is_number_at(count.end + 1)
-        is_of_some &= count.start == number and self._task == INFER and key_of(count.name) in vocabulary().written
-        amount = vocabulary().amounts["requests"] if is_of_some else count.amount
+        amount, amounts = count.amount, vocabulary().amounts
+        if count.start == number and key_of(count.name) in vocabulary().written:
+            is_of_some = self._span(count.end, 1) == "of" and self._is_number_at(count.end + 1)
+            is_drawn = self._values.get(Key.TRAINING_PREFERENCE) in _DRAWING
+            if is_of_some and self._task == INFER:  # 100k completions of 500 tokens
+                amount = amounts["requests"]
+            elif is_drawn and self._tokens[number].text.isdecimal():  # 16 answers to each prompt; 2k are so long
+                amount = amounts["rollouts"]
         meaning = self._pair(count.name, self._tokens[number].text, amount)
         if meaning is not None and self._is_part(number):  # 200 people, 30 of them at once
             self._values = {path: value for path, value in self._values.items() if path not in meaning.values}

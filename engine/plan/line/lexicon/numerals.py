@@ -30,6 +30,7 @@ _SCALES = {"million": "M", "millions": "M", "billion": "B", "billions": "B", "tr
 _TIME_FOLLOWS = frozenset({"in", "within", "under", "below", "than", "most", "for", "<", "of", "is"})
 """Words before a time that is said by an article, as in ``within a second``."""
 _LONGEST_NAME = 4  # Words of a device's name, as ``rtx pro 6000 blackwell``
+_OWNED, _LONGEST_PART = frozenset({"the", "our", "my", "all", "these", "those"}), 5  # two thirds of all our 300
 _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what it counts, as in ``a pair of 3090s``
 
 
@@ -37,7 +38,7 @@ def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     """Return the words of a line, its numbers as digits before hardware and before what they count."""
     tokens = _with_products(_with_ranges(_with_hours_of_day(_with_products(split(text)))))
     tokens = with_latencies(_with_times(tokens, catalog))
-    return _with_digits(_with_names_first(_with_images_first(tokens), catalog), catalog)
+    return _with_parts(_with_digits(_with_names_first(_with_images_first(tokens), catalog), catalog))
 
 
 def range_in(source: str, read: str) -> str | None:
@@ -68,6 +69,31 @@ def _with_ranges(tokens: list[Token]) -> list[Token]:
         made.append(tokens[index] if larger is None else Token(larger, tokens[index].start, last.end, last.ends))
         index += words
     return made
+
+
+def _with_parts(tokens: list[Token]) -> list[Token]:
+    """Return the words with a part of a number as what that comes to, as 32 for ``half of our 64``."""
+    made: list[Token] = []
+    for token in tokens:
+        part, words = _part_of([key_of(before.text) for before in made[-_LONGEST_PART:]], token.text)
+        if words:
+            made[-words:] = [replace(token, text=str(part), start=made[-words].start)]
+        else:
+            made.append(token)
+    return made
+
+
+def _part_of(keys: list[str], whole: str) -> tuple[int, int]:
+    """Return what the words before a number take of it, and how many words say so; 0 where none do."""
+    owned = len(keys) - 1 - keys[::-1].index("of") if "of" in keys else 0
+    if not owned or not whole.isdecimal() or not _OWNED.issuperset(keys[owned + 1 :]):
+        return 0, 0
+    share, words = vocabulary().parts.get(keys[owned - 1], 0.0), len(keys) - owned + 1
+    if share:
+        many = float(keys[owned - 2] in _ARTICLES) or _number(keys[owned - 2]) if owned > 1 else 0.0
+        return round(int(whole) * share * (many or 1.0)), words + int(many > 0)
+    some = _number(keys[owned - 1])  # two of the 8, but not 16 of 512 tokens
+    return (some, words) if 0 < some < int(whole) and keys[owned + 1 :] else (0, 0)
 
 
 def _with_times(tokens: list[Token], catalog: Catalog) -> list[Token]:
