@@ -13,7 +13,10 @@ from textual import events
 from textual.app import App
 from textual.command import CommandList
 from textual.css.query import NoMatches
+from textual.geometry import Region
 from textual.pilot import Pilot
+from textual.screen import UPDATE_PERIOD
+from textual.widget import Widget
 
 from capacity_tui.tui.terminal.keys import KeysInTurn
 from capacity_tui.tui.views.plan.screen import PlanScreen
@@ -92,18 +95,20 @@ def burst(app: App[None], *keys: str) -> None:
 
 
 async def resize(pilot: Pilot[None], size: tuple[int, int]) -> None:
-    """Change the size of the terminal, and wait until every line of the screen is drawn for it."""
+    """Change the size of the terminal, and wait until every widget has the place that it keeps.
+
+    A new layout waits for the next update of the screen, may change what a widget shows, and that the layout again.
+    """
     await pilot.resize_terminal(*size)
-    await settle(pilot)
+    places, before = _places(pilot.app), None
+    while places != before:
+        await pilot.pause(2 * UPDATE_PERIOD)
+        await settle(pilot)
+        places, before = _places(pilot.app), places
 
-    def is_drawn() -> bool:
-        screen = pilot.app.screen
-        panels = [widget for widget in screen.walk_children() if widget.is_attached and widget.display]
-        return screen.size == size and all(widget.region.right <= size[0] for widget in panels)
 
-    with suppress(AssertionError):
-        await once(pilot, is_drawn)
-    await settle(pilot)
+def _places(app: App[None]) -> list[Region]:
+    return [widget.region for screen in app.screen_stack for widget in screen.walk_children(Widget, with_self=True)]
 
 
 async def type_text(pilot: Pilot[None], text: str) -> None:
