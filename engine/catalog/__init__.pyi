@@ -42,6 +42,7 @@ from .rows.runs import Workload as Workload
 from .rows.runs import WorkloadSet as WorkloadSet
 from .rows.software import SEPARATOR as SEPARATOR
 from .rows.software import named_release as named_release
+from .rows.software import release_text as release_text
 from .rows.software import rows_of_release as rows_of_release
 from .shipped import counted as counted
 from .shipped import counts as counts

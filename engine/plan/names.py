@@ -13,6 +13,7 @@ from capacity_tui.engine.catalog import (
     named_release,
     nearest,
     read_yaml,
+    release_text,
     rows_of_release,
     with_left_out,
 )
@@ -136,6 +137,20 @@ def software_id(name: str | None, catalog: Catalog) -> str:
     current = catalog.frameworks[row_id].release_of or row_id
     rows = (catalog.frameworks[current], *catalog.frameworks.where("release_of", current))
     return rows_of_release(rows, name, release)[0].id
+
+
+def without_release(name: str, catalog: Catalog) -> str:
+    """Return software without its release where no row is of some releases alone, as ``ollama`` of ``ollama==0.5``."""
+    software, release = named_release(name)
+    engine, framework = catalog.engines.find_id(software), catalog.frameworks.find_id(software)
+    if not release or engine is framework is None:
+        return name
+    try:
+        engines = () if engine is None else catalog.engine_rows(name)
+        frameworks = () if framework is None else (catalog.frameworks[software_id(name, catalog)],)
+    except CatalogError:  # no such release: said where the name is read
+        return name
+    return name if any(map(release_text, (*engines, *frameworks))) else software
 
 
 # Kinds of which names may also stand for a row of their own making.

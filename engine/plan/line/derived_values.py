@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import replace
 
-from capacity_tui.engine.catalog import format_in_name, key_of
+from capacity_tui.engine.catalog import format_in_name, key_of, named_release
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
@@ -214,7 +214,7 @@ class DerivedValues(LoadValues):
                     self._values[Key.INFERENCE_WEIGHTS] = weights
                     why = f"weights: {weights}, what {token.text} serves where no other is named"
                     self._assumed.append(Assumption(Key.INFERENCE_WEIGHTS, weights, why))
-        engine = self._catalog.engines.find_id(str(self._values.get(Key.INFERENCE_ENGINE, "")))
+        engine = self._catalog.engines.find_id(named_release(str(self._values.get(Key.INFERENCE_ENGINE, "")))[0])
         formats = vocabulary().bits.get(engine or "", {})
         values = [formats[key] for token in self._tokens if (key := key_of(token.text)) in formats]
         if values and Key.INFERENCE_WEIGHTS in self._values:

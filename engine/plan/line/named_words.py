@@ -19,6 +19,7 @@ from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_nodes
+from capacity_tui.engine.plan.names import UNNAMED, without_release
 from capacity_tui.engine.units import parse_quantity
 
 _FULL = "full"
@@ -35,6 +36,7 @@ class NamedWords(CountedWords):
     def __init__(self, text: str, catalog: Catalog) -> None:
         super().__init__(text, catalog)
         self._mended: dict[str, str] = {}
+        self._tokens = [replace(token, text=without_release(token.text, catalog)) for token in self._tokens]
         self._mend_families()
         self._mend_amounts()
 
@@ -65,7 +67,7 @@ class NamedWords(CountedWords):
         token = self._tokens[index]
         ruled_out = self._ruled_out(index) or self._some_hardware(index) or self._family_asked_for(index)
         ruled_out = ruled_out or self._configured(token.text) or self._device_hours(index) or self._amount_asked(index)
-        ruled_out = ruled_out or self._aside(index)
+        ruled_out = ruled_out or self._aside(index) or self._beneath(index)
         if ruled_out is not None:
             return ruled_out
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
@@ -109,6 +111,13 @@ class NamedWords(CountedWords):
         is_number = 1 < count <= len(self._tokens) - index and self._tokens[last].text.isdecimal()
         behind = next(self._names_behind(last), None) if is_number else None
         return behind is not None and behind.amount.is_behind
+
+    def _beneath(self, index: int) -> tuple[int, Meaning] | None:
+        """Pass over what other training software of the line is built on, as in ``pytorch fsdp``."""
+        if self._catalog.frameworks.find_id(self._tokens[index].text) != UNNAMED:
+            return None
+        others = {self._catalog.frameworks.find_id(token.text) for token in self._tokens}
+        return (1, Meaning()) if others - {None, UNNAMED} else None
 
     def _aside(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a model's name that says how long another one is trained: ``1.3b chinchilla``."""

@@ -11,6 +11,7 @@ from capacity_tui.engine.units import parse_quantity
 _MONEY = re.compile(
     r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?[km]?)|(?P<other>\d[\d,]*(?:\.\d+)?[km]?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
 )
+_MONEY_WORDS = ("usd", "dollar", "dollars", "bucks")
 _SUM_IN_WORDS = re.compile(r"([^\d\s]*)\s?\d[\d.,]*[km]?\s?((?:[€£]|[a-z]*))(?:(?:/|per).*)?", re.IGNORECASE)
 _OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|d|day|w|wk|week|mo|month|y|yr|year)", re.IGNORECASE)
 _APART = re.compile(r"[.,](?=\d{3}(?!\d))")  # Before thousands, as in ``€1.500``
@@ -47,6 +48,17 @@ def sum_of(word: str) -> tuple[str, float] | None:
     dollars = match["sum"] or match["other"]
     dollars = dollars.replace(",", "." if _DECIMAL_COMMA.fullmatch(dollars) else "").replace("m", "M")  # $2,50
     return dollars if currency is None else f"{round(parse_quantity(dollars, '') * currency.usd, 2):.12g}", hours
+
+
+def sum_and_currency(before: str, after: str) -> str | None:
+    """Return a number and its currency as one, as ``$ 500`` and ``500 euros``; None for other words."""
+    currencies = vocabulary().currencies
+    if before in ("$", *currencies) and after[:1].isdigit():
+        return f"{before}{after}"
+    money, slash, span = after.partition("/")  # 5000 EUR/month
+    other = next((name for name, row in currencies.items() if money in row.words), None)
+    is_sum = (other is not None or money in _MONEY_WORDS) and sum_of(f"${before}") is not None
+    return f"{other or '$'}{before}{slash}{span}" if is_sum else None
 
 
 def currency_of(word: str) -> Currency | None:

@@ -317,7 +317,7 @@ def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
     """Return what ``key=value`` sets, or software with its release; the key is a path, or its last part, or a label."""
     if SEPARATOR in text:
         released, software = named_value(text, task, "", load_catalog()), key_of(text.partition(SEPARATOR)[0])
-        if software in vocabulary().software and (released is None or software in vocabulary().fillers):
+        if software in vocabulary().software and released is None:
             released = Meaning(why=f"left out: {text.replace(SEPARATOR, ' ')}")
         return released or _fault("no such software", repr(text), "write an engine or a framework, ==, its release")
     key, _, value = text.partition("=")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line.lexicon.quantities import OF_TOKEN, plain_number, sum_of
+from capacity_tui.engine.plan.line.lexicon.quantities import OF_TOKEN, plain_number, sum_and_currency, sum_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER
 from capacity_tui.engine.record import dataclass
@@ -63,9 +63,10 @@ _FIGURES = re.compile(r"\(\s*(?:[\d.]+\s*[a-z/]*b(?:/s)?\s*,|\w+_(?:mib|gib|gbs|
 """Figures of a device in brackets: ``(48GiB,180TFLOPs)``."""
 
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*(?:\.?(?:post|rc)\d+)?)", re.IGNORECASE)
-_PARTS = 3  # Numbers of a release behind any word, as in ``vllm 0.6.3``; behind the name of software are fewer
 """A release of the software before it, as in ``vllm 0.6.3``."""
 
+_RELEASED = re.compile(r"(.+)==(\d+\.\d+)")
+_PARTS = 3  # Numbers of a release behind any word, as in ``vllm 0.6.3``; behind the name of software are fewer
 PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
 """A number that may count what stands behind another one, as in ``50M 384-dim vectors``."""
 
@@ -75,7 +76,6 @@ _IDEOGRAPHS = re.compile(
 """Words of a text without spaces, and what stands between them; a percentile, an arrow and e2e are words themselves."""
 
 _MARKS = "~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
-_MONEY_WORDS = ("usd", "dollar", "dollars", "bucks")
 _MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go")
 _BITS = ("bit", "bits")
 _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
@@ -122,7 +122,7 @@ class Token:
 def split(text: str) -> list[Token]:
     """Return the words of a line; what is longer than a line may be is left out."""
     tokens: list[Token] = []
-    plain_text = _LANES.sub(lambda lanes: "pcie".ljust(len(lanes[0])), text[:LONGEST_LINE])
+    plain_text = _LANES.sub(_bus, text[:LONGEST_LINE])
     plain_text = _OF_A_NODE.sub(lambda nodes: f"{nodes[1]} of ".ljust(len(nodes[0])), plain_text)
     for match in _WORD.finditer(_SLASH.sub(" ", _PICTURES.sub(" ", plain_text))):
         word, start = match[0], match.start()
@@ -239,6 +239,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
     """Add a word to those before it, as one with them where they belong together: ``10 million``, ``ttft < 1 s``."""
     is_mixed = len(tokens) > 1 and tokens[-1].text in _PER_WEIGHT and _mixture(tokens[-2].text, token.text)
     del tokens[len(tokens) - bool(is_mixed) :]  # exl2 at 3.5bpw
+    tokens[-1:] = _released(tokens[-1:], token.text)
     before = tokens[-1] if tokens else None
     joined = None if before is None else _with_unit(before.text, key_of(token.text))
     if before is None:
@@ -274,6 +275,29 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens.append(token)
 
 
+def _bus(lanes: re.Match[str]) -> str:
+    """Return a bus without its lanes, as long as before, but with a number of a unit, as in ``pcie 2.0 rps``."""
+    is_number = lanes[0].endswith(".0") and any(map(_is_unit, lanes.string[lanes.end() :].split(" ", 2)[1:2]))
+    return lanes[0] if is_number else "pcie".ljust(len(lanes[0]))
+
+
+def _released(last: list[Token], unit: str) -> list[Token]:
+    """Return software with its release, as two words where the number is of what stands behind: ``vllm 2.5 rps``."""
+    released = _RELEASED.fullmatch(last[0].text) if last and _is_unit(unit) else None
+    if released is None:
+        return last
+    middle = last[0].end - len(released[2])
+    return [Token(released[1], last[0].start, middle), Token(released[2], middle, last[0].end)]
+
+
+def _is_unit(word: str) -> bool:
+    """Whether a word makes the number before it a measure, as ``bpw`` and ``req/s``."""
+    key = key_of(word.rstrip(_ENDINGS))
+    amount = vocabulary().amounts.get(key)
+    is_rate = amount is not None and amount.fields.get(INFER) == Key.INFERENCE_REQUEST_RATE
+    return is_rate or _with_unit("1", key) is not None
+
+
 def _is_key(word: str) -> bool:
     """Whether a word is set to what stands behind ``=``: no device is, as in ``4 * a6000 = 192 GB``."""
     words, key = vocabulary(), key_of(word)
@@ -306,7 +330,7 @@ def _with_unit(number: str, word: str) -> str | None:
     words = vocabulary()
     scale, span, seconds = words.scales.get(word), words.durations.get(word), words.time_units.get(word)
     is_ram = key_of(f"{number}{word}") in words.ram  # host memory
-    if (written := f"{number}{word}" if is_ram else _sum(number, word)) is not None:
+    if (written := f"{number}{word}" if is_ram else sum_and_currency(number, word)) is not None:
         return written
     if word in _QUANTIZED and number.endswith("bit"):
         return number
@@ -318,17 +342,6 @@ def _with_unit(number: str, word: str) -> str | None:
         return None
     unit = next((written for units, written in _UNITS if word in units), span)
     return plain_number(number) + scale if scale is not None else None if unit is None else f"{number}{unit}"
-
-
-def _sum(before: str, after: str) -> str | None:
-    """Return a number and its currency as one, as ``$ 500`` and ``500 euros``; None for other words."""
-    currencies = vocabulary().currencies
-    if before in ("$", *currencies) and after[:1].isdigit():
-        return f"{before}{after}"
-    money, slash, span = after.partition("/")  # 5000 EUR/month
-    other = next((name for name, row in currencies.items() if money in row.words), None)
-    is_sum = (other is not None or money in _MONEY_WORDS) and sum_of(f"${before}") is not None
-    return f"{other or '$'}{before}{slash}{span}" if is_sum else None
 
 
 def sides_of(word: str) -> tuple[int, int] | None:
