@@ -120,3 +120,67 @@ def test_a_model_that_only_a_run_tells_is_asked_for(alone) -> None:
     text = "import sys\n\nAutoModelForCausalLM.from_pretrained(sys.argv[1])\nTrainingArguments(bf16=True)\n"
     remarks = [remark.why for reading in alone("train.py", text).readings for remark in reading.unmodelled]
     assert remarks == ["only running the script tells sys.argv[1]: --model says which it is"]
+
+
+SWITCHED = (
+    "import os\nparser.add_argument('--lora', action='store_true', dest='use_lora')\n"
+    "parser.add_argument('-b', '--bs', dest='batch_size', default=2)\n"
+    "parser.add_argument('--no_quantize', action='store_false', dest='quantize')\n{}"
+    "arguments = parser.parse_args()\n"
+    "if arguments.quantize:\n    config = BitsAndBytesConfig(load_in_4bit=True)\n"
+    "if arguments.use_lora:\n    adapters = LoraConfig(r=32)\n"
+    "TrainingArguments(per_device_train_batch_size=arguments.batch_size, bf16=True)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "more", "method", "batch"),
+    [
+        ("--lora --bs 32", "", "qlora", 32),
+        ("--lora -b 16 --no_quantize", "", "lora", 16),
+        ("--no_quantize", "", None, 2),
+        ("", "parser.set_defaults(use_lora=True, batch_size=4)\n", "qlora", 4),
+        ("--no_quantize", "parser.set_defaults(**settings)\n", "lora", 2),
+        ("--no_quantize", "arguments.use_lora = True\n", "lora", 2),
+    ],
+)
+def test_an_option_counts_under_the_name_that_it_is_read_by(
+    alone, tmp_path: Path, options: str, more: str, method: str | None, batch: int
+) -> None:
+    (tmp_path / "train.py").write_text(SWITCHED.format(more))
+    training = alone("run.sh", f"python train.py {options}\n").plan.training
+    assert (training.method, training.micro_batch) == (method, batch)
+
+
+@pytest.mark.parametrize(
+    ("calls", "rank"),
+    [
+        ("with open('x') as file:\n    adapters(4)\nadapters(32)\n", 4),
+        ("rank = 8\ndef main():\n    rank = 64\n    adapters(rank)\nmain()\n", 64),
+        ("class Settings:\n    RANK = 12\n    config = adapters(RANK)\nadapters(2)\n", 12),
+    ],
+)
+def test_a_function_has_what_the_call_that_stands_first_gives_it(written, calls: str, rank: int) -> None:
+    text = f"import os\ndef adapters(r):\n    return LoraConfig(r=r)\n{calls}TrainingArguments(bf16=True)\n"
+    assert written("train.py", text).plan.training.adapter.rank == rank
+
+
+def test_what_a_function_sets_for_the_script_counts(written) -> None:
+    text = (
+        "import os\nBS = 2\nSTEPS = 4\ndef choose():\n    global BS\n    BS, STEPS = 5, 6\n    BS = 8\n    STEPS = 3\n"
+        "choose()\nTrainingArguments(per_device_train_batch_size=BS, gradient_accumulation_steps=STEPS, bf16=True)\n"
+    )
+    training = written("train.py", text).plan.training
+    assert (training.micro_batch, training.global_batch) == (8, 8 * 4 * 8)
+
+
+def test_what_a_class_sets_counts_in_it_and_not_in_its_functions(written) -> None:
+    text = (
+        "import os\nRANK = 4\nclass Settings:\n    RANK = 32\n    {}config = LoraConfig(r=RANK)\n"
+        "TrainingArguments(bf16=True)\n"
+    )
+    ranks = [
+        written("train.py", text.format(inner)).plan.training.adapter.rank
+        for inner in ("", "def make(self):\n        ")
+    ]
+    assert ranks == [32, 4]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from types import MappingProxyType
 from typing import cast
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
 from capacity_tui.engine.plan.imports.scripts.expressions import OPTION, SHELL, STARTED, literal
-from capacity_tui.engine.plan.imports.tools import Tool, tools
+from capacity_tui.engine.plan.imports.tools import Tool, option_name, tools
 
 _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
 
@@ -70,11 +70,13 @@ def calls(
     """
     tree = ast.parse(text)
     constants: dict[str, Plain] = {f"{SHELL}{variable}": value for variable, value in environment.items()}
-    constants |= dict(_behind_dots(tree, constants))
     constants |= {f"{before}{option}": value for option, value in given.items() for before in (OPTION, STARTED)}
+    constants |= dict(_behind_dots(tree, constants))
     constants |= dict(_assigned(_within(tree), constants))
+    constants |= dict(_made_global(tree, constants))
     with suppress(RecursionError):
-        for call, known in sorted(_reached_calls(tree, constants, tree), key=lambda pair: pair[0].lineno):
+        reached = _reached_calls(tree, constants, constants, tree)
+        for call, known in sorted(reached, key=lambda pair: pair[0].lineno):
             called = _called(call)
             owner = _caller(called)
             if owner is not None:
@@ -89,13 +91,25 @@ def _within(node: ast.AST) -> Iterator[ast.AST]:
             yield from _within(child)
 
 
+def _made_global(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
+    """Yield names of a script that a function of it gives a plain value, as ``global BATCH`` lets it."""
+    for function in ast.walk(tree):
+        if isinstance(function, _FUNCTIONS):
+            names = {name for node in _within(function) if isinstance(node, ast.Global) for name in node.names}
+            known = _local(function, constants) if names else {}
+            yield from ((name, known[name]) for name in names if name in known)
+
+
 def _reached_calls(
-    node: ast.AST, constants: Mapping[str, Plain], tree: ast.AST
+    node: ast.AST, constants: Mapping[str, Plain], outer: Mapping[str, Plain], tree: ast.AST
 ) -> Iterator[tuple[ast.Call, Mapping[str, Plain]]]:
     """Yield the calls in a part of a script with the names that have a plain value there: of its function, and outer.
 
     What a script never does is left out, as ``if False: model = from_pretrained("saved")`` of a notebook. What it sets
     itself, or where nothing is given, decides too: ``if arguments.load_in_8bit: ...``.
+
+    Args:
+        outer: the names that functions in it see: none of a class around them.
     """
     holds: Plain = None
     if isinstance(node, ast.If):
@@ -107,9 +121,12 @@ def _reached_calls(
             continue
         for child in children if isinstance(children, list) else [children]:
             if isinstance(child, _FUNCTIONS):
-                yield from _reached_calls(child, dict(_inside(child, constants, tree)), tree)
+                inner = _inside(child, outer, tree)
+                yield from _reached_calls(child, inner, inner, tree)
+            elif isinstance(child, ast.ClassDef):
+                yield from _reached_calls(child, _local(child, constants), outer, tree)
             elif isinstance(child, ast.AST):
-                yield from _reached_calls(child, constants, tree)
+                yield from _reached_calls(child, constants, outer, tree)
                 if isinstance(child, ast.Call):
                     yield child, constants
 
@@ -117,12 +134,19 @@ def _reached_calls(
 def _inside(
     function: ast.FunctionDef | ast.AsyncFunctionDef, outer: Mapping[str, Plain], tree: ast.AST
 ) -> Mapping[str, Plain]:
-    """Return the names that have a plain value in a function: its own hide those around it."""
-    stored = {node.id for node in _within(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    stored |= {node.arg for node in _within(function.args) if isinstance(node, ast.arg)}
-    known = {name: value for name, value in outer.items() if name not in stored}
-    known |= dict(_own_arguments(function, outer, tree))
-    return known | dict(_assigned(_within(function), known))
+    """Return the names that have a plain value in a function, its arguments among them."""
+    return _local(function, outer, dict(_own_arguments(function, outer, tree)))
+
+
+def _local(
+    part: ast.AST, outer: Mapping[str, Plain], arguments: Mapping[str, Plain] = MappingProxyType({})
+) -> dict[str, Plain]:
+    """Return the names that have a plain value in a class, or a function of arguments: its own hide those around it."""
+    stored = {node.id for node in _within(part) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    if isinstance(part, _FUNCTIONS):
+        stored |= {node.arg for node in _within(part.args) if isinstance(node, ast.arg)}
+    known = {**{name: value for name, value in outer.items() if name not in stored}, **arguments}
+    return known | dict(_assigned(_within(part), known))
 
 
 def _caller(called: str) -> Tool | None:
@@ -212,13 +236,21 @@ def _called(call: ast.Call) -> str:
 
 
 def _behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
-    """Yield what stands behind a dot and has a plain value: fields of classes, and defaults of a script's options."""
+    """Yield what stands behind a dot and has a plain value: fields of classes, and a script's own options."""
     plain = {**constants, **dict(_assigned(_within(tree), constants))}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    for node in nodes:
         if isinstance(node, ast.ClassDef):
-            yield from ((f"{OPTION}{field}", value) for field, value in _assigned(_within(node), plain))
-        if isinstance(node, ast.Call) and _called(node) == "add_argument":
-            yield from _own_option(node, plain)
+            fields = ((f"{OPTION}{field}", value) for field, value in _assigned(_within(node), plain))
+            yield from ((field, value) for field, value in fields if field not in constants)
+    of_parsers = [node for node in nodes if isinstance(node, ast.Call)]
+    later = [word for call in of_parsers if _called(call) == "set_defaults" for word in call.keywords]
+    defaults = {word.arg: word.value for word in later if word.arg}
+    changed = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+    is_open = len(defaults) < len({word.arg for word in later})  # set_defaults(**settings)
+    for call in of_parsers:
+        if _called(call) == "add_argument":
+            yield from _own_option(call, plain, defaults, None if is_open else changed)
 
 
 def _own_arguments(
@@ -233,32 +265,56 @@ def _own_arguments(
     pairs = [*zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True)]
     values = {one.arg: value for one, value in [*pairs, *zip(given.kwonlyargs, given.kw_defaults, strict=True)]}
     started = {one.arg: f"{STARTED}{one.arg}" for one in (*positional, *given.kwonlyargs)}
-    made = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    call = next((one for one in made if isinstance(one.func, ast.Name) and one.func.id == function.name), None)
     passed: dict[str, ast.expr] = {}
-    if call is not None:
+    there = constants
+    if (first := _first_call(function.name, tree)) is not None:
+        call, around = first
         passed = {one.arg: value for one, value in zip(positional, call.args, strict=False)}
         passed |= {word.arg: word.value for word in call.keywords if word.arg}
+        there = constants if isinstance(around, ast.Module) else _local(around, constants)
     yield from ((name, constants[key]) for name, key in started.items() if key in constants and name not in passed)
     for name, value in {**values, **passed}.items():
         with suppress(ValueError):
             if value is not None and (started.get(name) not in constants or name in passed):
-                yield name, literal(value, constants)
+                yield name, literal(value, there if name in passed else constants)
 
 
-def _own_option(call: ast.Call, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
-    """Yield the default of an option that a script has itself, under the name that it is read by."""
-    words = {word.arg: word.value for word in call.keywords if word.arg}
-    names = [name for name in map(_constant, call.args) if isinstance(name, str) and name.startswith("--")]
-    name = _constant(words["dest"]) if "dest" in words else names[0].lstrip("-").replace("-", "_") if names else ""
-    switch = {"store_true": False, "store_false": True}.get(
-        str(_constant(words["action"])) if "action" in words else ""
+def _first_call(name: str, tree: ast.AST) -> tuple[ast.Call, ast.AST] | None:
+    """Return the call of a function that stands first in a script, and what it stands in; None where there is none."""
+    made = (
+        (node, around)
+        for around in ast.walk(tree)
+        if isinstance(around, (ast.Module, ast.ClassDef, *_FUNCTIONS))
+        for node in _within(around)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
     )
-    if name and "default" in words:
+    return min(made, key=lambda pair: (pair[0].lineno, pair[0].col_offset), default=None)
+
+
+def _own_option(
+    call: ast.Call, constants: Mapping[str, Plain], defaults: Mapping[str, ast.expr], changed: Set[str] | None
+) -> Iterator[tuple[str, Plain]]:
+    """Yield an option that a script has itself under the name that it is read by: as it is started, or by default.
+
+    Args:
+        defaults: those that ``set_defaults`` gives, by that name.
+        changed: what the script changes behind a dot, where a switch may be set; None where that may be any.
+    """
+    words = {word.arg: word.value for word in call.keywords if word.arg}
+    names = [name for name in map(_constant, call.args) if isinstance(name, str) and name.startswith("-")]
+    first = next((name for name in names if name.startswith("--")), names[0] if names else "")
+    name = str(_constant(words["dest"])) if "dest" in words else option_name(first)
+    action = str(_constant(words["action"])) if "action" in words else ""
+    switched = {"store_true": True, "store_false": False}.get(action)
+    started = [constants[key] for one in names if (key := f"{STARTED}{option_name(one)}") in constants]
+    default = defaults.get(name, words.get("default"))
+    if started:
+        yield f"{OPTION}{name}", started[-1] if switched is None else switched
+    elif name and default is not None:
         with suppress(ValueError):
-            yield f"{OPTION}{name}", literal(words["default"], constants)
-    elif name and switch is not None:
-        yield f"{OPTION}{name}", switch
+            yield f"{OPTION}{name}", literal(default, constants)
+    elif name and switched is not None and changed is not None and name not in changed:
+        yield f"{OPTION}{name}", not switched
 
 
 def _assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
