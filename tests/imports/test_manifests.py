@@ -173,7 +173,12 @@ def test_variables_of_a_task_are_filled_in(plan_of):
 
 
 def test_a_file_of_images_and_one_that_runs_nothing_known_are_of_no_tool(written):
-    for text in ("FROM ubuntu:24.04\nRUN apt-get update\n", "containers:\n- command: [sleep, infinity]\n"):
+    texts = (
+        *("FROM ubuntu:24.04\nRUN apt-get update\n", "containers:\n- command: [sleep, infinity]\n"),
+        *("from vllm/vllm-openai:v0.11\nrun pip install x\n", "from vllm/vllm-openai:v0.11\n"),
+        "from python:3.11\nexpose 8000\n",
+    )
+    for text in texts:
         with pytest.raises(CapacityError, match=r"no known tool|command of a known tool"):
             written("file", text, model__name=None)
 
@@ -248,3 +253,14 @@ def test_instructions_of_a_model_file_are_written_in_any_case(written) -> None:
         "llama-3.2-3b",
         16384,
     )
+
+
+def test_what_a_model_is_to_say_is_no_instruction_of_an_image(written) -> None:
+    text = 'FROM llama3.2:3b\nSYSTEM """\nRun fast.\nCopy nothing.\n"""\nPARAMETER stop "<|end|>"\nDRAFT ./small.gguf\n'
+    assert written("Modelfile", text, model__name=None).plan.model.name == "llama-3.2-3b"
+
+
+def test_no_empty_list_of_names_is_shown(written) -> None:
+    with pytest.raises(CapacityError, match="no model is known as") as refused:
+        written("Modelfile", "FROM zzqqxx:3.11\n", model__name=None)
+    assert str(refused.value.hint).startswith("--model says")

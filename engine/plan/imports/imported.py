@@ -201,7 +201,8 @@ def _model(
         return
     if match is None:
         near = ", ".join(catalog.architectures.nearest(name))
-        hint = f"nearest: {near}; --model says what is meant, --stand-in takes a usual model of its size"
+        says = "--model says what is meant, --stand-in takes a usual model of its size"
+        hint = f"nearest: {near}; {says}" if near else says
         raise PlanError("no model is known as", repr(name)[:80], hint, given.place)
     for field, value in match.values.items():
         settings.chosen[field] = replace(given, field=field, value=value)

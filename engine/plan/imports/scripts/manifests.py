@@ -25,7 +25,11 @@ _UNIT, _STARTS = re.compile(r"^\[Service\]", re.MULTILINE), re.compile(r"(?:Exec
 _SPREAD = re.compile(r"--nnodes[ =](?!1\b)")  # An option of what serves over several nodes
 _FROM = re.compile(r"\s*FROM\s+(\S+)", re.IGNORECASE)
 _PARAMETER = re.compile(r"\s*PARAMETER\s+(\w+)\s+(\S+)", re.IGNORECASE)
-_BUILT = re.compile(r"\s*(?:RUN|COPY|CMD|ENTRYPOINT|WORKDIR|ENV)\s")
+_OF_MODEL = re.compile(
+    r"\s*(?:FROM|PARAMETER|TEMPLATE|SYSTEM|ADAPTER|LICENSE|MESSAGE|REQUIRES|RENDERER|PARSER|DRAFT)\s", re.IGNORECASE
+)
+"""An instruction of a model file, as ``parser/parser.go`` of Ollama takes it; those of images are others."""
+_QUOTED = re.compile(r'(?<=\s)(?:"""[\s\S]*?"""|"[\s\S]*?"[ \t]*$)', re.MULTILINE)
 _CONTEXT = "num_ctx"
 _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*?)\s*")
 _MODEL = re.compile(r"(?!/(?:bin|usr|opt|app|entrypoint)\b)/?(?:[\w.-]+/)+[\w-][\w.-]*(?<!\.sh)(?<!\.py)")
@@ -267,7 +271,8 @@ def _model_file(text: str) -> str | None:
     """Return the command that a model file of Ollama stands for; None for other texts, such as those of images."""
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     base = _FROM.fullmatch(lines[0]) if lines else None
-    if base is None or any(map(_BUILT.match, lines)):
+    plain = (line for line in _QUOTED.sub('""', "\n".join(lines)).splitlines() if line.strip())
+    if base is None or program_of_image(base[1]) or not all(map(_OF_MODEL.match, plain)):
         return None
     contexts = [match[2] for match in map(_PARAMETER.match, lines) if match and match[1] == _CONTEXT]
     return shlex.join(["ollama", "run", base[1], *(word for size in contexts[-1:] for word in (f"--{_CONTEXT}", size))])
