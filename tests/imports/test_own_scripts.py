@@ -164,6 +164,7 @@ OF_THE_SHELL = (
         ("BS=16 ACCUMULATION=2 ", 16, 2),
         ("export BS=$((4 * 2))\nACCUMULATION=3\nexport ACCUMULATION\n", 8, 3),
         ("BS=16  # which programs do not see\nexport ACCUMULATION=1\n", 4, 1),
+        ("export BS=16 ACCUMULATION=2\nunset -f ACCUMULATION\nunset BS\n", 4, 2),
     ],
 )
 def test_a_script_sees_the_variables_of_the_shell_that_starts_it(
@@ -194,6 +195,14 @@ def test_options_that_nobody_reads_are_named(alone, tmp_path: Path):
     assert remarks == {"--hidden_states": "an option of train.py itself: not read"}
 
 
+def test_options_alone_name_the_file_that_counts_and_what_nobody_reads(alone, tmp_path: Path):
+    (tmp_path / "ds.json").write_text('{"train_micro_batch_size_per_gpu": 6, "zero_optimization": {"stage": 1}}')
+    imported = alone("run.sh", "--settings ds.json --hidden_states 3200\n")
+    assert imported.plan.value("training.micro_batch") == 6
+    remarks = {remark.place.field: remark.why for one in imported.readings for remark in one.unmodelled}
+    assert remarks == {"--hidden_states": "an option of a program that is not named itself: not read"}
+
+
 def test_a_module_that_a_launcher_starts_is_read_where_it_lies(alone, tmp_path: Path):
     (tmp_path / "src" / "own").mkdir(parents=True)
     (tmp_path / "src" / "own" / "train.py").write_text("import os\nTrainingArguments(per_device_train_batch_size=3)\n")
@@ -208,6 +217,14 @@ def test_texts_that_a_script_cuts_are_as_long_where_no_trainer_says_otherwise(al
         f"Trainer(args=TrainingArguments(bf16=True){told})\n"
     )
     assert alone("train.py", text).plan.value("training.seq_len") == length
+
+
+def test_of_several_cuts_the_longest_counts(alone):
+    text = (
+        "import os\nlabels = tokenizer(answers, max_length=64)\ntokens = tokenizer(texts, max_length=512)\n"
+        "short = tokenizer(titles, max_length=128)\nTrainer(args=TrainingArguments(bf16=True))\n"
+    )
+    assert alone("train.py", text).plan.value("training.seq_len") == 512
 
 
 @pytest.mark.parametrize(

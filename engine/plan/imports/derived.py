@@ -148,7 +148,8 @@ def _precision(settings: Settings) -> None:
     # Beside a decoder's length the plain one is that of an encoder of pictures; an encoder of text is the longer part.
     length = settings.chosen.get("encoder_length") or settings.chosen.get("decoder_length")
     if length is None and Key.TRAINING_SEQ_LEN not in settings.chosen:
-        length = settings.chosen.get("cut_length")
+        cuts = settings.all.get("cut_length", ())  # answers are cut shorter than what they are learned from
+        length = max(cuts, key=lambda cut: float(str(cut.value)), default=None)
     if length is not None:
         settings.set(Key.TRAINING_SEQ_LEN, length.value, length)
     if settings.value("matrices") == "tf32" and not settings.is_given(PRECISION):

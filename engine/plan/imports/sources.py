@@ -262,10 +262,11 @@ def _own_configuration(command: Command, name: str) -> Iterator[Reading]:
 def _own_options(command: Command, text: str) -> Iterator[Remark]:
     """Yield the options of a program that is none of a tool's which neither its text nor a file of them explains."""
     data = command.document.data if isinstance(command.document.data, dict) else {}
+    owner = command.program.rpartition(" ")[2] or "a program that is not named"
     for key, value in data.items():
         is_file = isinstance(value, str) and _OPTIONS.search(value)
         if key.startswith("-") and option_name(key) not in text and not is_file:
-            yield Remark(command.document.place(key), f"an option of {command.program.split()[-1]} itself: not read")
+            yield Remark(command.document.place(key), f"an option of {owner} itself: not read")
 
 
 def _seen_devices(command: Command, readings: Sequence[Reading], name: str) -> Iterator[ImportedSetting]:

@@ -170,6 +170,12 @@ class _Reader(Variables):
             if is_exported:
                 self.script.exported.add(source_of(child).partition("=")[0])
 
+    def _unset(self, node: Node) -> None:
+        names = [source_of(child) for child in node.named_children]
+        for name in names if "-f" not in names else ():
+            self.values.pop(name, None)
+            self.script.exported.discard(name)
+
     def _define(self, node: Node) -> None:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name is not None and body is not None:
@@ -347,6 +353,7 @@ class _Reader(Variables):
 _STATEMENTS: Mapping[str, Callable[[_Reader, Node], None]] = {
     "variable_assignment": _Reader._assign,
     "declaration_command": _Reader._declare,
+    "unset_command": _Reader._unset,
     "command": _Reader._command,
     "redirected_statement": _Reader._redirected,
     "function_definition": _Reader._define,
