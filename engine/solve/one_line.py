@@ -99,6 +99,8 @@ def plan_of_line(
     if line.task == FIT and not line.has(_MODEL):
         hint = "name an algorithm, such as xgboost_like or kmeans"
         raise PlanError("no algorithm named", hint=hint, place=Place(field=_MODEL))
+    if _takes_all_of_the_context(line, facts):
+        del values[Key.INFERENCE_PROMPT_TOKENS]
     plan = edited(open_plan(line.task), {_MODEL: usual_models(facts)[-1], **values}, facts).plan
     asked = "" if line.asked is None else line.asked.solve
     if not line.has(Key.INFERENCE_ENGINE) and (guess := _usual_engine(plan, machine, facts, asked, is_open=is_open)):
@@ -237,9 +239,16 @@ def _pace(line: OneLine) -> Iterator[Assumption]:
         yield Assumption(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, pause, why)
 
 
+def _takes_all_of_the_context(line: OneLine, catalog: Catalog) -> bool:
+    """Whether a context of 0 is all of the model's, as llama.cpp has it: ``llama-server -m model.gguf -c 0``."""
+    engine = str(line.values.get(Key.INFERENCE_ENGINE))
+    is_own = catalog.engines.find_id(engine) == "llamacpp" and engine != "ollama"  # which has few tokens then
+    return is_own and line.values.get(Key.INFERENCE_PROMPT_TOKENS) == 0
+
+
 def _within_context(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, list[Assumption]]:
-    """Return a plan whose prompt and answer are ones of the model, where nobody said how long they are."""
-    row = catalog.architectures.get(str(plan.model.name))
+    """Return a plan with a prompt and an answer of the model where nobody said how long, or as long as it reads."""
+    row = catalog.architectures.get(catalog.architectures.find_id(str(plan.model.name)) or "")
     if line.task != INFER or row is None:
         return plan, []
     prompt, answer = Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS
@@ -251,9 +260,10 @@ def _within_context(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, 
         assumed = [Assumption(*size) for size in sizes if not line.has(size[0])]
     else:
         longest = int(row.max_context or 0) - (plan.inference.output_tokens if row.kind == "decoder" else 0)
-        is_shorter = not line.has(prompt) and 0 < longest < plan.inference.prompt_tokens
+        is_shorter = not line.has(prompt) and longest < plan.inference.prompt_tokens
+        is_other = longest > 0 and (is_shorter or _takes_all_of_the_context(line, catalog))
         why = f"prompt: {longest} tokens, as the model reads {row.max_context}"
-        assumed = [Assumption(prompt, longest, why)] if is_shorter else []
+        assumed = [Assumption(prompt, longest, why)] if is_other else []
     return edited(plan, {entry.key: entry.value for entry in assumed}, catalog).plan if assumed else plan, assumed
 
 

@@ -346,6 +346,19 @@ def test_a_prompt_that_nobody_said_is_one_that_the_model_reads(line: str, prompt
     assert plan_of_line(read_line(f"{line} 400 tokens")).plan.inference.prompt_tokens == 400
 
 
+@pytest.mark.parametrize(("options", "prompt"), [("-c 0", 40960 - 512), ("--ctx-size 0 -n 256", 40960 - 256)])
+def test_a_context_of_nothing_is_all_of_the_models_as_llamacpp_has_it(options: str, prompt: int) -> None:
+    made = plan_of_line(read_line(f"llama-server -m Qwen3-8B-Q8_0.gguf {options} on h100"))
+    assert made.plan.inference.prompt_tokens == prompt
+    assert any(entry.startswith(f"prompt: {prompt} tokens") for entry in made.assumed)
+
+
+@pytest.mark.parametrize("line", ["vllm serve qwen3-8b --max-model-len 0 on h100", "ollama qwen3-8b ctx 0 on h100"])
+def test_a_context_of_nothing_is_refused_of_others(line: str) -> None:
+    with pytest.raises(PlanError, match="not allowed"):
+        plan_of_line(read_line(line))
+
+
 @pytest.mark.parametrize(
     ("line", "engine"), [("llama-3.1-8b gaudi3", "optimum-habana"), ("llama-3.1-8b arc b580", "llamacpp")]
 )
