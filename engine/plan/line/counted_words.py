@@ -15,6 +15,7 @@ from capacity_tui.engine.plan.line.number_names import BATCH_OF_TOKENS, MOST_WOR
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_count, parse_quantity
 
+_ACCUMULATION, _STEPS_OF_EPOCH = "accumulation", "steps of an epoch"
 _BETWEEN = frozenset({"of", "is", "to", "="})  # Words between a name and its value, as in ``attention is flash``
 EVERY_NODE, OF_A_NODE = frozenset({"each", "apiece"}), frozenset({"of", "with", "w/", "x", "×"})
 _DRAWING, _GROUPS = ("grpo", "ppo"), ("answers to a prompt", "answers of a group")  # Preferences that draw answers
@@ -38,10 +39,21 @@ class CountedWords(NumberNames):
                 amount = amounts["requests"]
             elif is_drawn and self._tokens[number].text.isdecimal():  # 16 answers to each prompt; 2k are so long
                 amount = amounts["rollouts"]
+        if amount.fewer and self._is_of_sample(number, count.end):
+            amount = amounts[amount.fewer]
         meaning = self._pair(count.name, self._tokens[number].text, amount)
         if meaning is not None and self._is_part(number):  # 200 people, 30 of them at once
             self._values = {path: value for path, value in self._values.items() if path not in meaning.values}
         return None if meaning is None else (count.end - index, meaning)
+
+    def _is_of_sample(self, number: int, end: int) -> bool:
+        """Whether so many tokens are those of each sample, however long: ``samples of 200k tokens``, ``200k each``."""
+        noun, behind = self._noun_of(number), settings.amount_of(self._span(end, 1))
+        nouns = [amount for amount in (noun, behind) if amount is not None]
+        is_of_one = key_of(self._span(end, 1)) in EVERY_NODE or any(map(self._is_sample, nouns))
+        is_open = self._task in (TRAIN, FINETUNE) and Key.TRAINING_SEQ_LEN not in self._values
+        fewest = int(vocabulary().fewest_tokens)
+        return is_of_one and is_open and not settings.at_least(self._tokens[number].text, fewest)
 
     def _pair(self, name: str, value: str, amount: Amount | None = None) -> Meaning | None:
         """Return what a name and its value set; None where they do not belong together."""
@@ -98,9 +110,12 @@ class CountedWords(NumberNames):
 
     def _kept_of_training(self, amount: Amount, value: str) -> Meaning | None:
         """Keep passes and tokens of a batch, and the tokens of samples that are shorter than the sequence."""
-        if amount.name == "accumulation" and value.isdigit():
-            self._accumulation = int(value)
-            return Meaning(f"accumulation {value}")
+        if amount.name in (_ACCUMULATION, _STEPS_OF_EPOCH) and value.isdigit():
+            if amount.name == _ACCUMULATION:
+                self._accumulation = int(value)
+            else:
+                self._steps_of_epoch = int(value)
+            return Meaning(f"{amount.name} {value}")
         if self._values.get(Key.TRAINING_PREFERENCE) in _DRAWING and value.isdigit() and amount.name in _GROUPS:
             self._group = int(value)
             return Meaning(f"{value} answers to each prompt")

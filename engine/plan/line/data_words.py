@@ -25,7 +25,6 @@ _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos
 _PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
 _ARTICLES = frozenset({"the", "our", "my", "all"})
 _IMAGE_SIZE, _PICTURES = "image size", "pictures of a request"
-_FLAG = re.compile(r"--?[a-z].*", re.IGNORECASE)
 CACHE = frozenset({"kv", "cache", "kvcache", "kvcachedtype", "cachetypek", "cachetypev"})
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
@@ -126,11 +125,15 @@ class DataWords(ModelPairs):
             return None
         return number - index, self._share(text)
 
-    def _flag(self, index: int) -> tuple[int, Meaning] | None:
-        """Leave out an option of a program that no plan has, with its value, as ``--num-scheduler-steps 8``."""
+    def _flag(self, index: int, mark: str) -> tuple[int, Meaning] | None:
+        """Leave out an option of a program that no plan has, with its value, as ``--num-scheduler-steps 8``.
+
+        What begins with one mark may be a value with a dash, as ``-awq``: it is left out where nothing else reads it.
+        """
         text = self._tokens[index].text
         is_known = settings.amount_named(text, self._task, self._model) or self._is_setting(text) or self._phrase(text)
-        if not _FLAG.fullmatch(text) or is_known or key_of(text) in CACHE or "=" in text:
+        is_option = text.startswith(mark) and text.lstrip(mark)[:1].isalpha()
+        if not is_option or is_known or key_of(text) in CACHE or "=" in text:
             return None
         value = self._span(index + 1, 1) if self._is_free(index + 1) else ""
         words = 1 + int(settings.is_number(value) or self._is_value(value))

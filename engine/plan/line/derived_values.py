@@ -68,10 +68,26 @@ class DerivedValues(LoadValues):
             self._assumed.append(Assumption(MODEL, release, why))
 
     def _length_given_twice(self) -> None:
-        """Leave out the epochs of a training whose steps are given too: steps are all that there are."""
-        if Key.TRAINING_STEPS in self._values and (epochs := self._values.pop(Key.TRAINING_EPOCHS, None)) is not None:
-            why = f"{self._values[Key.TRAINING_STEPS]} steps in all; left out: {epochs} epochs"
-            self._assumed.append(Assumption(Key.TRAINING_STEPS, self._values[Key.TRAINING_STEPS], why))
+        """Make one length of the steps and the epochs of a training: those of an epoch are so many times as many.
+
+        Steps that are as many as all samples or more are all that there are; fewer may be of anything.
+        """
+        epochs, samples = self._values.get(Key.TRAINING_EPOCHS), self._degree(Key.TRAINING_SAMPLES, 0)
+        steps = self._values.get(Key.TRAINING_STEPS)
+        if self._steps_of_epoch:
+            self._values.pop(Key.TRAINING_EPOCHS, None)
+            self._values[Key.TRAINING_STEPS] = steps = round(self._steps_of_epoch * float(str(epochs or 1)))
+            why = f"{steps} steps: {self._steps_of_epoch} in each of {epochs or 1} epochs"
+        elif steps is None or epochs is None:
+            return
+        elif Key.TRAINING_SAMPLES in self._values and float(str(steps)) >= samples * float(str(epochs)):
+            self._values.pop(Key.TRAINING_EPOCHS)
+            why = f"{steps} steps in all; left out: {epochs} epochs"
+        else:
+            fault = PlanError("a length given twice", f"{steps} steps and {epochs} epochs", "keep one of them")
+            self._faults.append(fault)
+            return
+        self._assumed.append(Assumption(Key.TRAINING_STEPS, steps, why))
 
     def _devices_of_layout(self) -> None:
         """Take as many devices as the degrees of the line make up, where it does not say how many there are.
@@ -80,9 +96,10 @@ class DerivedValues(LoadValues):
         """
         ends = (at + count for at, (count, taken) in self._taken.items() if hardware.DEVICES in taken.values)
         replicas, named = self._degree(Key.PARALLELISM_DP), self._values.get(hardware.DEVICES)
-        is_of_replica = any(
-            key_of(self._span(end, 1)) in EVERY_NODE or self._span(end, 2) == _OF_REPLICA for end in ends
-        )
+        is_of_replica = any(self._ends_a_replica(end) or self._span(end, 2) == _OF_REPLICA for end in ends)
+        others = math.prod(map(self._degree, _DEGREES_OF_MODEL))
+        is_counted = others == 1 and any(taken.words.startswith("replicas ") for _, taken in self._taken.values())
+        is_of_replica &= is_counted or replicas * others != named  # dp 4 tp 2 8 h100 each 80gb
         if is_of_replica and replicas > 1 and isinstance(named, int) and Key.HARDWARE_PER_NODE not in self._values:
             self._values[hardware.DEVICES] = devices = replicas * named
             why = f"{devices} devices: {named} for each of {replicas} replicas"
@@ -94,6 +111,13 @@ class DerivedValues(LoadValues):
         self._values[hardware.DEVICES] = devices
         why = f"{devices} devices, as the degrees of the line make up"
         self._assumed.append(Assumption(hardware.DEVICES, devices, why))
+
+    def _ends_a_replica(self, index: int) -> bool:
+        """Whether a word says that devices before it are those of each replica: nothing that each has follows."""
+        behind = index + 1 + int(self._span(index + 1, 1) == "for")
+        is_model = {MODEL, Key.INFERENCE_ENGINE} & self._taken.get(behind, (0, Meaning()))[1].values.keys()
+        is_end = index + 1 >= len(self._tokens) or self._is_apart(index) or bool(is_model)
+        return key_of(self._span(index, 1)) in EVERY_NODE and is_end
 
     def _batches_of_devices(self) -> None:
         """Take a batch for that of a device where the words behind it say so, as in ``bs=2 per gpu``."""

@@ -17,7 +17,6 @@ from capacity_tui.engine.plan.line.derived_values import DerivedValues
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.numerals import range_in
 from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_cores
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.similarity import (
@@ -144,12 +143,6 @@ class GuessedWords(DerivedValues):
         is_between = index > 0 and key_of(self._span(index - 1, 1)) == "between"
         joints = ("and", "to", "-", "–") if is_between else ("to", "-", "–")
         return self._span(index + 1, 1) in joints and index + 2 < len(self._tokens)
-
-    def _written_range(self, index: int, count: int) -> str | None:
-        """Return the range of which some words have the larger number, as the line has it; None for other words."""
-        tokens = self._tokens[index : index + count]
-        ranges = (range_in(self._text[token.start : token.end], token.text) for token in tokens)
-        return next(filter(None, ranges), None)
 
     def _range(self, index: int, words: int = 3) -> Meaning:
         written = self._written_range(index, words) or self._span(index, words)

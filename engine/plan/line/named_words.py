@@ -314,7 +314,8 @@ class NamedWords(CountedWords):
         """Recognize a size, or a part of a model's name, where no model was named in full."""
         text = self._tokens[index].text
         is_number = settings.is_number(text)
-        if models.MODEL in self._values or not self._is_free(index) or (is_number and self._is_counted(index)):
+        is_named = models.MODEL in self._values and not self._is_given_up(index)
+        if is_named or not self._is_free(index) or (is_number and self._is_counted(index)):
             return None
         if "=" in text or key_of(text) in vocabulary().fillers or self._is_setting(text) or is_common(text):
             return None

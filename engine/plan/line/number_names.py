@@ -21,7 +21,8 @@ from capacity_tui.engine.record import dataclass
 _OF_THEM = ("of", ("them", "those", "these", "whom"))
 MOST_WORDS = 4  # Words that one name of what is counted may have
 _LONGEST_OTHER = 4  # Letters of words that are seldom what is counted, as ``plus`` and ``only``
-_BATCH, BATCH_OF_TOKENS, _STEPS = "batch", "tokens of a batch", "steps"
+_BATCH, BATCH_OF_TOKENS, _STEPS, _TOKEN = "batch", "tokens of a batch", "steps", "token"
+_OTHER_STEPS = "steps of warm-up or of reports"
 _AT_ONCE = ("requests at once", "sequences at once")
 _ROUND = 100  # What a number of something is mostly a multiple of, and that of a device is not
 _LARGEST_BATCH = 100_000  # Sequences of a batch; a larger number counts its tokens
@@ -57,9 +58,8 @@ class NumberNames(TakenWords):
         """
         behind = next(self._names_behind(index), None)
         before = next(self._names_before(index), None)
-        if behind is not None and behind.amount.name == _STEPS and self._span(index - 1, 1) == "of":
-            one = settings.amount_named(settings.SEQUENCE, self._task, self._model)
-            return replace(behind, amount=one or behind.amount)  # 100k sequences of 50 steps
+        if behind is not None and behind.amount.name == _STEPS:
+            return self._steps(index, behind, before)
         if behind is not None and behind.amount.is_behind:
             # input 1500 tokens; tp 8 users 16; batch 256 images/s
             is_other = self._begins_another(behind) or _is_speed(behind)
@@ -75,6 +75,30 @@ class NumberNames(TakenWords):
         if behind is None or behind.amount.is_behind or not is_open:  # 12k imgs 1024 px, but batch 8 seq 2048
             return before
         return before if self._begins_another(behind) or self._is_of_hardware(index, behind) else behind
+
+    def _steps(self, index: int, behind: Count, before: Count | None) -> Count:
+        """Return what steps are: of all, of an epoch, of each sequence, or of something that is no length of the job.
+
+        As in ``3 epochs of 500 steps``, ``100k sequences of 50 steps`` and ``warmup 100 steps``.
+        """
+        amounts = vocabulary().amounts
+        noun = self._noun_of(index)
+        if noun is not None and noun.field(TRAIN) == Key.TRAINING_EPOCHS:
+            return replace(behind, amount=amounts["stepsperepoch"])
+        if noun is not None and self._is_sample(noun):
+            one = settings.amount_named(settings.SEQUENCE, self._task, self._model)
+            return replace(behind, amount=one or behind.amount)
+        if before is not None and before.amount.name == _OTHER_STEPS and not self._is_apart(index - 1):
+            return replace(before, end=behind.end)
+        return behind
+
+    def _noun_of(self, index: int) -> Amount | None:
+        """Return what a number is of, as samples in ``samples of 2k tokens``; None where no ``of`` stands before it."""
+        return settings.amount_of(self._span(index - 2, 1)) if index > 1 and self._span(index - 1, 1) == "of" else None
+
+    def _is_sample(self, amount: Amount) -> bool:
+        """Whether something is what a model is trained on one by one: a sample or a sequence."""
+        return amount.field(TRAIN) == Key.TRAINING_SAMPLES or settings.SEQUENCE in (amount.name, amount.leading)
 
     def _length_of_one(self, before: Count, behind: Count, index: int) -> Count | None:
         """Return how much is in one of what stands before a number, as ``sequences of 100 steps``; None elsewhere."""
@@ -160,7 +184,11 @@ class NumberNames(TakenWords):
     def _belongs_to_another(self, index: int) -> bool:
         """Whether a word ends what a number further before it counts, as in ``8 images per prompt, one a6000``."""
         numbers = (at for at in range(max(index - MOST_WORDS, 0), index - 1) if self._is_number_at(at))
-        names = (next(self._names_behind(at), None) for at in numbers)
+        names = [next(self._names_behind(at), None) for at in numbers]
+        noun = settings.amount_of(self._span(index, 1))
+        is_of_tokens = noun is not None and self._is_sample(noun) and noun.name != settings.SEQUENCE
+        if is_of_tokens and any(count is not None and count.end == index and count.name == _TOKEN for count in names):
+            return True  # 200000 token sequences
         return any(count is not None and count.amount.is_behind and count.end > index for count in names)
 
     def _is_asked_how_many(self, index: int) -> bool:

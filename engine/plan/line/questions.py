@@ -37,6 +37,7 @@ _ENDS = frozenset({"on", "with", "using", "for", "in", "from", "at", "by"})
 """Words behind which nothing is asked for any more."""
 _NEVER_ASKED = frozenset({"tokens", "tokens a second", "epochs", "steps", "samples", "TTFT limit", "TPOT limit"})
 _HOURS = (["hours"], ["gpuhours"], ["days"], ["gpudays"])  # What devices are counted in, rather than by number
+_LAYOUTS = (["parallel"], ["parallelism"])  # Behind model, which is no model then
 _NODES = frozenset({"nodes", "servers", "machines", "hosts"})
 _ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})  # Words that say of a device behind them that it is one
 _IN_LETTERS = re.compile(r"[\d.]+[dw]", re.IGNORECASE)
@@ -205,10 +206,13 @@ def _rate(kind: str, key: str, task: str) -> str:
 
 
 def _is_open(keys: Sequence[str], at: int, field: str) -> bool:
-    """Whether a noun is asked for: not hours of it, the length in max model len, or what has a number."""
+    """Whether a noun is asked for: not hours of it, what has a number, or a model that is of hardware or a length."""
     is_numbered = field in _NUMBERED and (_is_number(keys, at + 1) or (at > 0 and _is_number(keys, at - 1)))
-    is_length = field == MODEL and "".join(keys[at : at + 2]) in vocabulary().amounts
-    return not is_numbered and not is_length and keys[at + 1 : at + 2] not in _HOURS
+    is_other = field == MODEL and "".join(keys[at : at + 2]) in vocabulary().amounts  # max model len
+    behind = keys[at + 2 : at + 4] if keys[at + 1 : at + 2] == ["of"] else []
+    is_other |= field == MODEL and any(vocabulary().asked["which"].get(key) == HARDWARE for key in behind)
+    is_other |= field == MODEL and keys[at + 1 : at + 2] in _LAYOUTS
+    return not is_numbered and not is_other and keys[at + 1 : at + 2] not in _HOURS
 
 
 def _is_number(keys: Sequence[str], index: int) -> bool:

@@ -14,7 +14,7 @@ from capacity_tui.engine.plan.line.guessed_words import GuessedWords, remainder
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.quantities import currency_of, duration_of, sum_of
+from capacity_tui.engine.plan.line.lexicon.quantities import currency_of, duration_of, is_of_no_rate, sum_of
 from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, similar_names, unknown_words
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_ONE, is_latency
@@ -62,10 +62,10 @@ class _Line(GuessedWords):
         self._second_model()
         self._mixture()
         self._pass(self._named)
-        if models.MODEL not in self._values:
-            self._pass(self._sized)
+        self._pass(self._sized)
         self._portable()
         self._find_task()
+        self._pass(self._of_no_rate)
         self._pass(self._set)
         self._pass(self._guessed)
         self._batches_of_devices()
@@ -192,7 +192,7 @@ class _Line(GuessedWords):
         if text in _TIMES and Key.INFERENCE_REQUEST_RATE in rate:  # 300 qps x 100 passages
             hint = "write how many a second they make"
             return 1, Meaning(fault=PlanError("a product is no rate", self._span(index - 2, 4), hint))
-        measured = self._flag(index) or self._price(index) or self._hours_of_sound(index) or self._interval(index)
+        measured = self._flag(index, "--") or self._price(index) or self._hours_of_sound(index) or self._interval(index)
         limit = limit_in(self._tokens, index) if measured is None else None
         if measured is not None or limit is not None:
             return measured or (1, self._limit(index, limit or ""))
@@ -215,7 +215,22 @@ class _Line(GuessedWords):
         counted = counted or self._counted(index) or self._shape(index)
         if counted is not None or settings.is_number(text):
             return counted or self._part_of_data(index)
-        return self._field_first(index) or self._value_of_some(index) or self._alone(text)
+        return self._field_first(index) or self._value_of_some(index) or self._alone(text) or self._flag(index, "-")
+
+    def _of_no_rate(self, index: int) -> tuple[int, Meaning] | None:
+        """Refuse a sum in a currency whose rate is not known: ``500 cad a month``, but not ``500 cad drawings``."""
+        words = vocabulary()
+        is_noun = index + 2 < len(self._tokens) and self._counts_something(index + 1)
+        is_noun &= key_of(self._span(index + 2, 1)) not in words.money | words.totals
+        number = next((at for at in (index, index + 1) if self._is_number_at(at)), None)
+        named = None if number is None else self._count_of(number)
+        is_sum = named is None or key_of(named.name) in words.money or "/" in named.name  # jpy 5000 a month
+        for count in (1, 2) if is_sum and number is not None and not is_noun else (1,):  # no cad 10k samples
+            text = self._span(index, count)
+            if self._is_free(index, count) and is_of_no_rate(text):
+                hint = "write dollars, euros or pounds"
+                return count, Meaning(fault=PlanError("no rate of this currency is known here", text, hint))
+        return None
 
     def _price(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize what each device costs an hour, or each machine, or all of them: ``at $12/h total``."""

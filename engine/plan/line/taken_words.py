@@ -11,7 +11,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.numerals import counted_tokens
+from capacity_tui.engine.plan.line.lexicon.numerals import counted_tokens, range_in
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Assumption, Meaning
@@ -33,6 +33,7 @@ class TakenWords:
         self._limits: dict[int, str] = {}
         self._accumulation = 0
         self._batch_tokens = 0
+        self._steps_of_epoch = 0
         self._cores = 0
         self._tokens_of_job: tuple[str, int] = "", 0  # the length that requests have of them, and all that are served
         self._group = 0  # answers that are drawn to each prompt of a training
@@ -89,10 +90,18 @@ class TakenWords:
 
     def _is_given_up(self, index: int) -> bool:
         """Whether words before a name say that another one takes its place, as in ``instead of our 8 a100``."""
+        if " to " in (self._written_range(index, 1) or ""):
+            return False  # upgrading from 3090 to 4090: the range has both
         first = index - int(key_of(self._span(max(index - 1, 0), 1)) in ("a", "an", "the", "our", "my", "these"))
         return any(
             key_of(self._span(first - words, words)) in vocabulary().given_up for words in (1, 2) if first >= words
         )
+
+    def _written_range(self, index: int, count: int) -> str | None:
+        """Return the range of which some words have the larger number, as the line has it; None for other words."""
+        tokens = self._tokens[index : index + count]
+        ranges = (range_in(self._text[token.start : token.end], token.text) for token in tokens)
+        return next(filter(None, ranges), None)
 
     def _host(self, index: int, meaning: Meaning) -> Meaning:
         """Take a processor beside accelerators for the one of their host, which a plan does not name."""

@@ -63,9 +63,19 @@ def sum_and_currency(before: str, after: str) -> str | None:
 
 def currency_of(word: str) -> Currency | None:
     """Return the currency that a sum is in, as ``€500`` and ``500gbp``; None for dollars and other words."""
-    match, rows = _SUM_IN_WORDS.fullmatch(word), vocabulary().currencies.values()
-    signs = set(map(str.casefold, match.groups())) if match is not None else set()
-    return next((row for row in rows if not signs.isdisjoint(row.words)), None)
+    signs = _signs_of(word)
+    return next((row for row in vocabulary().currencies.values() if not signs.isdisjoint(row.words)), None)
+
+
+def is_of_no_rate(word: str) -> bool:
+    """Return whether a sum is in a currency whose rate is not known here, as ``¥1000`` and ``500 cad/month``."""
+    return not _signs_of(word).isdisjoint(vocabulary().other_currencies)
+
+
+def _signs_of(word: str) -> set[str]:
+    """Return what stands before and behind the number of a sum, in small letters."""
+    match = _SUM_IN_WORDS.fullmatch(word)
+    return set() if match is None else set(map(str.casefold, match.groups()))
 
 
 def duration_of(word: str) -> str | None:

@@ -128,6 +128,7 @@ class Vocabulary:
     supplies: Words  # words behind watts that are not those of a device
     optimal: Words  # words of a training as long as suits the size of its model best
     aside: Words  # names of models that say of another how long it is trained
+    other_currencies: Words  # words and signs of money whose rate is not known
     refused: ByWord  # words that no plan can follow, and what to say instead
     parts: Mapping[str, float]  # parts of one, in words
     ordinals: Mapping[str, int]  # how many devices there are with one that such a word stands before
