@@ -62,6 +62,11 @@ def test_a_line_is_read_right_or_refused(row):
         assert values.keys() == expected.keys()
 
 
+def test_a_line_says_that_memory_is_of_all_devices_together():
+    whys = [word.meaning.why for word in read_line("2x 4090 (48gb) llama 70b awq").words]
+    assert any("24GB of each" in why for why in whys)
+
+
 def test_most_lines_are_understood():
     refused = [row for row in ROWS if row["refused"]]
     assert len(ROWS) >= 300

@@ -5,6 +5,7 @@ from __future__ import annotations
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -13,6 +14,7 @@ from capacity_tui.engine.plan.line.named_words import NamedWords
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _GROUPS, _GROUPED = ("128g", "64g"), frozenset({"gptq", "awq"})  # Weights of one scale, as in ``gptq 4bit 128g``
+_BITS = frozenset({"4bit", "int4"})  # Of weights that are packed in groups
 _MEMORY = frozenset({"memory", "mem"})  # What may be a device's or the host's
 
 
@@ -21,10 +23,8 @@ class FigureWords(NamedWords):
 
     def _figure(self, index: int, figure: dict[str, float]) -> tuple[int, Meaning]:
         """Recognize a figure of the hardware, or the memory of its host."""
-        written = self._text[self._tokens[index].start : self._tokens[index].end]
-        near = {key_of(self._span(at, 1)) for at in (index - 2, index - 1, index + 1) if at >= 0}
-        if written in _GROUPS and not near.isdisjoint(_GROUPED | vocabulary().formats.keys()):
-            return 1, Meaning(why=f"left out: {written}, weights of one scale")
+        if self._is_of_groups(index):
+            return 1, Meaning(why=f"left out: {self._written(index)}, weights of one scale")
         after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
         behind = [key_of(self._span(index + at, 1)) for at in (2, 3, 4)] if after == "of" else [after]
         of = next((word for word in behind if word in vocabulary().stored), behind[0])  # 15 GB of Dutch text
@@ -48,19 +48,45 @@ class FigureWords(NamedWords):
             hint = "say how many tokens, samples or rows there are"
             return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
         is_ram = of in vocabulary().ram and hardware.MEMORY in figure
-        before = key_of(self._span(index - 1, 1)) if index else ""
-        is_ram |= (self._is_of_host(index) or before in vocabulary().ram) and hardware.MEMORY in figure
+        is_ram |= (self._is_of_host(index) or self._is_behind_ram(index)) and hardware.MEMORY in figure
         name = str(self._values.get(hardware.NAME, ""))
         row = self._catalog.accelerators.get(name)
         if of in _MEMORY and row is not None and hardware.memory_of_another(row, figure.get(hardware.MEMORY, 0)):
             is_ram |= figure.get(hardware.MEMORY, 0) > (row.memory_mib or 0)  # 4090, 256GB memory
-        meaning = hardware.given_figure(
-            self._tokens[index].text, figure, is_ram, name, self._catalog, self._degree(hardware.DEVICES)
-        )
+        together = 1 if self._is_of_a_device(index) else self._degree(hardware.DEVICES)
+        meaning = hardware.given_figure(self._tokens[index].text, figure, is_ram, name, self._catalog, together)
         if hardware.NAME in meaning.values:
             self._values.pop(hardware.NAME)  # the same device with another memory
         is_behind = is_ram and of in vocabulary().ram
         return 1 + int(is_behind) + int(is_behind and after != of), meaning
+
+    def _written(self, index: int) -> str:
+        return self._text[self._tokens[index].start : self._tokens[index].end]
+
+    def _is_of_groups(self, index: int) -> bool:
+        """Whether a figure is of the weights of one scale, as in ``gptq 4bit 128g``; beside processors it is memory."""
+        is_packed = any(key_of(self._span(at, 1)) in _GROUPED for at in (index - 1, index + 1) if at >= 0)
+        bits = key_of(self._span(index - 1, 1)) if index > 1 else ""
+        is_packed |= bits in _BITS and key_of(self._span(index - 2, 1)) in _GROUPED
+        if self._written(index) not in _GROUPS or not is_packed or key_of(self._span(index + 1, 1)) in vocabulary().ram:
+            return False
+        named = (hardware.named_hardware(token.text, self._catalog) or Meaning() for token in self._tokens)
+        names = {str(values.get(hardware.NAME)) for values in (self._values, *(match.values for match in named))}
+        rows = (self._catalog.accelerators.get(name) for name in names)
+        return self._catalog.processors.keys().isdisjoint(names) and not any(row and row.unified_memory for row in rows)
+
+    def _is_behind_ram(self, index: int) -> bool:
+        """Whether the word of main memory before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""
+        is_of_another = any(count > 1 and start + count == index for start, (count, _) in self._taken.items())
+        return index > 0 and key_of(self._span(index - 1, 1)) in vocabulary().ram and not is_of_another
+
+    def _is_of_a_device(self, index: int) -> bool:
+        """Whether a figure is of each device: ``48gb each``, ``48gb vram per card``, ``48gb 4090 x2``."""
+        end = index + 1 + int(key_of(self._span(index + 1, 1)) in {*_MEMORY, "vram"})
+        devices = vocabulary().amounts["devices"]
+        is_per = self._span(end, 1) == "per" and settings.amount_of(self._span(end + 1, 1)) == devices
+        _, behind = self._taken.get(index + 1, (1, Meaning()))
+        return is_per or key_of(self._span(end, 1)) in EVERY_NODE or hardware.NAME in behind.values
 
     def _is_of_host(self, index: int) -> bool:
         """Whether a figure stands behind a processor, as in ``5950x with 64GB``: it is of the host then."""

@@ -13,6 +13,7 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size, named_model
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.task_words import task_named
+from capacity_tui.engine.plan.line.lexicon.tokens import sides_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.taken_words import TakenWords
@@ -267,7 +268,7 @@ class NumberNames(TakenWords):
         return not is_hardware or hardware.NAME in self._values  # 16k ctx 3090
 
     def _is_of_hardware(self, index: int, behind: Count) -> bool:
-        """Whether a number is a device's, and words behind it are of the next: ``4090 batch 16``, ``4090 in 2d``.
+        """Whether a number is a device's, and words behind it of the next: ``4090 batch 16``, ``4090 images 1080p``.
 
         A number that is no round one is the device where words that may begin what follows stand behind it and the
         line names no other hardware: ``4090 answers within 1s``.
@@ -276,10 +277,10 @@ class NumberNames(TakenWords):
         if hardware.named_hardware(text, self._catalog) is None:
             return False
         end = behind.end + int(self._span(behind.end, 1) == "of")
-        is_followed = self._is_number_at(end) or duration_of(self._span(end, 1)) is not None
+        after = self._span(end, 1)
+        is_followed = self._is_number_at(end) or duration_of(after) is not None or sides_of(after) is not None
         others = [token.text for at, token in enumerate(self._tokens) if at != index and not self._is_number_at(at)]
         is_only = behind.amount.behind == "either" and int(text) % _ROUND != 0 if text.isdecimal() else False
-        is_only |= text in vocabulary().hardware  # qwen2.5-vl-7b 4090 images 1080p
         is_only &= not any(hardware.named_hardware(other, self._catalog) for other in others)
         return is_followed or is_only or _is_speed(behind)
 

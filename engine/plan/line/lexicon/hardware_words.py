@@ -148,7 +148,8 @@ def given_figure(
         if is_memory_of(row, memory):
             return Meaning(f"{text}, as it has")
         if devices > 1 and is_memory_of(row, memory / devices):
-            return Meaning(f"{text}, as they have together")
+            why = f"{text}: {memory / devices / 1024:g}GB of each; write {text} each where each has so much"
+            return Meaning(f"{text}, as they have together", why=why)
         if (sibling := _with_memory(row, memory, catalog)) is not None:
             return Meaning(sibling, {NAME: sibling})
         if (fault := memory_of_another(row, memory)) is not None:
