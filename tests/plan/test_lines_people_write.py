@@ -71,3 +71,9 @@ def test_most_lines_are_understood():
     refused = [row for row in ROWS if row["refused"]]
     assert len(ROWS) >= 300
     assert len(refused) < 0.1 * len(ROWS)
+
+
+@pytest.mark.parametrize("text", ["¥1000 an hour", "500 cad/month", "budget 500 cad", "jpy 5000 a month"])
+def test_a_sum_whose_rate_nobody_knows_says_so(text):
+    faults = read_line(f"which gpu for llama 8b, {text}").faults
+    assert [fault.title for fault in faults] == ["no rate of this currency is known here"]

@@ -11,7 +11,7 @@ from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.tokens import WHOLE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
-from capacity_tui.engine.plan.line.number_names import BATCH_OF_TOKENS, MOST_WORDS, NumberNames
+from capacity_tui.engine.plan.line.number_names import BATCH_OF_TOKENS, MOST_WORDS, TOKEN, NumberNames
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_count, parse_quantity
 
@@ -48,9 +48,9 @@ class CountedWords(NumberNames):
 
     def _is_of_sample(self, number: int, end: int) -> bool:
         """Whether so many tokens are those of each sample, however long: ``samples of 200k tokens``, ``200k each``."""
-        noun, behind = self._noun_of(number), settings.amount_of(self._span(end, 1))
-        nouns = [amount for amount in (noun, behind) if amount is not None]
-        is_of_one = key_of(self._span(end, 1)) in EVERY_NODE or any(map(self._is_sample, nouns))
+        is_of_one = key_of(self._span(end, 1)) in EVERY_NODE
+        is_of_one |= key_of(self._span(end - 1, 1)) == TOKEN and self._is_sample(end)
+        is_of_one |= number > 1 and self._span(number - 1, 1) == "of" and self._is_sample(number - 2)
         is_open = self._task in (TRAIN, FINETUNE) and Key.TRAINING_SEQ_LEN not in self._values
         fewest = int(vocabulary().fewest_tokens)
         return is_of_one and is_open and not settings.at_least(self._tokens[number].text, fewest)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size, named_model
@@ -22,7 +23,7 @@ from capacity_tui.engine.record import dataclass
 _OF_THEM = ("of", ("them", "those", "these", "whom"))
 MOST_WORDS = 4  # Words that one name of what is counted may have
 _LONGEST_OTHER = 4  # Letters of words that are seldom what is counted, as ``plus`` and ``only``
-_BATCH, BATCH_OF_TOKENS, _STEPS, _TOKEN = "batch", "tokens of a batch", "steps", "token"
+_BATCH, BATCH_OF_TOKENS, _STEPS, TOKEN = "batch", "tokens of a batch", "steps", "token"
 _OTHER_STEPS = "steps of warm-up or of reports"
 _AT_ONCE = ("requests at once", "sequences at once")
 _ROUND = 100  # What a number of something is mostly a multiple of, and that of a device is not
@@ -83,23 +84,26 @@ class NumberNames(TakenWords):
         As in ``3 epochs of 500 steps``, ``100k sequences of 50 steps`` and ``warmup 100 steps``.
         """
         amounts = vocabulary().amounts
-        noun = self._noun_of(index)
+        is_of_some = index > 1 and self._span(index - 1, 1) == "of"
+        noun = settings.amount_of(self._span(index - 2, 1)) if is_of_some else None
         if noun is not None and noun.field(TRAIN) == Key.TRAINING_EPOCHS:
             return replace(behind, amount=amounts["stepsperepoch"])
-        if noun is not None and self._is_sample(noun):
+        if is_of_some and self._is_sample(index - 2):
             one = settings.amount_named(settings.SEQUENCE, self._task, self._model)
-            return replace(behind, amount=one or behind.amount)
+            has_steps = one is not None and (one.field(self._task) or "").startswith(OWN_PARAMETERS)
+            return replace(behind, amount=one) if one is not None and has_steps else behind
         if before is not None and before.amount.name == _OTHER_STEPS and not self._is_apart(index - 1):
             return replace(before, end=behind.end)
         return behind
 
-    def _noun_of(self, index: int) -> Amount | None:
-        """Return what a number is of, as samples in ``samples of 2k tokens``; None where no ``of`` stands before it."""
-        return settings.amount_of(self._span(index - 2, 1)) if index > 1 and self._span(index - 1, 1) == "of" else None
-
-    def _is_sample(self, amount: Amount) -> bool:
-        """Whether something is what a model is trained on one by one: a sample or a sequence."""
-        return amount.field(TRAIN) == Key.TRAINING_SAMPLES or settings.SEQUENCE in (amount.name, amount.leading)
+    def _is_sample(self, index: int) -> bool:
+        """Whether a word is of what a model is trained on one by one: sequences or samples, and no dataset."""
+        word = self._span(index, 1)
+        amount = settings.amount_of(word)
+        if amount is None:
+            return False
+        is_some = amount.field(TRAIN) == Key.TRAINING_SAMPLES and word.casefold().endswith("s")
+        return is_some or settings.SEQUENCE in (amount.name, amount.leading)
 
     def _length_of_one(self, before: Count, behind: Count, index: int) -> Count | None:
         """Return how much is in one of what stands before a number, as ``sequences of 100 steps``; None elsewhere."""
@@ -186,11 +190,14 @@ class NumberNames(TakenWords):
         """Whether a word ends what a number further before it counts, as in ``8 images per prompt, one a6000``."""
         numbers = (at for at in range(max(index - MOST_WORDS, 0), index - 1) if self._is_number_at(at))
         names = [next(self._names_behind(at), None) for at in numbers]
-        noun = settings.amount_of(self._span(index, 1))
-        is_of_tokens = noun is not None and self._is_sample(noun) and noun.name != settings.SEQUENCE
-        if is_of_tokens and any(count is not None and count.end == index and count.name == _TOKEN for count in names):
-            return True  # 200000 token sequences
+        if self._is_sample(index) and any(count is not None and self._is_token(count, index) for count in names):
+            return True
         return any(count is not None and count.amount.is_behind and count.end > index for count in names)
+
+    def _is_token(self, count: Count, end: int) -> bool:
+        """Whether words before a place say how long those behind them are, as in ``200000 token sequences``."""
+        is_job = settings.is_length_of_job(self._tokens[count.start].text)
+        return count.end == end and key_of(count.name) == TOKEN and not is_job
 
     def _is_asked_how_many(self, index: int) -> bool:
         """Whether words just before a place ask how many there are of what stands behind it, or for the most of it."""
