@@ -27,6 +27,7 @@ _BATCH, BATCH_OF_TOKENS, _STEPS, TOKEN = "batch", "tokens of a batch", "steps", 
 _OTHER_STEPS = "steps of warm-up or of reports"
 _AT_ONCE = ("requests at once", "sequences at once")
 _ROUND = 100  # What a number of something is mostly a multiple of, and that of a device is not
+_BEFORE_HARDWARE = frozenset({"devices", "samples", "dataset"})  # What may stand before a device: ``gpu 4090``
 _LARGEST_BATCH = 100_000  # Sequences of a batch; a larger number counts its tokens
 _FEWEST_TOKENS = 4096  # Of a batch that is said in tokens
 
@@ -60,6 +61,8 @@ class NumberNames(TakenWords):
         """
         behind = next(self._names_behind(index), None)
         before = next(self._names_before(index), None)
+        if before is not None and before.amount.name in _BEFORE_HARDWARE and self._is_only_hardware(index):
+            before = None  # gpu 4090
         if behind is not None and behind.amount.name == _STEPS:
             return self._steps(index, behind, before)
         if behind is not None and behind.amount.is_behind:
@@ -286,10 +289,16 @@ class NumberNames(TakenWords):
         end = behind.end + int(self._span(behind.end, 1) == "of")
         after = self._span(end, 1)
         is_followed = self._is_number_at(end) or duration_of(after) is not None or sides_of(after) is not None
-        others = [token.text for at, token in enumerate(self._tokens) if at != index and not self._is_number_at(at)]
-        is_only = behind.amount.behind == "either" and int(text) % _ROUND != 0 if text.isdecimal() else False
-        is_only &= not any(hardware.named_hardware(other, self._catalog) for other in others)
+        is_only = behind.amount.behind == "either" and self._is_only_hardware(index)
         return is_followed or is_only or _is_speed(behind)
+
+    def _is_only_hardware(self, index: int) -> bool:
+        """Whether a number that is no round one names a device, and no other word of the line does."""
+        text = self._tokens[index].text
+        if not text.isdecimal() or int(text) % _ROUND == 0 or hardware.named_hardware(text, self._catalog) is None:
+            return False
+        others = (token.text for at, token in enumerate(self._tokens) if at != index and not self._is_number_at(at))
+        return not any(hardware.named_hardware(other, self._catalog) for other in others)
 
     def _counts_something(self, index: int) -> bool:
         """Whether a word that no plan knows stands behind a number and may be what it counts: ``25k patients``."""

@@ -75,6 +75,7 @@ _IDEOGRAPHS = re.compile(
 )
 """Words of a text without spaces, and what stands between them; a percentile, an arrow and e2e are words themselves."""
 
+_WITH_FRACTIONS = frozenset({Key.INFERENCE_REQUEST_RATE, Key.TRAINING_EPOCHS})  # What may be 2.5, as a release may
 _MARKS = "~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
 _MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go")
 _BITS = ("bit", "bits")
@@ -291,11 +292,11 @@ def _released(last: list[Token], unit: str) -> list[Token]:
 
 
 def _is_unit(word: str) -> bool:
-    """Whether a word makes the number before it a measure, as ``bpw`` and ``req/s``."""
+    """Whether a word makes the number before it a measure, as ``bpw``, ``req/s`` and ``epochs``."""
     key = key_of(word.rstrip(_ENDINGS))
     amount = vocabulary().amounts.get(key)
-    is_rate = amount is not None and amount.fields.get(INFER) == Key.INFERENCE_REQUEST_RATE
-    return is_rate or _with_unit("1", key) is not None
+    is_counted = amount is not None and not _WITH_FRACTIONS.isdisjoint(amount.fields.values())
+    return is_counted or _with_unit("1", key) is not None
 
 
 def _is_key(word: str) -> bool:
