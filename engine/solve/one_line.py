@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate import resolve_plan
 from capacity_tui.engine.estimate.serving import released_format, vendor_of
@@ -99,7 +99,7 @@ def plan_of_line(
     if line.task == FIT and not line.has(_MODEL):
         hint = "name an algorithm, such as xgboost_like or kmeans"
         raise PlanError("no algorithm named", hint=hint, place=Place(field=_MODEL))
-    if _takes_all_of_the_context(line, facts):
+    if _takes_all_of_the_context(line):
         del values[Key.INFERENCE_PROMPT_TOKENS]
     plan = edited(open_plan(line.task), {_MODEL: usual_models(facts)[-1], **values}, facts).plan
     asked = "" if line.asked is None else line.asked.solve
@@ -239,11 +239,10 @@ def _pace(line: OneLine) -> Iterator[Assumption]:
         yield Assumption(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, pause, why)
 
 
-def _takes_all_of_the_context(line: OneLine, catalog: Catalog) -> bool:
-    """Whether a context of 0 is all of the model's, as llama.cpp has it: ``llama-server -m model.gguf -c 0``."""
-    engine = str(line.values.get(Key.INFERENCE_ENGINE))
-    is_own = catalog.engines.find_id(engine) == "llamacpp" and engine != "ollama"  # which has few tokens then
-    return is_own and line.values.get(Key.INFERENCE_PROMPT_TOKENS) == 0
+def _takes_all_of_the_context(line: OneLine) -> bool:
+    """Whether a context of 0 is all of the model's: ``llama-server -m model.gguf -c 0``."""
+    is_known = key_of(str(line.values.get(Key.INFERENCE_ENGINE))) in vocabulary().whole_context
+    return is_known and line.values.get(Key.INFERENCE_PROMPT_TOKENS) == 0
 
 
 def _within_context(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, list[Assumption]]:
@@ -261,7 +260,7 @@ def _within_context(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, 
     else:
         longest = int(row.max_context or 0) - (plan.inference.output_tokens if row.kind == "decoder" else 0)
         is_shorter = not line.has(prompt) and longest < plan.inference.prompt_tokens
-        is_other = longest > 0 and (is_shorter or _takes_all_of_the_context(line, catalog))
+        is_other = longest > 0 and (is_shorter or _takes_all_of_the_context(line))
         why = f"prompt: {longest} tokens, as the model reads {row.max_context}"
         assumed = [Assumption(prompt, longest, why)] if is_other else []
     return edited(plan, {entry.key: entry.value for entry in assumed}, catalog).plan if assumed else plan, assumed

@@ -169,6 +169,7 @@ class Vocabulary:
     becoming: Words  # words between a model that is distilled and what it becomes
     coming_from: Words  # words between what a model becomes and the one that is distilled
     active: Words  # words behind a size that is what one token uses of a mixture
+    whole_context: Words  # engines to which a context of 0 is all that the model reads
     money: Words  # words before or behind a sum that has no sign
     priced: Words  # words before dollars an hour that a device costs; before others they are a limit
     timed: ByWord  # the latency that a time limits, by a word before it and one of ``within``
