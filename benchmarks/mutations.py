@@ -95,7 +95,7 @@ FORMULAS = (
              "sharded_bytes(inner, parameters.dense, parameters.experts, shards[1], expert_shards[1]"),
     Mutation("every stage holds one micro-batch", f"{TRAINING}/memory/activations.py",
              "np.minimum(micro_batches, stages - stage)\n", "np.minimum(micro_batches, 1.0)\n"),
-    Mutation("logits in two bytes", f"{TRAINING}/memory/activations.py", "np.maximum(elements * logit +",
+    Mutation("logits in two bytes", f"{TRAINING}/memory/loss.py", "np.maximum(elements * logit +",
              "np.maximum(elements * 2.0 +"),
     Mutation("a cache that stages do not share", f"{SERVING}/memory.py", "element_bytes / shards / stages\n",
              "element_bytes / shards\n"),

@@ -1,3 +1,7 @@
+from .checkpointing import NETWORK_CHECKPOINTING as NETWORK_CHECKPOINTING
+from .checkpointing import Checkpointing as Checkpointing
+from .checkpointing import checkpointing as checkpointing
+from .checkpointing import checkpointing_name as checkpointing_name
 from .classical import CLASSICAL_SPECS as CLASSICAL_SPECS
 from .classical import PCA as PCA
 from .classical import BoostedTrees as BoostedTrees

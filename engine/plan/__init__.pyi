@@ -49,10 +49,7 @@ from .layout_rules import stated_layout as stated_layout
 from .layout_rules import with_following as with_following
 from .line.lexicon.words import Assumption as Assumption
 from .names import FASTEST as FASTEST
-from .names import NETWORK_CHECKPOINTING as NETWORK_CHECKPOINTING
 from .names import UNNAMED as UNNAMED
-from .names import Checkpointing as Checkpointing
-from .names import checkpointing as checkpointing
 from .names import field_path as field_path
 from .names import field_value as field_value
 from .names import is_closed as is_closed

@@ -12,6 +12,7 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import (
+    NETWORK_CHECKPOINTING,
     Kind,
     family_of,
     find_known_model,
@@ -22,7 +23,6 @@ from capacity_tui.engine.models import (
 )
 from capacity_tui.engine.models.transformer import read_overrides
 from capacity_tui.engine.plan.field_table import paths_where
-from capacity_tui.engine.plan.names import NETWORK_CHECKPOINTING
 from capacity_tui.engine.plan.plan import Plan, counted_name
 from capacity_tui.engine.plan.sections import FULL, METHODS, TrainingSection
 from capacity_tui.engine.record import dataclass

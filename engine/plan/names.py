@@ -1,4 +1,4 @@
-"""Names in a plan that refer to catalogue rows, the user's own too, and what those of checkpointing recompute."""
+"""Names in a plan that refer to catalogue rows, the user's own among them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import cache, lru_cache
 from capacity_tui.engine.catalog import (
     UNNAMED_ENGINE,
     Catalog,
-    load_catalog,
     named_release,
     nearest,
     read_yaml,
@@ -18,11 +17,11 @@ from capacity_tui.engine.catalog import (
     with_left_out,
 )
 from capacity_tui.engine.errors import CatalogError, DocumentError, Place, PlanError
+from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields, field_meant, paths_where
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.sections import NO_MASTER
 from capacity_tui.engine.plan.validation import checked_plan
-from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Knob
 
 UNNAMED = "plain"  # Row of training software that is not named, or that nothing is known about
@@ -34,51 +33,6 @@ _BETWEEN = re.compile(r"[+/,;&()]|\s(?:with|on|and|using)\s", re.IGNORECASE)
 _RELEASE = re.compile(r"\b(?:core_)?[vr]?\d+(?:\.\d+)+\S*", re.IGNORECASE)
 
 FASTEST = "flash"  # What a plan writes for the best kernel of attention that device and framework have
-
-# Parts of a layer whose inputs alone can be kept, to run them again in the backward pass.
-MODULES = ("attention", "mlp", "norm", "activation", "mla-up", "router", "experts")
-NETWORK_CHECKPOINTING = ("none", "full")  # What networks other than transformers may use, the cheaper first
-_EVERY = re.compile(r"every-([1-9]\d{0,3})")
-
-
-@dataclass(frozen=True, slots=True)
-class Checkpointing:
-    """What the backward pass computes again."""
-
-    full_layers: float = 0.0  # share of the layers of which only the input is kept (0 to 1)
-    operations: bool = False  # keeps matrix products, recomputes the rest (op-level selective checkpointing)
-    # parts recomputed in the remaining layers; ``attention`` is the score and value products
-    modules: frozenset[str] = frozenset()
-
-
-def checkpointing(name: str, catalog: Catalog | None = None) -> Checkpointing:
-    """Return what a checkpointing name recomputes: a row, every Nth layer, or modules joined by ``+``.
-
-    Args:
-        catalog: facts; the shipped ones with the user's own by default.
-
-    Raises:
-        CatalogError: it is none of these; the hint says what is allowed.
-    """
-    catalog = catalog or load_catalog()
-    row = catalog.checkpointings.get(name)
-    if row is not None:
-        return Checkpointing(row.full_layers, row.operations, _modules(row.modules, name, catalog))
-    every = _EVERY.fullmatch(name)
-    if every is not None:
-        return Checkpointing(full_layers=1.0 / int(every[1]))
-    return Checkpointing(modules=_modules(tuple(name.split("+")), name, catalog))
-
-
-def _modules(names: tuple[str, ...], written: str, catalog: Catalog) -> frozenset[str]:
-    if set(names) <= set(MODULES):
-        return frozenset(names)
-    rows = ", ".join(catalog.checkpointings)
-    allowed = f"allowed: {rows}, every-N, or modules joined by + of {', '.join(MODULES)}"
-    close = nearest(written, (*catalog.checkpointings, *MODULES), 1)
-    hint = f"did you mean {close[0]}? {allowed}" if close else allowed
-    raise CatalogError(f"no checkpointing is called {written!r}"[:200], hint=hint)
-
 
 # The rows of each kind that a field may name, with their names for people, shipped ones before the user's own.
 _OFFERED: Mapping[str, Callable[[Catalog], Mapping[str, str]]] = {
@@ -142,8 +96,10 @@ def software_id(name: str | None, catalog: Catalog) -> str:
 def without_release(name: str, catalog: Catalog) -> str:
     """Return software without its release where no row is of some releases alone, as ``ollama`` of ``ollama==0.5``."""
     software, release = named_release(name)
+    if not release:  # as most words of a line have none
+        return name
     engine, framework = catalog.engines.find_id(software), catalog.frameworks.find_id(software)
-    if not release or engine is framework is None:
+    if engine is framework is None:
         return name
     try:
         engines = () if engine is None else catalog.engine_rows(name)

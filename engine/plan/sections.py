@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self, TypeAlias, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from capacity_tui.engine.models import checkpointing_name
 from capacity_tui.engine.schema import (
     AUTO,
     LARGEST_COUNT,
@@ -202,16 +203,11 @@ class InferenceSection(LoadFields, RequestFields):
         return self.weights or UNQUANTIZED
 
 
-def _plain_name(value: object) -> object:
-    """Return the normal spelling of a checkpointing name; leave everything else to the validator."""
-    return value.strip().lower().replace("_", "-") if isinstance(value, str) else value
-
-
 class KernelFields(Section):
     """How a training step is computed; the same result whatever is chosen here, but for routing."""
 
     attention: str = "flash"
-    checkpointing: Annotated[str, BeforeValidator(_plain_name)] = "none"
+    checkpointing: Annotated[str, BeforeValidator(checkpointing_name)] = "none"
     compile: bool = False
     memory_format: Literal["channels_last", "channels_first"] | None = None
     cuda_graphs: bool = False

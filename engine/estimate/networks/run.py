@@ -16,10 +16,11 @@ from capacity_tui.engine.estimate.timing.attention import attention_rates, faste
 from capacity_tui.engine.estimate.transformer.auxiliary_kernels import launch_seconds
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.models import Checkpointing, checkpointing
 from capacity_tui.engine.models.networks import Layer, LayerList, adapter_parameters
 from capacity_tui.engine.models.transformer import Matrix
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan import FULL, Checkpointing, Plan, checkpointing
+from capacity_tui.engine.plan import FULL, Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, MICRO
 

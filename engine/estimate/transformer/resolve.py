@@ -15,6 +15,7 @@ from capacity_tui.engine.estimate.timing.attention import attention_kernel, atte
 from capacity_tui.engine.estimate.transformer.finetuning import SCORING, finetuning, objective_of, trained_counts
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.estimate.transformer.software import training_software
+from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.models.transformer import TransformerShape, layer_matrices
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import (
@@ -23,7 +24,6 @@ from capacity_tui.engine.plan import (
     REPLICAS_FILL_DEVICES,
     ParallelismSection,
     Plan,
-    checkpointing,
     given_sizes,
     require,
     software_id,

@@ -11,8 +11,9 @@ from dataclasses import fields
 from types import SimpleNamespace
 from typing import cast
 
+from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.models.transformer import ATTENTION_PARTS, Latent
-from capacity_tui.engine.plan import EQUAL_STAGES, checkpointing
+from capacity_tui.engine.plan import EQUAL_STAGES
 from capacity_tui.engine.plan.imports import tool
 from capacity_tui.engine.present.frameworks.exports import (
     command,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from capacity_tui.engine.plan import checkpointing
+from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.plan.imports import tool
 from capacity_tui.engine.present.frameworks.exports import as_yaml, exported
 from capacity_tui.engine.present.frameworks.job import (

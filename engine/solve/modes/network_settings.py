@@ -10,9 +10,8 @@ from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate import Estimate, ResolvedPlan
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models import ClassicalSpec, LinearRegressionNormal
+from capacity_tui.engine.models import NETWORK_CHECKPOINTING, ClassicalSpec, LinearRegressionNormal
 from capacity_tui.engine.numeric import largest
-from capacity_tui.engine.plan import NETWORK_CHECKPOINTING
 from capacity_tui.engine.solve.modes.mode_plan import Reasons
 from capacity_tui.engine.solve.modes.serving_settings import BATCH, FORMATS, LARGEST_BATCH, WEIGHTS
 from capacity_tui.engine.solve.space.axes import LARGEST_MICRO_BATCH, Values, powers_of_two

@@ -1,4 +1,4 @@
-"""What one layer keeps for the backward pass, what the loss does, and the buffers a step needs beside them."""
+"""What one layer keeps for the backward pass, and the buffers a step needs beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.estimate.transformer.software import LAYER_NORM
-from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.units import FP32_BYTES
 
@@ -322,74 +321,3 @@ def gradients_per_token(run: TransformerRun) -> Number:
         FP32_BYTES,
         adapted,
     )
-
-
-LOSS_CHUNKS = counted("loss-chunks")
-
-
-@equation(
-    "elements = tokens · vocab / tp",
-    unit="logits",
-    source="a logit for each token and each entry of the vocabulary",
-    tokens="tokens of a micro-batch on the device",
-    vocab="entries of the vocabulary",
-    tp="devices a layer is split over",
-)
-def all_logits(tokens: Number, vocab: Number, tp: Number) -> Number:
-    """Logits of a micro-batch on one device."""
-    return tokens * vocab / tp
-
-
-@equation(
-    "left = element_bytes · tokens · hidden + head",
-    unit="B",
-    source="the loss is differentiated into gradients of the hidden states and of the output head",
-    element_bytes=("bytes of an activation", "B"),
-    tokens="tokens of a micro-batch on the device",
-    hidden="width of the model",
-    head=("bytes of the gradient of the output head as it is computed; 0 where it is frozen", "B"),
-)
-def gradients_of_loss(element_bytes: Number, tokens: Number, hidden: Number, head: Number) -> Number:
-    """Bytes that the gradient of the loss leaves."""
-    return element_bytes * tokens * hidden + head
-
-
-@equation(
-    "logits = max(elements · logit + early · left, elements · element_bytes + left)",
-    unit="B",
-    source="logits, their fp32 copies and gradients; then what is left of them while the head is differentiated",
-    part=Figure.MEMORY_LOGITS,
-    elements=("logits held at a time", "", "all_logits"),
-    logit="peak bytes for one of them, over logits, fp32 copies and gradients",
-    early="1 where the head is differentiated chunk by chunk, beside the logits of the next chunk",
-    left=("bytes of the gradients of hidden states and head", "B", "gradients_of_loss"),
-    element_bytes=("bytes of the gradient of a logit", "B"),
-)
-def logit_bytes(elements: Number, logit: Number, early: Number, left: Number, element_bytes: Number) -> Number:
-    """Bytes of the loss where it takes most."""
-    return np.maximum(elements * logit + early * left, elements * element_bytes + left)
-
-
-def loss_bytes(run: TransformerRun, head: Number) -> Number:
-    """Bytes of logits and loss on the last pipeline stage.
-
-    Fused kernels take about as many logits at a time as there are elements in the hidden states, and write the
-    gradient of a logit in its place.
-
-    Args:
-        head: parameters of the output head on the device.
-    """
-    layout, numerics = run.layout, run.numerics
-    shape, software = run.shape, run.software
-    held = all_logits(run.logit_tokens, shape.vocab, layout.tp)
-    logit = where(layout.tp > 1, software.sharded_logit_bytes, software.logit_bytes)
-    early = np.maximum(software.chunked_loss, software.fused_loss)
-    if any_true(early > 0):
-        chunk = held / LOSS_CHUNKS
-        fused = np.asarray(software.fused_loss) > 0
-        held = where(early > 0, where(fused, np.minimum(chunk, run.tokens * shape.hidden), chunk), held)
-        logit = where(fused, np.minimum(logit, numerics.element_bytes), logit)
-    # The gradient of a sharded head has a buffer of its own.
-    gradient = where((layout.zero >= 3) & (layout.shard > 1), 0.0, run.trained_ends * numerics.element_bytes * head)
-    left = gradients_of_loss(numerics.element_bytes, run.tokens, shape.hidden, gradient)
-    return logit_bytes(held, logit, early, left, numerics.element_bytes)

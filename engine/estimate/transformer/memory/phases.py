@@ -18,10 +18,10 @@ from capacity_tui.engine.estimate.transformer.memory.activations import (
     gradients_per_token,
     kept_per_token,
     layer_input,
-    loss_bytes,
     micro_batches_in_flight,
     working_bytes,
 )
+from capacity_tui.engine.estimate.transformer.memory.loss import loss_bytes
 from capacity_tui.engine.estimate.transformer.memory_terms import (
     FIRST,
     GRADIENTS,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, cast
 
 from capacity_tui.engine.catalog import Plain
 from capacity_tui.engine.plan.imports.scripts.shell_words import calculated
@@ -70,12 +69,16 @@ def _part(node: ast.Subscript, constants: Mapping[str, Plain]) -> Plain:
     Raises:
         ValueError: only running the script tells it.
     """
-    key, whole = literal(node.slice, constants), ast.unparse(node.value)
-    with suppress(LookupError, TypeError):
-        if whole.removeprefix("os.") == "environ":
+    key, name = literal(node.slice, constants), ast.unparse(node.value)
+    with suppress(LookupError):
+        if name.removeprefix("os.") == "environ":
             return constants[f"{SHELL}{key}"]
-        return cast("Any", literal(node.value, constants))[key]  # type: ignore[no-any-return]
-    raise ValueError(whole)
+        whole = literal(node.value, constants)
+        if isinstance(whole, dict) and isinstance(key, str):
+            return whole[key]
+        if isinstance(whole, list | str) and isinstance(key, int):
+            return whole[key]
+    raise ValueError(name)
 
 
 def _decided(node: ast.BoolOp | ast.IfExp | ast.UnaryOp, constants: Mapping[str, Plain]) -> Plain:
@@ -112,13 +115,9 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
             return _TYPES[called](value)
     if called.removeprefix("os.") in _ENVIRONMENT and call.args:
         variable = f"{SHELL}{literal(call.args[0], constants)}"
-        return (
-            constants[variable]
-            if variable in constants
-            else literal(call.args[1], constants)
-            if call.args[1:]
-            else None
-        )
+        if variable in constants:
+            return constants[variable]
+        return literal(call.args[1], constants) if call.args[1:] else None
     default = next((word.value for word in call.keywords if word.arg == "default"), None)
     if called.rpartition(".")[2].casefold() == "field" and default is not None:
         return literal(default, constants)
