@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from capacity_tui.engine.plan.line import read_line
 from capacity_tui.engine.solve import plan_of_line
@@ -145,3 +147,35 @@ def test_parts_and_scales_in_words_are_numbers(words: str, path: str, value: flo
 @pytest.mark.parametrize("words", ["minus five users", "a tenth of the users", "5 rps 3000 tok/s"])
 def test_numbers_that_would_be_lost_are_asked_back(words: str) -> None:
     assert read_line(f"serve llama-3.1-8b h100 {words}").faults
+
+
+TRAINED = {
+    "training.global_batch": ("batch 16",),
+    "training.seq_len": ("seq 2048",),
+    "training.adapter.rank": ("rank 64",),
+    "training.steps": ("steps 1000", "1000 steps"),
+    "training.samples": ("samples 5000", "5000 samples"),
+    "parallelism.tp": ("tp 2",),
+    "hardware.devices": ("gpus 8", "8 gpus"),
+}
+SERVED = {
+    "inference.users": ("users 50", "50 users"),
+    "inference.prompt_tokens": ("input 1500", "1500 input tokens"),
+    "inference.output_tokens": ("output 300", "300 output tokens"),
+    "parallelism.tp": ("tp 2",),
+    "hardware.devices": ("gpus 8", "8 gpus"),
+}
+
+
+@given(st.data(), st.sampled_from([("llama-3.1-8b lora h100", TRAINED), ("serve llama-3.1-8b h100", SERVED)]))
+def test_settings_are_read_in_any_order_with_names_on_either_side(
+    data: st.DataObject, asked: tuple[str, dict[str, tuple[str, ...]]]
+) -> None:
+    start, settings = asked
+    paths = data.draw(st.lists(st.sampled_from(sorted(settings)), min_size=2, max_size=4, unique=True))
+    parts = [data.draw(st.sampled_from(settings[path])) for path in paths]
+    line = " ".join(data.draw(st.permutations([start, " ".join(parts)])))
+    found = read_line(line)
+    assert not found.faults
+    for path, part in zip(paths, parts, strict=True):
+        assert str(found.values[path]) in part.split(), line

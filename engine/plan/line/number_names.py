@@ -63,8 +63,8 @@ class NumberNames(TakenWords):
         before = next(self._names_before(index), None)
         if before is not None and before.amount.name in _BEFORE_HARDWARE and self._is_only_hardware(index):
             before = None  # gpu 4090
-        if behind is not None and behind.amount.name == _STEPS:
-            return self._steps(index, behind, before)
+        if behind is not None and (steps := self._steps(index, behind, before)) is not None:
+            return steps
         if behind is not None and behind.amount.is_behind:
             # input 1500 tokens; tp 8 users 16; batch 256 images/s
             is_other = self._begins_another(behind) or _is_speed(behind)
@@ -81,23 +81,24 @@ class NumberNames(TakenWords):
             return before
         return before if self._begins_another(behind) or self._is_of_hardware(index, behind) else behind
 
-    def _steps(self, index: int, behind: Count, before: Count | None) -> Count:
-        """Return what steps are: of all, of an epoch, of each sequence, or of something that is no length of the job.
+    def _steps(self, index: int, behind: Count, before: Count | None) -> Count | None:
+        """Return what steps count that are no length of the job, or of a part of it; None for others.
 
         As in ``3 epochs of 500 steps``, ``100k sequences of 50 steps`` and ``warmup 100 steps``.
         """
-        amounts = vocabulary().amounts
+        if behind.amount.name != _STEPS:
+            return None
         is_of_some = index > 1 and self._span(index - 1, 1) == "of"
         noun = settings.amount_of(self._span(index - 2, 1)) if is_of_some else None
         if noun is not None and noun.field(TRAIN) == Key.TRAINING_EPOCHS:
-            return replace(behind, amount=amounts["stepsperepoch"])
+            return replace(behind, amount=vocabulary().amounts["stepsperepoch"])
         if is_of_some and self._is_sample(index - 2):
             one = settings.amount_named(settings.SEQUENCE, self._task, self._model)
             has_steps = one is not None and (one.field(self._task) or "").startswith(OWN_PARAMETERS)
             return replace(behind, amount=one) if one is not None and has_steps else behind
-        if before is not None and before.amount.name == _OTHER_STEPS and not self._is_apart(index - 1):
-            return replace(before, end=behind.end)
-        return behind
+        is_of_another = before is not None and before.amount.name == _OTHER_STEPS and not self._is_apart(index - 1)
+        is_last = not self._is_number_at(behind.end) or self._is_apart(behind.end - 1)  # warmup 10 steps 100
+        return replace(before, end=behind.end) if before is not None and is_of_another and is_last else None
 
     def _is_sample(self, index: int) -> bool:
         """Whether a word is of what a model is trained on one by one: sequences or samples, and no dataset."""
@@ -272,7 +273,8 @@ class NumberNames(TakenWords):
         is_number = self._is_number_at(count.end) and self._is_free(count.end) and not self._is_apart(count.end - 1)
         if duration_of(self._span(count.end, 1)) is not None:
             return key_of(self._span(count.end - 1, 1)) in vocabulary().within  # 200 tokens in 6 hours
-        if not is_number or next(self._names_behind(count.end), None) is not None:
+        behind = next(self._names_behind(count.end), None) if is_number else None
+        if not is_number or (behind is not None and not self._begins_another(behind)):  # seq 2048 steps 1000 batch 8
             return False
         is_hardware = hardware.named_hardware(self._tokens[count.end].text, self._catalog) is not None
         return not is_hardware or hardware.NAME in self._values  # 16k ctx 3090
