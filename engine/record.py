@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from inspect import get_annotations
 from operator import attrgetter
 from types import MemberDescriptorType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass  # noqa: PLC0414 - offered to other modules
+
+    from pydantic import TypeAdapter
 else:
 
     def dataclass(written: type | None = None, /, **options: bool) -> type | Callable[[type], type]:
@@ -24,6 +27,7 @@ else:
 
 
 Field = dataclasses.Field[Any]
+T = TypeVar("T")
 _FEW = 40  # Records of a class that take as long to fill field by field as its ``__init__`` takes to generate
 
 
@@ -177,3 +181,26 @@ def _set_state(self: Any, state: list[object]) -> None:
 
 
 _IS_FIELD = dataclasses.fields(dataclasses.make_dataclass("_", ["field"]))[0]._field_type  # type: ignore[attr-defined]
+
+
+def record_of_data(kind: type[T], data: object) -> T:
+    """Return the record that plain data describe, such as those of a JSON file; what it has no field for is left out.
+
+    Raises:
+        ValueError: a field is missing, or its value is none of its kind; the text says which.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - what reads no file of records waits for no library
+
+    read: TypeAdapter[T] = _reader(kind)  # type: ignore[arg-type]  # classes are hashable
+    try:
+        return read.validate_python(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+@cache
+def _reader(kind: type) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - as above
+
+    return TypeAdapter(kind)

@@ -6,6 +6,7 @@ from .detect import examine as examine
 from .detect import machine_as_dict as machine_as_dict
 from .detect import report_lines as report_lines
 from .disk import is_on_a_share as is_on_a_share
+from .facts import MEASURED as MEASURED
 from .facts import ORIGINS as ORIGINS
 from .facts import Fact as Fact
 from .facts import Origin as Origin
@@ -34,7 +35,6 @@ from .machine import Power as Power
 from .machine import Process as Process
 from .main_memory import probe_memory as probe_memory
 from .main_memory import shared_memory as shared_memory
-from .measured_constants import FOLDER as FOLDER
 from .measured_constants import FitError as FitError
 from .measured_constants import MeasuredEfficiency as MeasuredEfficiency
 from .measured_constants import MeasuredRun as MeasuredRun

@@ -22,7 +22,7 @@ from capacity_tui.engine.machine.benchmark.benchmark_report import FOLDER as BEN
 from capacity_tui.engine.machine.benchmark.benchmark_report import facts_of, measured_facts
 from capacity_tui.engine.machine.cpu import probe_cpu
 from capacity_tui.engine.machine.disk import probe_disks, probe_swap
-from capacity_tui.engine.machine.facts import Fact, missing
+from capacity_tui.engine.machine.facts import MEASURED, Fact, missing
 from capacity_tui.engine.machine.known_devices import with_abilities
 from capacity_tui.engine.machine.machine import (
     Container,
@@ -159,12 +159,11 @@ class _Detection:
 
 def _measured(host: Host) -> tuple[MeasuredEfficiency | Probe, ...]:
     """Return the measured constants of each file, or what is wrong with it."""
-    from capacity_tui.engine.machine.measured_constants import FOLDER, read_constants  # noqa: PLC0415 - few machines need it
-
     data = host.user_path(data_folder(host.environment))
-    folder = data and data / FOLDER
+    folder = data and data / MEASURED
     if folder is None or not folder.is_dir():
         raise NotPresentError("nothing was measured on this machine yet")
+    from capacity_tui.engine.machine.measured_constants import read_constants  # noqa: PLC0415 - few machines need it
 
     def constants(path: Path) -> MeasuredEfficiency | Probe:
         try:

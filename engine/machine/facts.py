@@ -24,6 +24,7 @@ ORIGINS: dict[Origin, str] = {
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
+MEASURED = "measured"  # Folder of the program's data with a file for each device that something was measured on
 
 
 @dataclass(frozen=True, slots=True)

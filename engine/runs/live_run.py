@@ -17,14 +17,13 @@ from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import cast
 
 import psutil
 
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.files import state_folder
-from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.runs.history.records import RunRecord, as_data, of_data
+from capacity_tui.engine.record import dataclass, record_of_data
+from capacity_tui.engine.runs.history.records import RunRecord, as_data
 
 _PROFILES = "capacity_tui.profiles"
 _PROCESSES = Path("/proc")
@@ -136,15 +135,9 @@ class LiveRun:
 
     def data(self) -> dict[str, object]:
         """Return the content of its file."""
-        return {
-            "record": as_data(self.record),
-            "by": self.by,
-            "process": self.process and asdict(self.process),
-            "watcher": self.watcher and asdict(self.watcher),
-            "log": self.log,
-            "ended": self.ended,
-            "exit_code": self.exit_code,
-        }
+        data = asdict(self)
+        del data["folder"]
+        return {**data, "record": as_data(self.record)}
 
     def _is_fresh(self) -> bool:
         with suppress(OSError):
@@ -162,18 +155,8 @@ def read_run(folder: Path) -> LiveRun:
     """Return the run of a folder as it is now; raises StorageError if the folder holds none, or not any more."""
     try:
         data = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-        code = data["exit_code"]
-        return LiveRun(
-            folder,
-            of_data(data["record"]),
-            str(data["by"]),
-            _process(data["process"]),
-            _process(data["watcher"]),
-            str(data["log"]),
-            str(data["ended"]),
-            None if code is None else int(code),
-        )
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        return record_of_data(LiveRun, {**data, "folder": folder})
+    except (OSError, ValueError, TypeError) as error:
         hint = "capacity-tui history list shows past runs"
         raise StorageError("the folder holds no run", str(error), hint, Place(str(folder))) from error
 
@@ -215,13 +198,6 @@ def event_time(event: Mapping[str, object]) -> float:
         return datetime.fromisoformat(str(event["time"])).timestamp()
     except (KeyError, ValueError):
         return 0.0
-
-
-def _process(data: object) -> ProcessIdentity | None:
-    if data is None:
-        return None
-    table = cast("Mapping[str, object]", data)
-    return ProcessIdentity(int(str(table["pid"])), str(table["started"]), str(table["place"]))
 
 
 class NoProcessError(CapacityError):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import cast
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.errors import CapacityError, QueueError
+from capacity_tui.engine.errors import QueueError
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.files import make_folder, state_folder, write_atomically
 from capacity_tui.engine.keys import Figure
@@ -38,8 +37,8 @@ from capacity_tui.engine.nodes.kubernetes import Kubernetes
 from capacity_tui.engine.nodes.launcher import Launcher, Ssh
 from capacity_tui.engine.nodes.slurm import Slurm
 from capacity_tui.engine.plan.files import dump_plan
-from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.runs.history import RunRecord, as_data, history_entry, of_data
+from capacity_tui.engine.record import dataclass, record_of_data
+from capacity_tui.engine.runs.history import RunRecord, as_data, history_entry
 from capacity_tui.engine.units import HOUR_SECONDS
 
 _JOULES_PER_KWH = 3.6e6
@@ -65,14 +64,7 @@ class SubmittedJob:
     def write(self) -> None:
         """Keep it; raises StorageError if it cannot be written."""
         make_folder(_folder())
-        data = {
-            "cluster": self.cluster,
-            "job": self.job,
-            "entry": as_data(self.entry),
-            "usd_per_hour": self.usd_per_hour,
-            "told": self.is_reported,
-            "uid": self.uid,
-        }
+        data = {**asdict(self), "entry": as_data(self.entry)}
         write_atomically(self.file, json.dumps(data) + "\n", overwrite=True)
 
     def measured(self, job: QueuedJob) -> RunRecord:
@@ -130,17 +122,10 @@ def _read() -> Iterator[SubmittedJob]:
     folder = _folder()
     for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():
         try:
-            data = cast("Mapping[str, object]", json.loads(file.read_text(encoding="utf-8")))
-            price = data.get("usd_per_hour")
-            yield SubmittedJob(
-                cluster=str(data["cluster"]),
-                job=str(data["job"]),
-                entry=of_data(data["entry"]),
-                usd_per_hour=float(price) if isinstance(price, int | float) else None,
-                is_reported=bool(data.get("told")),
-                uid=str(data.get("uid") or ""),
-            )
-        except (OSError, ValueError, TypeError, KeyError, CapacityError):
+            data = json.loads(file.read_text(encoding="utf-8"))
+            # Files of earlier versions say by another name whether it was reported.
+            yield record_of_data(SubmittedJob, {"is_reported": data.get("told", False), **data})
+        except (OSError, ValueError, AttributeError, TypeError):
             continue
 
 

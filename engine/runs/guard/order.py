@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -14,7 +14,7 @@ from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.files import make_folder, write_atomically
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import plan_from_data
-from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.record import dataclass, record_of_data
 from capacity_tui.engine.runs.guard.checkpoints import Checkpoint, CheckpointFolder
 from capacity_tui.engine.runs.guard.placeholders import (
     ATTEMPT,
@@ -51,17 +51,8 @@ class Order:
 
     def write(self, folder: Path) -> None:
         """Write it into the folder of the run; raises StorageError if it cannot be written."""
-        data = {
-            "words": self.words,
-            "plan": self.plan.plain_data(),
-            "files": self.files,
-            "checkpoints": None if self.checkpoints is None else str(self.checkpoints),
-            "log": self.log,
-            "work": str(self.work),
-            "attempt": self.attempt,
-            "steps": self.steps,
-        }
-        write_atomically(folder / _FILE, json.dumps(data) + "\n", overwrite=True)
+        data = {field.name: getattr(self, field.name) for field in fields(self)} | {"plan": self.plan.plain_data()}
+        write_atomically(folder / _FILE, json.dumps(data, default=str) + "\n", overwrite=True)
 
 
 def read_order(folder: Path) -> Order:
@@ -72,16 +63,7 @@ def read_order(folder: Path) -> Order:
     """
     try:
         data = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-        return Order(
-            words=tuple(map(str, data["words"])),
-            plan=plan_from_data(data["plan"], str(folder / _FILE)),
-            files=tuple(map(str, data["files"])),
-            checkpoints=None if data["checkpoints"] is None else Path(data["checkpoints"]),
-            log=str(data["log"]),
-            work=Path(data["work"]),
-            attempt=int(data["attempt"]),
-            steps=tuple(cast("list[dict[str, object]]", data["steps"])),
-        )
+        return record_of_data(Order, {**data, "plan": plan_from_data(data["plan"], str(folder / _FILE))})
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise StorageError("no guarded run can be read there", str(error), place=Place(str(folder))) from None
 

@@ -9,14 +9,13 @@ import platform
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import UTC, datetime
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Literal, TypeAlias, get_args
 
 from capacity_tui.engine.cluster import device_key
 from capacity_tui.engine.estimate import METRICS, Answer, read_figure
-from capacity_tui.engine.files import json_table
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import DETECTED
-from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.record import dataclass, record_of_data
 from capacity_tui.engine.uncertainty import Interval
 
 Kind: TypeAlias = Literal["estimate", "run", "profile"]
@@ -136,33 +135,10 @@ def _finite(figures: Mapping[str, float]) -> dict[str, float]:
 
 def of_data(data: object) -> RunRecord:
     """Return the entry that plain data describe; raises ValueError if they describe none."""
-    try:
-        return _record_from_table(json_table(data))
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"no entry of a history: {error}") from error
-
-
-def _record_from_table(data: Mapping[str, object]) -> RunRecord:
-    kind = next((known for known in KINDS if known == data["kind"]), None)
-    if kind is None:
-        raise ValueError(f"kind is {data['kind']!r:.60}, not one of {', '.join(KINDS)}")
-    started = str(data["started"])
-    datetime.fromisoformat(started)
-    return RunRecord(
-        kind=kind,
-        plan=None if data.get("plan") is None else json_table(data["plan"]),
-        machine=json_table(data.get("machine", {})),
-        predicted={key: _numbers(ends) for key, ends in json_table(data.get("predicted", {})).items()},
-        actual=_numbers(data.get("actual", {})),
-        device=str(data.get("device", "")),
-        details=json_table(data.get("details", {})),
-        started=started,
-        id=str(data["id"]),
-    )
-
-
-def _numbers(value: object) -> dict[str, float]:
-    return {key: float(cast("float", number)) for key, number in json_table(value).items()}
+    if not isinstance(data, Mapping) or not {"id", "started"} <= data.keys():
+        raise ValueError("no entry of a history: it has an id, and says when it started")
+    datetime.fromisoformat(str(data["started"]))
+    return record_of_data(RunRecord, data)
 
 
 def history_entry(

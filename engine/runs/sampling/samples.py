@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol, cast
@@ -26,7 +26,7 @@ from capacity_tui.engine.files import (
     storage_error,
     write_atomically,
 )
-from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.record import dataclass, record_of_data
 
 FOLDER = "samples"
 Value = str | int | float
@@ -148,19 +148,7 @@ def append(path: Path, sample: Sample) -> None:
     Raises:
         StorageError: it cannot be written.
     """
-    content = _line(
-        {
-            "name": sample.name,
-            "step": sample.step,
-            "dtype": sample.dtype,
-            "shape": dict(sample.shape),
-            "seconds": sample.seconds,
-            "best": sample.best,
-            "spread": sample.spread,
-            "runs": sample.runs,
-            "date": sample.date,
-        }
-    ).encode()
+    content = _line(asdict(sample)).encode()
     try:
         handle = os.open(path, os.O_WRONLY | os.O_APPEND)
         try:
@@ -190,20 +178,10 @@ def _rescue(whole: SampleFile) -> Path:
 
 
 def _sample(data: Mapping[str, object]) -> Sample:
-    seconds, best, spread = (float(cast("Value", data[name])) for name in ("seconds", "best", "spread"))
-    if not 0 < best <= seconds < float("inf") or not 0 <= spread < float("inf"):
+    sample = record_of_data(Sample, data)
+    if not 0 < sample.best <= sample.seconds < float("inf") or not 0 <= sample.spread < float("inf"):
         raise ValueError("not a time")
-    return Sample(
-        name=str(data["name"]),
-        step=str(data["step"]),
-        dtype=str(data["dtype"]),
-        shape={name: int(cast("Value", size)) for name, size in json_table(data["shape"]).items()},
-        seconds=seconds,
-        best=best,
-        spread=spread,
-        runs=int(cast("Value", data["runs"])),
-        date=datetime.fromisoformat(str(data["date"])).date().isoformat(),
-    )
+    return replace(sample, date=datetime.fromisoformat(sample.date).date().isoformat())
 
 
 STABLE = 0.01  # The median is known well enough when half of its range of uncertainty is below this share of it

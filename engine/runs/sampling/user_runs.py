@@ -14,7 +14,7 @@ from capacity_tui.engine.errors import PlanError, StorageError
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.files import data_folder, reading_error, rename_file
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.machine import FOLDER, Machine
+from capacity_tui.engine.machine import MEASURED, Machine
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, history_entry
@@ -160,7 +160,7 @@ def take_over_earlier_runs(history: History, folder: Path | None = None) -> None
     Raises:
         StorageError: a file cannot be read, or nothing can be kept.
     """
-    for file in sorted(((folder or data_folder()) / FOLDER).glob(f"*{_ENDING}")):
+    for file in sorted(((folder or data_folder()) / MEASURED).glob(f"*{_ENDING}")):
         bad: list[str] = []
         history.keep(*_runs(file, bad))
         aside = _free_name(file)
