@@ -326,6 +326,16 @@ def test_idle_stages_are_filled_by_more_chunks() -> None:
     assert min(saved) < -0.1 * float(filled.estimate.computation.step_seconds.value)
 
 
+def test_nothing_is_advised_that_the_software_has_no_switch_for() -> None:
+    layout = "training.checkpointing=none parallelism.tp=1 parallelism.pp=1 parallelism.zero=3"
+    for software, advised in (("megatron", True), ("axolotl", False)):
+        plan = plan_of_line(read_line(f"llama-3.1-8b full {software} 8xh100 4k 50M {layout}")).plan
+        changes = [remedy.change for remedy in remedies(EstimatedPlan.of(plan, fill(plan, "balanced")))]
+        ways = {change.get("training.checkpointing") for change in changes} - {None}
+        assert ("selective-ops" in ways) is advised
+        assert "full" in ways
+
+
 def test_what_saves_money_is_surely_no_dearer() -> None:
     for line in ("gpt-3-175b train 1024xa100 300B", "llama-3.1-8b train 2048xh100 8k 15T"):
         plan = plan_of_line(read_line(line)).plan

@@ -116,6 +116,27 @@ def test_more_devices_never_make_a_mode_slower(devices: int, model: str) -> None
         assert speed(many) >= speed(few) * 0.98
 
 
+@pytest.mark.parametrize(
+    ("framework", "method", "has"),
+    [
+        ("axolotl", "qlora", {"tp": (1,), "pp": (1,), "checkpointing": ("none", "full")}),
+        ("transformers", "full", {"pp": (1,), "checkpointing": ("none", "full")}),
+        ("torchtune", "lora", {"tp": (1,), "pp": (1,), "cp": (1,), "zero": (2, 3)}),
+        ("unsloth", "qlora", {"tp": (1,), "pp": (1,), "cp": (1,), "zero": (0,), "checkpointing": ("none", "full")}),
+        ("ddp", "full", {"tp": (1,), "pp": (1,), "cp": (1,), "zero": (0,)}),
+        ("fsdp", "full", {"pp": (1,), "zero": (2, 3)}),
+    ],
+)
+def test_what_is_left_open_is_something_that_the_named_software_has(
+    framework: str, method: str, has: dict[str, tuple[object, ...]]
+) -> None:
+    data = open_plan("llama-3.1-8b", name="h100-sxm-80gb", devices=8).model_dump()
+    data |= {"task": "finetune", "training": {**data["training"], "framework": framework, "method": method}}
+    for name, filled in modes_of(Plan.model_validate(data)).items():
+        chosen = {**dict(filled.plan.parallelism), **dict(filled.plan.training)}
+        assert {field: chosen[field] for field in has if chosen[field] not in has[field]} == {}, name
+
+
 @pytest.mark.parametrize("replicas", [1, 2, 8])
 def test_given_replicas_leave_the_rest_to_tensor_and_pipeline(replicas: int) -> None:
     plan = open_plan("llama-3.1-70b", name="h100-sxm-80gb", devices=64)

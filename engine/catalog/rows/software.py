@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar, get_args
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
@@ -10,6 +10,7 @@ from capacity_tui.engine.catalog.rows.base import CHECKS, SHOWN, Row
 from capacity_tui.engine.errors import CatalogError
 
 Share = Annotated[float, Field(gt=0, le=1.5)]
+Split = Literal["tp", "pp", "cp", "ep"]  # tensor, pipeline, context and expert parallel
 
 
 class Efficiency(Row):
@@ -77,6 +78,10 @@ class Framework(Released):
         "torchrun", description="who starts the processes of a node's devices: torchrun, or whatever queues jobs"
     )
     zero: int = Field(ge=0, le=3, description="sharding stage where the plan names none")
+    stages: tuple[int, ...] = Field((0, 1, 2, 3), description="sharding stages that it has")
+    splits: tuple[Split, ...] = Field(get_args(Split), description="how it splits a model, beside replicas")
+    adapter_splits: tuple[Split, ...] = Field(get_args(Split), description="the same where adapters are trained")
+    recomputes: tuple[str, ...] = Field((), description="rows of checkpointing.yaml that it has; all where empty")
     fp32_parameters: int = Field(ge=0, le=1, description="1: parameters live in fp32")
     gradients: str = Field(description="type of kept gradients where the plan names none")
     attention: tuple[str, ...] = Field(

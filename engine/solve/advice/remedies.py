@@ -23,7 +23,7 @@ from capacity_tui.engine.solve.advice.hardware_remedies import (
 )
 from capacity_tui.engine.solve.candidate import EstimatedPlan
 from capacity_tui.engine.solve.modes.fallbacks import named_change
-from capacity_tui.engine.solve.space.axes import divisors
+from capacity_tui.engine.solve.space.axes import divisors, offered
 from capacity_tui.engine.units import FP16_BITS
 from capacity_tui.engine.verdict import Verdict
 
@@ -31,13 +31,17 @@ MOST_CHUNKS = 16  # Pipeline chunks of a stage that are tried at the most
 
 
 def remedies(case: EstimatedPlan) -> tuple[Remedy, ...]:
-    """Return what could be changed about a plan, apart from fields that the modes chose."""
+    """Return what could be changed about a plan that its software has, apart from fields that the modes chose."""
     complete = (
         replace(remedy, change=case.same_batch(remedy.change))
         for remedy in (*_on_same_hardware(case), *hardware_remedies(case))
     )
+    has = {} if case.plan.is_inference else offered(case.plan, case.catalog)
     return tuple(
-        remedy for remedy in complete if remedy.replaces_choice or not any(case.is_open(path) for path in remedy.change)
+        remedy
+        for remedy in complete
+        if all(value in has.get(path, (value,)) for path, value in remedy.change.items())
+        and (remedy.replaces_choice or not any(case.is_open(path) for path in remedy.change))
     )
 
 

@@ -26,6 +26,7 @@ from capacity_tui.engine.plan import (
     memory_searched,
     model_sizes,
     plan_layout,
+    software_id,
 )
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
@@ -272,12 +273,33 @@ def choices_of(path: str, catalog: Catalog) -> tuple[object, ...]:
 def open_axes(
     plan: Plan, resolved: ResolvedPlan, wanted: Container[str], replica_batch: float, catalog: Catalog
 ) -> Iterator[Axis]:
-    """Yield the axes of fields whose values nobody gave.
+    """Yield the axes of fields whose values nobody gave, with the values that the plan's software has.
 
     Args:
         resolved: the same with placeholders in these fields.
         replica_batch: sequences of a step for each device, where the plan leaves the global batch open.
     """
+    for axis in _all_axes(plan, resolved, wanted, replica_batch, catalog):
+        has = offered(plan, catalog).get(axis.path, axis.values)
+        yield replace(axis, values=tuple(value for value in axis.values if value in has) or axis.values)
+
+
+def offered(plan: Plan, catalog: Catalog) -> dict[str, tuple[object, ...]]:
+    """Return the values that a plan's training software has, of fields of which it lacks some."""
+    software = catalog.frameworks[software_id(plan.training.framework, catalog)]
+    splits = software.splits if plan.training.adapter is None else software.adapter_splits
+    sizes = {"tp": ("tp",), "pp": ("pp", "interleave"), "cp": ("cp",), "ep": ("ep",)}
+    has: dict[str, tuple[object, ...]] = {
+        f"parallelism.{size}": (1,) for name, names in sizes.items() if name not in splits for size in names
+    }
+    has[Key.PARALLELISM_ZERO] = software.stages
+    return {**has, Key.TRAINING_CHECKPOINTING: software.recomputes} if software.recomputes else has
+
+
+def _all_axes(
+    plan: Plan, resolved: ResolvedPlan, wanted: Container[str], replica_batch: float, catalog: Catalog
+) -> Iterator[Axis]:
+    """Yield the axes of fields whose values nobody gave, whatever the software."""
     shape, cluster = resolved.shape, resolved.cluster
     devices = int(cluster.devices)
     batch = expected_batch(plan, resolved, replica_batch, catalog)
