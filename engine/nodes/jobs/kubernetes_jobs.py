@@ -12,7 +12,17 @@ from pydantic import BaseModel, Field
 from capacity_tui.engine.errors import PlanError, QueueError
 from capacity_tui.engine.nodes.jobs.job_request import QueuedJob, time_of
 from capacity_tui.engine.nodes.jobs.kubernetes_pods import PodOutput
-from capacity_tui.engine.nodes.kubernetes import Admission, Container, Kubectl, KubectlError, admissions, devices_of
+from capacity_tui.engine.nodes.kubernetes import (
+    Admission,
+    Condition,
+    Container,
+    Kubectl,
+    KubectlError,
+    Metadata,
+    admissions,
+    condition_of,
+    devices_of,
+)
 
 MADE = "app.kubernetes.io/managed-by=capacity-tui"  # Label of what the exports write
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -25,23 +35,6 @@ _FAILURES = {"DeadlineExceeded": "TIMEOUT"}
 _LONGEST_REASON = 160
 _ADMITTED = Admission("", 0)
 _CREATION_SECONDS = 30.0  # In which a job that may begin has its first pod; controllers take one or two
-
-
-class _Condition(BaseModel):
-    type: str
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-
-
-class _Metadata(BaseModel):
-    name: str
-    uid: str = ""
-    labels: Mapping[str, str] = Field(default_factory=dict)
-    annotations: Mapping[str, str] = Field(default_factory=dict)
-    namespace: str = ""
-    created: str = Field(default="", alias="creationTimestamp")
-    deleted: str = Field(default="", alias="deletionTimestamp")
 
 
 class _PodSpec(BaseModel):
@@ -73,7 +66,7 @@ class _OuterSpec(_Spec):
 
 
 class _Status(BaseModel):
-    conditions: tuple[_Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     start: str = Field(default="", alias="startTime")
     end: str = Field(default="", alias="completionTime")
     failed: int = 0
@@ -83,7 +76,7 @@ class _Status(BaseModel):
 class _Workload(BaseModel):
     """A Job or a JobSet."""
 
-    metadata: _Metadata
+    metadata: Metadata
     spec: _OuterSpec = Field(default_factory=_OuterSpec)
     status: _Status = Field(default_factory=_Status)
 
@@ -103,12 +96,12 @@ class _ContainerState(BaseModel):
 class _PodStatus(BaseModel):
     phase: str = ""
     reason: str = ""
-    conditions: tuple[_Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     containers: tuple[_ContainerState, ...] = Field(default=(), alias="containerStatuses")
 
 
 class _Pod(BaseModel):
-    metadata: _Metadata
+    metadata: Metadata
     spec: _PodSpec = Field(default_factory=_PodSpec)
     status: _PodStatus = Field(default_factory=_PodStatus)
 
@@ -125,7 +118,7 @@ class _Pod(BaseModel):
     @property
     def disruption(self) -> str:
         """Why it was taken away by others; empty where it was not."""
-        condition = _true(self.status.conditions, _DISRUPTED)
+        condition = condition_of(self.status.conditions, _DISRUPTED, "True")
         return condition.reason or _DISRUPTED if condition else self.status.reason
 
 
@@ -278,7 +271,7 @@ def _state(job: _Workload, active: Sequence[_Pod], last: _Pod | None, admission:
     ended = [condition for condition in job.status.conditions if condition.status == "True"]
     if any(condition.type in ("Complete", "Completed") for condition in ended):
         return "COMPLETED", ""
-    if failed := _true(ended, "Failed"):
+    if failed := condition_of(ended, "Failed", "True"):
         return _FAILURES.get(failed.reason, "FAILED"), failed.message or failed.reason
     if job.metadata.deleted:
         return "COMPLETING", "it was asked to stop"
@@ -299,15 +292,10 @@ def _why_waiting(job: _Workload, active: Sequence[_Pod], admission: Admission) -
 
 
 def _why_pod_waits(pod: _Pod) -> str:
-    scheduled = next((entry for entry in pod.status.conditions if entry.type == "PodScheduled"), None)
-    if scheduled is not None and scheduled.status == "False":
-        return scheduled.message or scheduled.reason
+    if unscheduled := condition_of(pod.status.conditions, "PodScheduled", "False"):
+        return unscheduled.message or unscheduled.reason
     waiting = pod.main.get("waiting")
     return "" if waiting is None else waiting.message or waiting.reason
-
-
-def _true(conditions: Sequence[_Condition], kind: str) -> _Condition | None:
-    return next((entry for entry in conditions if entry.type == kind and entry.status == "True"), None)
 
 
 def _seconds(pod: _Pod) -> float:

@@ -1,7 +1,10 @@
+from .kubectl import Condition as Condition
 from .kubectl import Container as Container
 from .kubectl import Kubectl as Kubectl
 from .kubectl import KubectlError as KubectlError
 from .kubectl import LineStream as LineStream
+from .kubectl import Metadata as Metadata
+from .kubectl import condition_of as condition_of
 from .kubectl import devices_of as devices_of
 from .kueue import Admission as Admission
 from .kueue import admissions as admissions

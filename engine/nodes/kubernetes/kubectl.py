@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from threading import Timer
@@ -40,6 +40,39 @@ def names() -> Names:
 
 
 Model = TypeVar("Model", bound=BaseModel)
+
+
+class Owner(BaseModel):
+    """The object that an object is a part of."""
+
+    uid: str
+
+
+class Metadata(BaseModel):
+    """What every object is known by."""
+
+    name: str
+    uid: str = ""
+    namespace: str = ""
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    annotations: Mapping[str, str] = Field(default_factory=dict)
+    created: str = Field(default="", alias="creationTimestamp")
+    deleted: str = Field(default="", alias="deletionTimestamp")
+    owners: tuple[Owner, ...] = Field(default=(), alias="ownerReferences")
+
+
+class Condition(BaseModel):
+    """Something that holds of an object, or does not."""
+
+    type: str
+    status: str = ""  # ``True``, ``False`` or ``Unknown``
+    reason: str = ""
+    message: str = ""
+
+
+def condition_of(conditions: Iterable[Condition], kind: str, status: str) -> Condition | None:
+    """Return the condition of a kind that has a status; None where there is none."""
+    return next((entry for entry in conditions if (entry.type, entry.status) == (kind, status)), None)
 
 
 class _Listed(BaseModel, Generic[Model]):

@@ -7,19 +7,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pydantic import BaseModel, Field
 
 from capacity_tui.engine.nodes.inventory import DeviceQueue
-from capacity_tui.engine.nodes.kubernetes.kubectl import Kubectl, KubectlError, Model, amount, is_device
+from capacity_tui.engine.nodes.kubernetes.kubectl import (
+    Condition,
+    Kubectl,
+    KubectlError,
+    Metadata,
+    Model,
+    amount,
+    condition_of,
+    is_device,
+)
 from capacity_tui.engine.record import dataclass
 
 _GROUP = "kueue.x-k8s.io"
-
-
-class _Owner(BaseModel):
-    uid: str
-
-
-class _Metadata(BaseModel):
-    name: str
-    owners: tuple[_Owner, ...] = Field(default=(), alias="ownerReferences")
 
 
 class _Quota(BaseModel):
@@ -71,13 +71,13 @@ class _Status(BaseModel):
 
 
 class _ClusterQueue(BaseModel):
-    metadata: _Metadata
+    metadata: Metadata
     spec: _Spec = Field(default_factory=_Spec)
     status: _Status = Field(default_factory=_Status)
 
 
 class _Cohort(BaseModel):
-    metadata: _Metadata
+    metadata: Metadata
 
 
 class _LocalSpec(BaseModel):
@@ -85,19 +85,9 @@ class _LocalSpec(BaseModel):
     stop: str = Field(default="None", alias="stopPolicy")
 
 
-class _LocalMetadata(_Metadata):
-    namespace: str = ""
-
-
 class _LocalQueue(BaseModel):
-    metadata: _LocalMetadata
+    metadata: Metadata
     spec: _LocalSpec
-
-
-class _Condition(BaseModel):
-    type: str
-    status: str = ""
-    message: str = ""
 
 
 class _Eviction(BaseModel):
@@ -109,12 +99,12 @@ class _Scheduling(BaseModel):
 
 
 class _WorkloadStatus(BaseModel):
-    conditions: tuple[_Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     scheduling: _Scheduling = Field(default_factory=_Scheduling, alias="schedulingStats")
 
 
 class _Workload(BaseModel):
-    metadata: _Metadata
+    metadata: Metadata
     status: _WorkloadStatus = Field(default_factory=_WorkloadStatus)
 
 
@@ -137,27 +127,19 @@ def admissions(kubectl: Kubectl) -> Mapping[str, Admission]:
 
 
 def _admission(workload: _Workload) -> Admission:
-    lacks = (
-        condition
-        for condition in workload.status.conditions
-        if condition.type == "QuotaReserved" and condition.status == "False"
-    )
+    lacking = condition_of(workload.status.conditions, "QuotaReserved", "False")
     evictions = sum(eviction.count for eviction in workload.status.scheduling.evictions)
-    return Admission(next((condition.message for condition in lacks), ""), evictions)
+    return Admission("" if lacking is None else lacking.message, evictions)
 
 
-def device_queues(kubectl: Kubectl, *, everywhere: bool = True) -> tuple[tuple[DeviceQueue, ...], tuple[str, ...]]:
+def device_queues(kubectl: Kubectl) -> tuple[tuple[DeviceQueue, ...], tuple[str, ...]]:
     """Return the local queues of Kueue with the quotas behind them, and what of that could not be read.
-
-    Args:
-        everywhere: whether to look in all namespaces; else in that of ``kubectl``.
 
     Raises:
         KubectlError: kubectl is not there.
     """
     notes: list[str] = []
-    where = ("--all-namespaces",) if everywhere else ()
-    local = _read(kubectl, _LocalQueue, notes, f"localqueues.{_GROUP}", *where)
+    local = _read(kubectl, _LocalQueue, notes, f"localqueues.{_GROUP}", "--all-namespaces")
     if not local:
         return (), tuple(notes)
     shared = _read(kubectl, _ClusterQueue, notes, f"clusterqueues.{_GROUP}")

@@ -14,8 +14,10 @@ from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.machine import match_accelerator
 from capacity_tui.engine.nodes.inventory import DEVICES, MEMORY, PARTITIONED, WHOLE, Inventory, NodeFacts
 from capacity_tui.engine.nodes.kubernetes.kubectl import (
+    Condition,
     Container,
     Kubectl,
+    Metadata,
     amount,
     devices_in,
     is_any_device,
@@ -38,17 +40,6 @@ class _Taint(BaseModel):
     effect: str = ""
 
 
-class _Condition(BaseModel):
-    type: str
-    status: str
-    reason: str = ""
-
-
-class _Metadata(BaseModel):
-    name: str
-    labels: Mapping[str, str] = Field(default_factory=dict)
-
-
 class _NodeSpec(BaseModel):
     unschedulable: bool = False
     taints: tuple[_Taint, ...] = ()
@@ -57,11 +48,11 @@ class _NodeSpec(BaseModel):
 class _NodeStatus(BaseModel):
     capacity: Mapping[str, str] = Field(default_factory=dict)
     allocatable: Mapping[str, str] = Field(default_factory=dict)
-    conditions: tuple[_Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
 
 
 class _Node(BaseModel):
-    metadata: _Metadata
+    metadata: Metadata
     spec: _NodeSpec = Field(default_factory=_NodeSpec)
     status: _NodeStatus = Field(default_factory=_NodeStatus)
 
