@@ -59,6 +59,7 @@ def test_what_has_no_value_is_left_out_unless_it_is_written_as_null(job: Job) ->
         ({"is": 3}, 3),
         ({"of": "micro_batch", "in": [2]}, True),
         ({"of": "micro_batch", "not": [2]}, False),
+        ({"of": "micro_batch", "text": "{}Gi"}, "2Gi"),
         ({"of": "micro_batch", "values": {"2": "two"}}, "two"),
         ({"of": "micro_batch", "values": {"3": "three"}, "else": "many"}, "many"),
         ({"of": "micro_batch", "when": {"of": "micro_batch", "in": [3]}}, None),

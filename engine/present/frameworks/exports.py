@@ -75,7 +75,8 @@ def _written(row: ExportRow, job: Job, computed: Mapping[str, object]) -> object
         return _options(row["options"], job, computed) or None
     if "items" in row:
         return [_options(item, job, computed) for item in row["items"]]
-    return row["is"] if "is" in row else _read(row, _value(row["of"], job, computed))
+    value = row["is"] if "is" in row else _read(row, _value(row["of"], job, computed))
+    return row["text"].format(value) if "text" in row and value is not None else value
 
 
 def _read(row: Mapping[str, Any], value: object) -> object:
@@ -93,11 +94,11 @@ def _read(row: Mapping[str, Any], value: object) -> object:
 
 
 def _value(name: str, job: Job, computed: Mapping[str, object]) -> object:
+    """Return the value of a name; None where that is an empty text."""
     first, _, rest = name.partition(".")
-    if first not in computed:
-        return attrgetter(name)(job)
-    value = computed[first]
-    return attrgetter(rest)(value) if rest else value
+    known, path = (computed[first], rest) if first in computed else (job, name)
+    value = attrgetter(path)(known) if path else known
+    return None if value == "" else value
 
 
 def comment(lines: Iterable[str]) -> str:

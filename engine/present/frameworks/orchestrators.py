@@ -78,16 +78,6 @@ class Container:
         return self.vendor if self.trains else named_release(self.job.plan.inference.engine)[0]
 
     @property
-    def nodes(self) -> int:
-        """Machines."""
-        return self.job.nodes
-
-    @property
-    def per_node(self) -> int:
-        """Processes on one."""
-        return self.job.per_node
-
-    @property
     def gpus(self) -> int | None:
         """Devices of one; None where processors do the work."""
         return None if self.job.on_cpu else self.job.per_node
@@ -111,96 +101,36 @@ class Container:
     def mounts(self) -> list[dict[str, str]]:
         """Where a container finds its volumes."""
         mounts = [{"name": "shared-memory", "mountPath": "/dev/shm"}]  # noqa: S108 - what loaders and NCCL use
-        return [*mounts, {"name": "checkpoints", "mountPath": self.wishes.checkpoints}] if self.claim else mounts
+        return [*mounts, {"name": "checkpoints", "mountPath": self.wishes.checkpoints}] if self.wishes.claim else mounts
 
     @property
     def volumes(self) -> list[dict[str, object]]:
         """Shared memory, and the claim with the checkpoints."""
         volumes: list[dict[str, object]] = [
-            {"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": self.shared_memory}}
+            {"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": f"{self.shared_gib}Gi"}}
         ]
-        kept: dict[str, object] = {"name": "checkpoints", "persistentVolumeClaim": {"claimName": self.claim}}
-        return [*volumes, kept] if self.claim else volumes
-
-    @property
-    def claim(self) -> str | None:
-        """Persistent volume claim with the checkpoints."""
-        return self.wishes.claim or None
-
-    @property
-    def checkpoints(self) -> str | None:
-        """Folder of checkpoints."""
-        return self.wishes.checkpoints or None
-
-    @property
-    def queue(self) -> str | None:
-        """Local queue of Kueue."""
-        return self.wishes.queue or None
-
-    @property
-    def topology(self) -> str | None:
-        """Label of nodes that all of a job share."""
-        return self.wishes.topology or None
-
-    @property
-    def product(self) -> str | None:
-        """What GPU feature discovery calls the device."""
-        return self.wishes.product or None
+        kept: dict[str, object] = {"name": "checkpoints", "persistentVolumeClaim": {"claimName": self.wishes.claim}}
+        return [*volumes, kept] if self.wishes.claim else volumes
 
     @property
     def processors(self) -> str:
         """Processors of a node, the loader's beside those that feed the devices."""
-        return f"{self.per_node * (_PROCESSORS + (self.job.loader_workers or 0)):.0f}"
+        return f"{self.job.per_node * (_PROCESSORS + (self.job.loader_workers or 0)):.0f}"
 
     @property
     def memory_gib(self) -> int:
         """Main memory of a node, GiB: what the plan keeps there, weights while they are read, and shared memory."""
-        return math.ceil((self.host_gib + self.weights_gib) * self.per_node + self.shared_gib)
-
-    @property
-    def memory(self) -> str:
-        """The same as Kubernetes writes it."""
-        return f"{self.memory_gib}Gi"
-
-    @property
-    def least_memory(self) -> str:
-        """The same as SkyPilot writes it."""
-        return f"{self.memory_gib}+"
-
-    @property
-    def dstack_memory(self) -> str:
-        """The same as dstack writes it."""
-        return f"{self.memory_gib}GB.."
+        return math.ceil((self.host_gib + self.weights_gib) * self.job.per_node + self.shared_gib)
 
     @property
     def shared_gib(self) -> int:
         """Shared memory of a node, GiB."""
-        return round(_SHARED_GIB) * self.per_node
-
-    @property
-    def shared_memory(self) -> str:
-        """The same as Kubernetes writes it."""
-        return f"{self.shared_gib}Gi"
-
-    @property
-    def shared_memory_bytes(self) -> str:
-        """The same as Compose writes it."""
-        return f"{self.shared_gib}gb"
-
-    @property
-    def dstack_shared_memory(self) -> str:
-        """The same as dstack writes it."""
-        return f"{self.shared_gib}GB"
+        return round(_SHARED_GIB) * self.job.per_node
 
     @property
     def disk(self) -> int:
         """Disk of a node, GiB: the checkpoint, and what is written of it."""
         return math.ceil(max(_DISK_GIB, _DISK_MODELS * self.model_gib))
-
-    @property
-    def dstack_disk(self) -> str:
-        """The same as dstack writes it."""
-        return f"{self.disk}GB.."
 
     @property
     def restarts(self) -> int:
@@ -214,19 +144,9 @@ class Container:
         return None if self.seconds is None else f"{math.ceil(self.seconds / HOUR_SECONDS)}h"
 
     @property
-    def spot(self) -> bool:
-        """Whether the plan runs on capacity that may be taken back."""
-        return self.job.plan.pricing.spot
-
-    @property
     def gpu(self) -> str:
         """What clouds call the device; its name in the catalogue where no word is known."""
         return str(exported("cloud_names", self.job, container=self).get("accelerator", self.device.upper()))
-
-    @property
-    def gpu_memory(self) -> str:
-        """Memory of a device as sold."""
-        return f"{round(self.device_gib)}GB"
 
     @property
     def accelerators(self) -> str | None:
@@ -238,7 +158,7 @@ class Container:
         """What SkyPilot may take as well: other devices, and capacity on demand where no spot capacity is left."""
         devices = (self.gpu, *self.alternatives) if self.alternatives else ()
         accelerators = [{"accelerators": f"{device}:{self.gpus}"} for device in devices] or [{}]
-        capacity = [{"use_spot": True}, {"use_spot": False}] if self.spot else [{}]
+        capacity = [{"use_spot": True}, {"use_spot": False}] if self.job.plan.pricing.spot else [{}]
         choices: list[dict[str, object]] = [{**one, **other} for one, other in product(accelerators, capacity)]
         return choices if len(choices) > 1 else None
 
@@ -258,12 +178,12 @@ class Container:
         words = script_words(self.wishes.words)
         if not words[0].endswith(".py"):
             return resuming(words)
-        options = meeting if self.nodes > 1 else ("--standalone",)
-        return " ".join(("torchrun", f"--nproc-per-node={self.per_node}", *options, resuming(words)))
+        options = meeting if self.job.nodes > 1 else ("--standalone",)
+        return " ".join(("torchrun", f"--nproc-per-node={self.job.per_node}", *options, resuming(words)))
 
     def _between(self, nodes: str, rank: str, head: str) -> str:
         """Return the command of one of several nodes, by the variables that say which it is and where the first is."""
-        if not self.trains and self.nodes > 1:
+        if not self.trains and self.job.nodes > 1:
             return _OVER_NODES[self.software].format(rank=rank, head=head, port=PORT, command=self.torchrun())
         command = self.torchrun(
             f"--nnodes={nodes}", f"--node-rank={rank}", f"--master-addr={head}", f"--master-port={PORT}"
@@ -282,7 +202,7 @@ class Container:
         """What a container of Kubernetes or Compose runs."""
         if self.trains:
             head = f"{self.name}-workers-0-0.{self.name}"
-            text = self._between(str(self.nodes), "$JOB_COMPLETION_INDEX", head)
+            text = self._between(str(self.job.nodes), "$JOB_COMPLETION_INDEX", head)
         else:
             text = self._between("$LWS_GROUP_SIZE", "$LWS_WORKER_INDEX", "$LWS_LEADER_ADDRESS")
         return ["bash", "-c", text]

@@ -248,7 +248,7 @@ def _files(
 
 def _kubernetes_files(heading: Sequence[str], container: Container) -> Iterator[tuple[str, str]]:
     """Yield the manifests of a plan: a job and a TrainJob of what trains, a deployment or a group of what serves."""
-    several = container.nodes > 1
+    several = container.job.nodes > 1
     if container.trains:
         yield "job.yaml", _manifests(heading, container, "kubernetes_jobset" if several else "kubernetes_job")
         yield "trainjob.yaml", _manifests(heading, container, "kubernetes_trainjob")
@@ -301,7 +301,7 @@ def _alternatives(answer: Answer, container: Container, catalog: Catalog) -> Ite
             continue
         candidate = case.evaluate({Key.HARDWARE_NAME: device})
         job = None if candidate.filled is None else job_of(candidate.filled.resolved, catalog)
-        if job is None or (job.nodes, job.per_node) != (container.nodes, container.per_node):
+        if job is None or (job.nodes, job.per_node) != (container.job.nodes, container.job.per_node):
             continue
         seconds, dollars = _step(candidate.estimate)
         is_as_sure = candidate.estimate.verdict.gravity <= own.verdict.gravity
