@@ -7,7 +7,8 @@ page colours. Every chart names itself and says in words what it shows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TypeAlias
 
@@ -26,6 +27,7 @@ from capacity_tui.engine.present.cluster_report import curve_name
 from capacity_tui.engine.present.pictures.svg import (
     COLOURS,
     WIDTH,
+    Plot,
     element,
     fill,
     label,
@@ -80,18 +82,25 @@ def bar_chart(title: str, slices: Sequence[Slice], limit: Slice | None = None) -
 
 
 def _bar(slices: Sequence[Slice], limit: Slice | None, scale: float) -> Iterator[str]:
-    left = 0.0
-    for number, entry in enumerate(slices):
-        width = entry.size * scale
-        yield element("rect", f"{entry.label}: {entry.text}", x=left, y=24, width=width, height=34, class_=fill(number))
-        if len(entry.label) * _SMALLEST_LABEL < width:
-            yield label(entry.label, left + width / 2, 45, "inside", "middle")
-        left += width
+    yield from _parts(slices, map(fill, range(len(slices))), scale, 0.0, 24, 34, 45)
     if limit is not None:
         position = limit.size * scale
         yield line(position, 16, position, 66, "limit")
         anchor = "end" if position > WIDTH / 2 else "start"
         yield label(f"{limit.label} {limit.text}", position + (-4 if anchor == "end" else 4), 14, "label", anchor)
+
+
+def _parts(
+    slices: Sequence[Slice], colours: Iterable[str], scale: float, left: float, top: int, height: int, text_at: int
+) -> Iterator[str]:
+    """Yield the parts of a whole side by side from a place on, their names in those that have room for them."""
+    for entry, colour in zip(slices, colours, strict=True):
+        width = entry.size * scale
+        described = f"{entry.label}: {entry.text}"
+        yield element("rect", described, x=left, y=top, width=width, height=height, class_=colour)
+        if len(entry.label) * _SMALLEST_LABEL < width:
+            yield label(entry.label, left + width / 2, text_at, "inside", "middle")
+        left += width
 
 
 def stacked_chart(title: str, rows: Sequence[tuple[str, Sequence[Slice]]], limit: Slice | None = None) -> str:
@@ -108,15 +117,10 @@ def _stacked(rows: Sequence[tuple[str, Sequence[Slice]]], limit: Slice | None, e
     # A part has one colour in all rows.
     names = list(dict.fromkeys(entry.label for _, slices in rows for entry in slices))
     for number, (name, slices) in enumerate(rows):
-        top, left = 26 + number * _ROW, float(_NAMES)
+        top = 26 + number * _ROW
         yield label(name, _NAMES - 8, top + 19, "label", "end")
-        for entry in slices:
-            width, colour = entry.size * scale, fill(names.index(entry.label))
-            described = f"{entry.label}: {entry.text}"
-            yield element("rect", described, x=left, y=top, width=width, height=_ROW - 8, class_=colour)
-            if len(entry.label) * _SMALLEST_LABEL < width:
-                yield label(entry.label, left + width / 2, top + 19, "inside", "middle")
-            left += width
+        colours = (fill(names.index(entry.label)) for entry in slices)
+        yield from _parts(slices, colours, scale, float(_NAMES), top, _ROW - 8, top + 19)
     if limit is not None:
         position = _NAMES + limit.size * scale
         yield line(position, 18, position, 26 + _ROW * len(rows), "limit")
@@ -135,38 +139,19 @@ def roofline_chart(roofline: Roofline) -> str:
     return svg("Roofline", described, _PLOT.height + 60, _roofline(roofline, frame))
 
 
-@dataclass(frozen=True, slots=True)
-class _Plot:
-    """Where the plane of a chart lies, in pixels."""
-
-    left: float = 84
-    top: float = 16
-    width: float = WIDTH - 84 - 16
-    height: float = 280
-
-    def x(self, share: float) -> float:
-        return self.left + share * self.width
-
-    def y(self, share: float) -> float:
-        return self.top + (1.0 - share) * self.height
-
-
-_PLOT = _Plot()
-_LOW_PLOT = _Plot(height=150)
+_PLOT = Plot(left=84, top=16, width=WIDTH - 84 - 16, height=280)
+_LOW_PLOT = replace(_PLOT, height=150)
 
 
 def _roofline(roofline: Roofline, frame: Frame) -> Iterator[str]:
     def position(intensity: float, rate: float) -> tuple[float, float]:
         return _PLOT.x(frame.across(intensity)), _PLOT.y(frame.up(rate))
 
-    for rate in _ticks(frame.bottom, frame.top):
-        y = _PLOT.y(frame.up(rate))
-        yield line(_PLOT.left, y, _PLOT.x(1), y, "grid")
-        yield label(format_flops(rate, per_second=True, decimals=0), _PLOT.left - 6, y + 4, "label", "end")
-    for intensity in _ticks(frame.left, frame.right):
-        x = _PLOT.x(frame.across(intensity))
-        yield line(x, _PLOT.top, x, _PLOT.y(0), "grid")
-        yield label(format_number(intensity, 0 if intensity >= 1 else 2), x, _PLOT.y(0) + 16, "label", "middle")
+    rates, intensities = _ticks(frame.bottom, frame.top), _ticks(frame.left, frame.right)
+    yield from _PLOT.grid(
+        ((frame.up(rate), format_flops(rate, per_second=True, decimals=0)) for rate in rates),
+        ((frame.across(one), format_number(one, 0 if one >= 1 else 2)) for one in intensities),
+    )
     yield label("FLOP for each byte of memory traffic", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
     roof = [position(entry, roofline.roof(entry)) for entry in (frame.left, roofline.ridge, frame.right)]
     yield polyline(roof, "roof")
@@ -203,13 +188,10 @@ def _scaling(curves: Sequence[Curve], counts: Sequence[int], frame: Frame) -> It
     def position(devices: float, speedup: float) -> tuple[float, float]:
         return _PLOT.x(frame.across(devices)), _PLOT.y(frame.up(speedup))
 
-    for count in counts:
-        x, y = position(count, count)
-        yield line(x, _PLOT.top, x, _PLOT.y(0), "grid")
-        yield label(format_number(count), x, _PLOT.y(0) + 16, "label", "middle")
-        if y >= _PLOT.top:
-            yield line(_PLOT.left, y, _PLOT.x(1), y, "grid")
-            yield label(f"{format_number(count)} x", _PLOT.left - 6, y + 4, "label", "end")
+    yield from _PLOT.grid(
+        ((frame.up(count), f"{format_number(count)} x") for count in counts if frame.up(count) <= 1),
+        ((frame.across(count), format_number(count)) for count in counts),
+    )
     yield label("devices", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
     yield polyline([position(count, count) for count in (counts[0], counts[-1])], "ideal")
     for number, curve in enumerate(curves):
@@ -228,14 +210,10 @@ def rank_chart(title: str, counted: Points, law: Points) -> str:
 
 
 def _ranks(counted: Points, law: Points, frame: Frame) -> Iterator[str]:
-    for count in _ticks(frame.bottom, frame.top):
-        y = _PLOT.y(frame.up(count))
-        yield line(_PLOT.left, y, _PLOT.x(1), y, "grid")
-        yield label(format_count(count), _PLOT.left - 6, y + 4, "label", "end")
-    for rank in _ticks(frame.left, frame.right):
-        x = _PLOT.x(frame.across(rank))
-        yield line(x, _PLOT.top, x, _PLOT.y(0), "grid")
-        yield label(format_count(rank), x, _PLOT.y(0) + 16, "label", "middle")
+    yield from _PLOT.grid(
+        ((frame.up(count), format_count(count)) for count in _ticks(frame.bottom, frame.top)),
+        ((frame.across(rank), format_count(rank)) for rank in _ticks(frame.left, frame.right)),
+    )
     yield label("rank", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
     places = [(frame.across(rank), frame.up(count)) for rank, count in law]
     yield polyline([(_PLOT.x(across), _PLOT.y(up)) for across, up in places if 0 <= up <= 1], "s1")
@@ -272,14 +250,10 @@ def _range_text(course: Course, unit: str) -> str:
 
 def _courses(courses: Sequence[Course], unit: str, seconds: float, top: float) -> Iterator[str]:
     plot = _LOW_PLOT
-    for value in _even_ticks(top, unit):
-        y = plot.y(value / top)
-        yield line(plot.left, y, plot.x(1), y, "grid")
-        yield label(format_quantity(value, unit), plot.left - 6, y + 4, "label", "end")
-    for moment in _even_ticks(seconds, "s"):
-        x = plot.x(moment / seconds)
-        yield line(x, plot.top, x, plot.y(0), "grid")
-        yield label(format_quantity(moment, "s"), x, plot.y(0) + 16, "label", "middle")
+    yield from plot.grid(
+        ((value / top, format_quantity(value, unit)) for value in _even_ticks(top, unit)),
+        ((moment / seconds, format_quantity(moment, "s")) for moment in _even_ticks(seconds, "s")),
+    )
     for number, course in enumerate(courses):
         for known, piece in groupby(course.points, key=lambda point: point[1] is not None):
             places = [(plot.x(moment / seconds), plot.y((value or 0.0) / top)) for moment, value in piece]

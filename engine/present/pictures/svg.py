@@ -94,7 +94,43 @@ def as_png(chart: str) -> bytes:
     return png
 
 
-_LEFT, _TOP, _ACROSS, _UP, _BELOW = 100.0, 24.0, WIDTH - 124.0, 320.0, 56.0  # Pixels around and inside the plane
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Where the plane of a chart lies, in pixels; places on it are shares of its axes, 0 at the low end."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+    def x(self, share: float) -> float:
+        """Return the pixels from the left."""
+        return self.left + share * self.width
+
+    def y(self, share: float) -> float:
+        """Return the pixels from the top."""
+        return self.top + (1.0 - share) * self.height
+
+    def across(self, share: float, kind: str) -> str:
+        """Return a line across the plane."""
+        return line(self.left, self.y(share), self.x(1), self.y(share), kind)
+
+    def upright(self, share: float, kind: str) -> str:
+        """Return a line from the bottom to the top of the plane."""
+        return line(self.x(share), self.top, self.x(share), self.y(0), kind)
+
+    def grid(self, up: Iterable[tuple[float, str]], across: Iterable[tuple[float, str]]) -> Iterator[str]:
+        """Yield lines at places of both axes, each with its text beside or below the plane."""
+        for share, text in up:
+            yield self.across(share, "grid")
+            yield label(text, self.left - 6, self.y(share) + 4, "label", "end")
+        for share, text in across:
+            yield self.upright(share, "grid")
+            yield label(text, self.x(share), self.y(0) + 16, "label", "middle")
+
+
+_PLOT = Plot(left=100.0, top=24.0, width=WIDTH - 124.0, height=320.0)
+_BELOW = 56.0  # Pixels below the plane
 _WIDE_RANGE = 5.0  # From this ratio of its ends on an axis is logarithmic
 
 
@@ -180,7 +216,7 @@ def plane_file(plane: Plane) -> str:
     across = _Scale([x for x, _ in positions], is_even=plane.across.is_even)
     up = _Scale(heights, is_even=plane.up.is_even)
     drawn = _drawn(plane, across, up)
-    return standalone(svg(plane.title, "; ".join(_described(plane)), _TOP + _UP + _BELOW, drawn)) + "\n"
+    return standalone(svg(plane.title, "; ".join(_described(plane)), _PLOT.y(0) + _BELOW, drawn)) + "\n"
 
 
 def _described(plane: Plane) -> Iterator[str]:
@@ -203,34 +239,29 @@ def _described(plane: Plane) -> Iterator[str]:
 
 def _drawn(plane: Plane, across: _Scale, up: _Scale) -> Iterator[str]:
     def position(x: float, y: float) -> PlotPoint:
-        return _LEFT + across.share(x) * _ACROSS, _TOP + (1.0 - up.share(y)) * _UP
+        return _PLOT.x(across.share(x)), _PLOT.y(up.share(y))
 
-    yield label(plane.title, _LEFT, 15, "label", "start")
-    for share, value in up.ticks():
-        y = _TOP + (1.0 - share) * _UP
-        yield line(_LEFT, y, _LEFT + _ACROSS, y, "grid")
-        yield label(plane.up.written(value), _LEFT - 6, y + 4, "label", "end")
-    for share, value in across.ticks():
-        x = _LEFT + share * _ACROSS
-        yield line(x, _TOP, x, _TOP + _UP, "grid")
-        yield label(plane.across.written(value), x, _TOP + _UP + 16, "label", "middle")
-    yield label(plane.across.title, _LEFT + _ACROSS / 2, _TOP + _UP + 38, "label", "middle")
+    yield label(plane.title, _PLOT.left, 15, "label", "start")
+    yield from _PLOT.grid(
+        ((share, plane.up.written(value)) for share, value in up.ticks()),
+        ((share, plane.across.written(value)) for share, value in across.ticks()),
+    )
+    yield label(plane.across.title, _PLOT.x(0.5), _PLOT.y(0) + 38, "label", "middle")
     if plane.band is not None:
-        low, expected, high = (_TOP + (1.0 - up.share(value)) * _UP for value in plane.band)
-        yield element("rect", "predicted", x=_LEFT, y=high, width=_ACROSS, height=low - high, class_="band")
-        yield line(_LEFT, expected, _LEFT + _ACROSS, expected, "limit")
+        low, expected, high = map(up.share, plane.band)
+        top, height = _PLOT.y(high), _PLOT.y(low) - _PLOT.y(high)
+        yield element("rect", "predicted", x=_PLOT.left, y=top, width=_PLOT.width, height=height, class_="band")
+        yield _PLOT.across(expected, "limit")
     for number, (value, words) in enumerate(plane.uprights):
-        x = _LEFT + across.share(value) * _ACROSS
-        yield line(x, _TOP, x, _TOP + _UP, "limit")
-        yield label(words, x + 4, _TOP + 14 + 14 * number, "label", "start")
+        yield _PLOT.upright(across.share(value), "limit")
+        yield label(words, _PLOT.x(across.share(value)) + 4, _PLOT.top + 14 + 14 * number, "label", "start")
     for value, name in plane.levels:
-        y = _TOP + (1.0 - up.share(value)) * _UP
-        yield line(_LEFT, y, _LEFT + _ACROSS, y, "limit")
-        yield label(name, _LEFT + 4, y - 4, "label", "start")
+        yield _PLOT.across(up.share(value), "limit")
+        yield label(name, _PLOT.left + 4, _PLOT.y(up.share(value)) - 4, "label", "start")
     for number, (name, curve) in enumerate(plane.curves):
         yield polyline([position(*point) for point in curve], f"s{number}")
         if len(plane.curves) > 1:
-            yield label(name, _LEFT + _ACROSS, _TOP + 14 + 14 * number, "label", "end")
+            yield label(name, _PLOT.x(1), _PLOT.top + 14 + 14 * number, "label", "end")
     for number, (name, point) in enumerate(plane.points):
         x, y = position(*point)
         is_best = number in plane.best

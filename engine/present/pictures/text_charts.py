@@ -131,10 +131,7 @@ def _plane(roofline: Roofline, width: int, height: int, glyphs: Glyphs) -> list[
     plane = [[" "] * width for _ in range(height)]
 
     def put(intensity: float, rate: float, glyph: str) -> None:
-        column = round(frame.across(intensity) * (width - 1))
-        row = height - 1 - round(frame.up(rate) * (height - 1))
-        if 0 <= column < width and 0 <= row < height:
-            plane[row][column] = glyph
+        _put(plane, frame, (intensity, rate), glyph)
 
     if glyphs.slope:
         for column in range(width):
@@ -146,6 +143,14 @@ def _plane(roofline: Roofline, width: int, height: int, glyphs: Glyphs) -> list[
         put(point.intensity, point.flops_per_second, letter)
     put(roofline.intensity, roofline.flops_per_second, glyphs.run)
     return plane
+
+
+def _put(plane: list[list[str]], frame: Frame, point: tuple[float, float], glyph: str) -> None:
+    """Put a character where a point lies, if that is within the frame."""
+    width, height = len(plane[0]), len(plane)
+    column, row = round(frame.across(point[0]) * (width - 1)), height - 1 - round(frame.up(point[1]) * (height - 1))
+    if 0 <= column < width and 0 <= row < height:
+        plane[row][column] = glyph
 
 
 def _draw_roof(plane: list[list[str]], roofline: Roofline, frame: Frame) -> None:
@@ -220,11 +225,8 @@ def rank_lines(
     dot, line = ASCII_MARKS if ascii_only else MARKS
     plane = [[" "] * width for _ in range(height)]
     for points, mark in ((law, line), (counted, dot)):
-        for rank, count in points:
-            column = round(frame.across(rank) * (width - 1))
-            row = height - 1 - round(frame.up(count) * (height - 1))
-            if 0 <= column < width and 0 <= row < height:
-                plane[row][column] = mark
+        for point in points:
+            _put(plane, frame, point, mark)
     counts = [count for _, count in counted]
     last = f"rank {format_count(max(rank for rank, _ in counted))}"
     return (
@@ -279,10 +281,10 @@ def memory_lines(memory: MemoryTimeline, width: int, glyphs: BarGlyphs = BLOCKS)
     peak = sum(part.size for part in memory.parts)
     limit = memory.capacity
     extent = max(peak, limit or 0.0, *(phase.size for phase in memory.phases), 1.0)
-    phases = [_Bar(phase.name, 0.0, phase.size, _bytes(phase.size)) for phase in memory.phases]
+    phases = [_Bar(phase.name, 0.0, phase.size, format_bytes(phase.size)) for phase in memory.phases]
     parts = list(_stacked(memory.parts))
     place = _placed((*phases, *parts), width, room_for=f" {glyphs.peak}" if phases else "")
-    result = [f"Device: {_bytes(limit)}" if limit is not None else "Device: memory size not known"]
+    result = [f"Device: {format_bytes(limit)}" if limit is not None else "Device: memory size not known"]
     if memory.peak:
         result.append(f"peak {memory.peak}")
     lines = [", ".join(result)]
@@ -293,7 +295,7 @@ def memory_lines(memory: MemoryTimeline, width: int, glyphs: BarGlyphs = BLOCKS)
         parts = [_Bar(bar.name, bar.start, bar.size, f"{bar.text}  ") for bar in parts]
     lines += ["At the peak, with memory outside the allocator", *_drawn(parts, extent, limit, place, glyphs)]
     if len({stage.size for stage in memory.stages}) > 1:
-        stages = ", ".join(f"{stage.name} {_bytes(stage.size)}" for stage in memory.stages)
+        stages = ", ".join(f"{stage.name} {format_bytes(stage.size)}" for stage in memory.stages)
         lines.append(f"Pipeline stages: {stages}")
     return tuple(lines)
 
@@ -328,7 +330,7 @@ def _hidden_texts(phases: Iterable[PhaseTimeline]) -> Iterator[str]:
 def _stacked(amounts: Iterable[Amount]) -> Iterator[_Bar]:
     start = 0.0
     for amount in amounts:
-        yield _Bar(amount.name, start, amount.size, _bytes(amount.size))
+        yield _Bar(amount.name, start, amount.size, format_bytes(amount.size))
         start += amount.size
 
 
@@ -367,7 +369,3 @@ def _cells(bar: _Bar, extent: float, limit: float | None, room: int, glyphs: Bar
     drawn = glyphs.parts[-1] * whole + (glyphs.parts[rest - 1] if rest else "")
     cells[first : first + len(drawn)] = drawn
     return "".join(cells)[:room]
-
-
-def _bytes(size: float) -> str:
-    return format_bytes(size)
