@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -51,7 +51,7 @@ def run_state_as_dict(state: RunState) -> dict[str, object]:
         "seconds": round(state.seconds, 3),
         "program": state.program or None,
         **figures,
-        **{_short(key): _finite(value) for key, value in state.actual.items()},
+        **{key.rpartition(".")[2]: _finite(value) for key, value in state.actual.items()},
         "step_times": [[step, round(seconds, 6)] for step, seconds in state.step_times],
         "eta": None if state.left is None else _ends(state.left),
         "compared": [
@@ -110,7 +110,7 @@ def progress_line(state: RunState) -> str:
 def compared_rows(state: RunState) -> list[tuple[str, str, str, str]]:
     """Return figures predicted and measured: name, predicted with its range, now, and the verdict."""
     return [
-        (entry.metric.label, _band(entry), _written(entry.metric.unit, entry.actual), _verdict(entry))
+        (entry.metric.label, _band(entry), format_quantity(entry.actual, entry.metric.unit), _verdict(entry))
         for entry in state.compared
     ]
 
@@ -209,12 +209,8 @@ def _gpu_line(gpu: GpuSample) -> str:
     return f"GPU {gpu.index}  {busy} busy  {used} of {total}  {power}  {heat}{held}"
 
 
-def _written(unit: str, value: float) -> str:
-    return format_quantity(value, unit)
-
-
 def _band(compared: Compared) -> str:
-    value, low, high = (_written(compared.metric.unit, float(end)) for end in _ends_of(compared.predicted))
+    value, low, high = (format_quantity(float(end), compared.metric.unit) for end in compared.predicted.ends)
     return value if low == high else f"{value} ({low} - {high})"
 
 
@@ -223,22 +219,13 @@ def _verdict(compared: Compared) -> str:
     return f"{compared.side}{ratio}"
 
 
-def _ends_of(interval: Interval) -> tuple[float, float, float]:
-    return float(interval.value), float(interval.low), float(interval.high)
-
-
 def _ends(interval: Interval) -> Mapping[str, float | None]:
-    value, low, high = map(_finite, _ends_of(interval))
+    value, low, high = (_finite(float(end)) for end in interval.ends)
     return {"value": value, "low": low, "high": high}
 
 
 def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
-
-
-def _short(key: str) -> str:
-    """Return the last part of a result key."""
-    return key.rpartition(".")[2]
 
 
 _Event = Mapping[str, object]
@@ -247,8 +234,12 @@ _Event = Mapping[str, object]
 def guard_event_line(event: _Event) -> str:
     """Return what happened as one line."""
     kind = str(event["event"])
-    write = _EVENT_TEXTS.get(kind)
-    return kind if write is None else write(event)
+    if kind in _EVENTS:
+        return _EVENTS[kind](event)
+    values = {
+        name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value for name, value in event.items()
+    }
+    return _EVENT_TEXTS.get(kind, "{event}").format_map(values)
 
 
 def guard_rehearsal(order: Order) -> dict[str, object]:
@@ -315,71 +306,31 @@ def _failure(event: _Event) -> str:
     return f"{event['name']}{evidence}"
 
 
-def _reason(event: _Event) -> str:
-    return str(event["reason"])
-
-
-def _micro_batch(event: _Event) -> str:
-    return f"the trainer continues with a micro-batch of {event['to']} in place of {event['from']}"
-
-
 def _save_interval(event: _Event) -> str:
     steps = f" ({event['steps']} steps)" if event.get("steps") else ""
     return f"save every {format_seconds(float(str(event['seconds'])))}{steps}: {event['reason']}"
 
 
-def _pause(event: _Event) -> str:
-    return f"halted: {event['reason']}"
-
-
-def _resume(event: _Event) -> str:
-    return f"continues:  {event['reason']}"
-
-
-def _disk_full(event: _Event) -> str:
-    return (
-        f"the disk is full: what is kept of the run in {event['path']} is cut short; output and exit code are passed on"
-    )
-
-
-def _lines_unread(event: _Event) -> str:
-    return f"{event['lines']} lines so far came too fast to be read as a log: they are only passed on"
-
-
-def _ending(event: _Event) -> str:
-    named = _processes(event)
-    return f"waiting for {named} to end; what has not ended within {event['kill_seconds']:g} s is killed"
-
-
-def _signal_unanswered(event: _Event) -> str:
-    return f"the signal was passed on, but {_processes(event)} goes on; kill -9 ends what answers no other signal"
-
-
-def _values_not_taken(event: _Event) -> str:
-    keys, variables = (", ".join(map(str, cast("list[object]", event[name]))) for name in ("keys", "variables"))
-    return f"nothing in the command takes {keys}: unless it reads {variables}, it runs as before"
-
-
-def _processes(event: _Event) -> str:
-    return "process " + ", ".join(map(str, cast("list[object]", event["processes"])))
-
-
-_EVENT_TEXTS = {
+_EVENTS: Mapping[str, Callable[[_Event], str]] = {
     "failure": _failure,
-    "step": _reason,
-    "no_step": _reason,
-    "battery": _reason,
-    "micro_batch": _micro_batch,
     "save_interval": _save_interval,
-    "pause": _pause,
-    "resume": _resume,
-    "disk_full": _disk_full,
-    "lines_unread": _lines_unread,
-    "ending": _ending,
-    "signal_unanswered": _signal_unanswered,
-    "values_not_taken": _values_not_taken,
     "started": _started,
     "attached": _attached,
     "checkpoint": _checkpoint,
     "end": _end,
 }
+_EVENT_TEXTS: Mapping[str, str] = {
+    "step": "{reason}",
+    "no_step": "{reason}",
+    "battery": "{reason}",
+    "micro_batch": "the trainer continues with a micro-batch of {to} in place of {from}",
+    "pause": "halted: {reason}",
+    "resume": "continues:  {reason}",
+    "disk_full": "the disk is full: what is kept of the run in {path} is cut short; output and exit code are passed on",
+    "lines_unread": "{lines} lines so far came too fast to be read as a log: they are only passed on",
+    "ending": "waiting for process {processes} to end; what has not ended within {kill_seconds:g} s is killed",
+    "signal_unanswered": "the signal was passed on, but process {processes} goes on; kill -9 ends what answers no "
+    "other signal",
+    "values_not_taken": "nothing in the command takes {keys}: unless it reads {variables}, it runs as before",
+}
+"""Events whose values go into a text as they are, lists of them with commas."""
