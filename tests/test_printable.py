@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.machine import Host, detect
-from capacity_tui.engine.present import machine_parts
+from capacity_tui.engine.present import machine_parts, table_part
 from capacity_tui.engine.printable import csv_table, printable, printable_data, printable_lines
 from capacity_tui.tui.cli.output import as_text
 from capacity_tui.tui.cli.program import group
-from capacity_tui.tui.cli.rich_tables import rich_parts, table
+from capacity_tui.tui.cli.rich_tables import rich_parts
 
 EVIL = "\x1b]0;PWNED\x07\x1b[31mEvil\x9b0m\u202e"
 SIZES = {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "vocab_size": 32000}
@@ -146,7 +146,7 @@ def test_figures_of_a_table_are_whole_or_told_to_have_no_room(width: int, monkey
     monkeypatch.setenv("COLUMNS", str(width))
     figures = [f"${number} 160.25" for number in range(11, 19)]
     heads = [f"head{number}" for number in range(8)]
-    lines = as_text([table(["name", *heads], [["some instance", *figures]], range(1, 9))]).splitlines()
+    lines = as_text(rich_parts([table_part(["name", *heads], [["some instance", *figures]], range(1, 9))])).splitlines()
     shown = [figure for figure in figures if figure in " ".join(lines)]
     told = " ".join(lines).partition("no room for: ")[2].replace(",", "").split()
     assert all(len(line) <= width for line in lines)

@@ -23,12 +23,14 @@ from .machine_report import score_parts as score_parts
 from .machine_report import surroundings_parts as surroundings_parts
 from .notebook import as_html as as_html
 from .parts import CodePart as CodePart
+from .parts import Column as Column
 from .parts import Part as Part
 from .parts import PicturePart as PicturePart
 from .parts import Section as Section
 from .parts import SectionsPart as SectionsPart
 from .parts import TablePart as TablePart
 from .parts import TextPart as TextPart
+from .parts import columns_part as columns_part
 from .parts import parts_as_html as parts_as_html
 from .parts import parts_as_markdown as parts_as_markdown
 from .parts import table_part as table_part

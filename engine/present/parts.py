@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
 from capacity_tui.engine.printable import printable, printable_lines
 from capacity_tui.engine.record import dataclass
@@ -16,6 +16,7 @@ from capacity_tui.engine.units import PERCENT, format_number
 if TYPE_CHECKING:
     from jinja2 import Template
 
+RowT = TypeVar("RowT")
 Tone = Literal["plain", "item", "strong", "quiet", "good", "warn", "bad", "dim"]
 
 
@@ -44,6 +45,18 @@ class TablePart:
     # how long the bar behind each row is, as a share; without any there are none. Pages draw them.
     bars: tuple[float, ...] = ()
     has_swatches: bool = False  # whether the rows are the parts of the picture above, each in its colour
+    is_list: bool = (
+        False  # whether it is looked through: a row keeps to one line, and columns without room are left out
+    )
+
+
+class Column(NamedTuple, Generic[RowT]):
+    """One column of a table of like things."""
+
+    head: str
+    cell: Callable[[RowT], str]  # its text of a thing
+    is_right: bool = False  # whether it is flush right
+    is_kept: bool = False  # whether it stays where not all have room
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +108,14 @@ def table_part(
 ) -> TablePart:
     """Return a table of whatever holds its cells."""
     return TablePart(tuple(heads), tuple(map(tuple, rows)), tuple(right), tuple(kept), tuple(spare))
+
+
+def columns_part(columns: Sequence[Column[RowT]], rows: Iterable[RowT], *, is_list: bool = False) -> TablePart:
+    """Return a table of like things, a row each."""
+    right = tuple(number for number, column in enumerate(columns) if column.is_right)
+    kept = tuple(number for number, column in enumerate(columns) if column.is_kept)
+    cells = tuple(tuple(column.cell(row) for column in columns) for row in rows)
+    return TablePart(tuple(column.head for column in columns), cells, right, kept, is_list=is_list)
 
 
 VERDICTS: tuple[Tone, ...] = ("good", "warn", "bad", "dim")  # Tones of a verdict, which is a sentence of its own

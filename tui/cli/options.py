@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
 from capacity_tui.engine import catalog as catalogs
 from capacity_tui.engine import estimate as estimates
-from capacity_tui.engine import files, nodes
+from capacity_tui.engine import files, nodes, present
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.runs import history as histories
 from capacity_tui.tui.cli.output import Command, Output, output_options, tell, tell_problems
@@ -233,17 +233,8 @@ def _cell(key: str, value: object) -> str:
     return f"{value:.12g} {unit}".rstrip()
 
 
-class Columns(NamedTuple, Generic[RowT]):
-    """How rows of a catalogue look as a table."""
-
-    heads: Sequence[str]  # names of the columns
-    cells: Callable[[RowT], Sequence[str]]  # the texts of a row
-    right: Iterable[int]  # columns that are aligned at the right
-    kept: Iterable[int]  # columns that are never left out for want of room
-
-
 def write_listing(
-    rows: catalogs.Table[RowT], columns: Columns[RowT], details: str | None, text: str, output: Output
+    rows: catalogs.Table[RowT], columns: Sequence[present.Column[RowT]], details: str | None, text: str, output: Output
 ) -> None:
     """Write one row with all that is known, or those that match a text.
 
@@ -262,23 +253,13 @@ def write_listing(
     if output.is_data:
         output.data([fields(row) for row in matches])
         return
-    cells = [columns.cells(row) for row in matches]
-    write_table(columns.heads, cells, columns.right, columns.kept, output, rows.nearest(text))
+    write_table(present.columns_part(columns, matches, is_list=True), output, rows.nearest(text))
 
 
-def write_table(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    right: Iterable[int],
-    kept: Iterable[int],
-    output: Output,
-    near: Sequence[str],
-) -> None:
-    """Write rows of cells as a table; where there are none, say which names are near."""
-    from capacity_tui.tui.cli.rich_tables import Listing
-
-    output.show([Listing(heads, rows, frozenset(right), frozenset(kept), is_list=True)])
-    if not rows:
+def write_table(table: present.TablePart, output: Output, near: Sequence[str]) -> None:
+    """Write a table; where it has no rows, say which names are near."""
+    output.parts([table])
+    if not table.rows:
         tell_nothing(near)
 
 

@@ -156,9 +156,7 @@ class Output:
 
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> None:
         """Write a plain table, columns of numbers flush right."""
-        from capacity_tui.tui.cli.rich_tables import table
-
-        self.show([table(heads, rows, right)])
+        self.parts([present.table_part(heads, rows, right)])
 
     def show(self, tables: Iterable[RenderableType], inputs: Iterable[str] = ()) -> None:
         self.write(self.text(tables), inputs)

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from capacity_tui.engine.present import CodePart, Part, PicturePart, SectionsPart, TextPart
+from capacity_tui.engine.present import CodePart, Part, SectionsPart, TablePart, TextPart
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.verdict import Verdict
 
@@ -33,57 +33,44 @@ _NARROWEST_NAME = 24  # Cells below which names of figures do not fold further
 _RANGE = re.compile(r"\d.* to .*\d")
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> Listing:
-    """Return a plain table; the columns whose numbers are in ``right`` are flush right and stay whole.
-
-    Other columns but the first fold their words; where that is not enough, columns on the right go below their row.
-    """
-    return Listing(heads, list(rows), frozenset(right), frozenset({0, 1}), folds=True)
-
-
 @dataclass(frozen=True)
 class Listing:
     """Rows of cells: columns that have no room stand by their names on a line below each row.
 
-    Lists that are looked through keep one line a row: theirs are left out, and it says so.
+    Those on the right give way first, but none that is to stay. Where none is said to, all but the first and numbers
+    fold their words before. Lists that are looked through keep one line a row: theirs are left out, and it says so.
     """
 
-    heads: Sequence[str]  # names of the columns
-    rows: Sequence[Sequence[str]]  # their cells
-    right: frozenset[int]  # numbers of the columns that are flush right
-    # numbers of the columns that always stay in their place; of the others those on the right give way first
-    kept: frozenset[int]
-    folds: bool = False  # whether words fold within their columns before any gives way
-    # numbers of the columns that say nothing of their own, such as bars: they are left out before all others
-    spare: frozenset[int] = frozenset()
-    is_list: bool = False  # whether a row keeps to one line
+    part: TablePart
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the columns that have room, and the others below each row or by their names."""
         shown = self._shown(options.max_width)
-        below = [column for column in range(len(self.heads)) if column not in shown and column not in self.spare]
-        if not below or self.is_list:
-            yield self._grid(shown, self.rows)
+        part = self.part
+        below = [column for column in range(len(part.heads)) if column not in shown and column not in part.spare]
+        if not below or part.is_list:
+            yield self._grid(shown, part.rows)
         else:
             yield from self._stacked(shown, below, options.max_width)
-        if below and self.is_list:
-            yield Text(f"no room for: {', '.join(self.heads[column] for column in below)}", style="dim")
+        if below and part.is_list:
+            yield Text(f"no room for: {', '.join(part.heads[column] for column in below)}", style="dim")
 
     def _stacked(self, shown: Sequence[int], below: Sequence[int], width: int) -> RenderResult:
         """Yield the rows, each with the cells of other columns below it."""
         widths = self._widths(shown, width)
         yield self._grid(shown, (), widths)
-        for row in self.rows:
+        for row in self.part.rows:
             yield self._grid(shown, (row,), widths, has_heads=False)
-            others = (f"{self.heads[column]} {row[column]}".strip() for column in below if row[column].strip())
+            others = (f"{self.part.heads[column]} {row[column]}".strip() for column in below if row[column].strip())
             if text := ", ".join(others):
                 yield Padding(Text(text, style="dim"), (0, 0, 0, _INDENT))
 
     def _shown(self, width: int) -> list[int]:
-        columns = list(range(len(self.heads)))
-        sizes = self._sizes(columns)
-        leaving = [*sorted(self.spare, reverse=True)]
-        leaving += [column for column in reversed(columns) if column not in self.kept and column not in self.spare]
+        columns = list(range(len(self.part.heads)))
+        sizes, spare = self._sizes(columns), self.part.spare
+        leaving = [*sorted(spare, reverse=True)]
+        kept = self.part.kept or (0, 1)
+        leaving += [column for column in reversed(columns) if column not in kept and column not in spare]
         for column in leaving:
             if sum(sizes[shown] + _GAP for shown in columns) <= width:
                 break
@@ -105,10 +92,10 @@ class Listing:
         return widths
 
     def _texts(self, column: int) -> Iterable[str]:
-        return (self.heads[column], *(row[column] for row in self.rows))
+        return (self.part.heads[column], *(row[column] for row in self.part.rows))
 
     def _may_fold(self, column: int) -> bool:
-        return self.folds and column not in self.right and (column > 0 or len(self.heads) == 1)
+        return not self.part.kept and column not in self.part.right and (column > 0 or len(self.part.heads) == 1)
 
     @staticmethod
     def _least(text: str) -> int:
@@ -126,10 +113,10 @@ class Listing:
         grid = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), show_header=has_heads)
         for column in shown:
             grid.add_column(
-                Text(self.heads[column]),
-                justify="right" if column in self.right else "left",
-                no_wrap=column in self.right or (column == 0 and len(self.heads) > 1),
-                overflow="ellipsis" if column in self.right else "fold",
+                Text(self.part.heads[column]),
+                justify="right" if column in self.part.right else "left",
+                no_wrap=column in self.part.right or (column == 0 and len(self.part.heads) > 1),
+                overflow="ellipsis" if column in self.part.right else "fold",
                 width=None if widths is None else widths[column],
             )
         for row in rows:
@@ -156,13 +143,8 @@ def rich_parts(parts: Iterable[Part]) -> Iterator[RenderableType]:
             yield _Figures(part) if part.has_aside else _columns(part)
         elif isinstance(part, CodePart):
             yield Text(part.text)
-        elif isinstance(part, PicturePart):
-            continue
-        elif part.kept:
-            kept, spare = frozenset(part.kept), frozenset(part.spare)
-            yield Listing(part.heads, part.rows, frozenset(part.right), kept, spare=spare)
-        else:
-            yield table(part.heads, part.rows, part.right)
+        elif isinstance(part, TablePart):
+            yield Listing(part)
 
 
 def _line(part: TextPart) -> Text:

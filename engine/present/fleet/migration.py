@@ -14,7 +14,15 @@ from capacity_tui.engine.fleet.migration import Alternative, Migration, Workload
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.explanation import ExplanationText, FormulaInput, derived_step
-from capacity_tui.engine.present.parts import Part, TextPart, difference_text, table_part, write_parts
+from capacity_tui.engine.present.parts import (
+    Column,
+    Part,
+    TextPart,
+    columns_part,
+    difference_text,
+    table_part,
+    write_parts,
+)
 from capacity_tui.engine.present.results import to_builtins
 from capacity_tui.engine.printable import csv_table
 from capacity_tui.engine.uncertainty import Interval
@@ -24,26 +32,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
     from capacity_tui.engine.fleet.migration import MigrationQuestion
     from capacity_tui.engine.machine import Machine
-
-MIGRATION_HEADS = (
-    "instance",
-    "n",
-    "$/h",
-    "saving",
-    "$/M tok",
-    "work/s",
-    "equal-work cost",
-    "performance",
-    "risk",
-    "month",
-    "spot month",
-    "migration cost",
-    "payback",
-    "complexity",
-    "price source",
-)
-
-MIGRATION_RIGHT = (1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12)
 
 _WORK: Mapping[str, str] = {
     Figure.TOKENS_PER_SECOND: "tok/s",
@@ -102,39 +90,15 @@ def _as_dict(alternative: Alternative) -> dict[str, object]:
     return {**data, "figures": figures}
 
 
-def migration_rows(migration: Migration, most: int | None = None) -> list[tuple[str, ...]]:
-    """Return the current machine and the others as rows, under ``MIGRATION_HEADS``.
-
-    Args:
-        most: how many alternatives; None for all.
-    """
-    return [_row(migration.current), *(_row(alternative) for alternative in migration.alternatives[:most])]
+def _saving(one: Alternative) -> str:
+    """Return what moving saves; of a machine that does not do the job why, in a few words."""
+    if one.fits:
+        return _percent(one.saving_percent)
+    return f"{format_bytes(one.short_bytes)} short" if one.short_bytes else one.verdict.words
 
 
-def _row(alternative: Alternative) -> tuple[str, ...]:
-    rate = alternative.usd_per_hour_spot if alternative.is_spot else alternative.usd_per_hour
-    return (
-        alternative.instance,
-        str(alternative.count),
-        _money(rate),
-        _percent(alternative.saving_percent) if alternative.fits else _misfit(alternative),
-        _usd_per_million(alternative),
-        _work(alternative),
-        _money(alternative.usd_same_work),
-        _percent(alternative.performance_percent),
-        alternative.risk.level,
-        _money(alternative.usd_month),
-        _money(alternative.usd_month_spot),
-        _money(alternative.move_usd),
-        _NONE if alternative.break_even_hours is None else f"{alternative.break_even_hours:.0f} h",
-        alternative.complexity.level,
-        f"{alternative.price_date or _NONE}{' (old)' if alternative.price_is_old and alternative.price_date else ''}",
-    )
-
-
-def _misfit(alternative: Alternative) -> str:
-    """Return why a machine does not do the job, in a few words."""
-    return f"{format_bytes(alternative.short_bytes)} short" if alternative.short_bytes else alternative.verdict.words
+def _price_day(one: Alternative) -> str:
+    return f"{one.price_date or _NONE}{' (old)' if one.price_is_old and one.price_date else ''}"
 
 
 def _work(alternative: Alternative) -> str:
@@ -145,6 +109,27 @@ def _work(alternative: Alternative) -> str:
 def _usd_per_million(alternative: Alternative) -> str:
     usd = alternative.figures.get(Figure.COST_USD_PER_MILLION_TOKENS)
     return _NONE if usd is None else format_quantity(mean(usd.value), "USD/M")
+
+
+_COLUMNS: Sequence[Column[Alternative]] = (
+    Column("instance", lambda one: one.instance),
+    Column("n", lambda one: str(one.count), is_right=True),
+    Column("$/h", lambda one: _money(one.usd_per_hour_spot if one.is_spot else one.usd_per_hour), is_right=True),
+    Column("saving", _saving, is_right=True),
+    Column("$/M tok", _usd_per_million, is_right=True),
+    Column("work/s", _work, is_right=True),
+    Column("equal-work cost", lambda one: _money(one.usd_same_work), is_right=True),
+    Column("performance", lambda one: _percent(one.performance_percent), is_right=True),
+    Column("risk", lambda one: one.risk.level),
+    Column("month", lambda one: _money(one.usd_month), is_right=True),
+    Column("spot month", lambda one: _money(one.usd_month_spot), is_right=True),
+    Column("migration cost", lambda one: _money(one.move_usd), is_right=True),
+    Column(
+        "payback", lambda one: _NONE if (hours := one.break_even_hours) is None else f"{hours:.0f} h", is_right=True
+    ),
+    Column("complexity", lambda one: one.complexity.level),
+    Column("price source", _price_day),
+)
 
 
 def migration_parts(migration: Migration, most: int | None = None) -> Iterator[Part]:
@@ -163,7 +148,7 @@ def migration_parts(migration: Migration, most: int | None = None) -> Iterator[P
         )
     paid = migration.current.price_source or "its price is not known"
     yield TextPart(f"now: {migration.current.count} x {migration.current.instance}, {paid}", "quiet")
-    yield table_part(MIGRATION_HEADS, migration_rows(migration, most), MIGRATION_RIGHT)
+    yield columns_part(_COLUMNS, (migration.current, *migration.alternatives[:most]))
     more = len(migration.alternatives) - (most or len(migration.alternatives))
     if more > 0:
         yield TextPart(f"{more} more: --top {len(migration.alternatives)} shows them", "quiet")

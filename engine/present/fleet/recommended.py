@@ -14,7 +14,7 @@ from capacity_tui.engine.fleet import (
     ScheduledJob,
 )
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.present.parts import Part, TablePart, TextPart, table_part
+from capacity_tui.engine.present.parts import Column, Part, TextPart, columns_part
 from capacity_tui.engine.present.results import to_builtins
 from capacity_tui.engine.units import (
     GIGA,
@@ -25,23 +25,6 @@ from capacity_tui.engine.units import (
     format_quantity,
     format_seconds,
 )
-
-_HEADS = (
-    "machines",
-    "time",
-    "cost",
-    "memory",
-    "$/h",
-    "longest",
-    "dearest",
-    "GPUs",
-    "RAM",
-    "cores",
-    "storage",
-    "database",
-)
-
-_RIGHT = (1, 2, 4, 5, 6, 8, 9, 10)
 
 
 def recommended_as_dict(recommended: Recommended) -> dict[str, object]:
@@ -79,11 +62,11 @@ def recommended_parts(question: DeadlineQuestion, recommended: Recommended) -> I
             yield TextPart(f"{format_number(entry.count)} configurations: {entry.rule}; such as {entry.example}")
         return
     yield TextPart(f"Cheapest, {limit}", "strong")
-    yield _table(recommended.cheapest)
+    yield columns_part(_MACHINES, recommended.cheapest)
     yield TextPart(f"Fastest, {limit}", "strong")
-    yield _table(recommended.fastest)
+    yield columns_part(_MACHINES, recommended.fastest)
     yield TextPart("Balanced: twice the machines only where they save more time than they add cost", "strong")
-    yield _table((recommended.balanced,))
+    yield columns_part(_MACHINES, (recommended.balanced,))
     best = recommended.balanced
     yield TextPart(f"price: {best.price_source}; the upper ends of time and cost also keep the limits", "quiet")
     yield TextPart(f"database: {best.database.reason}", "quiet")
@@ -91,47 +74,32 @@ def recommended_parts(question: DeadlineQuestion, recommended: Recommended) -> I
         yield TextPart("stopped before everything was tried", "quiet")
 
 
-def _table(rows: Sequence[Machines]) -> TablePart:
-    return table_part(_HEADS, map(_cells, rows), _RIGHT)
+def _stored(machines: Machines) -> str:
+    price = "" if machines.storage_usd is None else f", {format_money(machines.storage_usd)}"
+    return f"{format_bytes(machines.storage_bytes, 'GB')}{price}"
 
 
-def _cells(machines: Machines) -> tuple[str, ...]:
+def _database(machines: Machines) -> str:
     database = machines.database
-    stored = format_bytes(machines.storage_bytes, "GB")
-    if machines.storage_usd is not None:
-        stored += f", {format_money(machines.storage_usd)}"
     kept = f"{database.kind}, {format_bytes(database.storage_bytes, 'GB')}"
-    if database.cores:
-        kept += f", {format_bytes(database.memory_bytes, 'GB')} RAM, {database.cores} cores"
-    return (
-        f"{machines.count} x {machines.instance}",
-        format_quantity(mean(machines.seconds.value), "s"),
-        format_quantity(mean(machines.usd.value), "USD"),
-        f"{machines.verdict.sign} {machines.verdict.words}",
-        format_money(machines.usd_per_hour),
-        format_quantity(mean(machines.seconds.high), "s"),
-        format_quantity(mean(machines.usd.high), "USD"),
-        f"{machines.devices} x {machines.accelerator}" if machines.accelerator else "none",
-        format_bytes(machines.memory_bytes, "GB"),
-        "n/a" if machines.cores is None else format_number(machines.cores),
-        stored,
-        kept,
-    )
+    if not database.cores:
+        return kept
+    return f"{kept}, {format_bytes(database.memory_bytes, 'GB')} RAM, {database.cores} cores"
 
 
-_REGIONS_REPORT_HEADS = (
-    "region",
-    "provider",
-    "together",
-    "against home",
-    "job cost",
-    "data",
-    "$/h",
-    "count",
-    "tok/s",
-    "instance",
-    "region name",
-    "price source",
+_MACHINES: Sequence[Column[Machines]] = (
+    Column("machines", lambda one: f"{one.count} x {one.instance}"),
+    Column("time", lambda one: format_quantity(mean(one.seconds.value), "s"), is_right=True),
+    Column("cost", lambda one: format_quantity(mean(one.usd.value), "USD"), is_right=True),
+    Column("memory", lambda one: f"{one.verdict.sign} {one.verdict.words}"),
+    Column("$/h", lambda one: format_money(one.usd_per_hour), is_right=True),
+    Column("longest", lambda one: format_quantity(mean(one.seconds.high), "s"), is_right=True),
+    Column("dearest", lambda one: format_quantity(mean(one.usd.high), "USD"), is_right=True),
+    Column("GPUs", lambda one: f"{one.devices} x {one.accelerator}" if one.accelerator else "none"),
+    Column("RAM", lambda one: format_bytes(one.memory_bytes, "GB"), is_right=True),
+    Column("cores", lambda one: "n/a" if one.cores is None else format_number(one.cores), is_right=True),
+    Column("storage", _stored, is_right=True),
+    Column("database", _database),
 )
 
 
@@ -140,7 +108,7 @@ def regions_as_dict(regions: Regions) -> dict[str, object]:
     data: dict[str, object] = {
         "home": regions.home,
         "data_bytes": regions.data_bytes,
-        "usd_is_of": _period(regions),
+        "usd_is_of": "month" if regions.seconds is None else "job",
         "job_seconds": regions.seconds,
         "regions": [_offer(offer, is_open=regions.seconds is None) for offer in regions.offers],
         "refused": [{"instance": name, "reason": reason} for name, reason in regions.refused],
@@ -150,12 +118,14 @@ def regions_as_dict(regions: Regions) -> dict[str, object]:
 
 def regions_parts(regions: Regions) -> Iterator[Part]:
     """Yield a job region by region, the cheapest first."""
-    cheapest, home = regions.offers[0], _home(regions)
-    yield TextPart(f"cheapest in {_region_text(cheapest)}: {_total(cheapest)} {_words(regions)}", "strong")
-    is_open = regions.seconds is None
-    rows = [_row(offer, home, is_open=is_open) for offer in regions.offers]
-    heads = [head for head in _REGIONS_REPORT_HEADS if is_open or head != "tok/s"]
-    yield table_part(heads, rows, range(2, len(heads) - 3))
+    cheapest, is_open = regions.offers[0], regions.seconds is None
+    where = f"{cheapest.place.region or 'any region'} of {cheapest.place.provider}"
+    job = "a month of 720 hours" if is_open else f"for a job of {format_seconds(regions.seconds)}"
+    yield TextPart(f"cheapest in {where}: {format_money(cheapest.total_usd)} {job}", "strong")
+    home = next((offer.total_usd for offer in regions.offers if offer.is_home), None)
+    against_home = Column[RegionOffer]("against home", lambda offer: _against(home, offer), is_right=True)
+    rate = Column[RegionOffer]("tok/s", lambda offer: format_number(offer.work_per_second), is_right=True)
+    yield columns_part((*_OF_REGION, against_home, *_COSTS, *((rate,) if is_open else ()), *_OFFERED), regions.offers)
     size = f"{format_number(regions.data_bytes / GIGA)} GB of data"
     yield TextPart(f"data: {size} in {regions.home.region or 'an unnamed region'} of {regions.home.provider}")
     slowest = max((offer.data_hours for offer in regions.offers), default=0.0)
@@ -165,28 +135,6 @@ def regions_parts(regions: Regions) -> Iterator[Part]:
         yield TextPart("n/a: what data costs that leaves its provider is not known")
     for name, reason in regions.refused:
         yield TextPart(f"{name}: {reason}", "quiet")
-
-
-def _period(regions: Regions) -> str:
-    return "month" if regions.seconds is None else "job"
-
-
-def _words(regions: Regions) -> str:
-    if regions.seconds is None:
-        return "a month of 720 hours"
-    return f"for a job of {format_seconds(regions.seconds)}"
-
-
-def _home(regions: Regions) -> float | None:
-    return next((offer.total_usd for offer in regions.offers if offer.is_home), None)
-
-
-def _region_text(offer: RegionOffer) -> str:
-    return f"{offer.place.region or 'any region'} of {offer.place.provider}"
-
-
-def _total(offer: RegionOffer) -> str:
-    return format_money(offer.total_usd)
 
 
 def _offer(offer: RegionOffer, *, is_open: bool) -> dict[str, object]:
@@ -211,30 +159,37 @@ def _offer(offer: RegionOffer, *, is_open: bool) -> dict[str, object]:
     }
 
 
-def _row(offer: RegionOffer, home: float | None, *, is_open: bool) -> tuple[str, ...]:
-    total = offer.total_usd
-    against_home = "data is here" if offer.is_home else ""
-    if not offer.is_home and home and total is not None:
-        against_home = f"{'+' if total >= home else ''}{format_percent(total / home - 1.0)}"
+def _against(home: float | None, offer: RegionOffer) -> str:
+    """Return by how much a region is dearer than where the data are."""
+    if offer.is_home:
+        return "data is here"
+    if not home or offer.total_usd is None:
+        return ""
+    return f"{'+' if offer.total_usd >= home else ''}{format_percent(offer.total_usd / home - 1.0)}"
+
+
+def _price_source(offer: RegionOffer) -> str:
     quote, day = offer.quote, offer.quote.price_date or ""
     doubts = ("" if quote.verified else "unverified", "" if quote.age.words in day else quote.age.words)
-    return (
-        offer.place.region or "any",
-        offer.place.provider,
-        format_money(total),
-        against_home,
-        format_money(offer.usd),
-        "n/a" if offer.data is None else format_money(mean(offer.data.usd)),
-        format_money(offer.usd_per_hour),
-        format_number(offer.count),
-        *((format_number(offer.work_per_second),) if is_open else ()),
-        quote.instance,
-        offer.name,
-        ", ".join(filter(None, (day, *doubts))),
-    )
+    return ", ".join(filter(None, (day, *doubts)))
 
 
-_SCHEDULE_REPORT_HEADS = ("job", "machines", "start", "end", "range of end", "deadline", "", "cost")
+_OF_REGION: Sequence[Column[RegionOffer]] = (
+    Column("region", lambda offer: offer.place.region or "any"),
+    Column("provider", lambda offer: offer.place.provider),
+    Column("together", lambda offer: format_money(offer.total_usd), is_right=True),
+)
+_COSTS: Sequence[Column[RegionOffer]] = (
+    Column("job cost", lambda offer: format_money(offer.usd), is_right=True),
+    Column("data", lambda offer: "n/a" if offer.data is None else format_money(mean(offer.data.usd)), is_right=True),
+    Column("$/h", lambda offer: format_money(offer.usd_per_hour), is_right=True),
+    Column("count", lambda offer: format_number(offer.count), is_right=True),
+)
+_OFFERED: Sequence[Column[RegionOffer]] = (
+    Column("instance", lambda offer: offer.quote.instance),
+    Column("region name", lambda offer: offer.name),
+    Column("price source", _price_source),
+)
 
 
 def schedule_as_dict(schedule: Schedule) -> dict[str, object]:
@@ -269,7 +224,7 @@ def schedule_parts(schedule: Schedule) -> Iterator[Part]:
         text = "no job has a deadline"
     jobs = "1 job ends" if len(schedule.jobs) == 1 else f"{len(schedule.jobs)} jobs end"
     yield TextPart(f"{jobs} after {format_seconds(mean(schedule.makespan.value))}: {text}", "strong")
-    yield table_part(_SCHEDULE_REPORT_HEADS, [_schedule_report_row(job) for job in schedule.jobs], (2, 3, 5, 7))
+    yield columns_part(_JOBS, schedule.jobs)
     for name, reason in schedule.left_out:
         yield TextPart(f"left out: {name}: {reason}", "strong")
     yield from (TextPart(line) for line in _remarks(schedule))
@@ -318,20 +273,24 @@ def _job(job: ScheduledJob) -> dict[str, object]:
     }
 
 
-def _schedule_report_row(job: ScheduledJob) -> tuple[str, ...]:
+def _range_of_end(job: ScheduledJob) -> str:
     low, high = mean(job.end.low), mean(job.end.high)
-    state = "" if job.deadline is None else "in time"
+    return "" if low == high else f"{format_seconds(low)} to {format_seconds(high)}"
+
+
+def _state(job: ScheduledJob) -> str:
     if job.late_seconds:
-        state = f"late by {format_seconds(job.late_seconds)}"
-    elif job.is_at_risk:
-        state = "in time, at risk"
-    return (
-        job.name,
-        ", ".join(job.machines),
-        format_seconds(job.start),
-        format_seconds(mean(job.end.value)),
-        "" if low == high else f"{format_seconds(low)} to {format_seconds(high)}",
-        "" if job.deadline is None else format_seconds(job.deadline),
-        state,
-        format_money(job.usd),
-    )
+        return f"late by {format_seconds(job.late_seconds)}"
+    return "in time, at risk" if job.is_at_risk else "" if job.deadline is None else "in time"
+
+
+_JOBS: Sequence[Column[ScheduledJob]] = (
+    Column("job", lambda job: job.name),
+    Column("machines", lambda job: ", ".join(job.machines)),
+    Column("start", lambda job: format_seconds(job.start), is_right=True),
+    Column("end", lambda job: format_seconds(mean(job.end.value)), is_right=True),
+    Column("range of end", _range_of_end),
+    Column("deadline", lambda job: "" if job.deadline is None else format_seconds(job.deadline), is_right=True),
+    Column("", _state),
+    Column("cost", lambda job: format_money(job.usd), is_right=True),
+)

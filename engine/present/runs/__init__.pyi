@@ -15,7 +15,6 @@ from .profile_report import profile_rows as profile_rows
 from .profile_report import profile_title as profile_title
 from .run_history import COMPARED_HEADS as COMPARED_HEADS
 from .run_history import FIGURE_HEADS as FIGURE_HEADS
-from .run_history import LIST_HEADS as LIST_HEADS
 from .run_history import as_csv as as_csv
 from .run_history import as_json_lines as as_json_lines
 from .run_history import compared_as_data as compared_as_data
@@ -24,7 +23,7 @@ from .run_history import figure_rows as figure_rows
 from .run_history import hardware_of as hardware_of
 from .run_history import heading as heading
 from .run_history import learnt_text as learnt_text
-from .run_history import list_rows as list_rows
+from .run_history import listed_runs as listed_runs
 from .run_history import runs_as_data as runs_as_data
 from .run_history import setting_rows as setting_rows
 from .run_history import what_ran as what_ran

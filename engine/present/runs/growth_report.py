@@ -17,7 +17,7 @@ from capacity_tui.engine.growth import (
     SizedMachines,
 )
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.present.parts import Column, Part, TextPart, columns_part, table_part
 from capacity_tui.engine.present.results import to_builtins
 from capacity_tui.engine.printable import csv_table
 from capacity_tui.engine.uncertainty import Interval
@@ -155,8 +155,6 @@ def _law_cells(judged: Judged, unit: str, choice: Choice) -> tuple[str, ...]:
     )
 
 
-_RUN_HEADS = ("n", "time", "peak memory", "disk", "CPU time", "")
-_RUN_RIGHT = (0, 1, 2, 3, 4)
 _LATER = ("efficiency", "metric", "time", "peak memory", "")
 
 
@@ -171,18 +169,15 @@ def measured_as_dict(series: Series) -> dict[str, object]:
 
 def measured_parts(measured: Sequence[Measurement], size: str) -> Iterator[Part]:
     """Yield the runs of a series as a table, by the size that is one of their settings."""
-    rows = [
-        (
-            format_significant(float(measurement.set[size])),
-            format_seconds(measurement.seconds),
-            format_bytes(measurement.peak_memory_bytes),
-            format_bytes(measurement.disk_bytes),
-            format_seconds(measurement.cpu_seconds),
-            measurement.problem,
-        )
-        for measurement in measured
-    ]
-    yield table_part(_RUN_HEADS, rows, _RUN_RIGHT)
+    columns: Sequence[Column[Measurement]] = (
+        Column("n", lambda run: format_significant(float(run.set[size])), is_right=True),
+        Column("time", lambda run: format_seconds(run.seconds), is_right=True),
+        Column("peak memory", lambda run: format_bytes(run.peak_memory_bytes), is_right=True),
+        Column("disk", lambda run: format_bytes(run.disk_bytes), is_right=True),
+        Column("CPU time", lambda run: format_seconds(run.cpu_seconds), is_right=True),
+        Column("", lambda run: run.problem),
+    )
+    yield columns_part(columns, measured)
 
 
 def measured_line(measurement: Measurement, is_known: bool) -> str:
@@ -240,10 +235,6 @@ def ranked_as_csv(ranked: Sequence[RankedSetting]) -> str:
     return csv_table((*keys, *columns), rows)
 
 
-_HEADS = ("machines", "cores", "RAM", "cost", "$/h", "storage")
-_RIGHT = (1, 2, 3, 4, 5)
-
-
 def sized_jobs_as_data(jobs: Sequence[SizedJob]) -> list[object]:
     """Return what jobs need as plain data."""
     return [to_builtins(sized_job) for sized_job in jobs]
@@ -268,20 +259,19 @@ def sized_job_parts(job: SizedJob) -> Iterator[Part]:
     if not job.machines:
         yield TextPart("No CPU-only instance holds a part of it.", "strong")
         return
-    yield table_part(_HEADS, map(_sized_report_cells, job.machines), _RIGHT)
+    yield columns_part(_MACHINES, job.machines)
     yield TextPart("The cheapest of each provider; a core is taken to be as fast as those here.", "quiet")
     yield TextPart(f"price: {job.machines[0].price_source}", "quiet")
 
 
-def _sized_report_cells(sized_machines: SizedMachines) -> tuple[str, ...]:
-    return (
-        f"{sized_machines.count} x {sized_machines.instance}",
-        format_number(sized_machines.cores),
-        format_quantity(sized_machines.memory_bytes, "B"),
-        _ranged(sized_machines.usd, "USD"),
-        format_quantity(sized_machines.usd_per_hour, "USD"),
-        format_quantity(sized_machines.storage_usd, "USD"),
-    )
+_MACHINES: Sequence[Column[SizedMachines]] = (
+    Column("machines", lambda one: f"{one.count} x {one.instance}"),
+    Column("cores", lambda one: format_number(one.cores), is_right=True),
+    Column("RAM", lambda one: format_quantity(one.memory_bytes, "B"), is_right=True),
+    Column("cost", lambda one: _ranged(one.usd, "USD"), is_right=True),
+    Column("$/h", lambda one: format_quantity(one.usd_per_hour, "USD"), is_right=True),
+    Column("storage", lambda one: format_quantity(one.storage_usd, "USD"), is_right=True),
+)
 
 
 def _ranged(figure: Interval | None, unit: str) -> str:

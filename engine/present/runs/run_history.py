@@ -9,7 +9,7 @@ from capacity_tui.engine.estimate import ITERATIONS, METRICS, read_figure, usual
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import all_fields, leaves
-from capacity_tui.engine.present.parts import difference_text
+from capacity_tui.engine.present.parts import Column, TablePart, columns_part, difference_text
 from capacity_tui.engine.present.results import plan_value_text
 from capacity_tui.engine.printable import csv_table, printable
 from capacity_tui.engine.runs.history import RunRecord, as_data
@@ -17,18 +17,6 @@ from capacity_tui.engine.runs.sampling import Learnt
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_number, format_quantity
 
-LIST_HEADS = (
-    "id",
-    "started (UTC)",
-    "kind",
-    "what",
-    "memory",
-    "step",
-    "ratio",
-    "hardware",
-    "measured memory",
-    "measured step",
-)
 FIGURE_HEADS = ("figure", "predicted", "range", "measured", "ratio")
 COMPARED_HEADS = ("", "first", "second", "change")
 _MEMORY, _STEP = Figure.MEMORY_RESERVED_BYTES, Figure.STEP_SECONDS
@@ -44,23 +32,23 @@ def runs_as_data(runs: Sequence[RunRecord]) -> dict[str, object]:
     return {"runs": [as_data(run) for run in runs]}
 
 
-def list_rows(runs: Sequence[RunRecord]) -> list[tuple[str, ...]]:
-    """Return a row an entry, as under ``LIST_HEADS``."""
-    return [
-        (
-            run.id,
-            run.started[:_TO_THE_MINUTE].replace("T", " "),
-            run.kind,
-            printable(what_ran(run)) or _NONE,
-            _predicted(run, _MEMORY),
-            _predicted(run, _STEP),
-            _ratio(run.ratio.get(_STEP, run.ratio.get(_MEMORY))),
-            printable(hardware_of(run)) or _NONE,
-            _actual(run, _MEMORY),
-            _actual(run, _STEP),
-        )
-        for run in runs
-    ]
+_COLUMNS: Sequence[Column[RunRecord]] = (
+    Column("id", lambda run: run.id, is_kept=True),
+    Column("started (UTC)", lambda run: run.started[:_TO_THE_MINUTE].replace("T", " "), is_kept=True),
+    Column("kind", lambda run: run.kind, is_kept=True),
+    Column("what", lambda run: printable(what_ran(run)) or _NONE, is_kept=True),
+    Column("memory", lambda run: _predicted(run, _MEMORY), is_right=True),
+    Column("step", lambda run: _predicted(run, _STEP), is_right=True),
+    Column("ratio", lambda run: _ratio(run.ratio.get(_STEP, run.ratio.get(_MEMORY))), is_right=True),
+    Column("hardware", lambda run: printable(hardware_of(run)) or _NONE),
+    Column("measured memory", lambda run: _actual(run, _MEMORY), is_right=True),
+    Column("measured step", lambda run: _actual(run, _STEP), is_right=True),
+)
+
+
+def listed_runs(runs: Sequence[RunRecord]) -> TablePart:
+    """Return a table of entries, a row each."""
+    return columns_part(_COLUMNS, runs)
 
 
 def heading(run: RunRecord) -> Iterator[tuple[str, str]]:

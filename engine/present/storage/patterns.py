@@ -9,7 +9,7 @@ from shlex import join
 import numpy as np
 
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.present.parts import Column, Part, TextPart, columns_part, table_part
 from capacity_tui.engine.present.pictures.charts import rank_chart
 from capacity_tui.engine.present.pictures.svg import standalone
 from capacity_tui.engine.present.pictures.text_charts import Points, rank_lines
@@ -36,19 +36,6 @@ from capacity_tui.engine.units import (
 )
 
 RANKS = (1, 100, 10_000)  # Ranks whose frequency is shown
-
-LEVEL_HEADS = (
-    "level",
-    "holds",
-    "patterns",
-    "deduplication",
-    "unique",
-    "bytes",
-    "by the law",
-    "rule / law",
-    "from",
-    "to",
-)
 
 GROWTH_HEADS = ("samples", "unique by the rule", "by the law", "bytes", "from", "to")
 
@@ -94,7 +81,7 @@ def pattern_storage_parts(pattern_storage: PatternStorage, grown: PatternStorage
     """
     total = pattern_storage.total_bytes
     yield TextPart(f"{_size(total.value)} ({_size(total.low)} to {_size(total.high)})", "strong")
-    yield table_part(LEVEL_HEADS, map(level_cells, pattern_storage.levels), range(2, len(LEVEL_HEADS)), (0, 3, 4, 5))
+    yield columns_part(_LEVELS, pattern_storage.levels)
     yield TextPart()
     if grown is not None:
         yield table_part(GROWTH_HEADS, growth_cells(grown), range(len(GROWTH_HEADS)), (0, 3))
@@ -103,19 +90,18 @@ def pattern_storage_parts(pattern_storage: PatternStorage, grown: PatternStorage
         yield TextPart(line)
 
 
-def level_cells(level: PatternLevel) -> Sequence[str]:
-    """Return one level as cells under ``LEVEL_HEADS``."""
-    return (
-        level.name,
-        level.holds,
-        _count(level.samples),
-        f"{format_significant(PERCENT * level.deduplication)} %",
-        _count(level.unique.value),
-        _size(level.bytes.value),
-        _count(level.expected),
-        f"{mean(level.unique.value / level.expected):.3g}",
-        *(_size(end) for end in (level.bytes.low, level.bytes.high)),
-    )
+_LEVELS: Sequence[Column[PatternLevel]] = (
+    Column("level", lambda level: level.name, is_kept=True),
+    Column("holds", lambda level: level.holds),
+    Column("patterns", lambda level: _count(level.samples), is_right=True),
+    Column("deduplication", lambda level: f"{format_significant(PERCENT * level.deduplication)} %", True, True),
+    Column("unique", lambda level: _count(level.unique.value), is_right=True, is_kept=True),
+    Column("bytes", lambda level: _size(level.bytes.value), is_right=True, is_kept=True),
+    Column("by the law", lambda level: _count(level.expected), is_right=True),
+    Column("rule / law", lambda level: f"{mean(level.unique.value / level.expected):.3g}", is_right=True),
+    Column("from", lambda level: _size(level.bytes.low), is_right=True),
+    Column("to", lambda level: _size(level.bytes.high), is_right=True),
+)
 
 
 def growth_cells(grown: PatternStorage) -> Iterator[Sequence[str]]:
@@ -218,7 +204,6 @@ def _size(value: Number) -> str:
     return format_bytes(mean(value), "GB")
 
 
-HEADS = ("level", "holds", "patterns", "unique", "deduplication", "exponent", "law", "goodness", "from", "to", "kinds")
 _MOST_NAMED = 3
 
 
@@ -252,7 +237,7 @@ def corpus_parts(corpus_fit: CorpusFit, seconds: float) -> Iterator[Part]:
     """Yield what was read, its levels, what more text would repeat, and what to know of it."""
     levels = [corpus_fit.tokens, *corpus_fit.levels, *([corpus_fit.sentences] if corpus_fit.sentences else [])]
     yield TextPart(f"{progress_line(corpus_fit.read)}, {format_seconds(seconds)}", "strong")
-    yield table_part(HEADS, map(_cells, levels), (2, 3, 4, 5, 7, 8, 9, 10), (0, 4, 5, 6))
+    yield columns_part(_FITTED, levels)
     growing = [level for level in levels if level.deduplication_at(1.0) is not None]
     if growing:
         yield TextPart()
@@ -342,20 +327,19 @@ def _corpus_against_sentences(chunks: LevelFit, sentences: LevelFit) -> str:
     return f"{chunks.holds} repeat {shares[0]}, the same text cut at full stops {shares[1]}{why}"
 
 
-def _cells(level: LevelFit) -> Sequence[str]:
-    law = level.law
-    return (
-        level.name,
-        level.holds,
-        format_count(level.tally.occurrences, decimals=2),
-        format_count(round(level.tally.distinct), decimals=2),
-        format_percent(level.deduplication, 2),
-        f"{law.alpha:.2f}",
-        "holds" if law.holds else "no",
-        f"{law.goodness:.3f}",
-        *(f"{end:.2f}" for end in (law.alpha_low, law.alpha_high)),
-        format_count(law.kinds) if law.holds else "",
-    )
+_FITTED: Sequence[Column[LevelFit]] = (
+    Column("level", lambda level: level.name, is_kept=True),
+    Column("holds", lambda level: level.holds),
+    Column("patterns", lambda level: format_count(level.tally.occurrences, decimals=2), is_right=True),
+    Column("unique", lambda level: format_count(round(level.tally.distinct), decimals=2), is_right=True),
+    Column("deduplication", lambda level: format_percent(level.deduplication, 2), is_right=True, is_kept=True),
+    Column("exponent", lambda level: f"{level.law.alpha:.2f}", is_right=True, is_kept=True),
+    Column("law", lambda level: "holds" if level.law.holds else "no", is_kept=True),
+    Column("goodness", lambda level: f"{level.law.goodness:.3f}", is_right=True),
+    Column("from", lambda level: f"{level.law.alpha_low:.2f}", is_right=True),
+    Column("to", lambda level: f"{level.law.alpha_high:.2f}", is_right=True),
+    Column("kinds", lambda level: format_count(level.law.kinds) if level.law.holds else "", is_right=True),
+)
 
 
 def _growth_cells(level: LevelFit) -> Sequence[str]:

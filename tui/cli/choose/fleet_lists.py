@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -10,10 +11,10 @@ import click
 
 from capacity_tui.engine import catalog as catalogs
 from capacity_tui.engine import cluster as clusters
-from capacity_tui.engine import files, fleet
+from capacity_tui.engine import files, fleet, present
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import format_bytes, format_money, format_number
-from capacity_tui.tui.cli.options import Columns, listing_options, named_or_matching, write_listing, write_table
+from capacity_tui.tui.cli.options import listing_options, named_or_matching, write_listing, write_table
 from capacity_tui.tui.cli.output import Output, fault_data, location_as_dict, output_options, tell, tell_problems
 from capacity_tui.tui.cli.plan_sources import config_option
 
@@ -55,22 +56,6 @@ def _known_line(kind: str, names: Sequence[str]) -> str:
     return f"{len(names)} {kind} known{which}: capacity-tui {_LISTED_BY[kind]}"
 
 
-_HEADS = (
-    "id",
-    "$/h",
-    "spot/h",
-    "month",
-    "spot month",
-    "memory",
-    "$/h a device",
-    "1 year/h",
-    "3 years/h",
-    "region",
-    "price of",
-    "devices",
-    "spot region",
-)
-
 _OLD, _DOUBT = "*", "?"
 _LEGEND = {_OLD: "seen over 90 days ago, or on an unknown day", _DOUBT: "from memory, no source"}
 """What a mark behind a price says."""
@@ -99,9 +84,9 @@ def prices(text: str, region: str | None, refresh: bool, config: Path | None, ou
     elif output.is_data:
         output.data(fleet.price_rows(listed))
     else:
-        cells = [_price_cells(instance) for instance in listed]
-        write_table(_HEADS, cells, range(1, 9), {0, 1, 2, 3}, output, catalog.instances.nearest(text))
-        marks = {mark for row in cells for cell in row[1:9] for mark in _LEGEND if mark in cell}
+        table = present.columns_part(_PRICES, listed, is_list=True)
+        write_table(table, output, catalog.instances.nearest(text))
+        marks = {mark for row in table.rows for at in table.right for mark in _LEGEND if mark in row[at]}
         if marks:
             tell("behind a price: " + "; ".join(f"{mark} {words}" for mark, words in _LEGEND.items() if mark in marks))
 
@@ -118,25 +103,18 @@ def _refreshed(catalog: catalogs.Catalog) -> catalogs.Catalog:
     return refreshed.catalog
 
 
-def _price_cells(prices: fleet.ListedPrices) -> Sequence[str]:
-    first, spot = prices.first, prices.spot
-    region = "" if first is None else first.region or ""
-    spot_region = "" if spot is None else spot.region or ""
-    return (
-        prices.row.id,
-        _usd(prices.on_demand),
-        _usd(spot),
-        _month(prices.on_demand),
-        _month(spot),
-        format_bytes(prices.device_memory_bytes) if prices.device_memory_bytes else "",
-        _usd(prices.on_demand, by_device=True),
-        _usd(prices.one_year),
-        _usd(prices.three_years),
-        f"{prices.row.provider} {region}".rstrip(),
-        catalogs.marked_day(first.price_date) if first else "",
-        prices.row.devices_words,
-        spot_region if spot_region != region else "",
-    )
+def _size(size: float | None) -> str:
+    return format_bytes(size) if size else ""
+
+
+def _region(quote: clusters.Quote | None) -> str:
+    return "" if quote is None else quote.region or ""
+
+
+def _spot_region(prices: fleet.ListedPrices) -> str:
+    """Return where spot capacity is cheapest; empty where that is the region of the other prices."""
+    region = _region(prices.spot)
+    return region if region != _region(prices.first) else ""
 
 
 def _month(quote: clusters.Quote | None) -> str:
@@ -150,6 +128,23 @@ def _usd(quote: clusters.Quote | None, by_device: bool = False) -> str:
     if quote is None or usd is None:
         return ""
     return format_money(usd) + (_OLD if quote.age.is_old else "") + ("" if quote.verified else _DOUBT)
+
+
+_PRICES: Sequence[present.Column[fleet.ListedPrices]] = (
+    present.Column("id", lambda one: one.row.id, is_kept=True),
+    present.Column("$/h", lambda one: _usd(one.on_demand), is_right=True, is_kept=True),
+    present.Column("spot/h", lambda one: _usd(one.spot), is_right=True, is_kept=True),
+    present.Column("month", lambda one: _month(one.on_demand), is_right=True, is_kept=True),
+    present.Column("spot month", lambda one: _month(one.spot), is_right=True),
+    present.Column("memory", lambda one: _size(one.device_memory_bytes), is_right=True),
+    present.Column("$/h a device", lambda one: _usd(one.on_demand, by_device=True), is_right=True),
+    present.Column("1 year/h", lambda one: _usd(one.one_year), is_right=True),
+    present.Column("3 years/h", lambda one: _usd(one.three_years), is_right=True),
+    present.Column("region", lambda one: f"{one.row.provider} {_region(one.first)}".rstrip()),
+    present.Column("price of", lambda one: catalogs.marked_day(one.first.price_date) if one.first else ""),
+    present.Column("devices", lambda one: one.row.devices_words),
+    present.Column("spot region", _spot_region),
+)
 
 
 @click.command()
@@ -191,7 +186,8 @@ def sizes(names: tuple[str, ...], precisions: tuple[str, ...], output: Output, c
         for size, row in by_size
     ]
     numbers = range(1, 2 + len(of_one))
-    write_table(heads, cells, numbers, {0, *numbers}, output, ())
+    table = present.table_part(heads, cells, numbers, (0, *numbers))
+    write_table(replace(table, is_list=True), output, ())
 
 
 @click.command()
@@ -201,10 +197,13 @@ def sizes(names: tuple[str, ...], precisions: tuple[str, ...], output: Output, c
 def sets(listing: bool, details: str | None, text: str, output: Output, config: Path | None) -> None:
     """List the sets of workloads, with what each is for."""
     del listing
-    columns = Columns(("id", "purpose", "workloads", "for", "which"), _set_cells, (2,), (0, 1, 2))
-    rows = catalogs.load_catalog(fleet_files=config).workload_sets
-    write_listing(rows, columns, details, text, output)
+    write_listing(catalogs.load_catalog(fleet_files=config).workload_sets, _SETS, details, text, output)
 
 
-def _set_cells(row: catalogs.WorkloadSet) -> Sequence[str]:
-    return (row.id, row.purpose, f"{len(row.workloads)}", row.use_case, ", ".join(row.workloads))
+_SETS: Sequence[present.Column[catalogs.WorkloadSet]] = (
+    present.Column("id", lambda row: row.id, is_kept=True),
+    present.Column("purpose", lambda row: row.purpose, is_kept=True),
+    present.Column("workloads", lambda row: f"{len(row.workloads)}", is_right=True, is_kept=True),
+    present.Column("for", lambda row: row.use_case),
+    present.Column("which", lambda row: ", ".join(row.workloads)),
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,6 @@ from capacity_tui.engine.units import (
 )
 from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.options import (
-    Columns,
     contains,
     fields,
     listing_options,
@@ -77,15 +77,9 @@ def models(listing: bool, details: str | None, hardware: str | None, text: str, 
     if output.is_data:
         output.data([*map(fields, rows), *map(known_entry, known)])
         return
-    from capacity_tui.tui.cli.rich_tables import Listing, table
-
-    heads = ("id", "name", "kind", "parameters", "active", "context")
-    cells = [_model_cells(row) for row in rows]
-    tables: list[RenderableType] = (
-        [Listing(heads, cells, frozenset((3, 4, 5)), frozenset((0, 3)), is_list=True)] if rows else []
-    )
-    tables += [table(KNOWN_HEADS, [known_cells(model) for model in known])] if known else []
-    output.show(tables)
+    tables = [present.columns_part(_ARCHITECTURES, rows, is_list=True)] if rows else []
+    tables += [present.table_part(KNOWN_HEADS, map(known_cells, known))] if known else []
+    output.parts(tables)
     if not tables:
         tell_nothing(catalog.architectures.nearest(text))
 
@@ -95,8 +89,6 @@ _LADDER_HEADS = ("way", "fits", "model", "memory", "speed")
 
 def _write_ladder(hardware: str, output: Output) -> None:
     """Write the largest models of each way to use some hardware."""
-    from capacity_tui.tui.cli.rich_tables import Listing
-
     catalog = catalogs.load_catalog()
     plan = solve.changed_by_line(
         solve.open_plan(), plan_lines.line_of_flags(plan_lines.PlanFlags(gpu=hardware), catalog=catalog), catalog
@@ -113,7 +105,7 @@ def _write_ladder(hardware: str, output: Output) -> None:
     if output.is_data:
         output.data([dict(zip(_LADDER_HEADS, row, strict=True)) for row in rows])
     else:
-        output.show([Listing(_LADDER_HEADS, rows, frozenset((3, 4)), frozenset(range(5)))])
+        output.parts([present.table_part(_LADDER_HEADS, rows, (3, 4), range(5))])
 
 
 def _write_model(name: str, catalog: catalogs.Catalog, output: Output) -> None:
@@ -146,7 +138,7 @@ def hardware(listing: bool, details: str | None, text: str, output: Output) -> N
     rows = [_accelerator_cells(row) for row in accelerators] + [_processor_cells(row) for row in processors]
     heads = ("id", "memory", "16-bit peak", "bandwidth", "power", "link", "name")
     near = (*catalog.accelerators.nearest(text)[:2], *catalog.processors.nearest(text)[:1])
-    write_table(heads, rows, range(1, 6), {0, 1}, output, near)
+    write_table(replace(present.table_part(heads, rows, range(1, 6), (0, 1)), is_list=True), output, near)
 
 
 def _cheapest(device: str, catalog: catalogs.Catalog) -> Iterator[tuple[str, str]]:
@@ -163,9 +155,7 @@ def _cheapest(device: str, catalog: catalogs.Catalog) -> Iterator[tuple[str, str
 def instances(listing: bool, details: str | None, text: str, output: Output) -> None:
     """List the cloud instances a plan can name, with prices."""
     del listing
-    heads = ("id", "memory", "on demand/h", "spot/h", "devices", "network", "region", "spot region", "price of")
-    columns = Columns(heads, _instance_cells, (1, 2, 3, 5), (0, 1, 2))
-    write_listing(catalogs.load_catalog().instances, columns, details, text, output)
+    write_listing(catalogs.load_catalog().instances, _INSTANCES, details, text, output)
 
 
 @click.command()
@@ -175,38 +165,36 @@ def instances(listing: bool, details: str | None, text: str, output: Output) -> 
 def workloads(listing: bool, details: str | None, text: str, output: Output, config: Path | None) -> None:
     """List the workloads that `fleet run` can compare instances for."""
     del listing
-    heads = ("id", "instance", "GPUs", "task", "model", "precision", "hours", "spot", "expected", "tags")
-    columns = Columns(heads, _workload_cells, (2, 6), (0, 1, 2, 3, 4))
-    rows = catalogs.load_catalog(fleet_files=config).workloads
-    write_listing(rows, columns, details, text, output)
+    write_listing(catalogs.load_catalog(fleet_files=config).workloads, _WORKLOADS, details, text, output)
 
 
-def _workload_cells(row: catalogs.Workload) -> Sequence[str]:
-    scenario = row.scenario
-    return (
-        row.id,
-        scenario.current_instance,
-        f"{scenario.current_gpu_count}",
-        scenario.workload_type,
-        scenario.model_size,
-        scenario.precision,
-        f"{scenario.monthly_hours:g}",
-        "yes" if scenario.use_spot else "no",
-        row.expected_outcome or "",
-        ", ".join(row.tags),
-    )
+_WORKLOADS: Sequence[present.Column[catalogs.Workload]] = (
+    present.Column("id", lambda row: row.id, is_kept=True),
+    present.Column("instance", lambda row: row.scenario.current_instance, is_kept=True),
+    present.Column("GPUs", lambda row: f"{row.scenario.current_gpu_count}", is_right=True, is_kept=True),
+    present.Column("task", lambda row: row.scenario.workload_type, is_kept=True),
+    present.Column("model", lambda row: row.scenario.model_size, is_kept=True),
+    present.Column("precision", lambda row: row.scenario.precision),
+    present.Column("hours", lambda row: f"{row.scenario.monthly_hours:g}", is_right=True),
+    present.Column("spot", lambda row: "yes" if row.scenario.use_spot else "no"),
+    present.Column("expected", lambda row: row.expected_outcome or ""),
+    present.Column("tags", lambda row: ", ".join(row.tags)),
+)
 
 
-def _model_cells(row: catalogs.Architecture) -> Sequence[str]:
-    active = row.params_active if row.params_active != row.params_total else None
-    return (
-        row.id,
-        row.name,
-        row.kind,
-        format_count(row.params_total, decimals=2),
-        format_count(active, decimals=2) if active else "",
-        format_number(row.max_context) if row.max_context else "",
-    )
+def _active(row: catalogs.Architecture) -> str:
+    is_part = row.params_active and row.params_active != row.params_total
+    return format_count(row.params_active, decimals=2) if is_part else ""
+
+
+_ARCHITECTURES: Sequence[present.Column[catalogs.Architecture]] = (
+    present.Column("id", lambda row: row.id, is_kept=True),
+    present.Column("name", lambda row: row.name),
+    present.Column("kind", lambda row: row.kind),
+    present.Column("parameters", lambda row: format_count(row.params_total, decimals=2), is_right=True, is_kept=True),
+    present.Column("active", _active, is_right=True),
+    present.Column("context", lambda row: format_number(row.max_context) if row.max_context else "", is_right=True),
+)
 
 
 def _accelerator_cells(row: catalogs.Accelerator) -> Sequence[str]:
@@ -235,24 +223,32 @@ def _processor_cells(row: catalogs.Processor) -> Sequence[str]:
     )
 
 
-def _instance_cells(row: catalogs.Instance) -> Sequence[str]:
-    memory, network = row.accelerator_memory_gb, row.rdma_gbit or row.network_gbit
-    return (
-        row.id,
-        f"{memory * row.device_share:g} GB" if memory else "",
-        _price(row.on_demand_usd_per_hour, row.price_date),
-        _price(row.spot_usd_per_hour, row.spot_price_date or row.price_date),
-        row.devices_words,
-        f"{network:g} Gbit/s" if network else "",
-        f"{row.provider} {row.region or ''}".rstrip(),
-        row.spot_region or "",
-        catalogs.marked_day(row.price_date),
-    )
-
-
 def _price(usd: float | None, day: str | None) -> str:
     """Return a price, with a star behind one that is old."""
     return format_money(usd) + ("*" if usd is not None and catalogs.price_age(day).is_old else "")
+
+
+def _spot_price(row: catalogs.Instance) -> str:
+    return _price(row.spot_usd_per_hour, row.spot_price_date or row.price_date)
+
+
+def _amount(number: float | None, unit: str) -> str:
+    return f"{number:g} {unit}" if number else ""
+
+
+_INSTANCES: Sequence[present.Column[catalogs.Instance]] = (
+    present.Column("id", lambda row: row.id, is_kept=True),
+    present.Column(
+        "memory", lambda row: _amount((row.accelerator_memory_gb or 0) * row.device_share, "GB"), True, True
+    ),
+    present.Column("on demand/h", lambda row: _price(row.on_demand_usd_per_hour, row.price_date), True, True),
+    present.Column("spot/h", _spot_price, is_right=True),
+    present.Column("devices", lambda row: row.devices_words),
+    present.Column("network", lambda row: _amount(row.rdma_gbit or row.network_gbit, "Gbit/s"), is_right=True),
+    present.Column("region", lambda row: f"{row.provider} {row.region or ''}".rstrip()),
+    present.Column("spot region", lambda row: row.spot_region or ""),
+    present.Column("price of", lambda row: catalogs.marked_day(row.price_date)),
+)
 
 
 KNOWN_HEADS = ("id", "what it is", "complexity", "best use")
@@ -292,19 +288,21 @@ def known_details(model: model_shapes.KnownModel, catalog: catalogs.Catalog) -> 
 
 def known_parts(model: model_shapes.KnownModel, catalog: catalogs.Catalog) -> Iterator[RenderableType]:
     """Yield the same for people: what it is, its parameters, a plan to begin with."""
-    from rich.text import Text
-
-    from capacity_tui.tui.cli.rich_tables import pairs, table
+    from capacity_tui.tui.cli.rich_tables import pairs, rich_parts
 
     entries = {**known_entry(model), **_limit(model, catalog)}
     yield pairs((key.replace("_", " "), str(value) or "n/a (nobody says)") for key, value in entries.items())
-    yield Text("\nparameters of model.spec", style="bold")
-    yield table(_PARAMETER_HEADS, [_parameter_cells(*entry) for entry in model.parameters()], ())
+    yield from rich_parts(_known_parts(model))
+
+
+def _known_parts(model: model_shapes.KnownModel) -> Iterator[present.Part]:
+    yield present.TextPart("\nparameters of model.spec", "strong")
+    yield present.table_part(_PARAMETER_HEADS, [_parameter_cells(*entry) for entry in model.parameters()])
     if fields := tuple(_fields(model)):
-        yield Text("\nalso taken in model.spec, for fields of the plan", style="bold")
-        yield table(_FIELD_HEADS, fields, ())
-    yield Text("\na plan to begin with", style="bold")
-    yield Text(present.to_yaml(starting_plan(model)).rstrip())
+        yield present.TextPart("\nalso taken in model.spec, for fields of the plan", "strong")
+        yield present.table_part(_FIELD_HEADS, fields)
+    yield present.TextPart("\na plan to begin with", "strong")
+    yield present.CodePart(present.to_yaml(starting_plan(model)).rstrip())
 
 
 def starting_plan(model: model_shapes.KnownModel) -> dict[str, object]:

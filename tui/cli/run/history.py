@@ -19,7 +19,6 @@ from capacity_tui.tui.cli.options import opened_history, store_option, tell_note
 from capacity_tui.tui.cli.output import Output, output_options, say, tell, with_options
 
 _LISTED = 20
-_FLUSH_RIGHT = frozenset({4, 5, 6, 8, 9})
 _AGO = re.compile(r"[\d.]+\s*[a-z]+")
 
 
@@ -76,14 +75,10 @@ def list_runs(
     if form != "table":
         output.write(_written(runs, form))
         return
-    from capacity_tui.tui.cli.rich_tables import Listing
-
     if not runs:
         tell("nothing is kept yet" if not (kinds or model or hardware or since or measured) else "nothing is found")
         return
-    rows = run_texts.list_rows(runs)
-    listing = Listing(run_texts.LIST_HEADS, rows, _FLUSH_RIGHT, frozenset(range(4)))
-    output.show([listing])
+    output.parts([run_texts.listed_runs(runs)])
 
 
 @history.command()
@@ -101,10 +96,10 @@ def show(name: str, as_plan: bool, store: str | None, output: Output) -> None:
     if form != "table":
         output.write(_written((run,), form))
         return
-    from capacity_tui.tui.cli.rich_tables import pairs, table
+    from capacity_tui.tui.cli.rich_tables import pairs, rich_parts
 
-    parts = (pairs(run_texts.heading(run)), table(run_texts.FIGURE_HEADS, run_texts.figure_rows(run), right=(1, 3, 4)))
-    output.show(parts)
+    figures = present.table_part(run_texts.FIGURE_HEADS, run_texts.figure_rows(run), right=(1, 3, 4))
+    output.show((pairs(run_texts.heading(run)), *rich_parts([figures])))
 
 
 @history.command()
