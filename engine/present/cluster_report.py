@@ -71,7 +71,8 @@ def growth_remarks(points: Sequence[Scaling], *, is_complete: bool = True) -> Gr
         return GrowthRemarks(None, ("This runs on one device, and is not split.",))
     curve = Curve(points[0].batch, points[0].parallelism, tuple(points), points[0].growth)
     knee = curve.knee if curve.growth == "strong" else None
-    lines = (f"{knee_text(curve)} {_network_text(curve)}".lstrip(), _price_text(curve), _source_text(curve))
+    where = f"{knee_text(curve)} {_network_text(curve)}".lstrip()
+    lines = (where, _end_text(curve), _price_text(curve), _source_text(curve))
     return GrowthRemarks(knee, tuple(line for line in lines if line))
 
 
@@ -79,6 +80,13 @@ def _network_text(curve: Curve) -> str:
     if curve.network_from is None:
         return "Communication never dominates."
     return f"Communication dominates from {format_number(curve.network_from)} devices on."
+
+
+def _end_text(curve: Curve) -> str:
+    """Return why there are no more devices, where a batch that stays has nothing for them to do; empty otherwise."""
+    last = curve.points[-1]
+    share = f"No more than {devices_in_words(last.devices)} share a batch of {format_number(last.batch)}."
+    return share if curve.ends_early else ""
 
 
 def _price_text(curve: Curve) -> str:

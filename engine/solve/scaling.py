@@ -16,7 +16,7 @@ from capacity_tui.engine.plan import model_sizes
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.solve.changes import estimate_changes, unit_seconds
-from capacity_tui.engine.solve.space.axes import powers_of_two
+from capacity_tui.engine.solve.space.axes import offered, powers_of_two
 from capacity_tui.engine.units import HOUR_SECONDS
 from capacity_tui.engine.verdict import Verdict
 
@@ -39,6 +39,11 @@ class Curve:
     def network_from(self) -> int | None:
         """Devices from which on communication limits; None if it does nowhere."""
         return next((point.devices for point in self.points if point.limited_by == "network"), None)
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether the batch of a plan that grows is shared by no more devices, though more were tried."""
+        return self.growth == "strong" and 2 * self.points[-1].devices <= FARTHEST
 
     @property
     def knee(self) -> int | None:
@@ -256,13 +261,15 @@ def _splits(case: EstimatedPlan, devices: int, batch: int) -> Iterator[Mapping[s
     shape, parallel = case.resolved.shape, case.plan.parallelism
     if shape is None:
         return
+    has = {} if case.plan.is_inference else offered(case.plan, case.catalog)
     widest = min(devices, max(int(case.resolved.cluster.direct_devices), int(parallel.tp or 1)))
     for tensor in (size for size in powers_of_two(widest) if float(shape.heads) % size == 0):
         for stages in powers_of_two(min(float(shape.layers), devices / tensor)):
             replicas, rest = divmod(devices, tensor * stages * int(parallel.cp))
-            if rest or not replicas or replicas > batch:
-                continue
             sizes = {Key.PARALLELISM_TP: tensor, Key.PARALLELISM_PP: stages}
+            can_be = all(size in has.get(path, (size,)) for path, size in sizes.items())
+            if rest or not replicas or replicas > batch or not can_be:
+                continue
             change = {Key.HARDWARE_DEVICES: devices, **sizes}
             yield from ({**change, **shared} for shared in _batches(case, batch, replicas))
 

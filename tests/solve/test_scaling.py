@@ -85,15 +85,22 @@ def case_of(name: str, **changes: object) -> EstimatedPlan:
 
 
 def test_a_plan_grows_far_beyond_its_batch_by_splitting_the_model() -> None:
-    case = case_of("full_finetune_8b", training__global_batch=16)
+    case = case_of("full_finetune_8b", training__global_batch=16, training__framework="megatron")
     runs = list(growing_runs(case, "strong"))
     points = scaling_points(runs)
     assert [point.devices for point in points] == [2**power for power in range(13)]
+    assert not any("share a batch" in line for line in growth_remarks(points).lines)
     own = next(point for point in points if point.devices == 8)
     assert own.step_seconds == pytest.approx(float(case.estimate.computation.step_seconds.value))
     assert {run.parallelism for run in runs if run.devices > 16} == {"model"}
     assert all(point.fits for point in points if point.devices >= 4)
     assert all(point.efficiency <= 1.0 + 1e-9 for point in points if point.fits)
+
+
+def test_software_without_a_pipeline_ends_where_its_batch_is_shared_out_and_says_so() -> None:
+    points = scaling_points(growing_runs(case_of("full_finetune_8b", training__global_batch=16), "strong"))
+    assert points[-1].devices == 128  # Sixteen replicas, each split over a node of eight
+    assert "No more than 128 devices share a batch of 16." in growth_remarks(points).lines
 
 
 def test_taking_a_run_over_gives_its_numbers() -> None:
