@@ -69,6 +69,8 @@ def test_a_script_that_splits_no_layer_is_launched_without_tensor_parallel() -> 
         launched["parallelism_config"]["parallelism_config_tp_size"] == 1
     )
     assert "tensor parallel 2: this script splits no layer" in files["train.py"]
+    # Activations that the plan splits are whole on each device, and would not fit beside each other.
+    assert launched["fsdp_config"]["fsdp_activation_checkpointing"] is True
 
 
 @pytest.mark.filterwarnings("ignore")  # of the libraries about each other

@@ -155,14 +155,18 @@ class Job:
         return group if self.data_parallel % group == 0 else self.data_parallel
 
     def without_tensor_parallel(self) -> Job:
-        """Return the job on the same devices where software splits no layer: they share whole layers in its place."""
+        """Return the job on the same devices where software splits no layer: they share whole layers in its place.
+
+        Each device then holds the activations of whole layers, so that these are computed again.
+        """
         if self.tensor_parallel == 1:
             return self
         copies = self.data_parallel * self.tensor_parallel
         parallel = self.parallel.model_copy(
             update={"tp": 1, "dp": copies, "zero": 3, "shard": copies * self.context_parallel}
         )
-        return replace(self, plan=self.plan.model_copy(update={"parallelism": parallel}))
+        training = self.training.model_copy(update={"checkpointing": "full"})
+        return replace(self, plan=self.plan.model_copy(update={"parallelism": parallel, "training": training}))
 
     @property
     def layers(self) -> int:

@@ -250,7 +250,10 @@ def _settings_remarks(job: Job) -> Iterator[str]:
 def _script(job: Job, adapter: LowRank, split: int) -> str:
     remarks = [*adapter_remarks(job, adapter), *kernel_remarks(job)]
     if split > 1:
-        remarks.append(f"tensor parallel {split}: this script splits no layer, FSDP spreads the model in its place")
+        remarks.append(
+            f"tensor parallel {split}: this script splits no layer, FSDP spreads the model in its place, and layers "
+            "are computed again in the backward pass, since each device has whole ones"
+        )
     named = "DoRA" if adapter.is_weighted else "LoRA"
     values = {
         "title": printable(job.model).replace("\\", "/").replace('"', "'"),
