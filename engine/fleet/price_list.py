@@ -209,7 +209,6 @@ def refresh_prices(catalog: Catalog, feed: Feed | None = None, on: date | None =
     What is kept is replaced whole, or stays as it was.
 
     Args:
-        catalog: the instances, and where the user's own rows lie.
         feed: returns prices; gpuhunt by default.
         on: the day of the prices; the present one by default.
 

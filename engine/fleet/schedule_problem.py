@@ -97,7 +97,6 @@ def placed_in_order(problem: Problem, order: Sequence[int], wanted: Sequence[int
     unless a kind is wanted for it.
 
     Args:
-        order: numbers of the jobs.
         wanted: the kind that each job has to take; None for any.
     """
     busy: list[list[_Use]] = [[] for _ in problem.kinds]

@@ -225,9 +225,6 @@ class RayWorkers:
 def ray_workers(address: str, work: Work) -> Iterator[RayWorkers]:
     """Connect to the workers of a Ray cluster; those that are not there yet are started, and get the program.
 
-    Args:
-        work: what all chunks have in common.
-
     Raises:
         MissingPartError: Ray is not installed.
         LauncherError: the address is invalid, or no cluster answers there.
@@ -349,7 +346,6 @@ def search_on_ray(
 
     Args:
         address: ``HOST:PORT`` of a cluster, ``auto``, ``local`` or ``local:N``.
-        machine: the detected machine, for plans that run on it.
         progress: gets the best so far now and then.
         stopped: polled for whether to stop.
 

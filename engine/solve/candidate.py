@@ -182,7 +182,6 @@ def candidate(
     """Return what becomes of a plan with a change.
 
     Args:
-        plan: the plan as somebody wants it, open fields and all.
         limits: what is to be kept besides the plan's own limits.
         named: what the plan's names stand for, so that a change of other fields need not look them up again.
     """

@@ -256,9 +256,6 @@ class Rung:
 def ladder(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Iterator[Rung]:
     """Yield the largest models that the hardware of a plan takes, way by way, the comfortable one of each first.
 
-    Args:
-        plan: its hardware is what counts.
-
     Raises:
         CapacityError: nothing is known of that hardware.
     """

@@ -63,11 +63,7 @@ def swing_of(
 def one_step_away(
     resolved: ResolvedPlan, catalog: Catalog, wanted: Callable[[PlanField], bool]
 ) -> Iterator[tuple[PlanField, object]]:
-    """Yield the wanted fields that have a value, with each value one step away: down and up, or every other choice.
-
-    Args:
-        wanted: whether a field is to be stepped.
-    """
+    """Yield the wanted fields that have a value, with each value one step away: down and up, or every other choice."""
     for field in plan_fields(resolved.plan, resolved.family.kind, catalog=catalog):
         if field.value is not None and wanted(field):
             for value in _steps(field):
@@ -86,11 +82,7 @@ class Step:
 
 
 def estimated_steps(case: EstimatedPlan, wanted: Callable[[PlanField], bool]) -> list[Step]:
-    """Return the wanted fields one step away, all of them estimated together.
-
-    Args:
-        wanted: whether a field is to be stepped.
-    """
+    """Return the wanted fields one step away, all of them estimated together."""
     steps = tuple(one_step_away(case.resolved, case.catalog, wanted))
     changes = [case.same_batch({field.path: value}) for field, value in steps]
     looks = estimate_changes(case.pinned.wanted, changes, case.machine, case.catalog)

@@ -177,12 +177,7 @@ def sample_bytes(content: Content) -> float:
 
 
 def host_memory_of(answer: Answer, supply: Supply, content: Content, catalog: Catalog) -> HostMemory:
-    """Return the main memory that a training and its data take on each node.
-
-    Args:
-        supply: how its data arrive.
-        content: what they are made of.
-    """
+    """Return the main memory that a training and its data take on each node."""
     cluster, data = answer.resolved.cluster, answer.plan.data
     devices = min(mean(cluster.per_node), mean(cluster.devices))
     workers, sample = supply.workers, sample_bytes(content)

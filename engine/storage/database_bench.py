@@ -111,7 +111,6 @@ def measure_database(question: BenchQuestion, seen: Callable[[str], None] = lamb
     """Store patterns, find them, and return how long that took and what it takes on disk; nothing stays.
 
     Args:
-        question: which database, and how many patterns.
         seen: told what begins, and asked with an empty text between portions; raises to stop.
 
     Raises:

@@ -153,7 +153,6 @@ def fit_corpus(
 
     Args:
         source: a file, a folder of files, or ``-`` for standard input.
-        question: how to cut and count.
         callback: called after each block with what was read.
         stopped: is asked then whether to stop; what was counted is reported as what it is.
 

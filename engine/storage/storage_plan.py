@@ -131,11 +131,6 @@ class StoragePlan:
 def storage_plan(answer: Answer, machine: Machine | None = None, catalog: Catalog | None = None) -> StoragePlan:
     """Return what an estimated training keeps and moves.
 
-    Args:
-        answer: the training, its data chosen.
-        machine: the detected machine, where the plan runs on it.
-        catalog: facts; the shipped ones with the user's own by default.
-
     Raises:
         PlanError: the plan trains nothing that reads data while it runs.
         CapacityError: one of its phases cannot be.

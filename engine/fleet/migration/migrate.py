@@ -103,11 +103,7 @@ class Remedies:
 
 
 def with_larger_machines(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
-    """Return alternatives, those that do not hold the job with the cheapest one of their provider that does.
-
-    Args:
-        alternatives: all alternatives, in any order.
-    """
+    """Return alternatives, those that do not hold the job with the cheapest one of their provider that does."""
     holding = [alternative for alternative in alternatives if alternative.fits and alternative.usd_month is not None]
     cheapest: dict[str, Alternative] = {}
     for entry in sorted(holding, key=lambda item: item.usd_month or 0.0):
@@ -225,9 +221,6 @@ def migrate(
     """Return what moving a job to other instances would bring; what was found so far where it is stopped.
 
     Args:
-        question: the job, and which instances are to be compared.
-        catalog: facts; the shipped ones with the user's own by default.
-        machine: the detected machine, for a job that runs on it.
         callback: gets what was found so far now and then.
         stopped: asked between instances whether to stop.
 
@@ -329,7 +322,6 @@ def run_workloads(
 
     Args:
         names: ids in the workloads catalogue, each run once.
-        catalog: facts; the shipped ones with the user's own by default.
         callback: gets the id of the workload at work and what was found so far.
         stopped: asked between instances whether to stop.
         instances: instances to compare with, or a provider for all of its own; none for all.

@@ -123,8 +123,6 @@ def ratio_range(other: Interval, current: Interval, *, shared_errors: bool) -> I
     the same for both, and only the wider remains of them what the narrower does not take away.
 
     Args:
-        other: work of one machine.
-        current: work of the other.
         shared_errors: whether both are the same device.
     """
     ratio = float(np.asarray(performance_ratio(mean(other.value), mean(current.value))))

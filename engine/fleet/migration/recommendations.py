@@ -29,11 +29,9 @@ def recommendations(
     """Return what is recommended, at least one thing for each priority.
 
     Args:
-        current: the machine where it is.
         alternatives: the others, the largest saving first.
         worth: those of them that are worth moving to for what they save.
         faster: those that are surely faster.
-        why_not: why none is worth it, where none is.
     """
     if not alternatives:
         return ()
@@ -52,7 +50,6 @@ def first_machines(
 
     Args:
         tuned: that machine with settings under which the job fits; None where there are none.
-        alternatives: all machines that were compared.
         usable: those that hold it surely, at an acceptable risk.
     """
     advice = []
@@ -95,12 +92,7 @@ def cost_of_work(alternative: Alternative) -> float:
 
 
 def surely_faster(current: Alternative, usable: Sequence[Alternative]) -> tuple[Alternative, ...]:
-    """Return the machines with a known price that do more work a second at both ends of the range.
-
-    Args:
-        current: the machine where the job is.
-        usable: the machines that can be used.
-    """
+    """Return the machines with a known price that do more work a second at both ends of the range."""
     least = 1.0 + assumed("least_gain_percent") / PERCENT
     return tuple(
         alternative

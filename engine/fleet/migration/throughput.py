@@ -48,11 +48,7 @@ class Throughput:
 
     @classmethod
     def of(cls, filled: ModePlan, change: Mapping[str, object]) -> Throughput:
-        """Return what a filled plan reaches.
-
-        Args:
-            change: what makes it of the user's plan.
-        """
+        """Return what a filled plan reaches."""
         estimate = filled.estimate
         figures = {} if estimate.verdict is Verdict.DOES_NOT_FIT else figures_of(estimate)
         return cls(int(mean(estimate.computation.devices)), change, filled, figures)
@@ -112,11 +108,7 @@ class Throughput:
         return 0 if self.filled is None else int(self.filled.plan.parallelism.zero or 0)
 
     def paid(self, cluster: Cluster) -> Throughput:
-        """Return the same, paid for as the price of a cluster says.
-
-        Args:
-            cluster: the same devices, on demand or on spot capacity.
-        """
+        """Return the same, paid for as the price of a cluster says."""
         if self.filled is None or self.filled.resolved.cluster.price == cluster.price:
             return self
         resolved = replace(self.filled.resolved, cluster=cluster)
@@ -159,10 +151,6 @@ class Job:
         """Return what the job reaches on so many devices of an instance.
 
         What the user wrote stays, as far as the job then fits; a layout that does not is left to the mode.
-
-        Args:
-            name: id of the instance.
-            devices: how many of its devices.
         """
         hardware = {**self._change, NAME: name, DEVICES: devices}
         best: Throughput | None = None

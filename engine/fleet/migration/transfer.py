@@ -109,14 +109,7 @@ def transfer_hours(moved: Number, gbit: Number) -> Number:
 def move_parts(
     question: MigrationQuestion, alternative: Alternative, machine: Machine, now: Machine, catalog: Catalog
 ) -> Iterator[MovePart]:
-    """Yield what moving to a machine takes once, part by part; nothing where nothing moves.
-
-    Args:
-        alternative: the machine with its prices and the complexity of moving there.
-        machine: the same as it was before.
-        now: the machine where the job is.
-        catalog: prices of data that leaves.
-    """
+    """Yield what moving to a machine takes once, part by part; nothing where nothing moves."""
     if not is_same_region(machine, now):
         yield _transfer(_moved_bytes(question, now), machine, now, catalog)
     work = assumed(f"setup_hours_{alternative.complexity.level}")

@@ -37,12 +37,7 @@ WHAT_COUNTS = "least_saving_percent"
 
 
 def judged(question: MigrationQuestion, current: Alternative, alternatives: Sequence[Alternative]) -> Migration:
-    """Return alternatives in order, with verdict and recommendations.
-
-    Args:
-        current: the machine where it is.
-        alternatives: the others, in any order.
-    """
+    """Return alternatives in order, with verdict and recommendations."""
     ordered = tuple(sorted(alternatives, key=_order if current.fits else _order_of_first))
     tuned = next((alternative for alternative in ordered if is_same_machine(alternative, current)), None)
     usable = tuple(alternative for alternative in ordered if is_usable(alternative, current))
@@ -87,9 +82,6 @@ def is_usable(alternative: Alternative, current: Alternative) -> bool:
     """Whether a job can do with a machine: it fits, is not too risky, and ends a month's work within a month.
 
     Nothing that fits where it is moves to where it may not fit.
-
-    Args:
-        current: the one where the job is.
     """
     hours = alternative.hours_same_work
     in_time = hours is None or mean(hours.value) <= MOST_HOURS
@@ -101,9 +93,6 @@ def is_worth_it(question: MigrationQuestion, alternative: Alternative, tuned: Al
     """Whether moving to a machine that can be used saves enough, surely and soon enough.
 
     What other settings save without moving is no reason to move.
-
-    Args:
-        tuned: the current machine with the best settings.
     """
     saving, paid = alternative.saving_percent, alternative.usd_same_work
     if saving is None or paid is None or alternative.break_even_hours is None or alternative is tuned:
@@ -225,11 +214,7 @@ def _order(alternative: Alternative) -> tuple[bool, bool, float, float]:
 
 
 def risk(alternative: Alternative, machine: Machine) -> Level:
-    """Return how risky a machine is, with the reasons.
-
-    Args:
-        alternative: the machine with its prices.
-    """
+    """Return how risky a machine is, with the reasons."""
     row = machine.row
     return level_of(
         (

@@ -137,12 +137,7 @@ def _largest_before(values: Floats, steps: int) -> Floats:
 
 
 def over_day(replica: Replica, sized: Sized, load: LoadCurve, catalog: Catalog) -> Day:
-    """Return a fleet over a day, fixed and with an autoscaler, each simulated.
-
-    Args:
-        sized: how many the peak needs, and what each keeps.
-        load: requests a second over the day.
-    """
+    """Return a fleet over a day, fixed and with an autoscaler, each simulated."""
     question, candidate = replica.question, sized.candidate
     startup = startup_of(candidate, question, catalog)
     assumed = catalog.assumptions

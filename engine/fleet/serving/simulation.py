@@ -221,7 +221,6 @@ def step_times(run: ServingRun, slots: int, longest: float, largest_chunk: float
     """Return the times of the passes of a replica, all by the equations of a single estimate.
 
     Args:
-        run: the replica's run under a load.
         slots: most sequences at work at once.
         longest: tokens of the longest context.
         largest_chunk: tokens of prompts that a pass reads at most.

@@ -57,11 +57,7 @@ def accuracy_of(
 
 
 def predictor(catalog: Catalog, machine: Machine | None = None) -> Predict:
-    """Return what predicts a measurement of any kind.
-
-    Args:
-        machine: the detected machine, for runs on it.
-    """
+    """Return what predicts a measurement of any kind."""
 
     def predict(measurement: Measurement) -> Prediction:
         return prediction(answered(measurement, catalog, machine).estimate, measurement)

@@ -103,7 +103,6 @@ class GuardCallback:
         """Report that a step is done, and decide on the micro-batch of the next.
 
         Args:
-            loss: of it, where it was read.
             figures: other figures to report, by the names of logs, such as ``tokens_per_second``.
         """
         with self._kept_to_itself():

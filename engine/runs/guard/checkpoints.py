@@ -241,11 +241,6 @@ def save_interval(answer: Answer, save_seconds: float, step_seconds: float | Non
     Where the mode chose, work between checkpoints is never longer than its choice or than what loses least (Young,
     Daly), and never so short that saving takes more than a share of the time, unless failures make that pay.
 
-    Args:
-        answer: the plan, filled in and estimated.
-        save_seconds: that saving a checkpoint takes, as measured.
-        step_seconds: of an optimizer step, as measured.
-
     Returns:
         The interval; None where the plan has none.
     """

@@ -138,7 +138,6 @@ def battery_plan(
 
     Args:
         plan: the plan, filled in: ``recovery.battery``.
-        cores: cores that the run may use.
         watts: what the machine draws; None where unknown.
         step_seconds: of an optimizer step; None where unknown.
     """
@@ -162,9 +161,7 @@ def battery_action(plan: BatteryPlan, supply: Supply, steps: int, is_paused: boo
     """Return whether to pause a run for its battery, or to resume it; None to leave it.
 
     Args:
-        plan: how it continues on battery.
         steps: optimizer steps since there is no other power.
-        is_paused: whether it is halted for the battery.
     """
     if is_paused:
         return PauseAction("resume", "battery", "mains power is back") if supply.on_mains else None

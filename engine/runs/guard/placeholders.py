@@ -44,9 +44,6 @@ def filled_words(words: Sequence[str], values: Mapping[str, str]) -> tuple[str, 
 
     A word whose checkpoint is not there yet is left out, together with the option before it that it belongs to.
 
-    Args:
-        values: by key, as ``values_of`` returns them.
-
     Raises:
         PlanError: a placeholder names no field of plans, or one that the plan leaves open.
     """
@@ -206,7 +203,6 @@ def filled_file(source: Path, values: Mapping[str, str]) -> str:
     In other kinds of files values stand as they are.
 
     Args:
-        source: the file; stays as it is.
         values: by key; a checkpoint that is not there yet is an empty text.
 
     Raises:

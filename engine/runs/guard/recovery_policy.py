@@ -121,9 +121,6 @@ def next_step(
     """Return what is done next about a run in trouble, as its plan wants it; None where it is only reported.
 
     Args:
-        answer: the plan as the run has it, filled in and estimated.
-        failure: why it ended, or is about to.
-        steps: steps of this run so far.
         machine: the machine it runs on, where its plan does not name one.
         detect: detects the machine it runs on, for what only its processor can still do; None where that is another
             machine than this.
@@ -168,8 +165,6 @@ def smaller_batch(
     None where it asked for none, where it has it already, or where the plan allows no more restarts.
 
     Args:
-        answer: the plan as the run has it, filled in and estimated.
-        steps: steps of this run so far.
         machine: the machine it runs on, where its plan does not name one.
     """
     before, after = answer.plan.training.micro_batch, changes.get("micro_batch")

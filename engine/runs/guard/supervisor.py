@@ -251,7 +251,6 @@ def new_order(
     """Return an order of what is to run here.
 
     Args:
-        words: the command with its placeholders.
         files: of which the command gets copies with values in the place of placeholders.
         checkpoints: folder of its checkpoints; None where nothing is known of them.
         log: where it writes its log besides its output.
@@ -270,9 +269,6 @@ def new_order(
 
 def begin(order: Order, estimated: Answer, listeners: Listeners, machine: Machine | None = None) -> Supervisor:
     """Return what guards a new run.
-
-    Args:
-        machine: this machine, for plans that run on it.
 
     Raises:
         CapacityError: its folder cannot be made, or a placeholder cannot be filled.
@@ -293,9 +289,6 @@ def begin(order: Order, estimated: Answer, listeners: Listeners, machine: Machin
 
 def take_up(name: str, listeners: Listeners, detect: Callable[[], Machine]) -> Supervisor:
     """Return a supervisor that continues to guard a run.
-
-    Args:
-        detect: finds out about this machine, for plans that run on it.
 
     Raises:
         CapacityError: there is none of this name, it has ended, or it is guarded.

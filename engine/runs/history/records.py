@@ -151,7 +151,6 @@ def history_entry(
     """Return the entry of a plan: with what was measured, that of a run.
 
     Args:
-        answer: the plan as it was estimated, with the constants of then.
         actual: figures that were measured, by result key, in the units of the results.
         started: time, UTC, ISO 8601; now by default.
     """

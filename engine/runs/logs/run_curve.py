@@ -60,7 +60,6 @@ class LogClock:
         """Return a line's time on the clock that the first lines had; both in seconds, NaN where unknown.
 
         Args:
-            logged_at: as the line says.
             arrived_at: when it came, on a clock that is never set.
         """
         if not math.isfinite(logged_at):

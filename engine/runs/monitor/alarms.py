@@ -189,7 +189,6 @@ def detectors_of(detectors: Mapping[str, Detector], watch: WatchSection | None) 
     """Return the detectors with the thresholds of a plan, where it has some.
 
     Args:
-        detectors: rows of the catalogue by id.
         watch: the plan's section; None without a plan.
     """
     rows = dict(detectors)

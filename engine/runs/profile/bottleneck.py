@@ -96,7 +96,6 @@ def bottleneck_of(
     """Return the bottleneck of a run.
 
     Args:
-        usage: what the run and its machine used.
         latency_ms: mean round trip to the endpoint that it depends on.
         thresholds: in the place of the shipped ones, by resource.
     """

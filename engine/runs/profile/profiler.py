@@ -127,9 +127,6 @@ class ProfilingEngine:
     def stop(self, ended: Ended | None = None) -> ProfilingSummary:
         """Take the last sample and return the result of the run.
 
-        Args:
-            ended: how a command ended that was watched.
-
         Raises:
             CapacityError: it was never started, so that there is nothing to return.
         """

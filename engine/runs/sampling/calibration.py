@@ -37,7 +37,6 @@ def fit_samples(device: Device, files: Sequence[SampleFile]) -> MeasuredEfficien
     """Return the constants that describe a device's samples best, with how well they do.
 
     Args:
-        device: what was sampled, with its nominal peaks and bandwidth.
         files: its samples; of equal cases the first file's count.
 
     Raises:

@@ -214,10 +214,6 @@ class Learnt:
 def learnt_from(run: RunRecord, machine: Machine, catalog: Catalog, history: History) -> Learnt:
     """Return what a run teaches, with those of its device that are kept; nothing is written.
 
-    Args:
-        run: with its plan, and step or memory measured.
-        history: where other runs of the device are kept.
-
     Raises:
         PlanError: there is nothing to learn from the run, or it cannot be that of its plan.
         StorageError: the history cannot be read.

@@ -98,7 +98,6 @@ def open_samples(path: Path, software: Mapping[str, str], context_bytes: float |
     """Return a file ready to append to, made if it is not there.
 
     Args:
-        path: see ``sample_path``.
         software: versions by name, for a new file.
         context_bytes: memory the software takes outside its tensors, for a new file.
 
@@ -242,7 +241,6 @@ def time_kernel(
     """Return how long a kernel takes; None if it was cancelled before enough is known.
 
     Args:
-        clock: waits for it and reads the time.
         limit_seconds: when to be content with what is known.
     """
     started = time.perf_counter()

@@ -73,7 +73,6 @@ def run_entry(
     """Return a run as an entry of the history, with what was predicted of it before it is learnt from.
 
     Args:
-        run: its plan and what was measured.
         machine: this machine, with what was measured on it so far.
 
     Raises:

@@ -293,11 +293,7 @@ class PowerNeed:
 
 
 def power_need(machine: Machine, catalog: Catalog, supply_watts: float | None = None) -> PowerNeed:
-    """Return what a machine draws at its limits.
-
-    Args:
-        supply_watts: rating of its power supply, where that is known.
-    """
+    """Return what a machine draws at its limits."""
     limits = [gpu.power_limit_watts.value or gpu.power_default_watts.value or 0.0 for gpu in machine.accelerators]
     processor = detected_processor(machine, catalog)
     watts = None if processor.tdp_watts is None else mean(processor.tdp_watts)

@@ -104,9 +104,6 @@ def with_fallbacks(search: Search, base: Values, wanted: tuple[str, ...]) -> Fal
 
     What leaves the result of training alone is tried while the mode's own share of memory is exceeded; what changes it
     only while nothing fits the device at all. Where nothing helps, the plan stays as it is wished.
-
-    Args:
-        base: values besides the plan's own.
     """
     first = best = search.settings(base, wanted)
     free: tuple[Fallback, ...] = ()

@@ -93,11 +93,7 @@ MICRO_BATCH, LENGTH, TOKENS, MODEL = Key.TRAINING_MICRO_BATCH, Key.TRAINING_SEQ_
 
 
 def outside_ranges(mode: Mode, plan: Plan, estimate: Estimate, reasons: Mapping[str, str]) -> Iterator[str]:
-    """Yield what a training has outside of its mode's ranges.
-
-    Args:
-        plan: the plan as the mode filled it.
-    """
+    """Yield what a training has outside of its mode's ranges."""
     if plan.is_inference or estimate.computation.unit != "token":
         return
     training, size = plan.training, largest(estimate.model.parameters)

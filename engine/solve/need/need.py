@@ -130,9 +130,6 @@ class Values:
 def outermost_value(path: str, question: Question, trials: Evaluator, stopped: Callable[[], bool]) -> Needed:
     """Return the value of a number that keeps the limits: the outermost one, or the one that suits the goal best.
 
-    Args:
-        question: the plan, the limits, the goal, and what else may change.
-
     Raises:
         PlanError: the field is no number, or changes nothing in this plan.
     """
@@ -289,7 +286,6 @@ def need(
     so is the next value, which does not keep the limits.
 
     Args:
-        question: the plan, the limits, the goal, and what else may change.
         solve: the field that is asked for; ``model.parameters`` is the size of the model.
         callback: called with every candidate as it is tried, and how many more are tried at the most.
 
