@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from capacity_tui.engine.printable import printable
@@ -57,6 +58,13 @@ class PlanError(CapacityError):
     """
 
     further: tuple[PlanError, ...] = ()
+
+
+def refuse_all(faults: Sequence[PlanError]) -> None:
+    """Raise the first of some faults, the others as its ``further``; nothing happens where there is none."""
+    if faults:
+        faults[0].further = tuple(faults[1:])
+        raise faults[0]
 
 
 class CatalogError(CapacityError):

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.errors import CapacityError, CatalogError, PlanError
+from capacity_tui.engine.errors import CatalogError, PlanError, refuse_all
 from capacity_tui.engine.fleet.schedule_entries import Entries, JobEntry
 from capacity_tui.engine.fleet.schedule_problem import (
     Bounds,
     Duration,
     Placed,
+    Plans,
     Problem,
     Task,
     Timetable,
@@ -25,7 +26,7 @@ from capacity_tui.engine.fleet.schedule_problem import (
     machine_devices,
     others,
     placed_in_order,
-    plan_of,
+    plans_of,
     runs_somewhere,
     share_of,
     usd_per_hour,
@@ -121,11 +122,11 @@ def schedule(
     begun, facts = monotonic(), catalog or load_catalog()
     for number, entry in enumerate(entries.machines):
         _refuse_unknown(entry.instance, entries, number, facts)
-    read = cache(read)
+    plans = plans_of(entries, cache(read))
     unread: tuple[PlanError, ...] = ()
     if entries.folder is not None:
-        entries, unread = _laid_out(entries, read, facts)
-    times = durations(entries, facts, read, machine)
+        entries, plans, unread = _laid_out(entries, plans, facts)
+    times = durations(entries, plans, facts, machine)
     prices = [usd_per_hour(entry, facts) for entry in entries.machines]
     left_out = tuple(
         (entries.job_name(number), "; ".join(dict.fromkeys(entry.reason for entry in of_job)))
@@ -137,16 +138,16 @@ def schedule(
         if not runs:
             raise PlanError(f"{left_out[0][0]} runs on none of the machines, nor does any other", left_out[0][1])
         entries, times = entries.changed([entries.jobs[number] for number in runs]), [times[number] for number in runs]
-    problem = _problem(entries, facts, times, prices, "value")
+    case = _Case(entries, facts, times, prices)
+    problem = case.problem("value")
     best = best_schedule(problem, seed)
     kinds = {item.task: item.kind for item in best.timetable.placed}
     # The same order on the same kinds of machines, were everything as short or as long as it may be.
     wanted = tuple(kinds[number] for number in range(len(entries.jobs)))
-    low, high = (
-        placed_in_order(_problem(entries, facts, times, prices, end), best.order, wanted) for end in ("low", "high")
-    )
+    low, high = (placed_in_order(case.problem(end), best.order, wanted) for end in ("low", "high"))
     timetable = best.timetable
-    jobs = _jobs(entries, problem, times, prices, timetable, low, high)
+    ends = [{item.task: item.end for item in table.placed} for table in (timetable, low, high)]
+    jobs = [case.job(problem, item, _ends(*(end[item.task] for end in ends))) for item in timetable.placed]
     known = all(price is not None for price in prices)
     hourly = sum((price or 0.0) * entry.count for price, entry in zip(prices, entries.machines, strict=True))
     return Schedule(
@@ -163,26 +164,18 @@ def schedule(
     )
 
 
-def _laid_out(entries: Entries, read: Callable[[str], Plan], catalog: Catalog) -> tuple[Entries, tuple[PlanError, ...]]:
-    """Return the jobs of a folder on as many machines as they fill, and what is wrong with those left out.
+def _laid_out(entries: Entries, plans: Plans, catalog: Catalog) -> tuple[Entries, Plans, tuple[PlanError, ...]]:
+    """Return the jobs of a folder on as many machines as they fill, their plans, and what is wrong with those left out.
 
     Raises:
         PlanError: no plan can be read; with ``further`` faults.
     """
-    jobs: list[JobEntry] = []
-    faults: list[PlanError] = []
-    for number, job in enumerate(entries.jobs):
-        try:
-            plan = None if job.plan is None else plan_of(job.plan, read)
-        except CapacityError as error:
-            faults.append(entries.job_fault(number, error))
-        else:
-            jobs.append(job if plan is None else _job_on_machines(job, plan, entries, catalog))
-    if not jobs:
-        first, *others = faults
-        first.further = tuple(others)
-        raise first
-    return entries.changed(jobs), tuple(faults)
+    faults = tuple(plan for plan in plans if isinstance(plan, PlanError))
+    read = [(job, plan) for job, plan in zip(entries.jobs, plans, strict=True) if not isinstance(plan, PlanError)]
+    if not read:
+        refuse_all(faults)
+    jobs = [job if plan is None else _job_on_machines(job, plan, entries, catalog) for job, plan in read]
+    return entries.changed(jobs), [plan for _, plan in read], faults
 
 
 def _job_on_machines(job: JobEntry, plan: Plan, entries: Entries, catalog: Catalog) -> JobEntry:
@@ -207,80 +200,63 @@ def _refuse_unknown(instance: str, entries: Entries, number: int, catalog: Catal
         raise PlanError(error.title, error.detail, error.hint, place) from error
 
 
-def _problem(
-    entries: Entries, catalog: Catalog, times: list[list[Duration]], prices: list[float | None], end: End
-) -> Problem:
-    sizes = [machine_devices(entry, catalog) for entry in entries.machines]
-    kinds = [kind for kind, entry in enumerate(entries.machines) for _ in range(entry.count)]
-    return Problem(
-        tasks=tuple(
-            Task(
-                tuple(mean(getattr(entry.seconds, end)) for entry in of_job),
-                job.machines,
-                job.earliest,
-                np.inf if job.deadline is None else job.deadline,
-                job.priority,
-                tuple(share_of(job, entry, catalog) for entry in entries.machines),
-            )
-            for job, of_job in zip(entries.jobs, times, strict=True)
-        ),
-        kinds=tuple(kinds),
-        free_from=tuple(entries.machines[kind].free_from for kind in kinds),
-        usd_per_second=tuple((price or 0.0) / HOUR_SECONDS for price in prices),
-        taken=tuple(
-            (devices / size, until)
-            for entry, size in zip(entries.machines, sizes, strict=True)
-            for devices, until in zip(*others(entry), strict=True)
-        ),
-    )
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """The jobs that run somewhere, with what is known of them on each kind of machine."""
 
+    entries: Entries
+    catalog: Catalog
+    times: list[list[Duration]]  # of each job on each kind of machine
+    prices: list[float | None]  # US dollars an hour of a machine of each kind; None where it is not known
 
-def _jobs(
-    entries: Entries,
-    problem: Problem,
-    times: list[list[Duration]],
-    prices: list[float | None],
-    timetable: Timetable,
-    low: Timetable,
-    high: Timetable,
-) -> list[ScheduledJob]:
-    ends = [{item.task: item.end for item in entry.placed} for entry in (timetable, low, high)]
-    return [
-        _job(entries, problem, times, prices, entry, _ends(*(end[entry.task] for end in ends)))
-        for entry in timetable.placed
-    ]
+    def problem(self, end: End) -> Problem:
+        """Return what is to be scheduled, were every job to take as long as one end of its range says."""
+        machines = self.entries.machines
+        kinds = [kind for kind, entry in enumerate(machines) for _ in range(entry.count)]
+        return Problem(
+            tasks=tuple(
+                Task(
+                    tuple(mean(getattr(time.seconds, end)) for time in of_job),
+                    job.machines,
+                    job.earliest,
+                    np.inf if job.deadline is None else job.deadline,
+                    job.priority,
+                    tuple(share_of(job, entry, self.catalog) for entry in machines),
+                )
+                for job, of_job in zip(self.entries.jobs, self.times, strict=True)
+            ),
+            kinds=tuple(kinds),
+            free_from=tuple(machines[kind].free_from for kind in kinds),
+            usd_per_second=tuple((price or 0.0) / HOUR_SECONDS for price in self.prices),
+            taken=tuple(
+                (devices / machine_devices(entry, self.catalog), until)
+                for entry in machines
+                for devices, until in zip(*others(entry), strict=True)
+            ),
+        )
+
+    def job(self, problem: Problem, placed: Placed, end: Interval) -> ScheduledJob:
+        """Return a job that was placed, with the range of its end."""
+        kind, entry = placed.kind, self.entries.machines[placed.kind]
+        names = entry.names or [f"{self.entries.machine_name(kind)} {number + 1}" for number in range(entry.count)]
+        before = sum(entry.count for entry in self.entries.machines[:kind])
+        deadline = self.entries.jobs[placed.task].deadline
+        return ScheduledJob(
+            name=self.entries.job_name(placed.task),
+            instance=entry.instance,
+            machines=tuple(names[machine - before] for machine in placed.machines),
+            start=placed.start,
+            end=end,
+            deadline=deadline,
+            late_seconds=0.0 if deadline is None else max(placed.end - deadline, 0.0),
+            usd=None if self.prices[kind] is None else problem.tasks[placed.task].usd(problem, kind),
+            elsewhere=tuple(time.reason for time in self.times[placed.task] if time.reason),
+        )
 
 
 def _ends(value: float, low: float, high: float) -> Interval:
     """Return an end with its range; shorter jobs may leave an order whose ends are later, which the range holds too."""
     return Interval(value, min(value, low, high), max(value, low, high))
-
-
-def _job(
-    entries: Entries,
-    problem: Problem,
-    times: list[list[Duration]],
-    prices: list[float | None],
-    placed: Placed,
-    end: Interval,
-) -> ScheduledJob:
-    job, price = entries.jobs[placed.task], prices[placed.kind]
-    name = entries.machine_name(placed.kind)
-    entry = entries.machines[placed.kind]
-    names = entry.names or [f"{name} {number + 1}" for number in range(entry.count)]
-    before = sum(entry.count for entry in entries.machines[: placed.kind])
-    deadline = job.deadline
-    return ScheduledJob(
-        name=entries.job_name(placed.task),
-        instance=entries.machines[placed.kind].instance,
-        machines=tuple(names[machine - before] for machine in placed.machines),
-        start=placed.start,
-        end=end,
-        deadline=deadline,
-        late_seconds=0.0 if deadline is None else max(placed.end - deadline, 0.0),
-        usd=None if price is None else problem.tasks[placed.task].usd(problem, placed.kind),
-        elsewhere=tuple(time.reason for time in times[placed.task] if time.reason),
-    )
 
 
 # Schedules that are tried at most, and jobs times schedules: many jobs take longer each.
@@ -345,16 +321,12 @@ def _rules(problem: Problem) -> Iterator[list[int]]:
     yield sorted(numbers, key=lambda entry: (tasks[entry].earliest, tasks[entry].deadline))
 
 
-def _kinds(problem: Problem) -> int:
-    return len(problem.usd_per_second)
-
-
 def _changed(problem: Problem, best: Ordered, draw: np.random.Generator) -> Ordered:
     """Return an order with one change."""
     order, wanted = list(best.order), list(best.wanted)
     one, other = (int(integer) for integer in draw.integers(len(order), size=2))
     way = int(draw.integers(3))
-    if way == 0 and _kinds(problem) > 1:
+    if way == 0 and len(problem.usd_per_second) > 1:
         possible = [kind for kind, seconds in enumerate(problem.tasks[one].seconds) if np.isfinite(seconds)]
         choices: list[int | None] = [None, *possible]
         wanted[one] = choices[int(draw.integers(len(choices)))]

@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
 from capacity_tui.engine.catalog import Document, Plain, nearest, read_yaml, refusals
-from capacity_tui.engine.errors import CapacityError, Place, PlanError, UnitError
+from capacity_tui.engine.errors import CapacityError, Place, PlanError, UnitError, refuse_all
 from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.units import parse_quantity
 
@@ -89,10 +89,7 @@ class Entries:
         self.jobs = tuple(self._read("jobs", JobEntry, faults))
         if not faults:
             faults += self._contradictions()
-        if faults:
-            first, *others = faults
-            first.further = tuple(others)
-            raise first
+        refuse_all(faults)
 
     def changed(self, jobs: Sequence[JobEntry]) -> Entries:
         """Return the same machines with other jobs."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import ON_DEMAND, chosen_quote
-from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.errors import CapacityError, PlanError, refuse_all
 from capacity_tui.engine.estimate import job_seconds
 from capacity_tui.engine.fleet.schedule_entries import Entries, JobEntry, MachineEntry
 from capacity_tui.engine.keys import Key
@@ -234,9 +234,25 @@ class Duration:
     reason: str = ""  # why it does not run there; empty where it does
 
 
-def durations(
-    entries: Entries, catalog: Catalog, read: Callable[[str], Plan], machine: Machine | None = None
-) -> list[list[Duration]]:
+Plans = Sequence[Plan | PlanError | None]
+"""The plan of each job, or what is wrong with it; None where the job says how long it takes."""
+
+
+def plans_of(entries: Entries, read: Callable[[str], Plan]) -> Plans:
+    """Return the plan of each job, which says it itself or what it is called."""
+    plans: list[Plan | PlanError | None] = []
+    for number, job in enumerate(entries.jobs):
+        try:
+            if job.plan is None:
+                plans.append(None)
+            else:
+                plans.append(read(job.plan) if isinstance(job.plan, str) else plan_from_data(job.plan))
+        except CapacityError as error:
+            plans.append(entries.job_fault(number, error))
+    return plans
+
+
+def durations(entries: Entries, plans: Plans, catalog: Catalog, machine: Machine | None) -> list[list[Duration]]:
     """Return how long each job takes on each kind of machine.
 
     Raises:
@@ -244,11 +260,9 @@ def durations(
     """
     result: list[list[Duration]] = []
     faults: list[PlanError] = []
-    for number, job in enumerate(entries.jobs):
-        try:
-            plan = None if job.plan is None else plan_of(job.plan, read)
-        except CapacityError as error:
-            faults.append(entries.job_fault(number, error))
+    for number, (job, plan) in enumerate(zip(entries.jobs, plans, strict=True)):
+        if isinstance(plan, PlanError):
+            faults.append(plan)
             continue
         result.append(
             [_duration(job, plan, entries, entry, catalog, machine) for entry in range(len(entries.machines))]
@@ -259,9 +273,7 @@ def durations(
             title = f"{entries.job_name(number)} runs on none of the machines"
             place = entries.document.place("jobs", number)
             faults.append(PlanError(title, detail, "add machines that hold it", place))
-    if faults:
-        faults[0].further = tuple(faults[1:])
-        raise faults[0]
+    refuse_all(faults)
     return result
 
 
@@ -287,11 +299,6 @@ def usd_per_hour(entry: MachineEntry, catalog: Catalog) -> float | None:
     row_id = catalog.instances.find_id(entry.instance)
     quote = None if row_id is None else chosen_quote(catalog.instances[row_id], ON_DEMAND, None, catalog)
     return None if quote is None else quote.usd_per_hour
-
-
-def plan_of(text: str | dict[str, object], read: Callable[[str], Plan]) -> Plan:
-    """Return the plan of a job, which says it itself or what it is called."""
-    return read(text) if isinstance(text, str) else plan_from_data(text)
 
 
 def _duration(

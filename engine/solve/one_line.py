@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
-from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.errors import CapacityError, Place, PlanError, refuse_all
 from capacity_tui.engine.estimate import resolve_plan
 from capacity_tui.engine.estimate.serving import released_format, vendor_of
 from capacity_tui.engine.keys import JOB_LIMITS, Key
@@ -155,10 +155,7 @@ def changed_by_line(plan: Plan, line: OneLine, catalog: Catalog | None = None) -
 
 def refuse_faults(line: OneLine) -> None:
     """Check that a line was understood; raises PlanError if it was not; ``further`` has what else was not."""
-    if line.faults:
-        first = line.faults[0]
-        first.further = line.faults[1:]
-        raise first
+    refuse_all(line.faults)
 
 
 def _usual_engine(

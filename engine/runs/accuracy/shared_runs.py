@@ -19,7 +19,7 @@ from pathlib import Path
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.rows import Row
-from capacity_tui.engine.errors import CapacityError, CatalogError, Place, PlanError
+from capacity_tui.engine.errors import CapacityError, CatalogError, Place, PlanError, refuse_all
 from capacity_tui.engine.files import NOWHERE, reading_error
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models import FAMILIES, knob_of, spec_type_of
@@ -128,9 +128,7 @@ def read_shared(path: Path) -> tuple[RunRecord, ...]:
                 faults.append(PlanError(error.title, error.detail, error.hint, where))
     except csv.Error as error:
         raise PlanError("no table of comma-separated values", str(error), place=Place(str(path))) from error
-    if faults:
-        faults[0].further = tuple(faults[1:])
-        raise faults[0]
+    refuse_all(faults)
     return tuple(runs)
 
 
