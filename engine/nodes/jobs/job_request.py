@@ -11,28 +11,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, get_args
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan import Plan, software_id
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.runs.guard import CHECKPOINT, filled_words, values_of
-from capacity_tui.engine.runs.history import Ends, history_entry
-from capacity_tui.engine.verdict import Verdict
+from capacity_tui.engine.runs.history import Ends
 
 TRAIN_TIME = Figure.ESTIMATED_TRAIN_TIME_SECONDS
 START_SECONDS = 600.0
 """Until the first step: imports, rendezvous, reading weights from a shared disk; generous, since a limit that is too
 short loses the run and one that is too long only costs a little of its place in the queue."""
 
-MARGIN = 1.1  # Beyond the upper end of the predicted range, for evaluations and checkpoints that the plan does not name
 GRACE_SECONDS = 300
 """Seconds before the end of a job's time at which it is signalled to save and end; Slurm's limit is 65 535."""
 
 SHORTEST_TURN_SECONDS = START_SECONDS + GRACE_SECONDS  # A turn that is no longer than this gets nothing done for sure
-_PROCESSES_OF_A_RANK = 2  # the loop itself and the thread that feeds the device
 _STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -75,64 +66,6 @@ class JobRequest:
     def is_cut(self, most_seconds: float) -> bool:
         """Return whether it is longer than a job may be."""
         return self.limit_seconds is not None and self.limit_seconds > most_seconds
-
-
-def request_of(
-    answer: Answer,
-    name: str = "",
-    limit_seconds: float | None = None,
-    checkpoints: Path | None = None,
-    *,
-    may_fail: bool = False,
-) -> JobRequest:
-    """Return the resources that an estimated plan requests.
-
-    Args:
-        name: of the job; by default from model and task.
-        limit_seconds: of its time; from the upper end of the predicted range by default.
-        may_fail: whether a plan that does not fit is taken all the same.
-
-    Raises:
-        PlanError: it does not fit, so that a job would only fail, or it does not fill its nodes evenly.
-    """
-    plan, cluster = answer.plan, answer.resolved.cluster
-    if answer.estimate.verdict is Verdict.DOES_NOT_FIT and not may_fail:
-        raise PlanError(
-            "the plan does not fit, so its job would run out of memory",
-            answer.estimate.reason,
-            hint="`capacity-tui plan` shows what would make it fit; --force submits it anyway",
-        )
-    devices, in_node = round(mean(cluster.devices)), round(mean(cluster.per_node))
-    per_node = min(devices, plan.hardware.per_node or in_node or devices)
-    if devices % per_node:
-        raise PlanError(
-            f"{devices} devices do not fill nodes of {per_node}",
-            hint=f"plan for {devices // per_node * per_node} or {(devices // per_node + 1) * per_node} devices",
-        )
-    predicted = history_entry(answer).predicted
-    longest = predicted.get(TRAIN_TIME, {})
-    high = longest.get("high", longest.get("value"))
-    limit = limit_seconds if limit_seconds is not None else None if high is None else high * MARGIN + START_SECONDS
-    workers = plan.data.workers if isinstance(plan.data.workers, int) else 0
-    is_on_gpus = not cluster.device.is_processor
-    whole_nodes = not is_on_gpus or per_node >= in_node > 1
-    host = answer.estimate.memory.host_bytes
-    host_bytes = mean(host) if is_on_gpus else mean(answer.estimate.memory.per_device_bytes.value)
-    return JobRequest(
-        name=safe_name(name or "-".join(part for part in (plan.model.name, plan.task) if part)),
-        device=" ".join(dict.fromkeys((cluster.device.id, cluster.device.name))),
-        is_on_gpus=is_on_gpus,
-        nodes=devices // per_node,
-        per_node=per_node,
-        whole_nodes=whole_nodes,
-        processors_per_node=per_node * (_PROCESSES_OF_A_RANK + workers) if is_on_gpus else None,
-        memory_per_node_bytes=host_bytes * per_node or None,
-        predicted=predicted,
-        limit_seconds=limit,
-        checkpoints=checkpoints,
-        most_restarts=int(plan.recovery.max_restarts) if isinstance(plan.recovery.max_restarts, int) else 0,
-        has_price=plan.pricing.usd_per_hour is not None or bool(cluster.rented),
-    )
 
 
 def safe_name(name: str) -> str:
@@ -185,11 +118,9 @@ def gpus_of_gres(text: str) -> dict[str, int]:
 
 JobLauncher: TypeAlias = Literal["torchrun", "queue", "command"]
 LAUNCHERS: tuple[JobLauncher, ...] = get_args(JobLauncher)
-DEFAULT_COMMAND = ("train.py",)
 PLAN_FILE = '"$plan"'  # How a script names the file that it writes the plan to
 _PYTHON = ("python", "python3")
 _MODULE = "-m"  # Option of Python that torchrun has too; of other options it knows none, or means something else
-_STARTERS = ("torchrun", "accelerate", "deepspeed", "mpirun", "srun", "ray")
 PROGRAM = "capacity-tui"
 
 
@@ -226,53 +157,6 @@ class Launch:
             return command
         folder = [] if self.checkpoints is None else ["--checkpoints", shlex.quote(str(self.checkpoints))]
         return " ".join((PROGRAM, "guard", PLAN_FILE, *folder, "--", command))
-
-
-def launch_of(
-    plan: Plan,
-    words: Sequence[str],
-    catalog: Catalog,
-    checkpoints: Path | None = None,
-    launcher: JobLauncher | None = None,
-    is_guarded: bool = True,
-    is_resumed: bool = False,
-) -> Launch:
-    """Return what runs for a plan.
-
-    Args:
-        words: the command; nothing for a training script by its usual name.
-        launcher: what starts the processes; as the plan's framework and the command want by default.
-        is_guarded: whether it runs under a guard.
-        is_resumed: whether something else fills in the newest checkpoint.
-
-    Raises:
-        PlanError: a placeholder names no field of plans, or one that only a guard can fill.
-    """
-    chosen = launcher or _launcher(plan, words, catalog)
-    command = tuple(words) or DEFAULT_COMMAND
-    guardable = is_guarded and not plan.is_inference
-    values = values_of(plan)
-    mark = f"{{{CHECKPOINT}}}"
-    if guardable:
-        values = {**values, CHECKPOINT: CHECKPOINT, **_FROM_GUARD}
-    elif is_resumed:
-        values = {**values, CHECKPOINT: mark}
-    checked = filled_words(command, values)
-    left_out = () if guardable or is_resumed else tuple(word for word in command if mark in word)
-    return Launch(command if guardable else checked, chosen, guardable, checkpoints, bool(words), left_out)
-
-
-_FROM_GUARD = {"run.id": "run", "run.attempt": "1", "run.folder": "run"}
-
-
-def _launcher(plan: Plan, words: Sequence[str], catalog: Catalog) -> JobLauncher:
-    if words and Path(words[0]).name in _STARTERS:
-        return "command"
-    if not plan.is_training:
-        return "command"
-    named = plan.training.framework
-    row = None if named is None else catalog.frameworks.get(software_id(named, catalog))
-    return "torchrun" if row is None else row.launcher
 
 
 def _script(words: Sequence[str]) -> tuple[str, ...]:

@@ -8,8 +8,18 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from capacity_tui.engine.errors import QueueError
-from capacity_tui.engine.nodes.jobs.job_request import JobLauncher, JobRequest, Launch, time_of
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import PlanError, QueueError
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.nodes.jobs.job_request import (
+    START_SECONDS,
+    TRAIN_TIME,
+    JobLauncher,
+    JobRequest,
+    Launch,
+    safe_name,
+    time_of,
+)
 from capacity_tui.engine.nodes.jobs.partitions import (
     Partition,
     PartitionCost,
@@ -21,11 +31,22 @@ from capacity_tui.engine.nodes.jobs.partitions import (
     why_not,
 )
 from capacity_tui.engine.nodes.jobs.slurm_jobs import SlurmOptions, batch_script, unused_end
-from capacity_tui.engine.nodes.slurm import slurm_answer
+from capacity_tui.engine.nodes.kubernetes import Kubernetes
+from capacity_tui.engine.nodes.launcher import Launcher
+from capacity_tui.engine.nodes.slurm import Slurm, slurm_answer
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.plan import Plan, software_id
 from capacity_tui.engine.present import template
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.runs.guard import CHECKPOINT, filled_words, values_of
+from capacity_tui.engine.runs.history import history_entry
 from capacity_tui.engine.units import format_seconds
+from capacity_tui.engine.verdict import Verdict
 
+MARGIN = 1.1  # Beyond the upper end of the predicted range, for evaluations and checkpoints that the plan does not name
+_PROCESSES_OF_A_RANK = 2  # the loop itself and the thread that feeds the device
+DEFAULT_COMMAND = ("train.py",)
+_STARTERS = ("torchrun", "accelerate", "deepspeed", "mpirun", "srun", "ray")
 _STARTS = re.compile(r"[Jj]ob \d+ to start at (?P<at>\S+)(?: .*on nodes? (?P<nodes>\S+))?")
 _REFUSED = re.compile(r"(?:allocation failure|error|sbatch): (?P<why>.+)")
 
@@ -222,3 +243,85 @@ class JobSettings:
     prices: Path | None = None
     image: str = ""  # what containers are started of; one with the plan's software where empty
     claim: str = ""  # persistent volume claim that holds the folder of checkpoints; empty for none
+
+
+def request_of(answer: Answer, settings: JobSettings) -> JobRequest:
+    """Return the resources that an estimated plan requests.
+
+    Raises:
+        PlanError: it does not fit, so that a job would only fail, or it does not fill its nodes evenly.
+    """
+    plan, cluster = answer.plan, answer.resolved.cluster
+    if answer.estimate.verdict is Verdict.DOES_NOT_FIT and not settings.may_fail:
+        raise PlanError(
+            "the plan does not fit, so its job would run out of memory",
+            answer.estimate.reason,
+            hint="`capacity-tui plan` shows what would make it fit; --force submits it anyway",
+        )
+    devices, in_node = round(mean(cluster.devices)), round(mean(cluster.per_node))
+    per_node = min(devices, plan.hardware.per_node or in_node or devices)
+    if devices % per_node:
+        raise PlanError(
+            f"{devices} devices do not fill nodes of {per_node}",
+            hint=f"plan for {devices // per_node * per_node} or {(devices // per_node + 1) * per_node} devices",
+        )
+    predicted = history_entry(answer).predicted
+    longest = predicted.get(TRAIN_TIME, {})
+    high = longest.get("high", longest.get("value"))
+    predicted_limit = None if high is None else high * MARGIN + START_SECONDS
+    workers = plan.data.workers if isinstance(plan.data.workers, int) else 0
+    is_on_gpus = not cluster.device.is_processor
+    whole_nodes = not is_on_gpus or per_node >= in_node > 1
+    host = answer.estimate.memory.host_bytes
+    host_bytes = mean(host) if is_on_gpus else mean(answer.estimate.memory.per_device_bytes.value)
+    return JobRequest(
+        name=safe_name(settings.name or "-".join(part for part in (plan.model.name, plan.task) if part)),
+        device=" ".join(dict.fromkeys((cluster.device.id, cluster.device.name))),
+        is_on_gpus=is_on_gpus,
+        nodes=devices // per_node,
+        per_node=per_node,
+        whole_nodes=whole_nodes,
+        processors_per_node=per_node * (_PROCESSES_OF_A_RANK + workers) if is_on_gpus else None,
+        memory_per_node_bytes=host_bytes * per_node or None,
+        predicted=predicted,
+        limit_seconds=predicted_limit if settings.limit_seconds is None else settings.limit_seconds,
+        checkpoints=settings.checkpoints,
+        most_restarts=int(plan.recovery.max_restarts) if isinstance(plan.recovery.max_restarts, int) else 0,
+        has_price=plan.pricing.usd_per_hour is not None or bool(cluster.rented),
+    )
+
+
+def launch_of(plan: Plan, settings: JobSettings, catalog: Catalog, nodes: Launcher) -> Launch:
+    """Return what runs for a plan.
+
+    Raises:
+        PlanError: a placeholder names no field of plans, or one that only a guard can fill.
+    """
+    chosen = settings.launcher or _launcher(plan, settings.command, catalog)
+    command = tuple(settings.command) or DEFAULT_COMMAND
+    guardable = settings.is_guarded and isinstance(nodes, Slurm) and not plan.is_inference
+    is_resumed = isinstance(nodes, Kubernetes)  # the export fills in the newest checkpoint
+    values = values_of(plan)
+    mark = f"{{{CHECKPOINT}}}"
+    if guardable:
+        values = {**values, CHECKPOINT: CHECKPOINT, **_FROM_GUARD}
+    elif is_resumed:
+        values = {**values, CHECKPOINT: mark}
+    checked = filled_words(command, values)
+    left_out = () if guardable or is_resumed else tuple(word for word in command if mark in word)
+    return Launch(
+        command if guardable else checked, chosen, guardable, settings.checkpoints, bool(settings.command), left_out
+    )
+
+
+_FROM_GUARD = {"run.id": "run", "run.attempt": "1", "run.folder": "run"}
+
+
+def _launcher(plan: Plan, words: Sequence[str], catalog: Catalog) -> JobLauncher:
+    if words and Path(words[0]).name in _STARTERS:
+        return "command"
+    if not plan.is_training:
+        return "command"
+    named = plan.training.framework
+    row = None if named is None else catalog.frameworks.get(software_id(named, catalog))
+    return "torchrun" if row is None else row.launcher

@@ -13,15 +13,7 @@ from capacity_tui.engine.errors import QueueError
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.files import make_folder, state_folder, write_atomically
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.nodes.jobs.job_request import (
-    RUNNING,
-    TRAIN_TIME,
-    JobQueue,
-    QueuedJob,
-    launch_of,
-    request_of,
-    safe_name,
-)
+from capacity_tui.engine.nodes.jobs.job_request import RUNNING, TRAIN_TIME, JobQueue, QueuedJob, safe_name
 from capacity_tui.engine.nodes.jobs.kubernetes_jobs import KubernetesQueue
 from capacity_tui.engine.nodes.jobs.kubernetes_pods import kubernetes_proposal
 from capacity_tui.engine.nodes.jobs.partitions import read_prices
@@ -30,6 +22,8 @@ from capacity_tui.engine.nodes.jobs.proposal import (
     JobSettings,
     chosen_or_refused,
     hosts_proposal,
+    launch_of,
+    request_of,
     slurm_proposal,
 )
 from capacity_tui.engine.nodes.jobs.slurm_jobs import SlurmQueue
@@ -194,20 +188,8 @@ def propose_job(answer: Answer, settings: JobSettings, nodes: Launcher) -> JobPr
     Raises:
         CapacityError: the plan does not fit, Slurm does not answer, or something that is named is not there.
     """
-    request = request_of(
-        answer, settings.name, settings.limit_seconds, settings.checkpoints, may_fail=settings.may_fail
-    )
-    is_guarded = settings.is_guarded and isinstance(nodes, Slurm)
     catalog = load_catalog()
-    launch = launch_of(
-        answer.plan,
-        settings.command,
-        catalog,
-        settings.checkpoints,
-        settings.launcher,
-        is_guarded=is_guarded,
-        is_resumed=isinstance(nodes, Kubernetes),
-    )
+    request, launch = request_of(answer, settings), launch_of(answer.plan, settings, catalog, nodes)
     if isinstance(nodes, Ssh):
         return hosts_proposal(request, launch, nodes.hosts)
     prices = read_prices(settings.prices)
