@@ -87,7 +87,7 @@ def run_on_nodes(
     stopped = Event()
 
     def answer_of(node: str) -> NodeAnswer:
-        return _answer(
+        return run_here(
             order, node, words_for(node), lambda: stopped.is_set() or (cancelled is not None and cancelled.is_set())
         )
 
@@ -101,7 +101,14 @@ def run_on_nodes(
             stopped.set()
 
 
-def _answer(order: Order, node: str, words: Sequence[str], is_stopped: Callable[[], bool]) -> NodeAnswer:
+def run_here(
+    order: Order, node: str, words: Sequence[str], is_stopped: Callable[[], bool], most_bytes: int = MOST_BYTES
+) -> NodeAnswer:
+    """Run the local command that runs an order on a node, and return its answer.
+
+    Args:
+        most_bytes: of what it writes; what writes more is ended.
+    """
     if is_stopped():
         return NodeAnswer(node, failure="not asked: cancelled")
     try:
@@ -110,11 +117,11 @@ def _answer(order: Order, node: str, words: Sequence[str], is_stopped: Callable[
         )
     except OSError as error:
         return NodeAnswer(node, failure=f"{words[0]} cannot be started: {error.strerror}")
-    talk, until = _Talk(process, order.text.encode()), time.monotonic() + order.seconds
+    talk, until = _Talk(process, order.text.encode(), most_bytes), time.monotonic() + order.seconds
     while not talk.is_over(min(_LOOK_SECONDS, max(until - time.monotonic(), 0.0))):
         failure = (
             "cancelled" if is_stopped()
-            else f"more than {format_bytes(MOST_BYTES)} were written" if talk.floods
+            else f"more than {format_bytes(most_bytes)} were written" if talk.floods
             else _with_last_words(f"no answer within {order.seconds:g} s", talk.errors) if time.monotonic() >= until
             else ""
         )  # fmt: skip
@@ -129,7 +136,8 @@ def _answer(order: Order, node: str, words: Sequence[str], is_stopped: Callable[
 class _Talk:
     """What is written to a process and read from it, of which no more is kept than an answer can have."""
 
-    def __init__(self, process: subprocess.Popen[bytes], text: bytes) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], text: bytes, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
         self.output, self.errors, self.floods = bytearray(), bytearray(), False
         self._threads = (
             Thread(target=self._write, args=(process.stdin, text), daemon=True),
@@ -153,7 +161,7 @@ class _Talk:
     def _read(self, pipe: IO[bytes], kept: bytearray) -> None:
         with pipe:
             while piece := os.read(pipe.fileno(), _PIECE):
-                if len(kept) + len(piece) > MOST_BYTES:
+                if len(kept) + len(piece) > self._most_bytes:
                     self.floods = True
                     return
                 kept += piece

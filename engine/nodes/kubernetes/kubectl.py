@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from threading import Timer
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, Field, ValidationError
@@ -17,8 +15,8 @@ from pydantic import BaseModel, Field, ValidationError
 from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.machine import end_group
+from capacity_tui.engine.nodes.launcher import Order, run_here
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.units import format_bytes
 
 _SUFFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|k|M|G|T)?")
@@ -132,7 +130,6 @@ def amount(text: str | int) -> float:
 
 _SERVER_SECONDS = 30.0
 _MOST_BYTES = 256 * 2**20  # Of an answer; a node is some 20 kB, a pod 10
-_MIB = 2**20
 _PREFIX = re.compile(r"^(?:error|Error from server(?: \((?P<reason>\w+)\))?): ")
 _NOT_REACHED = ("Unable to connect to the server", "The connection to the server")
 _REACHED_HINT = "`kubectl version` shows whether the server answers"
@@ -183,34 +180,14 @@ class Kubectl:
         """Return what kubectl prints; raises KubectlError if it is not there, hangs, is refused, or never ends."""
         _check_installed()
         command = self.command(f"--request-timeout={self.seconds:g}s", *words)
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
-            given.write(standard_input.encode())
-            given.seek(0)
-            process = subprocess.Popen(  # noqa: S603 - kubectl itself
-                command, stdin=given, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
-            )
-            timer = Timer(self.seconds, end_group, (process,))
-            timer.start()
-            output = b""
-            try:
-                output = b"" if process.stdout is None else process.stdout.read(_MOST_BYTES + 1)
-                is_late = not timer.is_alive()
-            finally:
-                timer.cancel()
-                if len(output) > _MOST_BYTES:
-                    end_group(process)
-                code = process.wait()
-                if process.stdout is not None:
-                    process.stdout.close()
-            errors.seek(0)
-            complaint = errors.read(_MIB).decode(errors="replace").strip().splitlines()
-        if is_late:
-            raise KubectlError(f"kubectl: no answer within {self.seconds:g} s", hint=_REACHED_HINT)
-        if len(output) > _MOST_BYTES:
-            raise KubectlError(f"kubectl: more than {format_bytes(_MOST_BYTES)} of an answer")
-        if code != 0:
-            raise _refusal(complaint[-1] if complaint else f"exit code {code}", words)
-        return output.decode(errors="replace")
+        order = Order(command, standard_input, self.seconds)
+        done = run_here(order, "", command, lambda: False, _MOST_BYTES)
+        if done.exit_code is None:
+            raise KubectlError(f"kubectl: {done.failure}", hint=_REACHED_HINT)
+        if done.exit_code != 0:
+            complaint = done.error.strip().splitlines()
+            raise _refusal(complaint[-1] if complaint else f"exit code {done.exit_code}", words)
+        return done.output
 
     def answers(self) -> bool:
         """Return whether the API server answers at all."""
