@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -50,10 +50,6 @@ from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.plan.hardware_facts import LiveSampler, load_rows, machine_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from threading import Event
-
-    from capacity_tui.engine.machine import Machine
     from capacity_tui.engine.machine.benchmark import BenchmarkReport
     from capacity_tui.engine.machine.benchmark import Progress as BenchmarkProgress
     from capacity_tui.tui.views.run.present import WatchedRuns

@@ -35,29 +35,30 @@ class Fault:
         return ": ".join(part for part in (self.title, self.hint or self.detail) if part)
 
 
-@dataclass(frozen=True)
-class Handlers(Generic[T]):
-    """What becomes of answers; each is called by the requester, never in a thread."""
-
-    show: Callable[[T], object] | None  # called with an answer
-    failed: Callable[[Fault], object]  # called with what went wrong
-    drop: Callable[[T], object] | None = None  # called with an outdated answer, to let go of what it holds
-
-
 class Request(Generic[T]):
     """Something that a thread is asked for.
 
     Args:
-        subject: what is asked for.
         newest: the number of the requester's newest request on each subject.
+        show: called with an answer, as what follows by the requester, never in a thread.
+        failed: called with what went wrong.
+        drop: called with an outdated answer, to let go of what it holds.
     """
 
-    def __init__(self, requester: DOMNode, subject: str, newest: dict[str, int], handlers: Handlers[T]) -> None:
+    def __init__(
+        self,
+        requester: DOMNode,
+        subject: str,
+        newest: dict[str, int],
+        show: Callable[[T], object] | None,
+        failed: Callable[[Fault], object],
+        drop: Callable[[T], object] | None,
+    ) -> None:
         # what is asked for; a newer request makes the answers to older ones worthless
         self.subject = subject
         self.number = newest[subject] = newest.get(subject, 0) + 1  # counts the requester's requests on the subject
         self.cancelled = threading.Event()  # set when nobody waits for an answer any more
-        self.handlers = handlers  # what becomes of answers
+        self.show, self.failed, self.drop = show, failed, drop
         self._requester = requester
         self._newest = newest
 
@@ -94,11 +95,10 @@ class Answered(Message, Generic[T], bubble=False):
     def deliver(self) -> None:
         """Hand the answer to who asked, unless something newer was asked for meanwhile."""
         request, value = self._request, self._value
-        handlers = request.handlers
         if isinstance(value, Fault):
             if request.is_newest:
-                handlers.failed(value)
-        elif (handler := handlers.show if request.is_newest else handlers.drop) is not None:
+                request.failed(value)
+        elif (handler := request.show if request.is_newest else request.drop) is not None:
             handler(value)
 
 

@@ -19,7 +19,7 @@ from textual.worker import get_current_worker
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder, settings_file
 from capacity_tui.tui.guide import Guide
-from capacity_tui.tui.requests import Fault, Handlers, Request, reported
+from capacity_tui.tui.requests import Fault, Request, reported
 from capacity_tui.tui.settings import Settings, expanded, save_setting, shortened, write_file
 from capacity_tui.tui.store import Store
 from capacity_tui.tui.terminal.text import Glyphs, Span
@@ -129,9 +129,8 @@ class Session:
         drop: Callable[[T], object] | None = None,
     ) -> Request[T]:
         """Return a new request, which outdates those before it on the subject; ``ask`` says the rest."""
-        return Request(
-            requester, subject, self._newest.setdefault(requester, {}), Handlers(show, failed or self.fail, drop)
-        )
+        newest = self._newest.setdefault(requester, {})
+        return Request(requester, subject, newest, show, failed or self.fail, drop)
 
     def ask(
         self,

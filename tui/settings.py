@@ -17,7 +17,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.terminal.text import Glyphs
 
 SLOWEST_SECONDS = 60.0
-FASTEST_SECONDS = 0.5
+FASTEST_SECONDS = 0.5  # Reading the sensors more often slows the job that is being watched
 
 
 def expanded(text: str) -> Path:
@@ -69,9 +69,6 @@ def read_toml(text: str, file: str) -> dict[str, object]:
         match = _LINE.search(str(error))
         place = Place(file, int(match[1])) if match else Place(file)
         raise CapacityError(_LINE.sub("", str(error)), hint='write `key = "value"`', place=place) from error
-
-
-"""Reading the sensors more often slows the job that is being watched."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,7 +260,8 @@ def _crossing(crossing: Crossing) -> str:
 
 
 def _sharing(sharing: Sharing) -> Iterator[str]:
-    even, balanced = (f"{format_count(rate)} {_unit(sharing)}" for rate in (sharing.even_rate, sharing.balanced_rate))
+    unit = "tok/s" if sharing.unit == "token" else "samples/s"
+    even, balanced = (f"{format_count(rate)} {unit}" for rate in (sharing.even_rate, sharing.balanced_rate))
     shares = " + ".join(
         f"{_share(entry.share)} on {entry.group.devices} x {entry.group.name}" for entry in sharing.groups
     )
@@ -275,10 +276,6 @@ def _sharing(sharing: Sharing) -> Iterator[str]:
 def _share(value: float) -> str:
     """Return a share; a small one does not read as nothing."""
     return format_percent(value, 0 if value >= _LEAST_WHOLE or not value else 1)
-
-
-def _unit(sharing: Sharing) -> str:
-    return "tok/s" if sharing.unit == "token" else "samples/s"
 
 
 def _level_as_dict(placed_level: PlacedLevel) -> dict[str, object]:

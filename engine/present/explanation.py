@@ -183,20 +183,15 @@ def _input_named(shown: ExplanationText, name: str) -> FormulaInput:
 def _steps(explanation: Explanation) -> list[FormulaStep]:
     """Return the formulas behind a figure, its own first, then those that the numbers put in come from."""
     summed = [] if explanation.sum is None else [_sum(explanation.sum)]
-    derived = [step for root in explanation.derivations for step in _below(_derived(root, explanation.sum))]
+    derived = [step for root in explanation.derivations for step in _below(derived_step(root, explanation.sum))]
     opened = [
         step
         for root, name in _largest(explanation).items()
-        for step in _below(replace(_derived(root), formula=f"{name}: {root.formula}"))
+        for step in _below(replace(derived_step(root), formula=f"{name}: {root.formula}"))
     ]
     is_sum = explanation.sum is not None and not explanation.sum.name
     ordered = [*summed, *derived, *opened] if is_sum else [*derived, *summed, *opened]
     return list(dict.fromkeys(ordered))
-
-
-def derived_step(root: Derivation) -> FormulaStep:
-    """Return an equation as it was evaluated as a step, with those that the numbers put in come from."""
-    return _derived(root)
 
 
 def _largest(explanation: Explanation) -> dict[Derivation, str]:
@@ -213,15 +208,19 @@ def _below(step: FormulaStep) -> Iterator[FormulaStep]:
             yield from _below(entry.step)
 
 
-def _derived(root: Derivation, total: Sum | None = None) -> FormulaStep:
-    """Return an equation as a step; the symbol that stands for a sum is the figure which that sum is."""
+def derived_step(root: Derivation, total: Sum | None = None) -> FormulaStep:
+    """Return an equation as it was evaluated as a step, with those that the numbers put in come from.
+
+    Args:
+        total: a sum; the symbol that stands for it is the figure which that sum is.
+    """
     inputs = tuple(_input(entry, total) for entry in root.inputs)
     return FormulaStep(root.formula, format_quantity(mean(root.result), root.unit), inputs, root.source)
 
 
 def _input(entry: Input, total: Sum | None) -> FormulaInput:
     source = f"{entry.meaning} ({entry.provenance})" if entry.provenance else entry.meaning
-    step = None if entry.derivation is None else _derived(entry.derivation, total)
+    step = None if entry.derivation is None else derived_step(entry.derivation, total)
     key = total.key if total is not None and entry.name == total.name and step is None else ""
     return FormulaInput(entry.name, _value(entry.value, entry.unit), source, step, key)
 
@@ -250,7 +249,7 @@ def _sum(result: Sum) -> FormulaStep:
 
 
 def _term(term: Term, unit: str) -> FormulaInput:
-    derived = None if term.derivation is None else _derived(term.derivation)
+    derived = None if term.derivation is None else derived_step(term.derivation)
     step = derived if term.sum is None else _sum(term.sum)
     return FormulaInput(term.name, format_quantity(term.value, unit), term.detail, step, term.key)
 

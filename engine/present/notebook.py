@@ -62,19 +62,11 @@ def _search_result(of: SearchResult) -> Iterator[Part]:
     yield table_part(("", "value"), [(label_of(key), figure_text(key, value)) for key, value in of.figures.items()])
 
 
-def _sensitivity(of: Sensitivity) -> Iterator[Part]:
-    yield from sensitivity_parts(of, "the plan", _MOST_ROWS)
-
-
-def _explained(of: Explained) -> Iterator[Part]:
-    yield from explanation_parts(explanation_text(of))
-
-
 _PARTS: dict[type, Callable[[Any], Iterable[Part]]] = {
     Answer: _answer,
     Comparison: _comparison,
     Estimate: _estimate,
-    Explained: _explained,
+    Explained: lambda of: explanation_parts(explanation_text(of)),
     SearchResult: _search_result,
     Machine: machine_parts,
     Migration: migration_parts,
@@ -82,6 +74,6 @@ _PARTS: dict[type, Callable[[Any], Iterable[Part]]] = {
     Needed: needed_parts,
     PatternStorage: pattern_storage_parts,
     SearchAnswer: search_parts,
-    Sensitivity: _sensitivity,
+    Sensitivity: lambda of: sensitivity_parts(of, "the plan", _MOST_ROWS),
 }
 """What writes each kind of result as parts."""

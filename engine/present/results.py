@@ -74,7 +74,7 @@ def to_json(result: object, one_line: bool = False) -> str:
     text = json.dumps(
         result, ensure_ascii=False, allow_nan=False, indent=None if one_line else 2, separators=separators
     )
-    return f"{_escaped_json(text)}\n"
+    return re.sub(r"[^\n -~]", _escaped, text) + "\n"
 
 
 def to_yaml(result: object) -> str:
@@ -82,12 +82,8 @@ def to_yaml(result: object) -> str:
     return yaml_text(result)
 
 
-def _escaped_json(text: str) -> str:
-    """Return JSON text whose unprintable characters, which only stand inside of its strings, are escapes."""
-    return re.sub(r"[^\n -~]", _escaped, text)
-
-
 def _escaped(match: re.Match[str]) -> str:
+    """Return an escape for a character that cannot be printed, which only stands inside of the strings of JSON."""
     character = match[0]
     return character if character.isprintable() else json.dumps(character)[1:-1]
 
@@ -112,7 +108,9 @@ def _value(estimate: Estimate, metric: Metric) -> object:
     shown = value if metric.has_ends else central(value)
     if metric.unit != "B":
         return shown
-    return _whole_interval(shown) if isinstance(shown, Interval) else _whole(shown)
+    if isinstance(shown, Interval):
+        return {name: _whole(getattr(shown, name)) for name in ("value", "low", "high")}
+    return _whole(shown)
 
 
 def _model(estimate: Estimate) -> dict[str, object]:
@@ -177,10 +175,6 @@ def _ranges(estimate: Estimate) -> dict[str, object]:
     """Return the ranges of the figures that are plain numbers above, by result key."""
     data = {key: figure(estimate, key).value for key, metric in METRICS.items() if not metric.has_ends}
     return {key: {"low": value.low, "high": value.high} for key, value in data.items() if isinstance(value, Interval)}
-
-
-def _whole_interval(interval: Interval) -> dict[str, object]:
-    return {name: _whole(getattr(interval, name)) for name in ("value", "low", "high")}
 
 
 def _whole(value: Number | None) -> object:

@@ -60,7 +60,7 @@ def figure_sections(plan: Plan, estimate: Estimate) -> tuple[Section, ...]:
         Section("Time", tuple(_time(plan, estimate))),
         Section("Cluster", tuple(_levels(estimate))),
         Section("Cost and energy", tuple(_cost(estimate))),
-        Section("Scaling law", tuple(_figures(estimate, "law"))),
+        Section("Scaling law", tuple(row for row, _ in _keyed(estimate, "law"))),
     )
     return tuple(section for section in sections if section.rows)
 
@@ -122,7 +122,7 @@ def _limits(estimate: Estimate) -> Iterator[Row]:
 
 
 def _model(estimate: Estimate) -> Iterator[Row]:
-    yield from _figures(estimate, "model")
+    yield from (row for row, _ in _keyed(estimate, "model"))
     if estimate.model.complexity:
         yield Row("complexity", "", estimate.model.complexity)
 
@@ -177,10 +177,6 @@ def _parts(estimate: Estimate, group: str, parts: Mapping[str, Number]) -> Itera
     for part, value in parts.items():
         if value:
             yield Row(f"  {part_label(part)}", figure(estimate, f"{group}.{part}").text)
-
-
-def _figures(estimate: Estimate, block: str) -> Iterator[Row]:
-    return (row for row, _ in _keyed(estimate, block))
 
 
 def _keyed(estimate: Estimate, block: str) -> Iterator[tuple[Row, str]]:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.solve.search import Rejected
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.results import Cell, ExcludedPlans, Field, Kind, ResultRow, Results, TableColumn
+from capacity_tui.tui.shown.results import Cell, Field, Kind, ResultRow, Results, TableColumn
 
 if TYPE_CHECKING:
     from fake_document import FakeDocument
@@ -94,8 +95,8 @@ class FakeQuestion:
         beaten = [next((at for at, b in enumerate(points) if b < a and b[1] <= a[1]), None) for a in points]
         kept = [replace(row, surpassed=by) for row, by in zip(kept, beaten, strict=True)]
         front = frozenset(place for place, by in enumerate(beaten) if by is None)
-        excluded = (ExcludedPlans("tp must divide the heads", 3000, "tp 3 of 32 heads"),) if complete else ()
-        missed = (ExcludedPlans("cost.usd <= $1.00", 12, "l4 x 1"),) if not rows else ()
+        excluded = (Rejected("tp must divide the heads", 3000, "tp 3 of 32 heads"),) if complete else ()
+        missed = (Rejected("cost.usd <= $1.00", 12, "l4 x 1"),) if not rows else ()
         share = count / max(len(rows), 1)
         return Results(
             *(COLUMNS, tuple(kept), 1284 * count, len(kept), 0.1 * count),

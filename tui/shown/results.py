@@ -13,9 +13,8 @@ from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.present import ExplanationText
-
-
-ALWAYS = 0
+    from capacity_tui.engine.solve.search import Rejected
+ALWAYS = 0  # Rank of what is never left out for want of room
 AUTO = "auto"
 # Fields that the screen treats as what they are.
 MODEL_KEY = Key.MODEL_NAME
@@ -107,9 +106,6 @@ class Understood:
     misread: tuple[tuple[int, int], ...] = ()  # where words begin and end that were not understood
 
 
-"""Rank of what is never left out for want of room."""
-
-
 @dataclass(frozen=True, slots=True)
 class TableColumn:
     """One column of the table."""
@@ -169,15 +165,6 @@ class ResultRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ExcludedPlans:
-    """What one rule excluded, or what one limit is missed by."""
-
-    rule: str  # the rule or limit in words
-    count: int  # how many plans
-    example: str  # one of them
-
-
-@dataclass(frozen=True, slots=True)
 class Results:
     """The best so far, or at the end."""
 
@@ -186,8 +173,8 @@ class Results:
     evaluated: int
     fitting: int  # plans that fit and keep the limits
     seconds: float  # how long it took until now
-    excluded: tuple[ExcludedPlans, ...] = ()  # what rules excluded
-    missed: tuple[ExcludedPlans, ...] = ()  # what memory or a limit excluded, most first
+    excluded: tuple[Rejected, ...] = ()  # what rules excluded
+    missed: tuple[Rejected, ...] = ()  # what memory or a limit excluded, most first
     is_complete: bool = True  # whether all was tried
     share: float = 1.0  # how much of it was tried, 1 for all
     weighed: tuple[int, int] | None = None  # indices of the two columns that are drawn against each other

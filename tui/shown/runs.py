@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import NamedTuple, Protocol
 
 from capacity_tui.engine.record import dataclass
-
-if TYPE_CHECKING:
-    pass
 
 
 class Standing(StrEnum):
@@ -32,8 +29,7 @@ class RunRow:
     has_plan: bool = False  # whether it followed a plan
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(NamedTuple):
     """What was predicted of a figure: the value with its range."""
 
     low: float

@@ -12,10 +12,9 @@ from capacity_tui.tui.shown.results import NO_ROWS, Table, TableColumn
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import Chosen, Trial
-    from capacity_tui.tui.shown.results import Field, TableColumn
-
+    from capacity_tui.tui.shown.results import Field
 DeviceState: TypeAlias = Literal["planned", "free", "busy", "down"]
-Unit = Literal["", "B"]
+Unit = Literal["", "B"]  # What an axis counts: things, or bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +95,6 @@ class ScaledPlan:
     rows: tuple[ScaledRow, ...] = ()  # by rising number of devices
     remarks: tuple[str, ...] = ()  # where the knee is, where communication dominates, what an hour less costs
     is_complete: bool = False  # whether all counts are there
-
-
-"""What an axis counts: things, or bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,10 +92,6 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
 
         export_pictures(self.session, self.VIEW, tuple(self.drawings()))
 
-    def choose_view(self) -> None:
-        """List the views, and take the key of one."""
-        self.footer.list_views()
-
     def action_perform(self, name: str) -> None:
         """Do what an action asks for: here, in the plan's own view, or in the program; or explain a figure."""
         if name.startswith(FIGURE):
@@ -196,7 +192,7 @@ class Views:
         """List the views, and take the key of one."""
         screen = self._app.screen
         if isinstance(screen, ViewScreen):
-            screen.choose_view()
+            screen.footer.list_views()
 
     def show_next(self, offset: int) -> None:
         """Show the view that many places further, around the end."""

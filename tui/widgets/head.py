@@ -78,9 +78,9 @@ class Footer(Bar):
     def _hints(self) -> list[tuple[str, str, str]]:
         """Return key, name and action of what is worth naming."""
         hints = []
-        own_keys = {key for action in ACTIONS if action.scope == self._panel for key in self._keys(action)}
+        own_keys = {key for action in ACTIONS if action.scope == self._panel for key in key_names(action, self._keymap)}
         for action in sorted(ACTIONS, key=self._rank):
-            key = self._keys(action)[0]
+            key = key_names(action, self._keymap)[0]
             is_heard = action.scope == self._panel or (action.scope in heard_in(self._view) and key not in own_keys)
             if not action.footer or not is_heard:
                 continue
@@ -92,9 +92,6 @@ class Footer(Bar):
     def _rank(self, action: Action) -> int:
         """Return how far at the right a key stands: after what always holds come the keys of panel and view."""
         return 0 if action.id in _ALWAYS else 1 if action.scope in (self._panel, self._view, "asking") else 2
-
-    def _keys(self, action: Action) -> tuple[str, ...]:
-        return key_names(action, self._keymap)
 
 
 def _view_actions() -> list[tuple[str, Action]]:

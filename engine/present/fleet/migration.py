@@ -292,7 +292,7 @@ def offer_explanation(
         remarks=tuple(text for text in (offer.price_source, offer.absence) if text),
     )
     if key == "move_usd":
-        parts = tuple(FormulaInput(part.name, _usd(part.usd), part.detail) for part in offer.move)
+        parts = tuple(FormulaInput(part.name, format_quantity(part.usd, "USD"), part.detail) for part in offer.move)
         return replace(shown, formula="usd = the sum of its parts", inputs=parts)
     if key == "usd_per_hour" or value is None:
         return replace(shown, formula=f"usd = {offer.count} · price of one instance")
@@ -340,7 +340,3 @@ def _interval(value: object, unit: str) -> str:
     if not isinstance(value, Interval) or mean(value.low) == mean(value.high):
         return ""
     return f"({format_quantity(mean(value.low), unit)} to {format_quantity(mean(value.high), unit)})"
-
-
-def _usd(usd: float | None) -> str:
-    return "n/a" if usd is None else format_quantity(usd, "USD")

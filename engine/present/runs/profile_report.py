@@ -72,7 +72,11 @@ def profile_rows(summary: ProfilingSummary) -> tuple[Row, ...]:
             else ()
         ),
         ("Bottleneck", bottleneck_text(summary)),
-        *(("Also", finding.evidence) for finding in summary.bottleneck.findings if finding.kind != _kind(summary)),
+        *(
+            ("Also", finding.evidence)
+            for finding in summary.bottleneck.findings
+            if finding.kind != summary.bottleneck.kind
+        ),
     )
 
 
@@ -93,10 +97,6 @@ def bottleneck_text(summary: ProfilingSummary) -> str:
 def threshold_text(name: str, value: float) -> str:
     """Return a threshold of a resource with its unit."""
     return format_bandwidth(value) if name == "disk" else f"{value:g} {UNITS[name]}"
-
-
-def _kind(summary: ProfilingSummary) -> str:
-    return summary.bottleneck.kind
 
 
 def _memory(summary: ProfilingSummary, reason: str) -> str:
@@ -144,7 +144,9 @@ def _disk(summary: ProfilingSummary, missing: dict[str, str]) -> str:
     usage = summary.usage
     read, written = usage.totals["read_bytes"], usage.totals["written_bytes"]
     whole = usage.mean("disk_read_bytes_per_second"), usage.mean("disk_write_bytes_per_second")
-    machine = f"machine {_rate(whole[0])} read, {_rate(whole[1])} written" if None not in whole else ""
+    machine = (
+        f"machine {format_bandwidth(whole[0])} read, {format_bandwidth(whole[1])} written" if None not in whole else ""
+    )
     if read is None or written is None:
         return _joined(not_available(missing.get("read_bytes", "")), machine)
     return _joined(f"{format_bytes(read, 'MB')} read", f"{format_bytes(written, 'MB')} written", machine)
@@ -196,10 +198,6 @@ def _work(samples: float | None, seconds: float) -> tuple[str, ...]:
         return ()
     rate = (format_rate(samples / seconds, "samples/s"),) if seconds > 0 else ()
     return (f"{format_count(samples)} samples", *rate)
-
-
-def _rate(value: float | None) -> str:
-    return format_bandwidth(value)
 
 
 def _joined(*parts: str) -> str:

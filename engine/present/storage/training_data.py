@@ -136,13 +136,9 @@ def storage_plan_parts(storage_plan: StoragePlan) -> Iterator[Part]:
     size = _bytes(supply.bytes)
     many = UNKNOWN if supply.units is None else format_count(mean(supply.units))
     yield TextPart(f"{supply.format.name}: {size} for {many} {counted}, {shuffling(storage_plan)}", "strong")
-    waiting = (
-        f"devices wait {format_seconds(arrival.waiting_seconds)} for data"
-        if arrival.waiting_seconds
-        else ("devices never wait for data")
-    )
+    waits = f"wait {format_seconds(arrival.waiting_seconds)}" if arrival.waiting_seconds else "never wait"
     text = f"{format_seconds(arrival.reading_seconds)} reading, {format_seconds(arrival.decoding_seconds)} decoding"
-    yield TextPart(f"A step of {format_seconds(arrival.working_seconds)}: {text}; {waiting}")
+    yield TextPart(f"A step of {format_seconds(arrival.working_seconds)}: {text}; devices {waits} for data")
     every = f"every {format_seconds(checkpoints.interval_seconds)}"
     best = f"{format_seconds(checkpoints.best_interval_seconds)} loses least"
     stall = f"{format_percent(checkpoints.stall_share, 2)} of the time"
@@ -150,9 +146,8 @@ def storage_plan_parts(storage_plan: StoragePlan) -> Iterator[Part]:
         f"Checkpoints: {checkpoints.kept} of {format_bytes(checkpoints.bytes)} on {checkpoints.tier.name}, "
         f"{every} ({best}), saved in {format_seconds(checkpoints.save_seconds)}: {stall}"
     )
-    yield TextPart(
-        f"On disk: {format_bytes(disk_bytes(storage_plan))}, of which {_temporary(storage_plan)} only for a while"
-    )
+    for_a_while = format_bytes(sum(storage_plan.temporary.values()))
+    yield TextPart(f"On disk: {format_bytes(disk_bytes(storage_plan))}, of which {for_a_while} only for a while")
     yield TextPart()
     heads = ("source", "a node reads", "it takes", "enough", "copied first in")
     yield table_part(
@@ -188,7 +183,7 @@ def storage_plan_parts(storage_plan: StoragePlan) -> Iterator[Part]:
                 _bytes(None if supply.bytes is None else mean(supply.bytes)),
                 "not known for this node" if cache.room is None else _bytes(cache.room),
                 _yes(_holds(storage_plan, cache.room)),
-                _seconds(cache.pass_seconds),
+                UNKNOWN if cache.pass_seconds is None else format_seconds(cache.pass_seconds),
             )
             for cache in storage_plan.caches
         ),
@@ -234,10 +229,6 @@ def disk_bytes(storage_plan: StoragePlan) -> float:
     return data + source + storage_plan.checkpoints.kept_bytes
 
 
-def _temporary(storage_plan: StoragePlan) -> str:
-    return format_bytes(sum(storage_plan.temporary.values()))
-
-
 def _memory_rows(storage_plan: StoragePlan) -> Iterator[tuple[str, str]]:
     memory = storage_plan.memory
     parts = {
@@ -268,10 +259,6 @@ def _holds(storage_plan: StoragePlan, room: float | None) -> bool | None:
 
 def _bytes(size: Number | None) -> str:
     return UNKNOWN if size is None else format_bytes(mean(size))
-
-
-def _seconds(seconds: float | None) -> str:
-    return UNKNOWN if seconds is None else format_seconds(seconds)
 
 
 def _yes(value: bool | None) -> str:

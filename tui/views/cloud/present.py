@@ -254,10 +254,10 @@ def _inputs(offer: Alternative) -> Iterator[FormulaInput]:
         ends = _percent_range(speed).strip("()")
         yield FormulaInput("speed", _whole_percent(float(speed.value)), ends, key="performance_percent")
     for part in offer.move:
-        yield FormulaInput(part.name, _usd(part.usd), f"{format_seconds(part.hours * _HOUR)}, {part.detail}")
+        yield FormulaInput(part.name, format_money(part.usd), f"{format_seconds(part.hours * _HOUR)}, {part.detail}")
     if offer.move:
         took = format_seconds(offer.move_hours * _HOUR)
-        yield FormulaInput("migration cost", _usd(offer.move_usd), f"once, {took}", key="move_usd")
+        yield FormulaInput("migration cost", format_money(offer.move_usd), f"once, {took}", key="move_usd")
     if offer.break_even_hours is not None:
         paid_after = format_seconds(offer.break_even_hours * _HOUR)
         yield FormulaInput("payback", paid_after, "compared with staying", key="break_even_hours")
@@ -283,20 +283,16 @@ def _sources(offer: Alternative) -> Iterator[str]:
 
 
 def _money_input(key: str, name: str, usd: float | None, source: str) -> FormulaInput:
-    return FormulaInput(name, _usd(usd), source, key=key if usd is not None else "")
+    return FormulaInput(name, format_money(usd), source, key=key if usd is not None else "")
 
 
 def _spread(key: str, name: str, value: Interval | None, source: str) -> FormulaInput:
     if value is None:
         return FormulaInput(name, "n/a", source)
     low, high = float(value.low), float(value.high)
-    ends = f"{_usd(low)} – {_usd(high)}" if low < high else ""
+    ends = f"{format_money(low)} – {format_money(high)}" if low < high else ""
     texts = ", ".join(part for part in (ends, source) if part)
-    return FormulaInput(name, _usd(float(value.value)), texts, key=key)
-
-
-def _usd(usd: float | None) -> str:
-    return format_money(usd)
+    return FormulaInput(name, format_money(float(value.value)), texts, key=key)
 
 
 def _percent_range(value: Interval) -> str:

@@ -21,9 +21,9 @@ from capacity_tui.engine.present import (
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.need import need, solved_path
 from capacity_tui.engine.solve.search import Answer as SearchAnswer
-from capacity_tui.engine.solve.search import SearchResult
+from capacity_tui.engine.solve.search import Question, Rejected, SearchResult
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.results import Cell, ExcludedPlans, ResultRow, Results, TableColumn
+from capacity_tui.tui.shown.results import Cell, ResultRow, Results, TableColumn
 from capacity_tui.tui.views.query_view.search import figure_cell, range_text
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan import Plan
     from capacity_tui.engine.solve import Candidate
     from capacity_tui.engine.solve.need import Needed
-    from capacity_tui.engine.solve.search import Question, Rejected
-    from capacity_tui.engine.solve.search import SearchResult as FoundPlan
-
 _MODEL, _HARDWARE, _DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 _NAMED: Mapping[str, str] = {_MODEL: "model", _HARDWARE: "hardware", _DEVICES: "n"}
 _SIZES = ("tp", "pp", "cp", "ep", "interleave")
@@ -82,7 +79,7 @@ class _Table:
     """The columns of an answer: what rows differ in, then their figures."""
 
     question: Question  # what was asked
-    plans: Sequence[FoundPlan]  # the rows
+    plans: Sequence[SearchResult]  # the rows
     solved: tuple[str, ...] = ()  # fields that have a column in every case
 
     def figures(self, question: Question) -> tuple[str, ...]:
@@ -108,7 +105,7 @@ class _Table:
         """Return the place of a figure among the columns."""
         return len(self._named) + self._has_layout + len(self._others) + tuple(figures).index(key)
 
-    def row(self, plan: FoundPlan, figures: Sequence[str]) -> ResultRow:
+    def row(self, plan: SearchResult, figures: Sequence[str]) -> ResultRow:
         cells = [_set_cell(plan.set.get(path)) for path in self._named]
         cells += [Cell(_layout(plan.set, self._devices(plan)))] if self._has_layout else []
         cells += [_set_cell(plan.set.get(path)) for path in self._others]
@@ -135,16 +132,15 @@ class _Table:
         free = (path for path in paths if path not in named and not path.startswith(_LAYOUT))
         return tuple(path for path in free if len({str(plan.set.get(path)) for plan in self.plans}) > 1)
 
-    def _devices(self, plan: FoundPlan) -> int | None:
+    def _devices(self, plan: SearchResult) -> int | None:
         count = plan.set.get(_DEVICES, self.question.plan.hardware.devices)
         return count if isinstance(count, int) else None
 
 
-def _excluded(rejected: Rejected) -> ExcludedPlans:
+def _excluded(rejected: Rejected) -> Rejected:
     """Return what excluded something, figures by what stands over their column."""
     key, space, rest = rejected.rule.partition(" ")
-    rule = f"{column_head(key)}{space}{rest}" if key in FIGURES else rejected.rule
-    return ExcludedPlans(rule, rejected.count, rejected.example)
+    return replace(rejected, rule=f"{column_head(key)}{space}{rest}") if key in FIGURES else rejected
 
 
 def _layout(change: Mapping[str, object], devices: int | None) -> str:
@@ -160,7 +156,7 @@ def _layout(change: Mapping[str, object], devices: int | None) -> str:
     return " ".join(words) or "one device"
 
 
-def _about(plan: FoundPlan, figures: Sequence[str]) -> Iterator[str]:
+def _about(plan: SearchResult, figures: Sequence[str]) -> Iterator[str]:
     """Yield all that a row sets, then its figures with their ranges."""
     given = {path: value for path, value in plan.set.items() if not (path.startswith(_LAYOUT) and value == 1)}
     texts = ((field_label(path), plan_value_text(value)) for path, value in given.items())

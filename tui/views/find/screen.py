@@ -20,7 +20,8 @@ from capacity_tui.tui.widgets.lines import DrawnLines
 from capacity_tui.tui.widgets.plots import scatter
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.results import ExcludedPlans, Results
+    from capacity_tui.engine.solve.search import Rejected
+    from capacity_tui.tui.shown.results import Results
 
 
 class FindScreen(QueryScreen):
@@ -186,7 +187,7 @@ def why_nothing(results: Results) -> str:
     return f"nothing found{why}; r shows why"
 
 
-def _lines(excluded: Sequence[ExcludedPlans], width: int) -> Iterator[Line]:
+def _lines(excluded: Sequence[Rejected], width: int) -> Iterator[Line]:
     size = max(len(format_number(one.count)) for one in excluded)
     room, indent = max(width - size - 2, 1), " " * (size + 2)
     for one in excluded:

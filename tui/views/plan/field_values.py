@@ -147,12 +147,8 @@ def missed(estimate: Estimate) -> tuple[str, ...]:
     return tuple(limit.words for limit in estimate.missed[is_named:])
 
 
-def headlines(plan: Plan, estimate: Estimate) -> tuple[Headline, ...]:
-    """Return time, cost, speed and what limits it, in the words of the run."""
-    return tuple(_headlines(plan, estimate))
-
-
-def _headlines(plan: Plan, estimate: Estimate) -> Iterator[Headline]:
+def headlines(plan: Plan, estimate: Estimate) -> Iterator[Headline]:
+    """Yield time, cost, speed and what limits it, in the words of the run."""
     speed, is_open = estimate.computation.infer, estimate.computation.steps is None
     if speed is not None and speed.all_requests_seconds is not None:
         yield _timed(estimate, Figure.ALL_REQUESTS_SECONDS, "all requests ")

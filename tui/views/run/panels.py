@@ -85,8 +85,7 @@ class Curves(Panel):
         for graph in self._graphs:
             across = Axis(graph.axis, partial(format_quantity, unit="" if graph.axis == "step" else "s"), is_even=True)
             up = Axis(graph.title, partial(format_quantity, unit=graph.unit), is_even=True)
-            band = None if graph.band is None else (graph.band.low, graph.band.value, graph.band.high)
-            plane = Plane(graph.title, across, up, ((graph.title, graph.points),), band=band)
+            plane = Plane(graph.title, across, up, ((graph.title, graph.points),), band=graph.band)
             yield graph.title, plane_file(plane)
 
     def _one_of(self, width: int, height: int) -> list[Line]:
@@ -103,8 +102,7 @@ class Curves(Panel):
         """Return a curve between its title and its axis, in so many lines."""
         scale = _SCALE if width >= _NARROWEST_WITH_SCALE else 0
         room, rows = width - scale, height - 2
-        band = None if graph.band is None else (graph.band.low, graph.band.value, graph.band.high)
-        plotted = band_plot(graph.points, graph.places, graph.ends, band, room, rows, self._glyphs)
+        plotted = band_plot(graph.points, graph.places, graph.ends, graph.band, room, rows, self._glyphs)
         labels = {0: graph.high, rows - 1: graph.low}
         return [
             self._title(graph, width),

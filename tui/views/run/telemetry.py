@@ -151,7 +151,7 @@ def devices_of(look: dict[str, object]) -> Iterator[RunDevice]:
         throttle = gpu.get("throttle")
         yield RunDevice(
             f"GPU{gpu.get('index', place)}",
-            "  ".join(filter(None, (_percent(busy), *_readings(gpu)))),
+            "  ".join(filter(None, ("" if busy is None else f"{busy:.0f} %", *_readings(gpu)))),
             None if busy is None else busy / 100,
             ", ".join(map(str, throttle)) if isinstance(throttle, list | tuple) else "",
             tuple(_holders(gpu)),
@@ -216,10 +216,6 @@ def _processes(value: object) -> Iterator[str]:
     for process in value if isinstance(value, list) else ():
         held = number(process.get("rss_bytes"))
         yield f"{process.get('pid')}  {process.get('name')}" + ("" if held is None else f"  {format_bytes(held)}")
-
-
-def _percent(value: float | None) -> str:
-    return "" if value is None else f"{value:.0f} %"
 
 
 def left_text(look: Mapping[str, object]) -> str:
