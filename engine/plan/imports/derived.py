@@ -55,6 +55,13 @@ def adapters(settings: Settings) -> None:
         settings.chosen[METHOD] = replace(settings.chosen["bits"], field=METHOD, value="qlora", tool=tool, level="said")
 
 
+def _recomputed_in_code(settings: Settings) -> None:
+    """Let recomputation count that a script turns on in a model itself: nothing that a trainer is told turns it off."""
+    names = ("recomputed_in_code", *(("recomputed_where_quantized",) if settings.count("bits") else ()))
+    for option in filter(None, map(settings.chosen.get, names)):
+        settings.set(CHECKPOINTING, option.value, option, option.level)
+
+
 def _targets(settings: Settings) -> None:
     """Take modules of attention and the feed-forward together where they are given apart."""
     modules = settings.value("attention_modules")
@@ -233,6 +240,8 @@ def _answers(settings: Settings) -> None:
     if prompt and answer and (not is_paired or "usual_answer" in settings.chosen):
         derivation = f"prompts of {prompt} and answers of {answer} tokens"
         settings.derive(Key.TRAINING_SEQ_LEN, prompt + answer, derivation)
+    elif answer and settings.is_given("answer_length") and Key.TRAINING_SEQ_LEN not in settings.chosen:
+        settings.derive(Key.TRAINING_SEQ_LEN, answer, f"answers of {answer} tokens: no file gives how long prompts are")
     rewarded = settings.chosen.get("rewarded_how") or settings.chosen.get("rewarded")
     if rewarded is not None and "rewarded" in settings.chosen:
         settings.set(Key.TRAINING_PREFERENCE, rewarded.value, rewarded)
@@ -244,10 +253,21 @@ def _answers(settings: Settings) -> None:
         settings.derive(GLOBAL, prompts * answers, f"{prompts} prompts with {answers} answers")
     together, length = settings.count("tokens_together"), settings.count(Key.TRAINING_SEQ_LEN)
     if settings.value("tokens_fill_batches") and together and length:
-        settings.derive(MICRO, max(1, together // length), f"{together} tokens in sequences of {length}")
+        settings.derive(MICRO, _filled(settings, together // length), f"{together} tokens in sequences of {length}")
     of_step = settings.count("tokens_of_step")
     if of_step and length:
         settings.derive(GLOBAL, max(1, of_step // length), f"{of_step} tokens in sequences of {length}")
+
+
+def _filled(settings: Settings, held: int) -> int:
+    """Return the sequences of a pass whose tokens may be those of so many: passes of a replica are as alike as can be.
+
+    As ``verl/utils/seqlen_balancing.py`` of verl 0.7 spreads them.
+    """
+    replicas, whole = _replicas(settings), settings.count(GLOBAL)
+    share = max(1, whole // replicas) if whole and replicas else held
+    passes = -(-share // max(1, held))
+    return -(-share // passes)
 
 
 def _batches(settings: Settings) -> None:
@@ -269,7 +289,7 @@ def _batches(settings: Settings) -> None:
             product = f"{given_micro} x {given_steps} x {replicas} replicas"
             why = f"{product} is {given_micro * given_steps * replicas}, not {whole}"
             settings.clash("batch_sizes", why, (MICRO, "accumulation", GLOBAL))
-        elif given_micro and whole % (given_micro * replicas):
+        elif given_micro and whole % (given_micro * replicas) and not settings.value("tokens_fill_batches"):
             why = f"a batch of {whole} is no multiple of {given_micro} x {replicas} replicas"
             settings.clash("batch_sizes", why, (MICRO, GLOBAL))
         elif not given_micro and given_steps and whole % (given_steps * replicas) == 0:
@@ -324,6 +344,7 @@ _RULES = (
     eight_bits,
     megatron_shards,
     adapters,
+    _recomputed_in_code,
     batches_of_stages,
     split_devices,
     experts,

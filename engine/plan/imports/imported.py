@@ -18,6 +18,7 @@ from capacity_tui.engine.plan.imports.derived import DEVICES, plan_values, settl
 from capacity_tui.engine.plan.imports.setting import Clash, ImportedSetting, Reading, Settings
 from capacity_tui.engine.plan.imports.shapes import (
     assumed_load,
+    assumed_samples,
     flavored_model,
     known_layers,
     model_of_sizes,
@@ -140,6 +141,7 @@ def import_plan(
         guesses += assumed_load(settings, plan)
     else:
         guesses += [f"{path} {plan.value(path)}: given by no file" for path in _ASSUMED if path not in settings.chosen]
+        guesses += assumed_samples(settings)
     return Imported(plan, tuple(readings), origins, tuple(settings.clashes), tuple(guesses))
 
 

@@ -53,6 +53,7 @@ _JMP = {
     **dict.fromkeys(("f16", "float16"), "fp16"),
 }
 """Number types as jmp calls them."""
+_GUESSED = ("num_speculative_tokens", "max_draft_len", "num_nextn_predict_layers")  # As vLLM and TensorRT-LLM say it
 _STATES = ("mamba", "rwkv")  # Kinds of layers without attention, as GPT-NeoX calls them
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 _UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 2**20, "G": 2**30}
@@ -164,15 +165,15 @@ def fsdp(value: Plain) -> object:
 
 
 def guessed(value: Plain) -> object:
-    """Return the tokens that are guessed ahead, from JSON or a mapping that says how."""
+    """Return the tokens that a draft or further layers guess ahead, from JSON or a mapping that says how."""
     data = value
     if isinstance(value, str):
         try:
             data = json.loads(value)
         except ValueError:
             raise UnreadError("JSON") from None
-    given = data.get("num_speculative_tokens") if isinstance(data, dict) else None
-    return number(given)
+    given = (data[name] for name in _GUESSED if name in data) if isinstance(data, dict) else iter(())
+    return number(next(given, None))
 
 
 def given(value: Plain) -> object:
@@ -199,11 +200,6 @@ def names(value: Plain) -> object:
     if isinstance(value, list):
         return tuple(map(str, value))
     return tuple(str(value).replace(",", " ").split())
-
-
-def drafted(value: Plain) -> object:
-    """Return the tokens that a draft guesses ahead."""
-    return number(value.get("max_draft_len")) if isinstance(value, dict) else None
 
 
 def float8(value: Plain) -> object:
@@ -367,7 +363,6 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "first_size": first_size,
         "adapted": adapted,
         "names": names,
-        "drafted": drafted,
         "given": given,
         "float8": float8,
         "expert_layers": expert_layers,

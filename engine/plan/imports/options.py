@@ -18,7 +18,7 @@ from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, Unmode
 _OPEN = frozenset({"auto", "null", "none", ""})
 _LONGEST = 60
 _ANY = "any"  # Stands among the words of an option for whatever is given
-_OF_THE_SHELL = re.compile(r"\$\{?\w|\$\(|`")  # A variable, or what a command prints
+_OF_THE_SHELL = re.compile(r"\$\{?\.*\w|\$\(|`")  # A variable, or what a command prints
 _OUTER_FOLDER = re.compile(r"^\$[^/\s]*/(?:[^/]*\$[^/]*/)*")  # Folders above a file that only the shell knows
 _SWITCHES = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "false", "off": "false"}
 _UNASKED = frozenset({Key.TRAINING_LEARNING_RATE})
@@ -79,7 +79,8 @@ class _Options:
         option = owner.options.get(name)
         if option is not None and option.tool and isinstance(value, str):
             value = _OUTER_FOLDER.sub("", value)
-        if isinstance(value, OfARun) or (isinstance(value, str) and _OF_THE_SHELL.search(value)):
+        is_open = isinstance(value, OfARun) or (isinstance(value, str) and _OF_THE_SHELL.search(value) is not None)
+        if is_open:
             # A model that is missing is asked for, and the rate of learning moves no figure.
             if option is not None and (option.path or option.meaning != "served") and option.path not in _UNASKED:
                 knows = "running the script tells" if isinstance(value, OfARun) else "the shell knows"
@@ -101,7 +102,7 @@ class _Options:
             inner = {f"{name}.{setting.place.field}" for setting in self._reading.settings[before:]}
             return inner | _below(name, value)
         if name in owner.unmodelled:
-            if word_of(value) not in _OPEN and value not in (False, 0, [], {}):
+            if is_open or (word_of(value) not in _OPEN and value not in (False, 0, [], {})):
                 self._reading.unmodelled.append(Remark(place, owner.unmodelled[name]))
         elif any(part in owner.ignored for part in _and_above(name)):
             self._reading.ignored.append(place)
@@ -135,7 +136,7 @@ class _Options:
             self._add(option.sets, source)
             if option.meaning:  # the name of a configuration tells what it is of
                 self._add(self._values(option, value, source.place), source)
-            self._reading.named.append((Path(value), source.place))
+            self._reading.named.append((Path(value), source.place, option.tool))
         elif value is True:
             self._add(option.sets, source)
 

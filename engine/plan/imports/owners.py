@@ -10,7 +10,10 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.edit import leaves
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.files.loading import OLDER_KEYS, names_model
+from capacity_tui.engine.plan.imports.scripts import Command
 from capacity_tui.engine.plan.imports.tools import Tool, tools
+
+_FEWEST_TELLING = 2  # Options by which a program that is none of a tool's is known for one
 
 LEAST_KNOWN = 2  # A file is a tool's of which it knows one option in so many
 
@@ -38,6 +41,23 @@ def tool_of(data: Plain) -> Tool | None:
     best = max((score for score, _ in scored), default=0)
     known = best * LEAST_KNOWN >= len(options)
     return next((candidate for score, candidate in scored if score == best and known), None)
+
+
+def owner_of(command: Command) -> Tool | None:
+    """Return the tool that a command starts, as its program says or its options; None for another program.
+
+    A script may be called as one of a tool, as ``run_dpo.py``: it is that one where the tool knows its options. Options
+    of one letter tell none, and ``ulimit -c 0`` has too few.
+    """
+    data = command.document.data if isinstance(command.document.data, dict) else {}
+    options, owner = list(options_of(data)), command.owner
+    if owner is not None and (
+        not command.names_script or sum(map(owner.knows_option, options)) * LEAST_KNOWN >= len(options)
+    ):
+        return owner
+    if command.program and len(data) < _FEWEST_TELLING:
+        return None
+    return tool_of({key: value for key, value in data.items() if not command.program or len(key.lstrip("-")) > 1})
 
 
 def options_of(data: Mapping[str, Plain], above: KeyPath = ()) -> Iterator[KeyPath]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from capacity_tui.engine.errors import Place
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.imports.setting import Reading, Remark
+from capacity_tui.engine.plan.imports.scripts import LAUNCHER
+from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark
 from capacity_tui.engine.record import dataclass
+
+_VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +82,16 @@ def join(runs: list[Run], run: Run) -> None:
 def _models(reading: Reading) -> list[str]:
     """Return the models that a command names."""
     return [str(setting.value) for setting in reading.settings if setting.field in ("model", "model_file")]
+
+
+def from_shell(environment: Mapping[str, str], readings: Sequence[Reading], place: Place) -> Iterator[ImportedSetting]:
+    """Yield what variables of the shell tell a tool, and a process for each device seen where nothing else does."""
+    given = {setting.field for one in readings for setting in one.settings}
+    for variable, field in readings[-1].tool.variables.items():
+        if (value := environment.get(variable, "")).isdigit() and field not in given:
+            yield ImportedSetting(field, int(value), replace(place, field=variable), value, LAUNCHER)
+            given.add(field)
+    devices = environment.get(_VISIBLE, "")
+    if _DEVICES.fullmatch(devices) and not {"processes", "per_process"} & given:
+        field = "seen" if readings[-1].tool.sets.get(Key.TASK) == "infer" else "per_process"
+        yield ImportedSetting(field, devices.count(",") + 1, replace(place, field=_VISIBLE), devices, LAUNCHER)

@@ -63,7 +63,7 @@ class Reading:
     ignored: list[Place] = field(default_factory=list)  # options that no estimate depends on
     unmodelled: list[Remark] = field(default_factory=list)  # options that change a run and that plans have no word for
     unknown: list[Remark] = field(default_factory=list)  # options that the tool does not have
-    named: list[tuple[Path, Place]] = field(default_factory=list)  # files of other tools that it refers to
+    named: list[tuple[Path, Place, str]] = field(default_factory=list)  # files that it refers to, and the tool of each
 
     def words_of_unknown(self, remark: Remark) -> str:
         """Return what to say of an option that the list of the tool's options lacks."""

@@ -11,6 +11,7 @@ from capacity_tui.engine.plan.imports.setting import Settings, is_kept
 from capacity_tui.engine.plan.imports.tools import tools
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, named_model
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan.sections import InferenceSection
 
 SHAPE = "shape."
 _SPEC = f"{Key.MODEL_SPEC}."
@@ -196,6 +197,8 @@ WEIGHTS, CACHE = Key.INFERENCE_WEIGHTS, Key.INFERENCE_KV_CACHE
 
 PROMPT, OUTPUT = Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS
 
+_USUAL_REQUEST = sum(InferenceSection.model_fields[name].default for name in ("prompt_tokens", "output_tokens"))
+
 _LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_BATCH)
 
 _USUAL_OUTPUT = 512
@@ -234,10 +237,21 @@ def weights(settings: Settings) -> None:
 
 
 def experts(settings: Settings) -> None:
-    """Spread the experts over all devices where an option asks for it."""
+    """Spread the experts over all devices where an option asks for it, and split each as the tool does.
+
+    Megatron-LM splits an expert as the layers around it; engines split it over the devices of tensor parallelism that
+    the experts leave, so that each holds an equal part of them all.
+    """
+    tp = settings.count(Key.PARALLELISM_TP, 1) or 1
     if settings.value("experts_everywhere") and Key.PARALLELISM_EP not in settings.chosen:
-        spread = (settings.count(Key.PARALLELISM_TP, 1) or 1) * (settings.count("replicas", 1) or 1)
+        spread = tp * (settings.count("replicas", 1) or 1)
         settings.derive(Key.PARALLELISM_EP, spread, f"{settings.chosen['experts_everywhere'].words}: over all devices")
+    split, ep = settings.chosen.get("experts_split"), settings.count(Key.PARALLELISM_EP, 1) or 1
+    if split is None or ep == 1 or Key.PARALLELISM_ETP in settings.chosen:
+        return
+    parts = tp if split.value == "as_the_layers" else max(1, tp // ep)
+    if parts > 1:
+        settings.derive(Key.PARALLELISM_ETP, parts, f"TP {tp} with EP {ep}: the tool splits an expert {parts} times")
 
 
 def requests(settings: Settings, catalog: Catalog) -> None:
@@ -250,6 +264,10 @@ def requests(settings: Settings, catalog: Catalog) -> None:
     if together == 0 and row is not None:
         together = int(row.max_context or 0)
     longest = settings.count("longest") or (together // (running or 1) if together else None)
+    context = int(row.max_context or 0) if row is not None else 0
+    if not longest and 0 < context < _USUAL_REQUEST and not {PROMPT, OUTPUT} & settings.chosen.keys():
+        settings.derive("longest", context, f"the model takes {context} tokens")
+        longest = context
     if longest:
         _lengths(settings, longest)
     replicas = settings.count("replicas", 1) or 1
@@ -280,6 +298,13 @@ def _lengths(settings: Settings, longest: int) -> None:
         settings.derive(OUTPUT, output, f"{source.words}: the longest request")
     if not prompt:
         settings.derive(PROMPT, max(1, longest - output), f"{source.words}: the longest request")
+
+
+def assumed_samples(settings: Settings) -> Iterator[str]:
+    """Yield that as many samples are counted as an option lets through, where that is what gives their number."""
+    samples = settings.chosen.get(Key.TRAINING_SAMPLES)
+    if samples is not None and samples.level == "said" and "samples_at_most" in settings.chosen:
+        yield f"{samples.value} samples, the most that {samples.place.field} lets through: no file gives their number"
 
 
 def assumed_load(settings: Settings, plan: Plan) -> Iterator[str]:

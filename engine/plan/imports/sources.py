@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,8 +15,9 @@ from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.options import read_document
-from capacity_tui.engine.plan.imports.owners import LEAST_KNOWN, known_tools, options_of, tool_of
-from capacity_tui.engine.plan.imports.runs import Run, join, of_training
+from capacity_tui.engine.plan.imports.owners import LEAST_KNOWN, known_tools, options_of, owner_of, tool_of
+from capacity_tui.engine.plan.imports.places import located, other_script
+from capacity_tui.engine.plan.imports.runs import Run, from_shell, join, of_training
 from capacity_tui.engine.plan.imports.scripts import (
     LAUNCHER,
     Command,
@@ -31,16 +32,13 @@ from capacity_tui.engine.plan.imports.scripts import (
     settings_alone,
     tool_commands,
     variables_of,
+    variables_set,
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.texts import read_kept, read_text_of_tool
 from capacity_tui.engine.plan.imports.tools import RECIPE, Tool, option_name, tool, tools
 
 _MOST_FILES = 64  # Files of a folder that are looked at
-
-_FARTHEST_FOLDER = 3  # Folders above a file in which what it names is looked for
-
-_FEWEST_TELLING = 2  # Options by which a program that is none of a tool's is known for one
 
 _SHELL_SCRIPTS = frozenset({".sh", ".bash", ".slurm", ".sbatch"})
 
@@ -50,10 +48,9 @@ _OPTIONS = re.compile(r"\.(?:ya?ml|json)$")  # What the name of a file of option
 
 _LOADING = "loading"  # The tool that loads models in Python
 _TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
-_LOADS = frozenset({_LOADING, "bitsandbytes", _TOKENIZING})  # What scripts call that only load one
+_LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", _TOKENIZING})  # What scripts call that only load one
 _DEEPSPEED = "deepspeed"  # The tool whose files are known by names that others gave them
 
-_VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")
 _IS_MODEL = frozenset({"architectures", "model_type"})  # Keys of a config.json
 
 _PICKLED = ("training_args.bin",)
@@ -96,8 +93,8 @@ def _with_named(readings: list[Reading]) -> list[Reading]:
     everything = list(readings)
     given = {Path(reading.file).resolve() for reading in readings}
     for reading in everything:  # which grows: a file that one names may name others
-        for named, place in reading.named:
-            path = _located(named, Path(reading.file).parent, given)
+        for named, place, owner in reading.named:
+            path = located(named, Path(reading.file).parent, given)
             if path is None:
                 source = ImportedSetting("", None, place, named.name, _DEEPSPEED)
                 by_name = [
@@ -110,20 +107,19 @@ def _with_named(readings: list[Reading]) -> list[Reading]:
                 reading.unmodelled.append(Remark(place, f"{named} is not there{read}: give it too"))
             elif path.resolve() not in given:
                 given.add(path.resolve())
-                everything += _read_text(read_text(path), str(path))
+                everything += _read_named(read_text(path), str(path), owner)
     return everything
 
 
-def _located(named: Path, folder: Path, given: set[Path]) -> Path | None:
-    """Return where a file that another names lies: beside it, or where a run that starts above it finds it."""
-    try:
-        for base in (folder, *list(folder.resolve().parents)[:_FARTHEST_FOLDER]):
-            for tried in (base / named, base / "src" / named, base / named.name):
-                if tried.is_file():
-                    return tried
-    except (OSError, ValueError):
-        return None
-    return next((path for path in given if path.name == named.name), None)
+def _read_named(text: str, name: str, owner: str) -> list[Reading]:
+    """Return what a file says that is named as one of a tool, which it is even if it holds too little to tell.
+
+    Raises:
+        CapacityError: it cannot be read.
+    """
+    with suppress(PlanError):
+        return _read_text(text, name)
+    return [read_document(read_text_of_tool(text, name), tool(owner))]
 
 
 def _read_text(text: str, name: str) -> list[Reading]:
@@ -162,6 +158,8 @@ def _read_calls(text: str, name: str) -> list[Reading]:
         document = replace(given, data={**options, RECIPE: made}) if is_recipe else given
         if starter is not None and not any(reading.tool is starter for reading in readings):
             readings.append(_started(read_document(document, starter), made))
+    if readings:
+        readings[0].settings += from_shell(variables_set(text), readings, Place(name))
     if readings and all(reading.tool.id in _LOADS for reading in readings) and _GENERATES.search(text):
         readings[0].settings.append(ImportedSetting(Key.TASK, "infer", Place(name), "generate", _LOADING))
     if all(reading.tool.id == _TOKENIZING for reading in readings):
@@ -183,11 +181,11 @@ def _read_commands(text: str, name: str) -> list[Reading]:
     Raises:
         CapacityError: it cannot be read, or starts no known tool.
     """
-    script = read_script(text, partial(_other_script, Path(name)))
+    script = read_script(text, partial(other_script, Path(name)))
     runs: list[Run] = []
     launcher: list[Reading] = []
     for command in tool_commands(script, name):
-        owner = command.owner or _owner_by_options(command)
+        owner = owner_of(command)
         if owner is not None and owner.id == LAUNCHER:
             launcher.append(read_document(command.document, owner))
         elif (run := _run_of(command, owner, tuple(launcher), name)) is not None:
@@ -196,7 +194,9 @@ def _read_commands(text: str, name: str) -> list[Reading]:
         elif command.script:
             launcher = []  # of a program that is not read
     if not runs and (owner := tool_of((kept := options_kept(script, name)).document.data)) is not None:
-        join(runs, Run(read_document(kept.document, owner), "", False))
+        reading = read_document(kept.document, owner)
+        if any("." in setting.field and setting.place.field for setting in reading.settings if setting.level == "said"):
+            join(runs, Run(reading, "", False))
     readings = [*(one for run in of_training(runs) for one in run.readings), *launcher]
     readings += _read_written(script, readings, name)
     if all(reading.tool.id == LAUNCHER for reading in readings):
@@ -206,11 +206,17 @@ def _read_commands(text: str, name: str) -> list[Reading]:
 
 def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...], name: str) -> Run | None:
     """Return what a command says, and the Python script that it runs; None where neither is of a known tool."""
-    text, called = _own_script(command, name) if command.owner is None else ("", [])
-    if command.owner is None:
+    is_own = owner is None or owner is not command.owner
+    text, called = _own_script(command, name) if is_own else ("", [])
+    if called and owner is not None and not owner.calls:
+        owner = None  # options of a script that calls other tools are its own, whatever else takes such ones
+    if is_own:
         called += _own_configuration(command, name)
+    place = Place(name, next(iter(command.document.lines.values()), None))
     if owner is None and called:
-        called[-1].unmodelled += _own_options(command, text)
+        called[-1].unmodelled += _own_options(command, text, {Path(one.file).name for one in called})
+        environment = {**command.environment, **(variables_set(text) if text else {})}
+        called[-1].settings += from_shell(environment, (*launchers, *called), place)
         return Run(called[-1], command.program, False, launchers, tuple(called[:-1]))
     if owner is None:
         return None
@@ -219,7 +225,7 @@ def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...]
     if serves:
         reading.settings.append(ImportedSetting(Key.TASK, "infer", Place(name), command.program, owner.id))
     else:
-        reading.settings += _seen_devices(command, (*launchers, reading), name)
+        reading.settings += from_shell(command.environment, (*launchers, reading), place)
     # An option of its own is read where the script hands it on, and goes before a file of options.
     given = {setting.field for setting in reading.settings if setting.level == "said"}
     for one in called:
@@ -233,7 +239,7 @@ def _own_script(command: Command, name: str) -> tuple[str, list[Reading]]:
 
     A script that only loads a model does nothing with it that a plan has words for.
     """
-    path = _located(Path(command.script), Path(name).parent, set()) if command.script else None
+    path = located(Path(command.script), Path(name).parent, set()) if command.script else None
     text = read_text(path) if path is not None else ""
     if not is_python(text):
         return "", []
@@ -253,49 +259,26 @@ def _own_configuration(command: Command, name: str) -> Iterator[Reading]:
     data = command.document.data if isinstance(command.document.data, dict) else {}
     for value in data.values():
         if isinstance(value, str) and _OPTIONS.search(value):
-            path = _located(Path(value), Path(name).parent, set())
+            path = located(Path(value), Path(name).parent, set())
             with suppress(CapacityError):
                 document = read_text_of_tool(read_text(path), str(path)) if path is not None else Document(None)
                 yield from _readings(document) if tool_of(document.data) is not None else ()
 
 
-def _own_options(command: Command, text: str) -> Iterator[Remark]:
-    """Yield the options of a program that is none of a tool's which neither its text nor a file of them explains."""
+def _own_options(command: Command, text: str, read: Set[str]) -> Iterator[Remark]:
+    """Yield the options of a program that is none of a tool's which neither its text nor a file of them explains.
+
+    Args:
+        read: the names of the files that are read.
+    """
     data = command.document.data if isinstance(command.document.data, dict) else {}
     owner = command.program.rpartition(" ")[2] or "a program that is not named"
     for key, value in data.items():
-        is_file = isinstance(value, str) and _OPTIONS.search(value)
-        if key.startswith("-") and option_name(key) not in text and not is_file:
+        if isinstance(value, str) and _OPTIONS.search(value):
+            if Path(value).name not in read:
+                yield Remark(command.document.place(key), f"{value}: options in a form of {owner} itself: not read")
+        elif key.startswith("-") and option_name(key) not in text:
             yield Remark(command.document.place(key), f"an option of {owner} itself: not read")
-
-
-def _seen_devices(command: Command, readings: Sequence[Reading], name: str) -> Iterator[ImportedSetting]:
-    """Yield that there is a process for each device that a command sees, where nothing says how many there are."""
-    devices = command.environment.get(_VISIBLE, "")
-    given = (setting.field for one in readings for setting in one.settings)
-    if _DEVICES.fullmatch(devices) and not {"processes", "per_process"} & set(given):
-        place = Place(name, next(iter(command.document.lines.values()), None), _VISIBLE)
-        field = "seen" if readings[-1].tool.sets.get(Key.TASK) == "infer" else "per_process"
-        yield ImportedSetting(field, devices.count(",") + 1, place, devices, LAUNCHER)
-
-
-def _owner_by_options(command: Command) -> Tool | None:
-    """Return the tool that options tell: those of one letter tell none, and ``ulimit -c 0`` has too few."""
-    data = command.document.data if isinstance(command.document.data, dict) else {}
-    if command.program and len(data) < _FEWEST_TELLING:
-        return None
-    return tool_of({key: value for key, value in data.items() if not command.program or len(key.lstrip("-")) > 1})
-
-
-def _other_script(script: Path, name: str) -> str | None:
-    """Return the text of a script that another one names; folders that only a shell knows count as that one's."""
-    parts = name.split("/")
-    for first in range(len(parts)):
-        path = script.parent.joinpath(*parts[first:])
-        with suppress(CapacityError, OSError, ValueError):
-            if path.is_file() and path.resolve() != script.resolve():
-                return read_text(path)
-    return None
 
 
 def _read_written(script: Script, readings: Sequence[Reading], name: str) -> list[Reading]:
@@ -303,7 +286,7 @@ def _read_written(script: Script, readings: Sequence[Reading], name: str) -> lis
     written = {file.name: file for file in script.files}
     further: list[Reading] = []
     for reading in readings:
-        for named, _ in reading.named:
+        for named, *_ in reading.named:
             file = next((written.pop(known) for known in list(written) if Path(known) == named), None)
             if file is not None:
                 document = read_text_of_tool(file.text, name)

@@ -18,7 +18,7 @@ from capacity_tui.engine.plan.plan import Plan
 
 _DEEPEST = 4  # References inside values that are referred to
 
-_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
+_REFERENCE = re.compile(r"\$\{(\.*)([\w.]+)\}")  # Dots before it lead up from the section that it stands in
 
 _TABLE = re.compile(r"\s*\[\s*([\w.\"'-]+)\s*\]")
 
@@ -40,26 +40,27 @@ def read_text_of_tool(text: str, name: str) -> Document:
         document = read_yaml(text, name, of_other_tool=True)
         data = document.data
         for _ in range(_DEEPEST):
-            data = _interpolated(data, data)
+            data = _interpolated(data, data, ())
         return Document(data, name, document.lines)
     return Document(tables, name, dict(_toml_lines(text)))
 
 
-def _interpolated(data: Plain, whole: Plain) -> Plain:
-    """Return data with references to other keys of the file replaced by their values, as OmegaConf has them."""
+def _interpolated(data: Plain, whole: Plain, path: KeyPath) -> Plain:
+    """Return data at a path of a file with references to its other keys replaced by values, as OmegaConf has them."""
     if isinstance(data, dict):
-        return {key: _interpolated(value, whole) for key, value in data.items()}
+        return {key: _interpolated(value, whole, (*path, key)) for key, value in data.items()}
     if isinstance(data, list):
-        return [_interpolated(value, whole) for value in data]
+        return [_interpolated(value, whole, (*path, index)) for index, value in enumerate(data)]
     if not isinstance(data, str) or "${" not in data:
         return data
     alone = _REFERENCE.fullmatch(data)
-    return _at(whole, alone) if alone else _REFERENCE.sub(lambda match: str(_at(whole, match)), data)
+    return _at(whole, alone, path) if alone else _REFERENCE.sub(lambda match: str(_at(whole, match, path)), data)
 
 
-def _at(data: Plain, reference: re.Match[str]) -> Plain:
-    """Return the value that a reference names; its own text where it names none."""
-    for key in reference[1].split("."):
+def _at(data: Plain, reference: re.Match[str], path: KeyPath) -> Plain:
+    """Return the value that a reference at a path names; its own text where it names none."""
+    above = path[: -len(reference[1])] if reference[1] else ()
+    for key in (*above, *reference[2].split(".")):
         if not isinstance(data, dict) or key not in data:
             return reference[0]
         data = data[key]

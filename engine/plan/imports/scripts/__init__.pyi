@@ -10,5 +10,6 @@ from .python import assignments as assignments
 from .python import calls as calls
 from .python import is_python as is_python
 from .python import settings_alone as settings_alone
+from .python import variables_set as variables_set
 from .shell import Script as Script
 from .shell import read_script as read_script

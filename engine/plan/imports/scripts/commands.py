@@ -134,6 +134,11 @@ class Command:
         module = next((after for word, after in pairwise(words) if word == "-m"), started)
         return named or (f"{module.replace('.', '/')}.py" if module else "")
 
+    @property
+    def names_script(self) -> bool:
+        """Whether a file of Python runs, whose name is all that tells whose it is; a module is named in full."""
+        return any(_SCRIPT.fullmatch(word) for word in self.program.split())
+
     def serves(self, owner: Tool) -> bool:
         """Whether the program of a tool generates or evaluates rather than trains."""
         return any(word in self.program for word in owner.serves)

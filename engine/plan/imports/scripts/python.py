@@ -17,7 +17,9 @@ _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
 
 _LOADS = "from_pretrained"
 
-_MODEL = "Model"
+_MODEL = re.compile(r"Model|For[A-Z]")  # In the name of a class of models: AutoModel, LlamaForCausalLM
+
+_TURNS_ON = frozenset({"gradient_checkpointing_enable"})  # Calls that count only where a script surely makes them
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -126,7 +128,10 @@ def _reached_calls(
             elif isinstance(child, ast.ClassDef):
                 yield from _reached_calls(child, _local(child, constants), outer, tree)
             elif isinstance(child, ast.AST):
-                yield from _reached_calls(child, constants, outer, tree)
+                is_open = isinstance(node, ast.If) and holds is None and field != "test"
+                for call, known in _reached_calls(child, constants, outer, tree):
+                    if not (is_open and _called(call) in _TURNS_ON):
+                        yield call, known
                 if isinstance(child, ast.Call):
                     yield child, constants
 
@@ -147,6 +152,19 @@ def _local(
         stored |= {node.arg for node in _within(part.args) if isinstance(node, ast.arg)}
     known = {**{name: value for name, value in outer.items() if name not in stored}, **arguments}
     return known | dict(_assigned(_within(part), known))
+
+
+def variables_set(text: str) -> Mapping[str, str]:
+    """Return the variables of the shell that a script sets itself: ``os.environ["CUDA_VISIBLE_DEVICES"] = "0"``."""
+    tree = ast.parse(text)
+    constants = dict(_assigned(_within(tree), {}))
+    variables: dict[str, str] = {}
+    for node in ast.walk(tree):
+        target = node.targets[0] if isinstance(node, ast.Assign) else None
+        if isinstance(target, ast.Subscript) and ast.unparse(target.value).removeprefix("os.") == "environ":
+            with suppress(ValueError):
+                variables[str(_constant(target.slice))] = str(literal(cast("ast.Assign", node).value, constants))
+    return variables
 
 
 def _caller(called: str) -> Tool | None:
@@ -232,7 +250,7 @@ def _called(call: ast.Call) -> str:
     base = function.value.id if isinstance(function.value, ast.Name) else ""
     if _caller(whole := f"{base}.{function.attr}") is not None:
         return whole
-    return "" if function.attr == _LOADS and _MODEL not in base else function.attr
+    return "" if function.attr == _LOADS and _MODEL.search(base) is None else function.attr
 
 
 def _behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:

@@ -1,0 +1,34 @@
+"""Where the files lie that others name: beside them, or where a run that starts above them finds them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from capacity_tui.engine.catalog import read_text
+from capacity_tui.engine.errors import CapacityError
+
+_FARTHEST_FOLDER = 3  # Folders above a file in which what it names is looked for
+
+
+def located(named: Path, folder: Path, given: set[Path]) -> Path | None:
+    """Return where a file that another names lies: beside it, or where a run that starts above it finds it."""
+    try:
+        for base in (folder, *list(folder.resolve().parents)[:_FARTHEST_FOLDER]):
+            for tried in (base / named, base / "src" / named, base / named.name):
+                if tried.is_file():
+                    return tried
+    except (OSError, ValueError):
+        return None
+    return next((path for path in given if path.name == named.name), None)
+
+
+def other_script(script: Path, name: str) -> str | None:
+    """Return the text of a script that another one names; folders that only a shell knows count as that one's."""
+    parts = name.split("/")
+    for first in range(len(parts)):
+        path = script.parent.joinpath(*parts[first:])
+        with suppress(CapacityError, OSError, ValueError):
+            if path.is_file() and path.resolve() != script.resolve():
+                return read_text(path)
+    return None

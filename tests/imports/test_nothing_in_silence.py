@@ -1,0 +1,183 @@
+"""What a file says in a roundabout way counts, and what is not read of it is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.engine.errors import CapacityError
+
+LIBRARIES = "import os\nfrom transformers import LlamaForCausalLM, Trainer, TrainingArguments\n"
+TRAINED = "Trainer(args=TrainingArguments(per_device_train_batch_size=2, fp16=True))\n"
+
+
+def remarks(imported) -> dict[str, str]:
+    """Return why options are not modelled, by their names."""
+    return {str(one.place.field): one.why for reading in imported.readings for one in reading.unmodelled}
+
+
+@pytest.mark.parametrize(
+    ("command", "parts"),
+    [
+        ("trtllm-serve deepseek-ai/DeepSeek-R1 --tp_size 8 --ep_size 2", 4),
+        ("python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-R1 --tp 8 --ep-size 4", 2),
+        ("python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-R1 --tp 8 --ep-size 8", None),
+    ],
+)
+def test_engines_split_an_expert_over_the_devices_that_experts_leave(alone, command: str, parts: int | None):
+    assert alone("serve.sh", f"{command}\n").plan.value("parallelism.etp") == parts
+
+
+def test_megatron_splits_an_expert_as_the_layers_around_it(alone):
+    text = (
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 1024 --num-attention-heads 16 "
+        "--seq-length 2048 --micro-batch-size 1 --global-batch-size 16 --num-experts 8 --bf16 --vocab-size 32000 "
+        "--tensor-model-parallel-size 2 --expert-model-parallel-size 4"
+    )
+    assert alone("run.sh", f"{text}\n").plan.value("parallelism.etp") == 2
+    assert alone("run.sh", f"{text} --expert-tensor-parallel-size 1\n").plan.value("parallelism.etp") == 1
+
+
+def test_further_layers_that_guess_tokens_count(alone, tmp_path: Path):
+    (tmp_path / "more.yaml").write_text("speculative_config:\n  decoding_type: MTP\n  num_nextn_predict_layers: 3\n")
+    imported = alone("serve.sh", "trtllm-serve deepseek-ai/DeepSeek-R1 --tp_size 8 --extra_llm_api_options more.yaml\n")
+    assert imported.plan.value("inference.num_speculative_tokens") == 3
+
+
+@pytest.mark.parametrize(
+    ("preparing", "checkpointing"),
+    [
+        ("prepare_model_for_kbit_training(model)", "full"),
+        ("prepare_model_for_kbit_training(model, use_gradient_checkpointing=False)", "none"),
+        ("model.gradient_checkpointing_enable()", "full"),
+        ("if wanted():\n    model.gradient_checkpointing_enable()", "none"),
+    ],
+)
+def test_recomputation_that_a_script_turns_on_itself_counts(alone, preparing: str, checkpointing: str):
+    loaded = 'model = LlamaForCausalLM.from_pretrained("meta-llama/Llama-2-7b-hf", load_in_8bit=True)\n'
+    plan = alone("train.py", f"{LIBRARIES}{loaded}{preparing}\nLoraConfig(r=8)\n{TRAINED}").plan
+    assert (plan.value("model.name"), plan.value("training.checkpointing")) == ("llama-2-7b", checkpointing)
+    assert plan.value("training.quantization") == "int8"
+
+
+def test_recomputation_of_a_base_that_is_not_quantized_is_the_trainers(alone):
+    loaded = 'model = LlamaForCausalLM.from_pretrained("meta-llama/Llama-2-7b-hf")\n'
+    text = f"{LIBRARIES}{loaded}prepare_model_for_kbit_training(model)\nLoraConfig(r=8)\n{TRAINED}"
+    assert alone("train.py", text).plan.value("training.checkpointing") == "none"
+
+
+def test_devices_that_a_script_lets_itself_see_are_those_of_the_run(alone):
+    imported = alone("train.py", f'{LIBRARIES}os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"\n{TRAINED}')
+    assert imported.plan.value("hardware.devices") == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "devices"), [("NPROC_PER_NODE=4 ", 4), ("export NPROC_PER_NODE=2 CUDA_VISIBLE_DEVICES=0,1,2\n", 2)]
+)
+def test_processes_that_a_variable_gives_count(alone, before: str, devices: int):
+    plan = alone("run.sh", f"{before}swift sft --model Qwen/Qwen3-4B --tuner_type lora\n").plan
+    assert plan.value("hardware.devices") == devices
+
+
+@pytest.mark.parametrize(("prompts", "micro"), [(8, 1), (32, 2), (48, 3)])
+def test_passes_filled_with_tokens_hold_no_more_than_a_replica_has(alone, prompts: int, micro: int):
+    text = (
+        "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo trainer.n_gpus_per_node=8 trainer.nnodes=1 "
+        "actor_rollout_ref.model.path=Qwen/Qwen2.5-1.5B-Instruct data.max_prompt_length=2048 "
+        "data.max_response_length=2048 actor_rollout_ref.actor.use_dynamic_bsz=True "
+        f"data.train_batch_size={prompts} actor_rollout_ref.actor.ppo_mini_batch_size={prompts} "
+    )
+    imported = alone("run.sh", f"{text}actor_rollout_ref.actor.ppo_max_token_len_per_gpu=12288\n")
+    assert (imported.plan.value("training.micro_batch"), imported.clashes) == (micro, ())
+
+
+def test_answers_alone_are_as_long_as_they_may_be(alone):
+    text = "swift rlhf --rlhf_type grpo --model Qwen/Qwen3-4B --max_completion_length 16384 --num_generations 4\n"
+    imported = alone("run.sh", text)
+    assert imported.plan.value("training.seq_len") == 16384
+    assert "how long prompts are" in imported.settings["training.seq_len"].words
+
+
+def test_a_file_of_options_in_a_form_of_its_own_is_named(alone, tmp_path: Path):
+    (tmp_path / "own.yaml").write_text("base: somewhere\nstages:\n  preference_batch: 2\n")
+    (tmp_path / "train.py").write_text(f"{LIBRARIES}{TRAINED}")
+    imported = alone("run.sh", "deepspeed --num_gpus=8 train.py --config own.yaml\n")
+    assert "own.yaml" in remarks(imported)["--config"]
+
+
+def test_options_of_a_script_that_calls_other_tools_are_its_own(alone, tmp_path: Path):
+    body = (
+        "def train(base_model='', micro_batch_size=4, num_epochs=3, cutoff_len=256, lora_r=8):\n"
+        "    model = LlamaForCausalLM.from_pretrained(base_model, load_in_8bit=True)\n    LoraConfig(r=lora_r)\n"
+        "    args = TrainingArguments(per_device_train_batch_size=micro_batch_size, num_train_epochs=num_epochs)\n"
+        "    Trainer(args=args)\n"
+    )
+    (tmp_path / "tune.py").write_text(f"{LIBRARIES}{body}fire.Fire(train)\n")
+    text = "python tune.py --base_model huggyllama/llama-7b --micro_batch_size 8 --num_epochs 2 --lora_r 16\n"
+    imported = alone("run.sh", text)
+    training = imported.plan.training
+    assert (training.framework, training.micro_batch, training.adapter.rank) == ("transformers", 8, 16)
+    assert training.quantization == "int8"
+
+
+def test_a_script_that_is_only_called_as_one_of_a_tool_is_none_of_it(alone, tmp_path: Path):
+    command = "python src/run_dpo.py --train_jsonl a --beta 0.1 --lr 5e-7 --batch_size 2 --grad_accum 16\n"
+    with pytest.raises(CapacityError, match="no command of a known tool"):
+        alone("run.sh", command)
+    (tmp_path / "src").mkdir()
+    options = "parser.add_argument('--batch_size', type=int)\narguments = parser.parse_args()\n"
+    calls = "DPOTrainer(args=DPOConfig(per_device_train_batch_size=arguments.batch_size))\n"
+    (tmp_path / "src" / "run_dpo.py").write_text(f"import trl\n{options}{calls}")
+    imported = alone("run.sh", command)
+    assert (imported.plan.value("training.preference"), imported.plan.value("training.micro_batch")) == ("dpo", 2)
+
+
+def test_a_script_that_only_keeps_what_changes_no_run_is_refused(alone):
+    text = (
+        "#!/bin/bash\nSERVER=(--host 0.0.0.0 --port 8000)\nNAMES=(--served-model-name own --tool-call-parser hermes)\n"
+    )
+    with pytest.raises(CapacityError, match="no command of a known tool"):
+        alone("run.sh", text)
+
+
+def test_requests_that_nothing_gives_go_into_the_models_context(alone):
+    imported = alone("Modelfile", "FROM ./llama-13b-chat-q4_1.gguf\n")
+    inference = imported.plan.inference
+    assert inference.prompt_tokens + inference.output_tokens == 2048
+    assert any("the longest that it takes" in guess for guess in imported.guesses)
+
+
+def test_the_length_of_a_data_set_of_torchtune_counts(alone):
+    text = (
+        "model:\n  _component_: torchtune.models.llama3_1.lora_llama3_1_8b\n  lora_rank: 8\n"
+        "dataset:\n  _component_: own.dataset\n  max_seq_len: 512\nbatch_size: 2\n"
+        "tokenizer:\n  path: tokenizer.model\n"
+        "checkpointer:\n  _component_: torchtune.training.FullModelHFCheckpointer\n  model_type: LLAMA3\n"
+        "optimizer:\n  _component_: torch.optim.AdamW\nenable_activation_checkpointing: false\n"
+    )
+    assert alone("tune.yaml", text).plan.value("training.seq_len") == 512
+
+
+def test_samples_at_most_are_an_assumption(alone):
+    text = "stage: sft\nfinetuning_type: lora\nmodel_name_or_path: gpt2\ndo_train: true\ncutoff_len: 512\n"
+    imported = alone("sft.yaml", f"{text}max_samples: 90000\n")
+    assert imported.plan.value("training.samples") == 90000
+    assert any("the most that max_samples lets through" in guess for guess in imported.guesses)
+
+
+def test_code_of_its_own_beside_a_tool_is_named_wherever_it_lies(alone):
+    text = 'swift sft --model Qwen/Qwen3-4B --tuner_type lora --external_plugins "$HERE/plugin.py"\n'
+    assert "not read" in remarks(alone("run.sh", text))["--external_plugins"]
+
+
+def test_references_to_keys_of_the_same_section_are_resolved(alone):
+    text = (
+        "trainer:\n  devices: 8\n  num_nodes: 1\n  precision: bf16\nmodel:\n  encoder_seq_length: 4096\n"
+        "  max_position_embeddings: ${.encoder_seq_length}\n  num_layers: 2\n  hidden_size: 256\n"
+        "  ffn_hidden_size: ${multiply:4,${.hidden_size}}\n  num_attention_heads: 4\n  micro_batch_size: 1\n"
+        "  data:\n    seq_length: ${..encoder_seq_length}\n"
+    )
+    imported = alone("gpt.yaml", text)
+    assert imported.plan.value("model.spec")["max_context"] == 4096
+    assert "multiply" in remarks(imported)["model.ffn_hidden_size"]
