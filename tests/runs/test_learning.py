@@ -1,4 +1,4 @@
-"""Calibration learns from the history: from runs that were kept."""
+"""Calibration learns from the history: from runs that were kept, by whatever version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.machine import detect
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, history_entry
-from capacity_tui.engine.runs.sampling import UserRun, kept_runs, learnt_from, with_cores_of
+from capacity_tui.engine.runs.sampling import UserRun, kept_runs, learnt_from, read_runs, with_cores_of
 from capacity_tui.engine.runs.sampling.run_fit import estimate_as_measured, resolved_run
 from capacity_tui.engine.runs.sampling.user_runs import STEP
 from capacity_tui.engine.solve import answer
@@ -26,12 +26,22 @@ from capacity_tui.tui.cli import main
 
 PROGRAM = Path(__file__).with_name("trained_network.py")
 SIZES = (512, 1024, 1024, 10)
+RUN = {"plan": {"model": {"name": "mlp"}}, "step_seconds": 1.5, "peak_bytes": None, "date": "2026-03-04"}
 
 
 @pytest.fixture(autouse=True)
 def data(tmp_path, monkeypatch):
     monkeypatch.setenv("CAPACITY_TUI_DATA", str(tmp_path / "data"))
     return tmp_path / "data"
+
+
+@pytest.fixture
+def earlier(data):
+    """A file of runs as earlier versions wrote it, with a line that a killed program left."""
+    file = data / "measured" / "cpu-x-2.runs.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_text("".join(json.dumps({**RUN, "step_seconds": seconds}) + "\n" for seconds in (1.5, 2.5)) + '{"plan"')
+    return file
 
 
 def plan_of(batch: int, folder: Path) -> str:
@@ -53,6 +63,22 @@ def test_the_third_run_of_a_kind_is_predicted_better_than_the_first(tmp_path):
     third, second, first = (abs(math.log(run.ratio[STEP])) for run in History().find(WantedRuns(kinds=("run",))))
     assert third < first
     assert second < first
+
+
+def test_runs_of_an_earlier_version_are_taken_over_and_their_file_kept_aside(earlier):
+    text, history = earlier.read_text(), History()
+    assert [run.step_seconds for run in read_runs("cpu-x-2", history)] == [1.5, 2.5]
+    assert "cannot be read" in history.notes[0]
+    assert not earlier.exists()
+    assert earlier.with_name("cpu-x-2.runs.jsonl.old").read_text() == text
+    assert len(kept_runs(History())) == 2
+
+
+def test_taking_over_that_was_stopped_amid_is_completed(earlier):
+    text = earlier.read_text()
+    read_runs("cpu-x-2", History())
+    earlier.write_text(text)
+    assert len(read_runs("cpu-x-2", History())) == 2
 
 
 def test_a_run_that_cannot_be_its_plan_is_left_out_with_a_word(tmp_path, capsys):

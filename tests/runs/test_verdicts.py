@@ -10,12 +10,10 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import estimate_plan
-from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.runs.accuracy import evaluate, predictor, user_measurements, verdicts_of
 from capacity_tui.engine.runs.accuracy.predictions import share
 from capacity_tui.engine.runs.accuracy.scoring import Prediction, scored_measurements
-from capacity_tui.engine.runs.history import History, RunRecord
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.cli import main
 
@@ -76,7 +74,10 @@ def test_the_command_judges_runs_that_were_kept(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     assert main(["accuracy", "--mine"]) == 2
     assert "calibrate --plan" in capsys.readouterr().err
-    History().keep(RunRecord("run", PLAN, actual={Figure.STEP_SECONDS: 9.0}, device="h100-sxm-80gb"))
+    folder = tmp_path / "capacity-tui" / "measured"
+    folder.mkdir(parents=True)
+    run = {"plan": PLAN, "step_seconds": 9.0, "peak_bytes": None, "date": "2026-11-22"}
+    (folder / "h100-sxm-80gb.runs.jsonl").write_text(json.dumps(run) + "\n")
     assert main(["accuracy", "--mine", "--format", "json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["train_time"]["overall"]["count"] == 1

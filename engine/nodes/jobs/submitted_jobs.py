@@ -116,8 +116,10 @@ def _read() -> Iterator[SubmittedJob]:
     folder = _folder()
     for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():
         try:
-            yield record_of_data(SubmittedJob, json.loads(file.read_text(encoding="utf-8")))
-        except (OSError, ValueError):
+            data = json.loads(file.read_text(encoding="utf-8"))
+            # Files of earlier versions say by another name whether it was reported.
+            yield record_of_data(SubmittedJob, {"is_reported": data.get("told", False), **data})
+        except (OSError, ValueError, AttributeError, TypeError):
             continue
 
 

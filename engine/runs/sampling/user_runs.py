@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
+from pathlib import Path
+from typing import cast
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.errors import PlanError, StorageError
 from capacity_tui.engine.estimate import estimate_plan
+from capacity_tui.engine.files import data_folder, reading_error, rename_file
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.machine import MEASURED, Machine
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, history_entry
@@ -84,20 +89,22 @@ def kept_runs(history: History) -> tuple[UserRun, ...]:
     Raises:
         StorageError: the history cannot be read.
     """
+    take_over_earlier_runs(history)
     entries = history.find(WantedRuns(measured=True))
     return tuple(
         measured for run in sorted(entries, key=lambda run: (run.device, run.started)) if (measured := user_run_of(run))
     )
 
 
-def read_runs(key: str, history: History) -> tuple[UserRun, ...]:
+def read_runs(key: str, history: History, most: int = MOST_RUNS) -> tuple[UserRun, ...]:
     """Return the newest runs of a device whose step or memory was measured, the oldest of them first.
 
     Raises:
         StorageError: the history cannot be read.
     """
+    take_over_earlier_runs(history)
     runs = (user_run_of(run) for run in reversed(history.find(WantedRuns(device=key, measured=True))))
-    return tuple(measured for measured in runs if measured is not None)[-MOST_RUNS:]
+    return tuple(measured for measured in runs if measured is not None)[-most:]
 
 
 def with_cores_of(machine: Machine, run: UserRun) -> Machine:
@@ -115,6 +122,7 @@ def keep_run(entry: RunRecord, history: History) -> tuple[UserRun, ...]:
     Raises:
         StorageError: the history cannot be read or written.
     """
+    take_over_earlier_runs(history)
     history.keep(entry)
     return read_runs(entry.device, history)
 
@@ -134,3 +142,59 @@ def user_run_of(run: RunRecord) -> UserRun | None:
         tuple(map(str, why)) if isinstance(why, list | tuple) else (),
         run.device,
     )
+
+
+_ENDING = ".runs.jsonl"
+_TAKEN = ".old"
+_ID_BYTES = 5
+_FIGURES = {"step_seconds": Figure.STEP_SECONDS, "peak_bytes": Figure.MEMORY_RESERVED_BYTES}
+
+
+def take_over_earlier_runs(history: History, folder: Path | None = None) -> None:
+    """Put runs of earlier versions into the history, and give their files another name.
+
+    Args:
+        folder: the program's data, the user's own by default.
+
+    Raises:
+        StorageError: a file cannot be read, or nothing can be kept.
+    """
+    for file in sorted(((folder or data_folder()) / MEASURED).glob(f"*{_ENDING}")):
+        bad: list[str] = []
+        history.keep(*_runs(file, bad))
+        aside = _free_name(file)
+        rename_file(file, aside)
+        if bad:
+            history.notes.append(f"{aside}: {len(bad)} of its lines cannot be read, and stay there alone: {bad[0]}")
+
+
+def _runs(file: Path, bad: list[str]) -> Iterator[RunRecord]:
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise reading_error(error, file) from error
+    for number, line in enumerate(lines, 1):
+        try:
+            yield _run(json.loads(line), file.name.removesuffix(_ENDING), f"{file.name}:{number}:{line}")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            bad.append(f"line {number}: {error}")
+
+
+def _run(data: Mapping[str, object], device: str, text: str) -> RunRecord:
+    return RunRecord(
+        kind="run",
+        plan=cast("Mapping[str, object]", data["plan"]),
+        actual={key: float(cast("float", data[name])) for name, key in _FIGURES.items() if data[name] is not None},
+        device=device,
+        started=f"{data['date']}T00:00:00.000Z",
+        # The same run has the same id, should this be stopped before the file has its other name.
+        id=hashlib.blake2b(text.encode(), digest_size=_ID_BYTES).hexdigest(),
+    )
+
+
+def _free_name(file: Path) -> Path:
+    names = (file.with_name(f"{file.name}{_TAKEN}{number or ''}") for number in range(1000))
+    free = next((name for name in names if not name.exists()), None)
+    if free is None:
+        raise StorageError("there are too many earlier files of runs", str(file), "move them away")
+    return free
