@@ -237,6 +237,14 @@ def test_what_no_network_joins_is_not_advised_for_many_nodes() -> None:
     assert "accelerator" not in codes(answer(plan).estimate.recommendations)
 
 
+def test_what_a_node_has_one_of_is_not_advised_by_the_price_of_one_alone() -> None:
+    one = load_catalog().instances["lambda-gpu-1x-gh200"]
+    assert one.sold_devices == 1 and one.network_link is None
+    for line in ("llama-3.1-70b qlora 8xh100 4k 50M axolotl", "llama-3.1-70b lora 8xh100 4k 50M"):
+        named = [(note.change or {}).get("hardware.name") for note in advised(line).recommendations]
+        assert "gh200-96gb" not in named
+
+
 def extreme_warnings(memory: float, watts: float) -> tuple[str, ...]:
     """What the extreme mode says of a run that takes these shares of memory and of the power limit."""
     resolved = resolve_plan(plan_of(model={"name": "gpt2"}, hardware={"name": "rtx-4090"}), load_catalog())

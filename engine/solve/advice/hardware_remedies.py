@@ -98,7 +98,6 @@ def _accelerators(case: EstimatedPlan) -> Iterator[Remedy]:
     if fixed or not mine or not speed or not rate or cluster.price.is_spot:
         return
     needed, devices = reserved_bytes(case.estimate), int(cluster.devices)
-    nodes = math.ceil(devices / largest(cluster.direct_devices))
     cheaper: list[tuple[float, Accelerator, Price]] = []
     for row in catalog.accelerators.where("vendor", mine.vendor):
         other = _speed(case, row)
@@ -106,6 +105,7 @@ def _accelerators(case: EstimatedPlan) -> Iterator[Remedy]:
             continue
         if other < LEAST_SPEED * speed:
             continue
+        nodes = math.ceil(devices / catalog.fabric_of(row).node_devices)
         price = device_price(row.id, devices, nodes, plan.pricing, catalog)
         if price.rate is not None and not price.remarks and price.rate / other <= MOST_COST * rate / speed:
             cheaper.append((price.rate / other, row, price))
