@@ -180,7 +180,7 @@ def _assumed(section: HardwareSection, match: HardwareMatch, devices: int, level
         yield f"one device of a {match.unit}: hardware.devices says how many"
     innermost, networks = levels[0], [level for level in levels if not level.is_direct]
     if devices > 1 and section.per_node is None and section.name != "detected" and match.instance is None:
-        yield f"{devices_in_words(innermost.devices)} in a {innermost.name}"
+        yield f"{devices_in_words(float(innermost.devices))} in a {innermost.name}"
     if devices > innermost.devices and networks[0].known.origin == "assumed":
         yield f"network between {innermost.name}s: {networks[0].link}"
     yield from slower_outside(levels)
