@@ -381,7 +381,7 @@ def test_an_encoder_is_asked_for_no_answer_and_what_hears_for_no_prompt():
         ("another titan v llama-3.1-8b", "hardware.devices", 2),
         ("another rtx 4000 ada llama-3.1-8b", "hardware.devices", 2),
         ("lora llama-3.1-8b batch 64 h100 and another h100", "hardware.devices", 2),
-        ("llama-3.1-8b lora 8xh100 at $1k/h", "pricing.usd_per_hour", 8000),
+        ("llama-3.1-8b lora 8xh100 at $1k/h", "pricing.usd_per_hour", 1000),
         ("llama-3.1-8b lora 8xh100 at $2,50 per gpu hour", "pricing.usd_per_hour", 20),
         ("serve llama-3.1-8b 4090 two dozen users", "inference.users", 24),
     ],

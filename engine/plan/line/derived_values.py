@@ -15,10 +15,12 @@ from capacity_tui.engine.plan.line.data_words import CACHE
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
+from capacity_tui.engine.plan.line.lexicon.quantities import OF_ONE
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.load_values import LoadValues
+from capacity_tui.engine.plan.line.questions import OF_ALL, OF_BOX
 from capacity_tui.engine.units import format_count
 
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
@@ -27,6 +29,7 @@ _CONTEXT = re.compile(r"-(\d+k)$")  # A context that names of releases end in, a
 
 _EDGE, _OF_REPLICA = "image_size", "per replica"
 _PACKED, _DIGIT = "qlora", re.compile(r"\d+")
+_FAR_FROM_OFFERS = 4  # Times the cheapest offer, or part of it, that hardware of the line hardly costs
 _SAME_BATCH = 0.05  # Share by which a batch of tokens may differ from a power of two and is meant to be that
 
 
@@ -209,22 +212,45 @@ class DerivedValues(LoadValues):
                 self._assumed.append(Assumption(path, edge, f"images of {edge} pixels, as {token.text} has"))
 
     def _price_of_devices(self) -> None:
-        """Make the price of all devices of that of each, or of each machine, as ``8xh100 at $2/h``."""
+        """Make the price of all devices of that of each, of each machine, or of whichever is the nearest to offers."""
         if not self._device_price:
             return
         if hardware.NAME not in self._values:
             hint = "name the hardware that costs so much, or write under $2/h of all of it together"
             self._faults.append(PlanError("a price of which device?", f"${self._device_price:g} an hour", hint))
             return
-        row_id = self._catalog.instances.find_id(str(self._values[hardware.NAME]))
-        sold = 1 if row_id is None else self._catalog.instances[row_id].sold_devices
-        devices = self._degree(hardware.DEVICES, sold)
-        self._values.setdefault(hardware.DEVICES, devices)  # the price is of so many, also where their number is asked
-        count = devices if self._is_price_of_one else devices / sold
-        self._values[Key.PRICING_USD_PER_HOUR] = price = self._device_price * count
-        what = "device" if self._is_price_of_one or row_id is None else "machine"
-        why = f"price: ${price:g} an hour, ${self._device_price:g} for each {what} (of all: pricing.usd_per_hour=)"
+        counts, ratios = self._priced_counts(), self._price_ratios(self._device_price)
+        what = self._price_of if self._price_of in counts else min(ratios, key=lambda of: abs(math.log(ratios[of])))
+        self._values.setdefault(hardware.DEVICES, counts[OF_ONE])  # the price is of so many, where it is asked too
+        self._values[Key.PRICING_USD_PER_HOUR] = price = self._device_price * counts[what]
+        of = {OF_ONE: "for each device", OF_BOX: "for each machine", OF_ALL: f"for all {counts[OF_ONE]} devices"}[what]
+        why = f"price: ${price:g} an hour, ${self._device_price:g} {of} (of all: pricing.usd_per_hour=)"
         self._assumed.append(Assumption(Key.PRICING_USD_PER_HOUR, price, why))
+
+    def _priced_counts(self) -> dict[str, int]:
+        """Return how many there are of what may cost so much an hour."""
+        machine = self._catalog.instances.get(str(self._values[hardware.NAME]))
+        devices = self._degree(hardware.DEVICES, 1 if machine is None else machine.sold_devices)
+        size = self._degree(hardware.PER_NODE, devices) if machine is None else machine.sold_devices
+        return {OF_ONE: devices, OF_BOX: max(round(devices / size), 1), OF_ALL: 1}
+
+    def _price_ratios(self, price: float) -> dict[str, float]:
+        """Return what so much an hour is of the cheapest offer, where it is for what may cost that.
+
+        A machine by name costs it whole, and devices that nobody offers cost it each.
+        """
+        counts, name = self._priced_counts(), str(self._values[hardware.NAME])
+        rows = ((row.on_demand_usd_per_hour or 0, row.sold_devices) for row in self._catalog.instances_with(name))
+        offers = [usd / sold for usd, sold in rows if usd]
+        if name in self._catalog.instances or not offers:
+            return {OF_BOX if name in self._catalog.instances else OF_ONE: 1.0}
+        return {of: price * count / counts[OF_ONE] / min(offers) for of, count in counts.items()}
+
+    def _is_likely_price(self, price: float) -> bool:
+        """Whether so much an hour is nearer to what the hardware of the line costs than to any other sum."""
+        is_counted = hardware.DEVICES in self._values or self._values[hardware.NAME] in self._catalog.instances
+        ratios = self._price_ratios(price or 1.0).values() if is_counted else ()
+        return any(1 / _FAR_FROM_OFFERS < ratio < _FAR_FROM_OFFERS for ratio in ratios)
 
     def _weights_of_the_engine(self) -> None:
         """Take bits of weights for the format that the engine of the line has of so many, as ``mlx 4bit``.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.catalog import Catalog, key_of
+import math
+from itertools import takewhile
+
+from capacity_tui.engine.catalog import Accelerator, Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
@@ -15,6 +18,7 @@ from capacity_tui.engine.units import format_count, parse_quantity
 
 _GROUPS, _GROUPED = ("128g", "64g"), frozenset({"gptq", "awq"})  # Weights of one scale, as in ``gptq 4bit 128g``
 _BITS = frozenset({"4bit", "int4"})  # Of weights that are packed in groups
+_AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
 _MEMORY = frozenset({"memory", "mem"})  # What may be a device's or the host's
 
 
@@ -27,16 +31,20 @@ class FigureWords(NamedWords):
             return 1, Meaning(why=f"left out: {self._written(index)}, weights of one scale")
         after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
         behind = [key_of(self._span(index + at, 1)) for at in (2, 3, 4)] if after == "of" else [after]
-        of = next((word for word in behind if word in vocabulary().stored), behind[0])  # 15 GB of Dutch text
+        behind = [*takewhile(lambda word: not word[:1].isdigit(), behind)] or [""]
+        nouns = vocabulary().stored | vocabulary().ram
+        of = next((word for word in behind if word in nouns), behind[0])  # 15 GB of Dutch text, of regular ram
         supply = next((words for words in (1, 2) if key_of(self._span(index + 1, words)) in vocabulary().supplies), 0)
         if supply and "tdp_w" in figure:
             return 1 + supply, Meaning(why=f"left out: {self._span(index, 1 + supply)}")
         is_data = (
             of in vocabulary().stored
-            or (after == "of" and settings.amount_of(of) is not None)
+            or (
+                after == "of" and settings.amount_of(of) not in (None, vocabulary().amounts["devices"])
+            )  # of GPU memory
             or figure.get(hardware.MEMORY, 0) > hardware.most_memory(self._catalog)
         )
-        is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and after not in vocabulary().ram
+        is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and of not in vocabulary().ram
         size, is_trained = self._tokens[index].text, self._task in (TRAIN, FINETUNE)
         tokens = _tokens_of(size, of, self._catalog) if is_data and is_trained else 0
         if tokens:
@@ -53,12 +61,22 @@ class FigureWords(NamedWords):
         row = self._catalog.accelerators.get(name)
         if of in _MEMORY and row is not None and hardware.memory_of_another(row, figure.get(hardware.MEMORY, 0)):
             is_ram |= figure.get(hardware.MEMORY, 0) > (row.memory_mib or 0)  # 4090, 256GB memory
+        if row is not None and is_trained and (reached := self._reached(row, figure, size)) is not None:
+            return 1, reached
         together = 1 if self._is_of_a_device(index) else self._degree(hardware.DEVICES)
         meaning = hardware.given_figure(self._tokens[index].text, figure, is_ram, name, self._catalog, together)
         if hardware.NAME in meaning.values:
             self._values.pop(hardware.NAME)  # the same device with another memory
         is_behind = is_ram and of in vocabulary().ram
-        return 1 + int(is_behind) + int(is_behind and after != of), meaning
+        return 1 + (behind.index(of) + 1 + int(after == "of") if is_behind else 0), meaning
+
+    def _reached(self, row: Accelerator, figure: dict[str, float], text: str) -> Meaning | None:
+        """Return the MFU of devices that compute so much, as ``400 TFLOPs``; None where that is their peak or more."""
+        share = figure.get("bf16_tflops", 0.0) / (row.bf16_tflops or row.fp16_tflops or math.inf)
+        if not 0 < share < _AT_PEAK:
+            return None
+        why = f"{text}: {share:.0%} of the {row.bf16_tflops or row.fp16_tflops:g} TFLOP/s that {row.id} has, as MFU"
+        return Meaning(f"MFU {share:.3g}", {Key.TRAINING_MFU: f"{share:.4g}"}, why)
 
     def _written(self, index: int) -> str:
         return self._text[self._tokens[index].start : self._tokens[index].end]
@@ -104,7 +122,9 @@ class FigureWords(NamedWords):
         meaning = hardware.given_figure(self._tokens[index].text, figure, False, str(name), self._catalog)
         if hardware.NAME in meaning.values:
             self._values.pop(hardware.NAME)
-        return None if meaning.fault or hardware.SPEC in "".join(meaning.values) else meaning
+        row = self._catalog.accelerators.get(str(name))  # m3 max 64: one of the sizes that it is sold with
+        is_sold = row is not None and row.unified_memory and self._tokens[index].text in vocabulary().unified_memories
+        return None if meaning.fault or (hardware.SPEC in "".join(meaning.values) and not is_sold) else meaning
 
     def _share_of_host(self) -> None:
         """Take the memory of a host with some processors for that of all: each has its part of it."""
@@ -126,6 +146,14 @@ class FigureWords(NamedWords):
             row, memory = self._catalog.accelerators.get(str(self._values[hardware.NAME])), given.get(hardware.MEMORY)
             if row is not None and isinstance(memory, int) and hardware.is_memory_of(row, memory):
                 self._values.pop(f"{hardware.SPEC}.{hardware.MEMORY}")  # A6000 48G *4
+            elif (
+                row is not None
+                and isinstance(memory, int)
+                and (other := hardware.with_memory(row, memory, self._catalog))
+            ):
+                self._values.pop(f"{hardware.SPEC}.{hardware.MEMORY}")  # 8 a100 (8x40G)
+                self._rename(hardware.NAME, other)
+                row = None
             fault = hardware.memory_of_another(row, memory) if row is not None and isinstance(memory, int) else None
             self._faults += [] if fault is None else [fault]
             return

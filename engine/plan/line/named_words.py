@@ -26,8 +26,9 @@ _FULL = "full"
 _MOST_WORDS = 6  # Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``
 _MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 3 super 120b``
 _SAME_PARAMETERS = 0.15  # Share by which a size in a model's name, as ``671b``, may differ from its parameters
+_SIZE_OF_A_NODE = re.compile(r"\d{1,2}[x×]?.*", re.IGNORECASE)  # nodes with 8xh100, nodes of 8
 _HOURS = frozenset({"hours", "hrs"})
-_NODES, _OF_A_SIZE = frozenset({"node", "nodes"}), 3
+_NODES, _MACHINES, _OF_A_SIZE = frozenset({"node", "nodes"}), frozenset({"boxes", "servers", "machines"}), 3
 
 
 class NamedWords(CountedWords):
@@ -222,9 +223,13 @@ class NamedWords(CountedWords):
         words = [token.text for token in self._tokens[index : index + count]]
         if key_of(words[-1]) in vocabulary().racks:
             return self._racks(words)
-        if key_of(words[-1]) in _NODES and count > 1:
-            return self._counted_nodes(words, self._span(index + count, 1))
-        if count > _OF_A_SIZE and words[-1].isdecimal() and key_of(words[-2]) in OF_A_NODE:  # 2 mi300x nodes of 8
+        if key_of(words[-1]) in _NODES | _MACHINES and count > 1:
+            has_size = _SIZE_OF_A_NODE.fullmatch(self._span(index + count + 1, 1)) and not self._is_counted(
+                index + count + 1
+            )
+            return self._counted_nodes(words, self._span(index + count, 1) if has_size else "")
+        is_size = words[-1].isdecimal() and next(self._names_behind(index + count - 1), None) is None  # with 30 users
+        if count > _OF_A_SIZE and is_size and key_of(words[-2]) in OF_A_NODE:  # 2 mi300x nodes of 8
             return self._counted_nodes(words[:-2], "", int(words[-1])) if key_of(words[-3]) in _NODES else None
         size = vocabulary().nodes.get(key_of(words[0].lstrip("0123456789xX×*"))) or (
             vocabulary().nodes.get(key_of(words[1])) if count > 2 else None
@@ -249,7 +254,8 @@ class NamedWords(CountedWords):
         nodes = int(first) if is_counted else 1
         is_other = key_of(words[-1]) == "node" and nodes > 1  # 8 h100 node
         is_other |= key_of(after) in OF_A_NODE or any(key_of(token.text) in EVERY_NODE for token in self._tokens)
-        is_other &= not size
+        is_other |= key_of(words[-1]) not in _NODES and row is not None and "PCIe" in (row.form_factor or "")
+        is_other &= not size  # of machines with cards nobody knows how many these have
         if match is None or fabric is None or hardware.DEVICES in match.values or is_other or not nodes:
             return None
         why = "" if size else f"{fabric.node_devices} devices a node, as {fabric.name} have"

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sum_of
-from capacity_tui.engine.plan.line.lexicon.tokens import OF_ONE, Token
+from capacity_tui.engine.plan.line.lexicon.quantities import OF_ONE, duration_of, sum_of
+from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Asked
 from capacity_tui.engine.units import parse_quantity
@@ -42,25 +42,43 @@ _NODES = frozenset({"nodes", "servers", "machines", "hosts"})
 _ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})  # Words that say of a device behind them that it is one
 _IN_LETTERS = re.compile(r"[\d.]+[dw]", re.IGNORECASE)
 CHEAPEST = "cheapest"
+OF_BOX, OF_ALL, OF_ANY = "machine", "all", "any"  # What costs so much an hour
 HALF = "half"  # A part of the layers that nobody counted
 _COST = "cost"
 _MANY, _MUCH, _MOST, _WHICH, _FASTEST = "many", "much", "most", "which", "fastest"
 
 
-def price_in(tokens: Sequence[Token], index: int) -> float | None:
-    """Return the dollars that each device costs an hour, as ``$2/gpuh`` or ``at $2/h``; None for other words."""
-    dollars_named = sum_of(tokens[index].text)
+def price_in(tokens: Sequence[Token], index: int) -> tuple[float, str] | None:
+    """Return the dollars that hardware costs an hour, and how that is said; None for other words and for a limit.
+
+    It is said of one device (``$2/gpuh``), of a machine (``the box is $18/h``), of all (``$18/h total``), of any of
+    these (``at $2/h``), or not at all, with an empty text.
+    """
+    dollars_named, words = sum_of(tokens[index].text), vocabulary()
     if dollars_named is None or dollars_named[1] != 1:
         return None
-    is_priced = index > 0 and tokens[index - 1].text.casefold() in vocabulary().priced
-    is_of_one = tokens[index].text.endswith(OF_ONE)
-    return parse_quantity(dollars_named[0], "") if is_of_one or is_priced else None
+    before = [key_of(token.text) for token in tokens[max(index - 3, 0) : index]]
+    behind = [key_of(token.text) for token in tokens[index + 1 : index + 4]]
+    if (
+        not words.limiting.isdisjoint((*before[-2:], "".join(before[-2:]), *behind[:1]))
+        or tokens[index].text[0] in "<≤"
+    ):
+        return None
+    dollars = parse_quantity(dollars_named[0], "")
+    if tokens[index].text.endswith(OF_ONE):
+        return dollars, OF_ONE
+    if not words.totals.isdisjoint((*behind[:1], "".join(behind[:2]))):
+        return dollars, OF_ALL
+    is_joined = behind[:1] and behind[0] in words.joints
+    if not words.boxes.isdisjoint((*before, *(behind if is_joined else ()))):
+        return dollars, OF_BOX
+    return dollars, OF_ANY if not words.priced.isdisjoint(before[-2:]) else ""
 
 
 def limit_in(tokens: Sequence[Token], index: int) -> str | None:
     """Return the limit that a word of a line is, as ``time<=30d`` or ``usd<=500``; None for other words."""
     text, words = tokens[index].text, vocabulary()
-    dollars_named = sum_of(text) or (sum_of(f"${text}") if _is_money(tokens, index) else None)
+    dollars_named = sum_of(text.lstrip("<≤")) or (sum_of(f"${text}") if _is_money(tokens, index) else None)
     if dollars_named is not None:
         dollars, hours = dollars_named
         rate = parse_quantity(dollars, "")
@@ -82,7 +100,8 @@ def _is_money(tokens: Sequence[Token], index: int) -> bool:
     start = words.start_of(keys[:index])
     behind = keys[index + 1 : index + 2] if keys[index + 1 : index + 2] != ["to"] else keys[index + 2 : index + 3]
     is_near = bool(start and keys[start - 1] in words.money) or not words.money.isdisjoint(behind)
-    return is_near and tokens[index].text[:1].isdigit()
+    is_counted = bool(behind) and behind[0] in words.amounts  # $2000 budget, 50M tokens
+    return is_near and not is_counted and tokens[index].text[:1].isdigit()
 
 
 def asked_of(
@@ -126,7 +145,8 @@ def asked_of(
 def _offloads(tokens: Sequence[Token], values: Mapping[str, object]) -> bool:
     """Whether words say that layers lie in host memory, and none how many."""
     keys = [key_of(token.text) for token in tokens]
-    paths = (vocabulary().needs.get(key, ("", ""))[0] for key in keys)
+    spans = ("".join(keys[at : at + count]) for at in range(len(keys)) for count in range(1, _MOST_WORDS + 1))
+    paths = (vocabulary().needs.get(span, ("", ""))[0] for span in spans)
     is_open = HALF not in keys and values.keys().isdisjoint({Key.INFERENCE_GPU_LAYERS, Key.PARALLELISM_OFFLOAD})
     return is_open and Key.INFERENCE_GPU_LAYERS in paths
 

@@ -14,10 +14,17 @@ from capacity_tui.engine.plan.line.guessed_words import GuessedWords, remainder
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.quantities import currency_of, duration_of, is_of_no_rate, sum_of
+from capacity_tui.engine.plan.line.lexicon.quantities import (
+    OF_ENERGY,
+    OF_ONE,
+    currency_of,
+    duration_of,
+    is_of_no_rate,
+    sum_of,
+)
 from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, similar_names, unknown_words
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_meant, task_named
-from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_ONE, is_latency
+from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, is_latency
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
 from capacity_tui.engine.plan.line.questions import (
@@ -38,6 +45,7 @@ _OF_LOAD = "inference."  # What fields begin with that only transformers have
 _OF_EXPERTS = ("moe", "sparse")
 _OF_PROCESSORS = ("cpu", "processor", "nogpu", "nogpus", "nocard", "nographics")  # What is true beside one
 _TIMES = ("x", "×", "*")
+_FARTHEST_DAY = 3  # Words between one of ``until`` and the day, as in ``by the end of march``
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 
 
@@ -192,7 +200,8 @@ class _Line(GuessedWords):
         if text in _TIMES and Key.INFERENCE_REQUEST_RATE in rate:  # 300 qps x 100 passages
             hint = "write how many a second they make"
             return 1, Meaning(fault=PlanError("a product is no rate", self._span(index - 2, 4), hint))
-        measured = self._flag(index, "--") or self._price(index) or self._hours_of_sound(index) or self._interval(index)
+        measured = self._flag(index, "--") or self._price(index) or self._hours_of_sound(index)
+        measured = measured or self._interval(index) or self._until_a_day(index)
         limit = limit_in(self._tokens, index) if measured is None else None
         if measured is not None or limit is not None:
             return measured or (1, self._limit(index, limit or ""))
@@ -232,20 +241,29 @@ class _Line(GuessedWords):
                 return count, Meaning(fault=PlanError("no rate of this currency is known here", text, hint))
         return None
 
-    def _price(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize what each device costs an hour, or each machine, or all of them: ``at $12/h total``."""
-        text, price = self._tokens[index].text, price_in(self._tokens, index)
-        behind = (count for count in (1, 2) if key_of(self._span(index + 1, count)) in vocabulary().totals)
-        if price is None or not (text.endswith(OF_ONE) or hardware.NAME in self._values):
+    def _until_a_day(self, index: int) -> tuple[int, Meaning] | None:
+        """Refuse a day until which something has to be done, as in ``by the end of march``."""
+        before = {key_of(token.text) for token in self._tokens[max(index - _FARTHEST_DAY, 0) : index]}
+        if key_of(self._tokens[index].text) not in vocabulary().dates or vocabulary().until.isdisjoint(before):
             return None
-        if (words := next(behind, 0)) > 0:
-            why = self._exchanged(index)
-            return 1 + words, Meaning(f"${price:g} an hour", {Key.PRICING_USD_PER_HOUR: price}, why)
+        hint = "say how long it may take, as within 3 days"
+        return 1, Meaning(fault=PlanError("a day is no length of time", self._tokens[index].text, hint))
+
+    def _price(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize what each device costs an hour, each machine, or all of them, and what a kWh costs."""
+        text, words = self._tokens[index].text, vocabulary()
+        if text.endswith(OF_ENERGY) and (dollars := sum_of(text.removesuffix(OF_ENERGY))) is not None:
+            return 1, Meaning(f"${dollars[0]} a kWh", {Key.PRICING_USD_PER_KWH: dollars[0]}, self._exchanged(index))
+        price, how = price_in(self._tokens, index) or (0.0, "")
+        is_known = hardware.NAME in self._values and (bool(how) or self._is_likely_price(price))
+        if not price or not (how == OF_ONE or is_known):
+            return None
         if self._device_price not in (0.0, price):
             fault = PlanError("a price given twice", f"${self._device_price:g} and ${price:g} an hour", "keep one")
             return 1, Meaning(fault=fault)
-        self._device_price, self._is_price_of_one = price, text.endswith(OF_ONE)
-        return 1, Meaning(f"${price:g} an hour for each device", why=self._exchanged(index))
+        self._device_price, self._price_of = price, how
+        behind = next((count for count in (1, 2) if key_of(self._span(index + 1, count)) in words.totals), 0)
+        return 1 + behind, Meaning(f"${price:g} an hour", why=self._exchanged(index))
 
     def _hours_of_sound(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the sound that is heard, as ``1000 hours of audio``: a request is a piece of it."""
@@ -279,7 +297,7 @@ class _Line(GuessedWords):
     def _exchanged(self, index: int) -> str:
         """Return what a sum in another currency was taken for; empty for dollars."""
         text = self._tokens[index].text
-        currency, dollars = currency_of(text), sum_of(text)
+        currency, dollars = currency_of(text), sum_of(text.removesuffix(OF_ENERGY))
         if currency is None or dollars is None:
             return ""
         return f"{text}: ${dollars[0]}, at ${currency.usd:g} a {currency.name} ({currency.source})"

@@ -45,7 +45,7 @@ class TakenWords:
         self._document_tokens = 0
         self._token_rates: dict[str, tuple[int, float]] = {}  # tokens in so many seconds, of answers or of all
         self._device_price = 0.0
-        self._is_price_of_one = False
+        self._price_of = ""  # what costs so much an hour
         self._task = ""  # What is done; empty as long as words are only looked at for names
         self._model: KnownModel | None = None
 
@@ -76,7 +76,7 @@ class TakenWords:
             meaning = Meaning()
         if {hardware.NAME, Key.MODEL_NAME} & meaning.values.keys() and self._is_given_up(index):
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
-        meaning = self._host(index, meaning)
+        meaning = self._said_again(self._host(index, meaning))
         for path, value in meaning.values.items():
             if path in self._values and self._values[path] != value and meaning.fault is None:
                 text = self._span(index, count)
@@ -102,6 +102,16 @@ class TakenWords:
         tokens = self._tokens[index : index + count]
         ranges = (range_in(self._text[token.start : token.end], token.text) for token in tokens)
         return next(filter(None, ranges), None)
+
+    def _said_again(self, meaning: Meaning) -> Meaning:
+        """Take devices of a memory beside nodes that have as many for these, as in ``96 DGX A100 (8x40G)``."""
+        size = self._values.get(Key.HARDWARE_PER_NODE)
+        is_again = hardware.NAME in self._values and hardware.NAME not in meaning.values
+        if not is_again or size is None or meaning.values.get(hardware.DEVICES) != size:
+            return meaning
+        return replace(
+            meaning, values={path: value for path, value in meaning.values.items() if path != hardware.DEVICES}
+        )
 
     def _host(self, index: int, meaning: Meaning) -> Meaning:
         """Take a processor beside accelerators for the one of their host, which a plan does not name."""

@@ -36,7 +36,7 @@ _PEAKS = {
     **dict.fromkeys(("pf", "pflop", "pflops", "pflop/s"), 1e3),
 }
 _POWER = {"w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3}
-_SIZES = {"mib": 1, "mb": 1, "gib": 1024, "gb": 1024, "tib": 1024**2, "tb": 1024**2}
+_SIZES = {"mib": 1, "mb": 1, "gib": 1024, "gb": 1024, "g": 1024, "tib": 1024**2, "tb": 1024**2}
 """MiB of a unit. Memory of devices is sold in binary units, whatever letter is missing: a card of 24 GB has 24 GiB."""
 _SAME_SIZE = 0.08  # Share by which the memory that a driver reports may differ from what a device is sold with
 _MORE_THAN_ANY = 2.2
@@ -44,7 +44,7 @@ _MORE_THAN_ANY = 2.2
 _SIZE_BEHIND = re.compile(r"(?<=[a-z\d])-(\d{2,3})g?$", re.IGNORECASE)  # A memory that a name ends in, as ``a100-40``
 _BARE_NAME = re.compile(r"\d{3,4}\s*[a-z][a-z0-9 ]*", re.IGNORECASE)
 """A model number without its line, as ``1660 super``."""
-LAPTOP = "laptop"
+LAPTOP, _MOBILE = "laptop", re.compile(r"\s*mobile$", re.IGNORECASE)
 _SIZE_IN_ID = re.compile(r"\d+gb")
 _SLICE = re.compile(r"(?P<name>[a-z\s-]*[a-z]\d[a-z]?)-(?P<count>\d{1,4})", re.IGNORECASE)
 _EXAMPLE = "gpu(48GiB,180TFLOPs,900GB/s)"
@@ -150,14 +150,14 @@ def given_figure(
         if devices > 1 and is_memory_of(row, memory / devices):
             why = f"{text}: {memory / devices / 1024:g}GB of each; write {text} each where each has so much"
             return Meaning(f"{text}, as they have together", why=why)
-        if (sibling := _with_memory(row, memory, catalog)) is not None:
+        if (sibling := with_memory(row, memory, catalog)) is not None:
             return Meaning(sibling, {NAME: sibling})
         if (fault := memory_of_another(row, memory)) is not None:
             return Meaning(fault=fault)
     return Meaning(f"{text} of each device", {f"{SPEC}.{key}": value for key, value in figure.items()})
 
 
-def _with_memory(row: Accelerator, memory: float, catalog: Catalog) -> str | None:
+def with_memory(row: Accelerator, memory: float, catalog: Catalog) -> str | None:
     """Return the row of the same name with a memory in MiB, as an RTX 6000 with 48 GB; None where none has it."""
     sibling = _SIZE_IN_ID.sub(f"{memory / 1024:g}gb", row.id)
     if sibling != row.id and sibling in catalog.accelerators:
@@ -272,9 +272,10 @@ def _row_named(name: str, catalog: Catalog) -> Row | None:
     tables: tuple[Table[Any], ...] = (catalog.accelerators, catalog.processors, catalog.instances, catalog.clusters)
     plural = name[:-1] if name.endswith(("s", "S")) else ""
     portable = f"{name[len(LAPTOP) :]} {LAPTOP}" if name.casefold().startswith(LAPTOP) else ""
+    portable = portable or _MOBILE.sub(rf" {LAPTOP}", name)
     prefixes = vocabulary().prefixes.items()
     clouds = (f"{row}{name[len(typed) :]}" for typed, row in prefixes if name.casefold().startswith(typed))
-    sized = _SIZE_BEHIND.sub(r"-\1gb", name)
+    sized = _SIZE_BEHIND.sub(r"-\1gb", plural or name)  # a100-80s
     lines = vocabulary().product_lines if _BARE_NAME.fullmatch(name) else ()
     bare = (f"{line} {name}" for line in lines)
     usual = plural if name.casefold() in vocabulary().plurals and name.endswith("s") else ""

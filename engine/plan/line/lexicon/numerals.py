@@ -20,6 +20,7 @@ _RANGE = re.compile(
     re.IGNORECASE,
 )
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
+_TERA = re.compile(r"\d+(?:\.\d+)?T", re.IGNORECASE)
 _TEN, _HUNDRED, _THOUSAND, _DOZENS = 10, 100, 1000, ("dozen", "dozens")
 _HALF, _ARTICLES, _FEWEST_OF_A_UNIT = "half", ("a", "an", "one", "the", "this"), 3
 _CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
@@ -37,7 +38,7 @@ _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what i
 def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     """Return the words of a line, its numbers as digits before hardware and before what they count."""
     tokens = _with_products(_with_ranges(_with_hours_of_day(_with_products(split(text)))))
-    tokens = with_latencies(_with_times(tokens, catalog))
+    tokens = _with_host_memory(with_latencies(_with_times(tokens, catalog)))
     return _with_parts(_with_digits(_with_names_first(_with_images_first(tokens), catalog), catalog))
 
 
@@ -175,6 +176,16 @@ def _with_images_first(tokens: list[Token]) -> list[Token]:
     return tokens
 
 
+def _with_host_memory(tokens: list[Token]) -> list[Token]:
+    """Return the words with terabytes of main memory as these, as in ``1.2T ram`` and ``1T of host memory``."""
+    made: list[Token] = []
+    for token, *behind in zip(tokens, tokens[1:], tokens[2:] + tokens[-1:], strict=False):
+        nouns = {key_of(after.text) for after in behind}
+        is_memory = _TERA.fullmatch(token.text) is not None and not nouns.isdisjoint(vocabulary().ram)
+        made.append(replace(token, text=f"{token.text[:-1]}tb") if is_memory else token)
+    return [*made, *tokens[len(made) :]]
+
+
 def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
     """Return the words with names before a memory inside them, as in ``2 24gb 3090s`` and ``4060 8gb laptop``."""
     for index in range(1, len(tokens) - 1):
@@ -214,9 +225,10 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         )
         count = 2 if is_at_least_two else count
         at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
-        name = tokens[index + 2 : index + 2 + _LONGEST_NAME]
-        if count and key_of(after) in vocabulary().adjectives and _is_named(name, catalog):  # two intel arc b60s
-            made.append(Token(f"{count}x", token.start, token.end))
+        is_described = at < len(tokens) and key_of(tokens[at].text) in vocabulary().adjectives
+        if count and is_described and _is_named(tokens[at + 1 : at + 1 + _LONGEST_NAME], catalog):
+            made.append(Token(f"{count}x", token.start, token.end))  # two intel arc b60s, a pair of used 3090s
+            skipped = at - 1 if at > index + 1 else -1
             continue
         behind = [later.text for later in tokens[at : at + 2]]
         is_behind = times is not None and made and hardware.named_hardware(made[-1].text, catalog)  # T4 x4

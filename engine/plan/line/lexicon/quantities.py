@@ -11,12 +11,30 @@ from capacity_tui.engine.units import parse_quantity
 _MONEY = re.compile(
     r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?[km]?)|(?P<other>\d[\d,]*(?:\.\d+)?[km]?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
 )
+OF_ONE, OF_ENERGY = "/gpuh", "/kwh"
+_PER_ONE, _ONE_DEVICE, _ONE_HOUR = r"\s*(?:/|-|·|\bper\b|\ban?\b)\s*", r"(?:gpu|device|card|chip)", r"(?:h|hr|hour)"
+_ONE = (
+    rf"(?:{_PER_ONE}(?:{_ONE_DEVICE}[\s/·-]*(?:per|an?)?\s*{_ONE_HOUR}|{_ONE_HOUR}{_PER_ONE}{_ONE_DEVICE}"
+    r"|(kwh|kw-h|kilowatt[\s-]?hour))s?\b)"
+)
+SUM_OF_ONE = re.compile(
+    rf"(?:([$€£])\s?(\d[\d,.]*)|(\d[\d,.]*)\s*(\$|€|£|usd|eur|euros?|gbp|pounds?|dollars?|bucks|cents?|cts?|c\b|¢)?){_ONE}"
+    rf"|([$€£])\s?(\d{{1,2}}(?:\.\d+)?)(?:\s*(?:/|\bper\b|\ban\b)\s*{_ONE_HOUR})?\s+(?:each|apiece)\b",
+    re.IGNORECASE,
+)
+"""What each device costs an hour, or energy: ``$2 per gpu hour``, ``$2/h per gpu``, ``$2 each``, ``30 cents a kWh``."""
+_CENTS = ("c", "¢")  # What words for hundredths of a dollar begin with
+_YEARS = r"(\d|one|two|three)[\s-]*(?:years?|yrs?|y)"
+_BOUND = r"(?:reserv(?:ed|ations?)|commit(?:ments?|ted)?|contract)"
+COMMITMENT = re.compile(rf"{_YEARS}[\s-]*{_BOUND}\b|{_BOUND}\s+(?:for\s+|of\s+)?{_YEARS}\b", re.IGNORECASE)
+"""For how long hardware is rented, as ``1yr reserved`` and ``reserved for 3 years``."""
 _MONEY_WORDS = ("usd", "dollar", "dollars", "bucks")
 _SUM_IN_WORDS = re.compile(r"([^\d\s]*)\s?\d[\d.,]*[km]?\s?((?:[€£]|[a-z]*))(?:(?:/|per).*)?", re.IGNORECASE)
 _OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|d|day|w|wk|week|mo|month|y|yr|year)", re.IGNORECASE)
 _APART = re.compile(r"[.,](?=\d{3}(?!\d))")  # Before thousands, as in ``€1.500``
 _HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
 _GIGABYTES = re.compile(r"(\d+(?:\.\d+)?)(?:g|gig|gigs|go)", re.IGNORECASE)
+_PERCENT = re.compile(r"^(\d+(?:\.\d+)?)-?(?:pct|percent)$", re.IGNORECASE)
 _MANY_BITS = re.compile(r"\d{1,2}-?bits", re.IGNORECASE)
 _UNDER = re.compile(r"[<≤]=?\d[\d.]*(?:us|ms|s|min|h|days?)", re.IGNORECASE)  # <300ms ttft
 _SUB = re.compile(r"^sub-?(?:second|(\d+m?s))$", re.IGNORECASE)  # sub-second, sub-500ms
@@ -48,6 +66,21 @@ def sum_of(word: str) -> tuple[str, float] | None:
     dollars = match["sum"] or match["other"]
     dollars = dollars.replace(",", "." if _DECIMAL_COMMA.fullmatch(dollars) else "").replace("m", "M")  # $2,50
     return dollars if currency is None else f"{round(parse_quantity(dollars, '') * currency.usd, 2):.12g}", hours
+
+
+def price_as_one(word: str) -> str | None:
+    """Return a price of one device for an hour, or of a kWh, as ``€2/gpuh``; a commitment too; None for other words."""
+    match, bound = SUM_OF_ONE.fullmatch(word), COMMITMENT.fullmatch(word)
+    if bound is not None:
+        years = bound[1] or bound[2]
+        return f"commitment={vocabulary().counts.get(years.casefold(), years)}y"
+    if match is None:
+        return None
+    number, unit = match[2] or match[3] or match[7], (match[1] or match[4] or match[6] or "").casefold()
+    if match[5] is not None and unit.startswith(_CENTS):
+        number = f"{float(number.replace(',', '.')) / 100:g}"
+    currency = next((sign for sign, row in vocabulary().currencies.items() if unit in row.words), "$")
+    return f"{currency}{number}{OF_ONE if match[5] is None else OF_ENERGY}"
 
 
 def sum_and_currency(before: str, after: str) -> str | None:
@@ -99,7 +132,7 @@ def plain_number(word: str) -> str:
     scaled = _SCALED.fullmatch(word)
     if scaled is not None and (scale := vocabulary().scales.get(key_of(scaled[2]))) is not None:
         word = f"{scaled[1]}{scale}"
-    size = _GIGABYTES.fullmatch(word)
+    size, word = _GIGABYTES.fullmatch(word), _PERCENT.sub(r"\1%", word)
     if size is not None:
         return f"{size[1]}gb"
     if _GROUPED.fullmatch(word):

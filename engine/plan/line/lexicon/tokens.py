@@ -8,26 +8,26 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line.lexicon.quantities import OF_TOKEN, plain_number, sum_and_currency, sum_of
+from capacity_tui.engine.plan.line.lexicon.quantities import (
+    COMMITMENT,
+    OF_TOKEN,
+    SUM_OF_ONE,
+    plain_number,
+    price_as_one,
+    sum_and_currency,
+    sum_of,
+)
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER
 from capacity_tui.engine.record import dataclass
 
 LONGEST_LINE = 400  # Characters of a line that are read; a plan of more belongs into a file
 
-_PER_ONE, _ONE_DEVICE, _ONE_HOUR = r"\s*(?:/|-|·|\bper\b|\ban?\b)\s*", r"(?:gpu|device|card|chip)", r"(?:h|hr|hour)"
-_PRICE = re.compile(
-    rf"(?:\$\s?(\d[\d,.]*)|(\d[\d,.]*)\s*(?:\$|usd|dollars?|bucks)?){_PER_ONE}"
-    rf"(?:{_ONE_DEVICE}[\s/·-]*(?:per|an?)?\s*{_ONE_HOUR}|{_ONE_HOUR}{_PER_ONE}{_ONE_DEVICE})\b"
-    r"|\$\s?(\d{1,2}(?:\.\d+)?)\s+(?:each|apiece)\b",
-    re.IGNORECASE,
-)
-"""What each device costs an hour: ``$2 per gpu hour``, ``$2/h per gpu``, ``$2 each``."""
 _PER_MILLION = re.compile(
     r"\$?\s?(?:/|\bper\b)\s*(?:1\s*)?(?:million|mil|m(?=\b|tok))\s*(?:tok(?:en)?s?)?\b", re.IGNORECASE
 )
 """What money is for, as in ``cost per 1M tokens``, which counts no tokens of a job."""
-OF_ONE, _OF_MILLION = "/gpuh", "permillion"
+_OF_MILLION = "permillion"
 
 _ORDINAL = re.compile(r"(\d{2}(?:\.\d)?)(?:st|nd|rd|th)[\s-]+percentile", re.IGNORECASE)
 _SHARE_OF = re.compile(
@@ -36,7 +36,7 @@ _SHARE_OF = re.compile(
 )
 # A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
 _WORD = re.compile(
-    rf"{_ORDINAL.pattern}|{_SHARE_OF.pattern}|{_PRICE.pattern}|{_PER_MILLION.pattern}|(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+",
+    rf"{_ORDINAL.pattern}|{_SHARE_OF.pattern}|{SUM_OF_ONE.pattern}|{COMMITMENT.pattern}|{_PER_MILLION.pattern}|(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+",
     re.IGNORECASE,
 )
 
@@ -52,6 +52,9 @@ _LANES = re.compile(
 """Generation and lanes of a bus, which say nothing: ``pcie 4.0 x16``."""
 
 _OF_A_NODE = re.compile(r"\b(nodes|servers|machines|hosts),? each (?:with|of|having|has) (?=\d)", re.IGNORECASE)
+
+_MACHINE = re.compile(r"(?<=\bdgx)-(?=[a-z]\d)|(?<=\bhgx)-(?=[a-z]\d)|-(?=nvl\d\d)", re.IGNORECASE)
+"""A hyphen between a machine and its devices: ``DGX-H100``, ``GB200-NVL72``."""
 
 _COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM]??|[bB](?=-)))-?([a-zA-Z]{2,})")
 """A number and what it counts as one word: ``384-dim``, ``50rps``."""
@@ -77,7 +80,7 @@ _IDEOGRAPHS = re.compile(
 
 _WITH_FRACTIONS = frozenset({Key.INFERENCE_REQUEST_RATE, Key.TRAINING_EPOCHS})  # What may be 2.5, as a release may
 _MARKS = "~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
-_MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go")
+_MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go", "gigabyte", "gigabytes")
 _BITS = ("bit", "bits")
 _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
 _PER_WEIGHT = ("at", "@", "of", "with")
@@ -86,9 +89,11 @@ _UNITS = (
     (_BITS, "bit"),
     (_MEMORY_UNITS, "gb"),
     (("mb",), "mb"),
-    (("tb",), "tb"),
+    (("tb", "tib", "terabyte", "terabytes"), "tb"),
     (("bpw",), "bpw"),
-    (("%", "percent"), "%"),
+    (("%", "percent", "pct"), "%"),
+    (("tflops", "tflop", "tflop/s", "tflops/s", "teraflops"), "tflops"),
+    (("tflops/gpu", "tflop/s/gpu", "tflops/s/gpu", "tflops/device", "tflops/card"), "tflops"),
 )
 _MACHINES = frozenset({"nodes", "devices", "GPU-hours"})
 _MOST, _LONG_SPANS = ("than", "under", "below", "max", "maximum"), ("day", "week", "mo", "y")
@@ -125,7 +130,7 @@ def split(text: str) -> list[Token]:
     tokens: list[Token] = []
     plain_text = _LANES.sub(_bus, text[:LONGEST_LINE])
     plain_text = _OF_A_NODE.sub(lambda nodes: f"{nodes[1]} of ".ljust(len(nodes[0])), plain_text)
-    for match in _WORD.finditer(_SLASH.sub(" ", _PICTURES.sub(" ", plain_text))):
+    for match in _WORD.finditer(_SLASH.sub(" ", _MACHINE.sub(" ", _PICTURES.sub(" ", plain_text)))):
         word, start = match[0], match.start()
         parts = [(start, word)]
         if word.startswith("(") and not _FIGURES.match(word):  # a remark in brackets, not the figures of a device
@@ -379,9 +384,9 @@ def is_latency(word: str) -> bool:
 
 def _phrase(word: str) -> str:
     """Return a phrase that is one word as it is read everywhere; other words with their numbers so."""
-    price, ordinal = _PRICE.fullmatch(word), _ORDINAL.fullmatch(word) or _SHARE_OF.fullmatch(word)
-    if price is not None:
-        return f"${price[1] or price[2] or price[3]}{OF_ONE}"
+    ordinal = _ORDINAL.fullmatch(word) or _SHARE_OF.fullmatch(word)
+    if (price := price_as_one(word)) is not None:
+        return price
     if ordinal is not None:
         return f"p{ordinal[1]}"  # 99th percentile
     option = vocabulary().short_options.get(word, word)

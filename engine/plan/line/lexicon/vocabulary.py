@@ -149,6 +149,7 @@ class Vocabulary:
     plurals: Words  # names that stand for several of another device where they end in a small s
     product_lines: Names  # what a bare model number of a device may belong to
     machines: ByWord  # makers of devices, by their machines
+    unified_memories: Names  # GB that computers with one memory for all are sold with
     portable: Words  # words that say that a card is the one of a laptop
     prefixes: Mapping[str, str]  # beginnings of machines' names by what clouds write
     ram: Words  # words behind a size of host memory
@@ -171,10 +172,14 @@ class Vocabulary:
     active: Words  # words behind a size that is what one token uses of a mixture
     whole_context: Words  # engines to which a context of 0 is all that the model reads
     money: Words  # words before or behind a sum that has no sign
+    limiting: Words  # words beside dollars an hour that are a limit
+    boxes: Words  # words beside dollars an hour that a machine costs
     priced: Words  # words before dollars an hour that a device costs; before others they are a limit
     timed: ByWord  # the latency that a time limits, by a word before it and one of ``within``
     within: Words  # words before a time that is not to be passed
     deadlines: Mapping[str, str]  # words that are such a time
+    dates: Words  # days that are no length of time
+    until: Words  # words before one of them until which something has to be done
     nodes: Mapping[str, int]  # machines of so many devices, by the word before the name of these
     racks: Mapping[str, int]  # nodes of so many devices, by the word behind the name of these
     methods: ByWord  # which weights are trained, by word
