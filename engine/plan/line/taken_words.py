@@ -76,7 +76,7 @@ class TakenWords:
             meaning = Meaning()
         if {hardware.NAME, Key.MODEL_NAME} & meaning.values.keys() and self._is_given_up(index):
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
-        meaning = self._said_again(self._host(index, meaning))
+        meaning = self._without_size_of_nodes(self._host(index, meaning))
         for path, value in meaning.values.items():
             if path in self._values and self._values[path] != value and meaning.fault is None:
                 text = self._span(index, count)
@@ -103,7 +103,7 @@ class TakenWords:
         ranges = (range_in(self._text[token.start : token.end], token.text) for token in tokens)
         return next(filter(None, ranges), None)
 
-    def _said_again(self, meaning: Meaning) -> Meaning:
+    def _without_size_of_nodes(self, meaning: Meaning) -> Meaning:
         """Take devices of a memory beside nodes that have as many for these, as in ``96 DGX A100 (8x40G)``."""
         size = self._values.get(Key.HARDWARE_PER_NODE)
         is_again = hardware.NAME in self._values and hardware.NAME not in meaning.values
