@@ -154,11 +154,7 @@ def _kind(host: Host, block: PurePosixPath, base: str, model: Fact[str]) -> Fact
     if block.name.startswith(("vd", "xvd")):
         return missing(base, "a virtual disk; only its host knows")
     rotational = _read(host, block / "queue/rotational", f"{base}/queue/rotational", "not reported")
-    return rotational.map(_kind_by_rotation)
-
-
-def _kind_by_rotation(rotational: str) -> DiskKind:
-    return "HDD" if rotational == "1" else "SSD"
+    return rotational.map(lambda flag: "HDD" if flag == "1" else "SSD")
 
 
 def _read(host: Host, path: PurePosixPath, source: str, otherwise: str) -> Fact[str]:

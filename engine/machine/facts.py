@@ -80,6 +80,10 @@ class Fact(Generic[T_co]):
             return Fact(None, self.origin, self.source, self.reason)
         return Fact(change(self.value), self.origin, self.source, self.reason)
 
+    def then(self, read: Callable[[T_co], Fact[U]]) -> Fact[U]:
+        """Return the fact that the value leads to; a missing one stays missing with its reason."""
+        return Fact(None, self.origin, self.source, self.reason) if self.value is None else read(self.value)
+
     def or_else(self, other: Fact[U]) -> Fact[T_co | U]:
         """Return this fact if it is known, else the other one if that is, else this one."""
         return other if self.value is None and other.value is not None else self
@@ -98,3 +102,8 @@ def assumed(value: U, source: str) -> Fact[U]:
 def missing(source: str, reason: str) -> Fact[Never]:
     """Return a value that could not be read from ``source``, and why."""
     return Fact(None, "detected", source, reason)
+
+
+def difference(total: Fact[int], part: Fact[int]) -> Fact[int]:
+    """Return what there is besides a part of a total."""
+    return part.then(lambda size: total.map(lambda whole: whole - size))

@@ -84,25 +84,25 @@ class DeviceNames:
     server_cpus: re.Pattern[str]
 
 
-def match_accelerator(name: str, memory_bytes: int | None, source: str = SOURCE) -> Fact[str]:
+def match_accelerator(name: str, memory_bytes: int | None) -> Fact[str]:
     """Return the catalogue id of an accelerator by its driver's name and its memory in bytes."""
     names = device_names()
     plain = plain_name(name)
     named = [row for row in names.accelerators if re.fullmatch(row.pattern, plain, re.IGNORECASE)]
-    return _only(named, f"name {name!r}", memory_bytes, source)
+    return _only(named, f"name {name!r}", memory_bytes)
 
 
-def match_named(name: Fact[str]) -> Fact[str]:
-    """Return the catalogue id of an accelerator by its name alone, missing where that is."""
-    return match_accelerator(name.value, None) if name.value else missing(name.source, name.reason)
+def match_named(name: Fact[str], memory_bytes: int | None = None) -> Fact[str]:
+    """Return the catalogue id of an accelerator by its name, if any, and its memory where that is its own."""
+    return name.then(lambda text: match_accelerator(text, memory_bytes))
 
 
-def match_pci(identifier: str, memory_bytes: int | None, source: str = SOURCE) -> Fact[str]:
+def match_pci(identifier: str, memory_bytes: int | None) -> Fact[str]:
     """Return the catalogue id of an accelerator by ``vendor:device:revision`` in lower-case hex."""
     device = identifier.rpartition(":")[0]
     rows = device_names().accelerators
     named = [row for row in rows if identifier in row.pci] or [row for row in rows if device in row.pci]
-    return _only(named, f"PCI id {identifier}", memory_bytes, source)
+    return _only(named, f"PCI id {identifier}", memory_bytes)
 
 
 def match_cpu(model: str) -> Fact[str]:
@@ -126,17 +126,17 @@ def plain_name(name: str) -> str:
     return device_names().makers.sub("", " ".join(unmarked.split()))
 
 
-def _only(named: Sequence[AcceleratorName], what: str, memory_bytes: int | None, source: str) -> Fact[str]:
+def _only(named: Sequence[AcceleratorName], what: str, memory_bytes: int | None) -> Fact[str]:
     fitting = [row for row in named if row.fits(memory_bytes, device_names().tolerance)]
     if len(fitting) == 1:
-        return Fact(fitting[0].id, "catalogue", source)
+        return Fact(fitting[0].id, "catalogue", SOURCE)
     if not named:
-        return missing(source, f"no catalogue row for {what}")
+        return missing(SOURCE, f"no catalogue row for {what}")
     ids = ", ".join(row.id for row in fitting or named)
     if fitting:
-        return missing(source, f"{what} fits {ids}; its memory is unknown")
+        return missing(SOURCE, f"{what} fits {ids}; its memory is unknown")
     size = f"{(memory_bytes or 0) / (1 << 30):.1f} GiB"
-    return missing(source, f"{what} is {ids} in the catalogue, but this device has {size}")
+    return missing(SOURCE, f"{what} is {ids} in the catalogue, but this device has {size}")
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from capacity_tui.engine.machine.facts import Fact, detected, missing
+from capacity_tui.engine.machine.facts import Fact, detected, difference, missing
 from capacity_tui.engine.machine.machine import Memory, MemoryModule, MemoryModules
 from capacity_tui.engine.machine.probing import Host, parse_pairs
 from capacity_tui.engine.printable import printable
@@ -23,7 +23,7 @@ def probe_memory(host: Host) -> Memory:
         return _macos_memory(host)
     host_total = meminfo(host, "MemTotal")
     host_available = meminfo(host, "MemAvailable").or_else(meminfo(host, "MemFree"))
-    limit, host_used = memory_limit(host), _used(host_total, host_available)
+    limit, host_used = memory_limit(host), difference(host_total, host_available)
     if limit.value is None or (host_total.value is not None and limit.value >= host_total.value):
         return Memory(host_total, host_available, limit, host_total, host_used)
     return Memory(limit, _within(limit.value, host_available, memory_used(host)), limit, host_total, host_used)
@@ -31,17 +31,8 @@ def probe_memory(host: Host) -> Memory:
 
 def shared_memory(memory: Memory) -> tuple[Fact[int], Fact[int], Fact[int]]:
     """Return total, free and used bytes of a device that has main memory for its own."""
-    available = memory.available_bytes
-    if available.value is None:
-        return memory.total_bytes, available, available
-    left = available.value
-    return memory.total_bytes, available, memory.total_bytes.map(lambda total: total - left)
-
-
-def _used(total: Fact[int], available: Fact[int]) -> Fact[int]:
-    """Return what is not there for a new program."""
-    left = available.value
-    return missing(available.source, available.reason) if left is None else total.map(lambda size: size - left)
+    total, available = memory.total_bytes, memory.available_bytes
+    return total, available, difference(total, available)
 
 
 def _within(limit: int, available: Fact[int], used: Fact[int]) -> Fact[int]:
@@ -72,7 +63,7 @@ def _macos_memory(host: Host) -> Memory:
     available = missing(statistics.source, statistics.reason or "no page counts")
     limit = missing("macOS", "macOS sets no memory limits on groups of processes")
     free = _free_pages(statistics.value) if statistics.value else available
-    return Memory(total, free, limit, total, _used(total, free))
+    return Memory(total, free, limit, total, difference(total, free))
 
 
 def _free_pages(text: str) -> Fact[int]:

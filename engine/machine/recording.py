@@ -111,11 +111,8 @@ def recorded_parts(text: str) -> tuple[dict[str, str], dict[str, str], dict[str,
             links[link] = target
         else:
             lines.append(line)
-    return {path: "\n".join(lines) + "\n" for path, lines in files.items()}, _joined(answers), links
-
-
-def _joined(texts: Mapping[str, list[str]]) -> dict[str, str]:
-    return {name: "\n".join(lines) for name, lines in texts.items()}
+    texts = {path: "\n".join(lines) + "\n" for path, lines in files.items()}
+    return texts, {words: "\n".join(lines) for words, lines in answers.items()}, links
 
 
 def _answer(answers: Mapping[str, str], words: tuple[str, ...], seconds: float) -> str:  # noqa: ARG001 - nothing to wait for

@@ -10,8 +10,7 @@ from typing import TypeVar
 import psutil
 
 from capacity_tui.engine.machine.disk import probe_swap
-from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.machine import Memory
+from capacity_tui.engine.machine.facts import Fact, detected, difference, missing
 from capacity_tui.engine.machine.main_memory import probe_memory
 from capacity_tui.engine.machine.probing import Host, NotPresentError, Running
 from capacity_tui.engine.machine.system import probe_networks
@@ -97,7 +96,7 @@ class Sampler:
         return Sample(
             at_seconds=now,
             cpu_percent=cpu,
-            memory_used_bytes=_used(memory),
+            memory_used_bytes=difference(memory.total_bytes, memory.available_bytes),
             memory_total_bytes=memory.total_bytes,
             swap_used_bytes=swap.total_bytes.map(lambda total: total - (swap.free_bytes.value or 0)),
             disk_read_bytes_per_second=rates[0],
@@ -174,7 +173,7 @@ class KernelCounters:
 
     def read(self) -> Counters:
         """Return the totals now."""
-        busy, total = _given(_cpu_seconds, 2)
+        busy, total = _given(lambda: _busy_and_total(psutil.cpu_times()), 2)
         disk_read, disk_written, disk_reads, disk_writes = _given(_disk_counts, 4)
         received, sent, packets_received, packets_sent = _given(self._network_counts, 4)
         return Counters(
@@ -204,10 +203,6 @@ def _given(read: Callable[[], tuple[N, ...]], count: int) -> tuple[N | None, ...
         return read()
     except Exception:  # psutil fails in as many ways as there are kernels; the other counters still count
         return (None,) * count
-
-
-def _cpu_seconds() -> tuple[float, float]:
-    return _busy_and_total(psutil.cpu_times())
 
 
 def _core_seconds() -> tuple[tuple[float, float], ...] | None:
@@ -246,13 +241,6 @@ def _rate(name: str, change: int | None, seconds: float) -> Fact[float]:
     if change < 0:
         return missing(name, "the counter started anew")
     return detected(change / seconds, name)
-
-
-def _used(memory: Memory) -> Fact[int]:
-    if memory.available_bytes.value is None:
-        return memory.available_bytes
-    available = memory.available_bytes.value
-    return memory.total_bytes.map(lambda total: total - available)
 
 
 class GpuSensors:

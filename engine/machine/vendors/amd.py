@@ -10,12 +10,12 @@ from dataclasses import field, replace
 from importlib import import_module
 
 from capacity_tui.engine.machine import topology
-from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.known_devices import BY_GENERATION, match_accelerator, match_pci
-from capacity_tui.engine.machine.machine import Accelerator, GpuProcess, LinkPeer, Stack, unknown_accelerator
+from capacity_tui.engine.machine.facts import Fact, detected, difference, missing
+from capacity_tui.engine.machine.known_devices import BY_GENERATION, match_accelerator, match_named, match_pci
+from capacity_tui.engine.machine.machine import Accelerator, GpuProcess, LinkPeer, unknown_accelerator
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.system import gpu_process, installed
-from capacity_tui.engine.machine.vendors.vendor import GpuSample, ProbedDevices, Sensors, Vendor, first_value, number
+from capacity_tui.engine.machine.vendors.vendor import GpuSample, ProbedDevices, Vendor, first_value, listed_in, number
 from capacity_tui.engine.record import dataclass
 
 VENDOR = "AMD"
@@ -59,14 +59,13 @@ def _accelerator(
     integrated = _integrated(node)
     total, used = _memory(host, card, "total", integrated), _memory(host, card, "used", integrated)
     dedicated = None if integrated.value else total.value
-    by_name = match_accelerator(name.value, dedicated) if name.value else name
     return Accelerator(
         index=index,
         vendor=VENDOR,
         name=name,
-        catalogue_id=by_name.or_else(match_pci(card.pci_id, dedicated)),
+        catalogue_id=match_named(name, dedicated).or_else(match_pci(card.pci_id, dedicated)),
         memory_total_bytes=total,
-        memory_free_bytes=_difference(total, used),
+        memory_free_bytes=difference(total, used),
         memory_used_bytes=used,
         processes=_processes(host, node),
         driver=host.text("/sys/module/amdgpu/version").or_else(host.text("/proc/sys/kernel/osrelease")),
@@ -89,7 +88,7 @@ def _accelerator(
         clock_mhz=clock(host, card),
         clock_max_mhz=host.fact(f"{card.base}/pp_dpm_sclk", _highest_clock),
         integrated=integrated,
-        visible=_visible(host, index),
+        visible=listed_in(host, index, "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),
         uuid=host.text(f"{card.base}/unique_id"),
     )
 
@@ -136,13 +135,6 @@ def _memory(host: Host, card: topology.Card, part: str, integrated: Fact[bool]) 
     total = host.integer(f"{card.base}/mem_info_vram_{part}")
     mapped = host.integer(f"{card.base}/mem_info_gtt_{part}").value or 0
     return total.map(lambda size: size + mapped) if integrated.value else total
-
-
-def _difference(total: Fact[int], used: Fact[int]) -> Fact[int]:
-    if used.value is None:
-        return used
-    taken = used.value
-    return total.map(lambda size: size - taken)
 
 
 def _node(host: Host, card: topology.Card) -> KfdNode | None:
@@ -212,14 +204,6 @@ def _highest_clock(text: str) -> int:
     if not clocks:
         raise ValueError(text)
     return max(clocks)
-
-
-def _visible(host: Host, index: int) -> Fact[bool]:
-    for variable in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
-        listed = host.environment.get(variable)
-        if listed is not None:
-            return detected(str(index) in listed.replace(" ", "").split(","), f"environment {variable}")
-    return detected(True, "ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES are not set")
 
 
 ROCM_SMI = (
@@ -293,7 +277,7 @@ def _smi_accelerator(index: int, vendor: str, row: Mapping[str, str], source: st
         catalogue_id=match_accelerator(name, total.value) if name else bare.catalogue_id,
         memory_total_bytes=total,
         memory_used_bytes=used,
-        memory_free_bytes=total.map(lambda size: size - (used.value or 0)) if used.value is not None else used,
+        memory_free_bytes=difference(total, used),
         compute_capability=detected(target, source) if target else bare.compute_capability,
         power_watts=power,
         power_limit_watts=real("Max Graphics Package Power (W)"),
@@ -347,14 +331,6 @@ class AmdSensors:
         )
 
 
-def _stacks(host: Host) -> tuple[Stack, ...]:
-    return installed(("ROCm", host.text(ROCM_VERSION)))
-
-
-def _sensors(host: Host, _: bool) -> Sensors:
-    return AmdSensors(host)
-
-
 _CARD = "/sys/class/drm/card[0-9]*/device"
 _READ = (
     *(f"{_CARD}/mem_info_{name}" for name in ("vram_total", "vram_used", "gtt_total", "gtt_used")),
@@ -366,8 +342,8 @@ AMD = Vendor(
     "amd",
     VENDOR,
     probe_amd,
-    _stacks,
-    _sensors,
+    lambda host: installed(("ROCm", host.text(ROCM_VERSION))),
+    lambda host, _: AmdSensors(host),
     packages=("amdsmi",),
     torch_backend="cuda",
     asked=(ROCM_SMI,),

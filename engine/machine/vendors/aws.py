@@ -11,7 +11,7 @@ from typing import cast
 
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.known_devices import match_named
-from capacity_tui.engine.machine.machine import Accelerator, LinkPeer, Stack, unknown_accelerator
+from capacity_tui.engine.machine.machine import Accelerator, LinkPeer, unknown_accelerator
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.system import gpu_process, installed
 from capacity_tui.engine.machine.vendors.vendor import ProbedDevices, Vendor
@@ -84,15 +84,11 @@ def _chip(host: Host, row: Row) -> Fact[str]:
     return detected(chip, instance.source) if chip else missing(instance.source, "the instance type names no chip")
 
 
-def _stacks(host: Host) -> tuple[Stack, ...]:
-    return installed(("Neuron", host.text(DRIVER_VERSION)))
-
-
 AWS = Vendor(
     "neuron",
     VENDOR,
     probe_neuron,
-    _stacks,
+    lambda host: installed(("Neuron", host.text(DRIVER_VERSION))),
     asked=(TOOL,),
     read=(DRIVER_VERSION, PRODUCT, "/dev/neuron[0-9]*"),
     folders=(FOLDER,),

@@ -20,7 +20,8 @@ NAMES = {"v5litepod": "v5e", "v5lite": "v5e", "v5": "v5p", "tpu7x": "v7", "7x": 
 
 def probe_tpu(host: Host) -> ProbedDevices:
     """Return the TPU chips of this host; raises NotPresentError if there are none."""
-    addresses = [name for name in host.names(topology.DEVICES) if _vendor(host, name) == PCI_VENDOR]
+    functions = host.names(topology.DEVICES)
+    addresses = [name for name in functions if host.text(f"{topology.DEVICES}/{name}/vendor").value == PCI_VENDOR]
     nodes = [name for name in host.names("/dev") if re.fullmatch(r"accel\d+", name)]
     kind = host.environment.get(TYPE, "")
     if not addresses and not (nodes and kind):
@@ -45,10 +46,6 @@ def _accelerator(host: Host, index: int, address: str, kind: str) -> Accelerator
         integrated=detected(False, "PCI bus"),
         visible=detected(True, "PCI bus"),
     )
-
-
-def _vendor(host: Host, address: str) -> str | None:
-    return host.text(f"{topology.DEVICES}/{address}/vendor").value
 
 
 def _name(kind: str) -> Fact[str]:

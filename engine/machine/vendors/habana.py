@@ -9,7 +9,7 @@ from itertools import pairwise
 from capacity_tui.engine.machine import topology
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.known_devices import match_accelerator
-from capacity_tui.engine.machine.machine import Accelerator, Stack, unknown_accelerator
+from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.system import installed
 from capacity_tui.engine.machine.vendors.vendor import MEBIBYTE, ProbedDevices, Vendor
@@ -77,8 +77,11 @@ def _visible(host: Host, index: int) -> Fact[bool]:
     return detected(str(index) in listed.replace(" ", "").split(","), "environment HABANA_VISIBLE_DEVICES")
 
 
-def _stacks(host: Host) -> tuple[Stack, ...]:
-    return installed(("SynapseAI", host.text(MODULE)))
-
-
-HABANA = Vendor("gaudi", VENDOR, probe_gaudi, _stacks, asked=((TOOL,),), read=(MODULE, "/dev/accel/accel[0-9]*"))
+HABANA = Vendor(
+    "gaudi",
+    VENDOR,
+    probe_gaudi,
+    lambda host: installed(("SynapseAI", host.text(MODULE))),
+    asked=((TOOL,),),
+    read=(MODULE, "/dev/accel/accel[0-9]*"),
+)

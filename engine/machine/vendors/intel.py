@@ -9,11 +9,11 @@ from dataclasses import replace
 from capacity_tui.engine.machine import topology
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.known_devices import match_accelerator, match_pci
-from capacity_tui.engine.machine.machine import Accelerator, Stack, unknown_accelerator
+from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.system import installed, library
-from capacity_tui.engine.machine.vendors.vendor import ProbedDevices, Vendor, first_value, number
+from capacity_tui.engine.machine.vendors.vendor import ProbedDevices, Vendor, first_value, listed_in, number
 
 VENDOR = "Intel"
 PCI_VENDOR = "8086"
@@ -79,7 +79,7 @@ def _accelerator(host: Host, index: int, card: topology.Card, row: Mapping[str, 
         temperature_celsius=topology.hwmon(host, card, "temp2_input", "temp1_input", scale=1e3),
         throttle=_throttle(host, card),
         integrated=detected(integrated, "PCI address"),
-        visible=_visible(host, index),
+        visible=listed_in(host, index, "ZE_AFFINITY_MASK"),
     )
 
 
@@ -106,14 +106,6 @@ def _throttle(host: Host, card: topology.Card) -> Fact[tuple[str, ...]]:
     return missing(card.card, "the driver lists no reasons")
 
 
-def _visible(host: Host, index: int) -> Fact[bool]:
-    listed = host.environment.get("ZE_AFFINITY_MASK")
-    if listed is None:
-        return detected(True, "ZE_AFFINITY_MASK is not set")
-    chosen = {entry.strip().split(".")[0] for entry in listed.split(",")}
-    return detected(str(index) in chosen, "environment ZE_AFFINITY_MASK")
-
-
 def _driver(host: Host, card: topology.Card) -> Fact[str]:
     module = host.target(f"{card.base}/driver")
     if module is None:
@@ -125,8 +117,11 @@ def _clock(host: Host, card: topology.Card, i915: str, xe: str) -> Fact[int]:
     return host.integer(f"{card.card}/{i915}").or_else(host.integer(f"{card.base}/tile0/gt0/freq0/{xe}"))
 
 
-def _stacks(host: Host) -> tuple[Stack, ...]:
-    return installed(("oneAPI Level Zero", library(host, "libze_loader.so.1")))
-
-
-INTEL = Vendor("intel", VENDOR, probe_intel, _stacks, torch_backend="xpu", asked=(XPU_SMI,))
+INTEL = Vendor(
+    "intel",
+    VENDOR,
+    probe_intel,
+    lambda host: installed(("oneAPI Level Zero", library(host, "libze_loader.so.1"))),
+    torch_backend="xpu",
+    asked=(XPU_SMI,),
+)

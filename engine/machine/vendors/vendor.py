@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from capacity_tui.engine.machine.facts import Fact, missing
+from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.machine import Accelerator, Cpu, LinkMatrix, Stack
 from capacity_tui.engine.machine.probing import Host
 from capacity_tui.engine.record import dataclass
@@ -79,6 +79,15 @@ class Vendor:
 
 NO_ANSWERS = frozenset({"", "n/a", "[n/a]", "[not supported]", "[unknown error]", "not supported", "unknown", "none"})
 MEBIBYTE = 1 << 20
+
+
+def listed_in(host: Host, index: int, *variables: str) -> Fact[bool]:
+    """Return whether the first of some variables that is set names a device; all are visible where none is."""
+    for variable in variables:
+        if variable in host.environment:
+            entries = (entry.strip().partition(".")[0] for entry in host.environment[variable].split(","))
+            return detected(str(index) in entries, f"environment {variable}")
+    return detected(True, f"{' and '.join(variables)} {'are' if len(variables) > 1 else 'is'} not set")
 
 
 def csv_rows(text: str) -> tuple[dict[str, str], ...]:

@@ -38,10 +38,6 @@ def _devices(host: Host) -> ProbedDevices:
         raise absent from None
 
 
-def _stacks(host: Host) -> tuple[Stack, ...]:
-    return installed(("CUDA toolkit", host.fact(TOOLKIT, _toolkit_version)))
-
-
 def _toolkit_version(text: str) -> str:
     loaded = json.loads(text)
     if not isinstance(loaded, dict) or "cuda" not in loaded:
@@ -59,7 +55,7 @@ NVIDIA = Vendor(
     "nvidia",
     VENDOR,
     _probe,
-    _stacks,
+    lambda host: installed(("CUDA toolkit", host.fact(TOOLKIT, _toolkit_version))),
     _sensors,
     packages=("nvidia-ml-py",),
     torch_backend="cuda",

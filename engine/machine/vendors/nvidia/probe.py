@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from capacity_tui.engine.machine import topology
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.known_devices import BY_GENERATION, match_accelerator
+from capacity_tui.engine.machine.known_devices import BY_GENERATION, match_named
 from capacity_tui.engine.machine.machine import (
     Accelerator,
     GpuProcess,
@@ -92,7 +92,7 @@ def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[
         index=index,
         vendor=VENDOR,
         name=name,
-        catalogue_id=_catalogue_id(name, None if integrated.value else memory_total.value),
+        catalogue_id=match_named(name, None if integrated.value else memory_total.value),
         memory_total_bytes=total,
         memory_free_bytes=free,
         memory_used_bytes=used,
@@ -120,12 +120,6 @@ def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[
         visible=visibility,
         uuid=uuid,
     )
-
-
-def _catalogue_id(name: Fact[str], memory_bytes: int | None) -> Fact[str]:
-    if name.value is None:
-        return missing(name.source, name.reason)
-    return match_accelerator(name.value, memory_bytes)
 
 
 def _processes(host: Host, holders: tuple[tuple[int, int | None], ...]) -> tuple[GpuProcess, ...]:
