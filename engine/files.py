@@ -59,11 +59,11 @@ def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return _folder(environment.get(DATA_VARIABLE), partial(user_data_path, "capacity-tui", appauthor=False))
 
 
-def config_folder(environment: Mapping[str, str] = os.environ) -> Path:
+def config_folder() -> Path:
     """Return the folder of settings, themes and the user's catalogue rows; the folder need not exist."""
     from platformdirs import user_config_path  # noqa: PLC0415 - as above
 
-    return _folder(environment.get(CONFIG_VARIABLE), partial(user_config_path, "capacity-tui"))
+    return _folder(os.environ.get(CONFIG_VARIABLE), partial(user_config_path, "capacity-tui"))
 
 
 def settings_file() -> Path:
@@ -86,11 +86,11 @@ def _folder(chosen: str | None, usual: Callable[[], Path]) -> Path:
         return NOWHERE
 
 
-def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
+def state_folder() -> Path:
     """Return the folder of unsaved edits and notes on mistakes; the folder need not exist."""
     from platformdirs import user_state_path  # noqa: PLC0415 - as above
 
-    return _folder(environment.get(STATE_VARIABLE), partial(user_state_path, "capacity-tui", appauthor=False))
+    return _folder(os.environ.get(STATE_VARIABLE), partial(user_state_path, "capacity-tui", appauthor=False))
 
 
 def write_atomically(path: Path, text: str | bytes, overwrite: bool = False) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event
 
 import yaml
 from pydantic import ValidationError
@@ -149,11 +148,7 @@ def _file_path(name: str) -> Path:
 
 
 def detect_cluster(
-    launcher: Launcher,
-    name: str,
-    seconds: float = NODE_SECONDS,
-    progress: Callable[[int, int], None] | None = None,
-    cancelled: Event | None = None,
+    launcher: Launcher, name: str, seconds: float = NODE_SECONDS, progress: Callable[[int, int], None] | None = None
 ) -> Inventory:
     """Return what the nodes of a cluster are; one that hangs, dies or makes no sense is named and left out.
 
@@ -163,7 +158,6 @@ def detect_cluster(
         name: what plans are to call the cluster.
         seconds: how long each node has, or each question to an API server.
         progress: gets how many nodes have answered, of how many.
-        cancelled: when set, nodes that have not answered are given up.
 
     Raises:
         CapacityError: the nodes are unknown, or none of them answers.
@@ -174,7 +168,7 @@ def detect_cluster(
     holders = _holders(launcher)
     facts_by_node: dict[str, NodeFacts] = {}
     silent: dict[str, str] = {}
-    for answer in launcher.run(Order(("sh", "-s"), RECORDING_SCRIPT, seconds), names, cancelled):
+    for answer in launcher.run(Order(("sh", "-s"), RECORDING_SCRIPT, seconds), names):
         try:
             facts_by_node[answer.node] = _facts(answer, holders.get(answer.node, ()))
         except CapacityError as error:

@@ -59,11 +59,11 @@ class Launcher(Protocol):
             LauncherError: what knows them is not there or does not answer.
         """
 
-    def run(self, order: Order, nodes: Sequence[str], cancelled: Event | None = None) -> Iterator[NodeAnswer]:
+    def run(self, order: Order, nodes: Sequence[str]) -> Iterator[NodeAnswer]:
         """Run a command on each of some nodes, side by side; yield the answers as they come, one for each node.
 
-        A node that hangs, dies or refuses answers with a failure, and holds up no other. When the iterator is closed
-        or ``cancelled`` is set, what still runs is ended.
+        A node that hangs, dies or refuses answers with a failure, and holds up no other. When the iterator is closed,
+        what still runs is ended.
         """
 
 
@@ -75,21 +75,16 @@ _ENDING_SECONDS = 0.5
 _LAST_WORDS = 200
 
 
-def run_on_nodes(
-    order: Order, nodes: Sequence[str], words_for: Callable[[str], Sequence[str]], cancelled: Event | None = None
-) -> Iterator[NodeAnswer]:
+def run_on_nodes(order: Order, nodes: Sequence[str], words_for: Callable[[str], Sequence[str]]) -> Iterator[NodeAnswer]:
     """Run a process for each node, and yield the answers as they come.
 
     Args:
         words_for: the local command that runs it on a node.
-        cancelled: when set, what still runs is ended, and answers so.
     """
     stopped = Event()
 
     def answer_of(node: str) -> NodeAnswer:
-        return run_here(
-            order, node, words_for(node), lambda: stopped.is_set() or (cancelled is not None and cancelled.is_set())
-        )
+        return run_here(order, node, words_for(node), stopped.is_set)
 
     with ThreadPoolExecutor(min(AT_ONCE, max(1, len(nodes))), "nodes") as threads:
         waiting: set[Future[NodeAnswer]] = {threads.submit(answer_of, node) for node in nodes}
@@ -214,10 +209,10 @@ class Ssh:
             raise LauncherError(f"{self.program} is not installed", hint="install OpenSSH's client")
         return self.hosts
 
-    def run(self, order: Order, nodes: Sequence[str], cancelled: Event | None = None) -> Iterator[NodeAnswer]:
+    def run(self, order: Order, nodes: Sequence[str]) -> Iterator[NodeAnswer]:
         """Run a command on each of some hosts."""
         words = shlex.join(order.words)
-        yield from run_on_nodes(order, nodes, lambda node: (self.program, *_OPTIONS, "--", node, words), cancelled)
+        yield from run_on_nodes(order, nodes, lambda node: (self.program, *_OPTIONS, "--", node, words))
 
 
 def read_hosts(path: Path) -> Ssh:

@@ -8,7 +8,6 @@ import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from threading import Event
 from typing import Any
 
 from capacity_tui.engine.errors import LauncherError, MissingPartError
@@ -40,7 +39,7 @@ class RayNodes:
         """
         return tuple(self._alive())
 
-    def run(self, order: Order, nodes: Sequence[str], cancelled: Event | None = None) -> Iterator[NodeAnswer]:
+    def run(self, order: Order, nodes: Sequence[str]) -> Iterator[NodeAnswer]:
         """Run a command as a task on each of some nodes."""
         ray, alive = load_ray(), self._alive()
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415 - an optional extra
@@ -55,14 +54,12 @@ class RayNodes:
             waiting[pinned.remote(order.words, order.text, order.seconds)] = node
         seconds_left = order.seconds + _GRACE_SECONDS
         try:
-            while waiting and seconds_left > 0 and not (cancelled is not None and cancelled.is_set()):
+            while waiting and seconds_left > 0:
                 done, _ = ray.wait(list(waiting), num_returns=1, timeout=_LOOK_SECONDS)
                 seconds_left -= 0 if done else _LOOK_SECONDS
                 for reference in done:
                     yield _answer(waiting.pop(reference), reference)
-            why = (
-                "cancelled" if cancelled is not None and cancelled.is_set() else f"no answer within {order.seconds:g} s"
-            )
+            why = f"no answer within {order.seconds:g} s"
             yield from (NodeAnswer(node, failure=why) for node in waiting.values())
         finally:
             for reference in waiting:

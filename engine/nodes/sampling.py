@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
-from threading import Event
 
 import yaml
 
@@ -95,9 +94,7 @@ def node_counts(nodes: int) -> tuple[int, ...]:
     return tuple(count for count in NODE_COUNTS if count <= nodes)
 
 
-def sample_group(
-    launcher: Launcher, nodes: Sequence[str], sizes: Sequence[int], python: str, cancelled: Event | None = None
-) -> NodeGroup:
+def sample_group(launcher: Launcher, nodes: Sequence[str], sizes: Sequence[int], python: str) -> NodeGroup:
     """Time collectives over nodes; the failure of one is reported, and ends none of the others.
 
     Args:
@@ -120,7 +117,7 @@ def sample_group(
         ]
         for index, node in enumerate(nodes)
     }
-    answers = _together(launcher, tasks, python, seconds, cancelled)
+    answers = _together(launcher, tasks, python, seconds)
     failed = [f"{answer.node}: {answer.failure}" for answer in answers if answer.failure]
     if failed:
         return NodeGroup(tuple(nodes), group, failure="; ".join(failed))
@@ -154,14 +151,14 @@ def _meeting(launcher: Launcher, node: str, python: str) -> Meeting | str:
 
 
 def _together(
-    launcher: Launcher, tasks: Mapping[str, list[Task]], python: str, seconds: float, cancelled: Event | None
+    launcher: Launcher, tasks: Mapping[str, list[Task]], python: str, seconds: float
 ) -> tuple[NodeAnswer, ...]:
     """Run the processes of all nodes side by side, and return the answers in the order of the nodes."""
     with ThreadPoolExecutor(len(tasks), "collectives") as threads:
 
         def answer_of(node: str) -> NodeAnswer:
             words = ("env", "OMP_NUM_THREADS=1", python, "-m", RANK_MODULE, json.dumps(tasks[node]))
-            (answer,) = launcher.run(Order(words, seconds=seconds), [node], cancelled)
+            (answer,) = launcher.run(Order(words, seconds=seconds), [node])
             return answer
 
         return tuple(threads.map(answer_of, tasks))
@@ -241,11 +238,7 @@ class SampledNetwork:
 
 
 def sample_network(
-    launcher: Launcher,
-    python: str,
-    sizes: Sequence[int] = NETWORK_SIZES,
-    started: Callable[[NodeGroup], None] = lambda _: None,
-    cancelled: Event | None = None,
+    launcher: Launcher, python: str, sizes: Sequence[int], started: Callable[[NodeGroup], None]
 ) -> SampledNetwork:
     """Time collectives over 2, 4 and 8 nodes, as far as the cluster has them.
 
@@ -263,7 +256,7 @@ def sample_network(
         raise LauncherError("one node alone has no network to others", hint="`sample collectives` times its own links")
     groups = []
     for count in counts:
-        groups.append(sample_group(launcher, nodes[:count], sizes, python, cancelled))
+        groups.append(sample_group(launcher, nodes[:count], sizes, python))
         started(groups[-1])
     samples = [sample for group in groups for sample in group.samples]
     backend = next((group.group.backend for group in groups if group.samples), "")
@@ -298,7 +291,7 @@ class NodeKernels:
     quick: bool = False
     kernels: tuple[str, ...] = ()  # names of kernels; all where empty
 
-    def sample_kinds(self, cancelled: Event | None = None) -> Iterator[SampledKind]:
+    def sample_kinds(self) -> Iterator[SampledKind]:
         """Time them on one node of each kind; the failure of one is reported, and ends none of the others.
 
         The samples are kept as those of this machine are, below the name of the cluster.
@@ -320,13 +313,13 @@ class NodeKernels:
             elif not node:
                 yield replace(sampled, failure=f"{self.launcher.name} reaches none of its nodes")
             else:
-                yield self._sampled(sampled, bool(typical.devices), cancelled)
+                yield self._sampled(sampled, bool(typical.devices))
 
-    def _sampled(self, kind: SampledKind, has_gpus: bool, cancelled: Event | None) -> SampledKind:
+    def _sampled(self, kind: SampledKind, has_gpus: bool) -> SampledKind:
         task: NodeTask = {"where": "gpu" if has_gpus else "cpu", "quick": self.quick, "kernels": list(self.kernels)}
         words = (self.python, "-m", NODE_MODULE, json.dumps(task))
         order = Order(words, seconds=QUICK_SECONDS if self.quick else WHOLE_SECONDS)
-        (answer,) = self.launcher.run(order, [kind.node], cancelled)
+        (answer,) = self.launcher.run(order, [kind.node])
         if answer.failure:
             return replace(kind, failure=answer.failure)
         try:
@@ -337,7 +330,7 @@ class NodeKernels:
             return replace(kind, failure=error.one_line())
 
 
-def keep_measured_kind(cluster: str, kind: SampledKind, folder: Path | None = None) -> Path | None:
+def keep_measured_kind(cluster: str, kind: SampledKind) -> Path | None:
     """Keep what devices of a cluster reach, for plans that name it; return the file, None where nothing was measured.
 
     Raises:
@@ -357,7 +350,7 @@ def keep_measured_kind(cluster: str, kind: SampledKind, folder: Path | None = No
     }
     # Through JSON, since YAML distinguishes tuples from lists.
     text = yaml.safe_dump({row_id: json.loads(json.dumps(row))}, sort_keys=False)
-    return keep_rows(_TABLE, f"{row_id}.yaml", text, folder)
+    return keep_rows(_TABLE, f"{row_id}.yaml", text)
 
 
 def _kept_samples(cluster: str, device: Device, text: str) -> SampleFile:

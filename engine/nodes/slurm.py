@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from threading import Event
 
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.nodes.launcher import NodeAnswer, Order, run_on_nodes
@@ -84,7 +83,7 @@ class Slurm:
         """
         return tuple(node.name for node in slurm_nodes())
 
-    def run(self, order: Order, nodes: Sequence[str], cancelled: Event | None = None) -> Iterator[NodeAnswer]:
+    def run(self, order: Order, nodes: Sequence[str]) -> Iterator[NodeAnswer]:
         """Run a step on each of some nodes; one that has no room at once answers so."""
         known = {node.name: node for node in slurm_nodes()}
 
@@ -113,7 +112,7 @@ class Slurm:
             for node in nodes
             if node in out_of_use
         )
-        yield from run_on_nodes(order, [node for node in nodes if node not in out_of_use], words, cancelled)
+        yield from run_on_nodes(order, [node for node in nodes if node not in out_of_use], words)
 
 
 def slurm_text(*words: str, standard_input: str = "") -> str:

@@ -165,10 +165,10 @@ class RunCourse:
         curve.append((position, value))
 
 
-def course_of(curve: RunCurve, most: int = MOST_POINTS) -> Event:
-    """Return the event with what a log held before the first sample, thinned to at most this many steps."""
+def course_of(curve: RunCurve) -> Event:
+    """Return the event with what a log held before the first sample, thinned to ``MOST_POINTS`` at most."""
     seconds = dict(zip(*(column.tolist() for column in curve.step_seconds()), strict=True))
-    points = curve.points[:: max(1, -(-len(curve.points) // most))]
+    points = curve.points[:: max(1, -(-len(curve.points) // MOST_POINTS))]
     columns = {name: [finite(point.figures.get(name)) for point in points] for name in _LOOK_FIGURES}
     columns[STEP_SECONDS] = [finite(seconds.get(point.step)) for point in points]
     known = {name: values for name, values in columns.items() if any(value is not None for value in values)}
@@ -339,12 +339,12 @@ class RunWriter:
         self.problem = self.problem or f"the view of runs does not show all of it: {reason}"
 
 
-def thinned(lines: Sequence[str], looks: int = THINNED_LOOKS, events: int = _THINNED_EVENTS) -> list[str]:
+def thinned(lines: Sequence[str], looks: int = THINNED_LOOKS) -> list[str]:
     """Return fewer lines of events: samples evenly over time with the newest of them, and the newest other events."""
     entries = [(line, event) for line in lines if (event := _event(line)) is not None]
     repeated = [event_time(event) for _, event in entries if event.get("event") in LOOKS]
     step = (repeated[-1] - repeated[0]) / looks if repeated else 0.0
-    spare = len(entries) - len(repeated) - events
+    spare = len(entries) - len(repeated) - _THINNED_EVENTS
     due, seen, result = 0.0, 0, []
     for line, event in entries:
         if event.get("event") not in LOOKS:

@@ -109,15 +109,15 @@ class CorpusFit:
         """Tokens of a document."""
         return self.tokens.tally.occurrences / max(self.read.documents, 1)
 
-    def storage_question(self, samples: float | None = None) -> PatternQuestion:
-        """Return what to ask of the storage of as many texts like these: by default, of these.
+    def storage_question(self) -> PatternQuestion:
+        """Return what to ask of the storage of these texts.
 
         Laws are those of the first levels, up to one where none holds; the last then stands for those above.
         """
         question = self.question
         laws = [level.law for level in takewhile(lambda level: level.law.holds, self.levels)]
         return PatternQuestion(
-            float(self.read.documents if samples is None else samples),
+            float(self.read.documents),
             self.mean_tokens,
             question.chunk,
             question.levels,

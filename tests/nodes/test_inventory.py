@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from threading import Event
 
 import pytest
 
@@ -177,7 +176,7 @@ class Answers:
     def nodes(self) -> tuple[str, ...]:
         return tuple(self.answers)
 
-    def run(self, order: Order, nodes: Sequence[str], cancelled: Event | None = None) -> Iterator[NodeAnswer]:
+    def run(self, order: Order, nodes: Sequence[str]) -> Iterator[NodeAnswer]:
         yield from (self.answers[name] for name in nodes)
 
 

@@ -7,7 +7,6 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from threading import Event
 
 import pytest
 import yaml
@@ -89,7 +88,7 @@ class Recorded:
     def nodes(self) -> tuple[str, ...]:
         return tuple(self.answers)
 
-    def run(self, order: Order, nodes: Sequence[str], cancelled: Event | None = None) -> Iterator[NodeAnswer]:
+    def run(self, order: Order, nodes: Sequence[str]) -> Iterator[NodeAnswer]:
         self.orders.append(order)
         yield from (self.answers[name] for name in nodes)
 

@@ -22,7 +22,7 @@ PIDS = (4711,)
 def test_a_recorded_end_is_recognised(name: str) -> None:
     row = RECORDED[name]
     kernel = Kernel(row.get("oom_kills"), row.get("kernel", ""))
-    found = failure_of(row.get("exit_code", 1), None, row.get("output", ""), kernel, PIDS)
+    found = failure_of(row.get("exit_code", 1), row.get("output", ""), kernel, PIDS)
     assert (found.kind if found else None) == row.get("kind")
     if found is not None:
         assert found.where == row.get("where", "")
@@ -31,17 +31,17 @@ def test_a_recorded_end_is_recognised(name: str) -> None:
         assert "\n" not in found.evidence
 
 
-@pytest.mark.parametrize(("exit_code", "signal"), [(137, None), (-9, None), (None, 9)])
-def test_a_kill_counts_as_memory_unless_the_kernel_counted_none(exit_code: int | None, signal: int | None) -> None:
+@pytest.mark.parametrize("exit_code", [137, -9])
+def test_a_kill_counts_as_memory_unless_the_kernel_counted_none(exit_code: int) -> None:
     for kills, expected in ((None, "out_of_memory"), (1, "out_of_memory"), (0, "killed")):
-        found = failure_of(exit_code, signal, "", Kernel(kills))
+        found = failure_of(exit_code, "", Kernel(kills))
         assert found is not None
         assert found.kind == expected
 
 
 @pytest.mark.parametrize("kills", [None, 0, 1])
 def test_a_request_to_end_says_nothing_of_memory(kills: int | None) -> None:
-    found = failure_of(143, None, "", Kernel(kills))
+    found = failure_of(143, "", Kernel(kills))
     assert found is not None
     assert (found.kind, found.where) == ("killed", "")
 
@@ -62,5 +62,5 @@ def test_alarms_stand_for_trouble() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=400), st.text(max_size=400), st.integers(-64, 255))
 def test_any_text_is_read(output: str, messages: str, exit_code: int) -> None:
-    found = failure_of(exit_code, None, output, Kernel(None, messages))
+    found = failure_of(exit_code, output, Kernel(None, messages))
     assert found is None or len(found.evidence) <= 300

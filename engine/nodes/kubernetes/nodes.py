@@ -6,7 +6,6 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from threading import Event
 
 from pydantic import BaseModel, Field
 
@@ -98,9 +97,9 @@ class Kubernetes:
         """
         return tuple(node.metadata.name for node in self._nodes())
 
-    def run(self, order: Order, nodes: Sequence[str], cancelled: Event | None = None) -> Iterator[NodeAnswer]:
+    def run(self, order: Order, nodes: Sequence[str]) -> Iterator[NodeAnswer]:
         """Yield that no command runs on nodes: Kubernetes starts containers, not commands."""
-        del order, cancelled
+        del order
         yield from (NodeAnswer(node, failure="Kubernetes runs containers, no commands on nodes") for node in nodes)
 
     def inventory(self, name: str) -> Inventory:

@@ -96,7 +96,7 @@ class Following:
             self._kernel.close()
             self._trainer.close()
         tail = self._output.tail.decode("utf-8", "replace")
-        failure = failure or failure_of(code, None, tail, kernel, self._kernel.pids)
+        failure = failure or failure_of(code, tail, kernel, self._kernel.pids)
         return AttemptEnd(code, state, entry, failure, self._trainer.restart)
 
     def _pass_output(self, last: bool = False) -> None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.rows import FailureKind, FailureSign, compiled
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.command import BY_SIGNAL
@@ -43,27 +43,22 @@ class Failure:
 
 
 def failure_of(
-    exit_code: int | None,
-    signal: int | None = None,
-    output: str = "",
-    kernel: Kernel | None = None,
-    pids: Collection[int] = (),
-    catalog: Catalog | None = None,
+    exit_code: int | None, output: str = "", kernel: Kernel | None = None, pids: Collection[int] = ()
 ) -> Failure | None:
     """Return why a run ended; None for one that ended well, or for a reason nothing is known about.
 
     Args:
         exit_code: how it ended; 128 and more is the number of a signal. None where nothing is known.
-        signal: by which it was ended; None for none.
         pids: its processes: what the kernel says of others does not count. Empty where they are not known.
     """
-    if exit_code == 0 and signal is None:
+    if exit_code == 0:
         return None
     kernel_report = kernel or Kernel()
-    ended_by = signal if signal is not None else _signal_of(exit_code)
-    signs = (catalog or load_catalog()).failures.values()
+    signs = load_catalog().failures.values()
     failures = (
-        _in_kernel(row, kernel_report, pids) or _in_output(row, output) or _by_signal(row, ended_by, kernel_report)
+        _in_kernel(row, kernel_report, pids)
+        or _in_output(row, output)
+        or _by_signal(row, _signal_of(exit_code), kernel_report)
         for row in signs
     )
     return next((failure for failure in failures if failure is not None), None)

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, load_catalog, named_numbers
+from capacity_tui.engine.catalog import load_catalog, named_numbers
 from capacity_tui.engine.machine import Host, Power, probe_power
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
@@ -42,11 +42,7 @@ NUMBERS = "recovery.yaml"
 
 
 def heat_action(
-    plan: Plan,
-    temperatures: Numbers,
-    paused_seconds: float | None = None,
-    is_throttled: bool = False,
-    catalog: Catalog | None = None,
+    plan: Plan, temperatures: Numbers, paused_seconds: float | None = None, is_throttled: bool = False
 ) -> PauseAction | None:
     """Return whether to pause a run for heat, or to resume it; None to leave it.
 
@@ -63,7 +59,7 @@ def heat_action(
         return _heat_while_paused(temperatures, limit, paused_seconds)
     if plan.recovery.heat != "pause":
         return None
-    samples = round((catalog or load_catalog()).detectors["hot"].thresholds["samples"])
+    samples = round(load_catalog().detectors["hot"].thresholds["samples"])
     hot = [device for device in range(_width(temperatures)) if held_over(temperatures[:, device], limit, samples)]
     if hot:
         hottest = max(hot, key=lambda device: float(temperatures[-1, device]))

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import Answer, Estimate
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.machine import Machine
@@ -111,12 +111,7 @@ class Step:
 
 
 def next_step(
-    answer: Answer,
-    failure: Failure,
-    steps: Taken = (),
-    machine: Machine | None = None,
-    catalog: Catalog | None = None,
-    detect: Detect | None = None,
+    answer: Answer, failure: Failure, steps: Taken = (), machine: Machine | None = None, detect: Detect | None = None
 ) -> Step | None:
     """Return what is done next about a run in trouble, as its plan wants it; None where it is only reported.
 
@@ -128,7 +123,7 @@ def next_step(
     ladder = recovery_ladder().get(failure.kind)
     if ladder is None or len(steps) >= _most_restarts(answer):
         return None
-    case = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, catalog or load_catalog(), machine)
+    case = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, load_catalog(), machine)
     wanted = answer.plan.value(_plan_key(failure))
     for remedy in wanted if isinstance(wanted, tuple) else (wanted,):
         rungs = ladder.get(str(remedy), ())

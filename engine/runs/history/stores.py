@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
@@ -89,7 +89,7 @@ class HistoryPlace(NamedTuple):
 Where: TypeAlias = HistoryPlace | str | Path | None
 
 
-def history_place(where: Where = None, environment: Mapping[str, str] = os.environ, setting: str = "") -> HistoryPlace:
+def history_place(where: Where = None, setting: str = "") -> HistoryPlace:
     """Return where the history is kept.
 
     Args:
@@ -98,8 +98,8 @@ def history_place(where: Where = None, environment: Mapping[str, str] = os.envir
     """
     if isinstance(where, HistoryPlace):
         return where
-    named = str(where or environment.get(VARIABLE) or setting)
-    usual = data_folder(environment) / FILE
+    named = str(where or os.environ.get(VARIABLE) or setting)
+    usual = data_folder() / FILE
     if not named or named == OFF:
         # A user without a home has nowhere to keep anything, and needs no note of it at every command.
         return HistoryPlace(usual, is_on=not named and not usual.is_relative_to(NOWHERE))

@@ -82,10 +82,10 @@ def chosen_files(files: Sequence[SampleFile]) -> tuple[SampleFile, ...]:
     return (*(frameworks or plain)[:1], *passed[:1])
 
 
-def constants_before(measured: MeasuredEfficiency, folder: Path | None = None) -> MeasuredEfficiency | None:
+def constants_before(measured: MeasuredEfficiency) -> MeasuredEfficiency | None:
     """Return the constants that writing a device's would replace; None where those are the shipped ones."""
     try:
-        return read_constants(constants_file(measured.device, folder))
+        return read_constants(constants_file(measured.device))
     except StorageError:
         return None
 
@@ -103,7 +103,7 @@ def write_measured(measured: MeasuredEfficiency, folder: Path | None = None) -> 
     return path
 
 
-def restore_constants(device: str, folder: Path | None = None) -> MeasuredEfficiency | None:
+def restore_constants(device: str) -> MeasuredEfficiency | None:
     """Put a device's constants back as they were before they were last written, and return them; None: as shipped.
 
     Args:
@@ -112,7 +112,7 @@ def restore_constants(device: str, folder: Path | None = None) -> MeasuredEffici
     Raises:
         StorageError: there is nothing to go back to, or it cannot be written.
     """
-    path = constants_file(device, folder)
+    path = constants_file(device)
     if not _before(path).exists():
         raise StorageError("nothing was calibrated that could be taken back", device)
     now, before = _text(path), _text(_before(path))
