@@ -28,8 +28,8 @@ def with_nested(rows: Iterable[ExportRow]) -> Iterator[ExportRow]:
     for row in rows:
         yield row
         if not isinstance(row, str):
-            conditions = row.get("when", [])
-            yield from with_nested(conditions if isinstance(conditions, list) else [conditions])
+            for conditions in (row.get("when", []), row.get("unless", [])):
+                yield from with_nested(conditions if isinstance(conditions, list) else [conditions])
             for section in (row.get("options", {}), *row.get("items", [])):
                 yield from with_nested(section.values())
 
@@ -60,6 +60,9 @@ def test_what_has_no_value_is_left_out_unless_it_is_written_as_null(job: Job) ->
         ({"of": "micro_batch", "in": [2]}, True),
         ({"of": "micro_batch", "not": [2]}, False),
         ({"of": "micro_batch", "text": "{}Gi"}, "2Gi"),
+        ({"of": "micro_batch", "text": "{} of {given} on {job.devices}"}, "2 of 7 on 1"),
+        ({"is": 3, "unless": ["save_steps", {"of": "micro_batch", "in": [3]}]}, 3),
+        ({"is": 3, "unless": ["save_steps", "micro_batch"]}, None),
         ({"of": "micro_batch", "values": {"2": "two"}}, "two"),
         ({"of": "micro_batch", "values": {"3": "three"}, "else": "many"}, "many"),
         ({"of": "micro_batch", "when": {"of": "micro_batch", "in": [3]}}, None),

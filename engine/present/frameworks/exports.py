@@ -39,6 +39,11 @@ def exported_arguments(block: str, job: Job, **computed: object) -> Iterator[tup
             yield (option,) if value is True else (option, str(value))
 
 
+def exported_remarks(block: str, job: Job, **computed: object) -> Iterator[str]:
+    """Yield what a file does not say of a plan, by the rows of a block."""
+    yield from map(str, exported(block, job, **computed).values())
+
+
 def known_values(block: str, option: str) -> Collection[str]:
     """Return the values that an option of a block has words for."""
     row = _blocks()[block][option]
@@ -67,16 +72,20 @@ def _written(row: ExportRow, job: Job, computed: Mapping[str, object]) -> object
     """Return what a row writes; None where it is left out."""
     if isinstance(row, str):
         return _value(row, job, computed)
-    conditions = row.get("when", [])
-    for condition in conditions if isinstance(conditions, list) else [conditions]:
-        if not _written(condition, job, computed):
-            return None
+    wanted, unwanted = (_conditions(row.get(name, []), job, computed) for name in ("when", "unless"))
+    if not all(wanted) or any(unwanted):
+        return None
     if "options" in row:
         return _options(row["options"], job, computed) or None
     if "items" in row:
         return [_options(item, job, computed) for item in row["items"]]
     value = row["is"] if "is" in row else _read(row, _value(row["of"], job, computed))
-    return row["text"].format(value) if "text" in row and value is not None else value
+    return row["text"].format(value, job=job, **computed) if "text" in row and value is not None else value
+
+
+def _conditions(rows: ExportRow | list[ExportRow], job: Job, computed: Mapping[str, object]) -> Iterator[object]:
+    """Yield what one row writes, or several."""
+    return (_written(row, job, computed) for row in (rows if isinstance(rows, list) else [rows]))
 
 
 def _read(row: Mapping[str, Any], value: object) -> object:

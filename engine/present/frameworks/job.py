@@ -154,6 +154,11 @@ class Job:
         group = max(1, (self.parallel.shard or self.data_parallel) // self.context_parallel)
         return group if self.data_parallel % group == 0 else self.data_parallel
 
+    @property
+    def has_groups(self) -> bool:
+        """Whether what is sharded is so over some of the replicas alone."""
+        return 1 < self.shards < self.data_parallel
+
     def without_tensor_parallel(self) -> Job:
         """Return the job on the same devices where software splits no layer: they share whole layers in its place.
 

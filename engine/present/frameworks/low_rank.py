@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from capacity_tui.engine.plan.imports import tool
 from capacity_tui.engine.present.frameworks import trainer
-from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, known_values, limits
+from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, exported_remarks, known_values, limits
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
 from capacity_tui.engine.present.parts import template
 from capacity_tui.engine.printable import printable
@@ -146,15 +146,8 @@ def _remarks(job: Job, adapter: LowRank) -> Iterator[str]:
     yield from _trainer_remarks(job, adapter)
     known = (*known_values("axolotl", "rl"), "reward", "process_reward")
     yield from _preference_remarks(job, "Axolotl", known)
-    if not _packs(job) and job.training.preference == "none":
-        yield "packing: with context parallel Axolotl packs only at a micro-batch of 1"
-    if job.training.activation_offload != "none" and not trainer.recomputes_itself(job):
-        yield "kept activations in host memory: Axolotl does that only with gradient checkpointing"
-    yield "datasets: name your data and their form"
-    if not job.on_hub:
-        yield "base_model: the folder of the checkpoint"
-    if job.training.document_tokens is None:
-        yield "packed documents: Axolotl stops attention at their ends, the plan counts it over the whole sequence"
+    recomputes_itself = trainer.recomputes_itself(job)
+    yield from exported_remarks("axolotl_limits", job, packs=_packs(job), recomputes_itself=recomputes_itself)
 
 
 LLAMAFACTORY_VERSION = "LLaMA-Factory 0.9.5"
@@ -201,11 +194,7 @@ def _attention(job: Job) -> str:
 def _llamafactory_remarks(job: Job, adapter: LowRank) -> Iterator[str]:
     yield from _trainer_remarks(job, adapter)
     yield from _preference_remarks(job, "LLaMA-Factory", known_values("llamafactory", "stage"))
-    yield "dataset: name your data as dataset_info.json does; template: the tokenizer's own is taken"
-    if not job.on_hub:
-        yield "model_name_or_path: the folder of the checkpoint"
-    if job.training.activation_offload != "none":
-        yield "kept activations in host memory: LLaMA-Factory has no switch for it"
+    yield from exported_remarks("llamafactory_limits", job)
 
 
 TRL_VERSION = "TRL 1.16, PEFT 0.21 and Transformers 5.23"
@@ -356,29 +345,11 @@ def _files(count: int) -> object:
 
 
 def _torchtune_remarks(job: Job, adapter: LowRank) -> Iterator[str]:
-    training = job.training
     yield from _preference_remarks(job, "this recipe", ())
     yield from layout_remarks(job)
     yield from adapter_remarks(job, adapter)
     yield from kernel_remarks(job)
     yield from length_remarks(job)
-    yield "dataset: name your data; an epoch is cut after the plan's steps, give more epochs where the data are shorter"
-    if job.save_steps is not None:
-        yield f"a checkpoint every {job.save_steps} steps: this recipe saves at the end of an epoch"
     split = job.tensor_parallel * job.pipeline_parallel * job.context_parallel * job.expert_parallel
-    if split > 1:
-        yield "tensor, pipeline, context and expert parallel: this recipe shards only replicas"
-    if job.devices > 1 and job.zero in {0, 1}:
-        yield f"ZeRO stage {job.zero}: FSDP shards gradients too (stage 2 is written)"
-    if adapter.base and adapter.base != "nf4":
-        yield f"frozen base in {adapter.base}: torchtune packs only nf4, the base stays as it is"
-    if adapter.whole:
-        yield "embedding and head as a whole: torchtune trains only adapters"
-    if training.optimizer not in _OPTIMIZERS:
-        yield f"the optimizer {training.optimizer}: AdamW is written"
-    if training.checkpointing not in {"none", "full"}:
-        yield f"checkpointing {training.checkpointing}: torchtune recomputes all layers or none"
-    if training.loss == "fused":
-        yield "loss fused: torchtune's chunked one is written"
-    if training.document_tokens is None:
-        yield "packed documents: attention stops at their ends, the plan counts it over the whole sequence"
+    has_optimizer = job.training.optimizer in _OPTIMIZERS
+    yield from exported_remarks("torchtune_limits", job, adapter=adapter, split=split, has_optimizer=has_optimizer)

@@ -20,6 +20,7 @@ from capacity_tui.engine.present.frameworks.exports import (
     comment,
     exported,
     exported_arguments,
+    exported_remarks,
     limits,
     script,
 )
@@ -131,56 +132,24 @@ def _remarks(job: Job) -> Iterator[str]:
     yield "the data: --mock-data stands for --data-path"
     yield from data_remarks(job)
     yield from model_remarks(job)
-    training, parallel = job.training, job.parallel
-    if job.framework == "nemo":
-        yield "NeMo and Megatron-Bridge take the same names as fields of their configuration, not this script"
-    if training.optimizer not in _words("optimizer"):
-        yield f"the optimizer {training.optimizer}: adam is written"
-    if job.zero in _FSDP_STAGES and not _by_fsdp(job):
-        yield f"ZeRO stage {job.zero} with {training.optimizer}: Megatron shards only the optimizer's states"
-    if 1 < job.shards < job.data_parallel:
-        yield f"sharding groups of {job.shards} replicas: set --num-distributed-optimizer-instances"
-    if parallel.offload == "parameters":
-        yield "offload of parameters: Megatron moves only the optimizer's states"
-    if parallel.offload == "activations":
-        yield "offload of activations: see --cpu-offloading-num-layers, which rules out pipelines and recomputation"
-    if training.master_weights == "none":
-        yield "Megatron keeps fp32 master weights; the plan has none"
-    if training.adapter is not None:
-        yield "adapters: pretrain_gpt.py trains all weights"
-    yield from _preference_remarks(job, "pretrain_gpt.py")
-    if training.compile:
-        yield "compile: Megatron fuses by Transformer Engine instead"
-    chosen = checkpointing(training.checkpointing)
-    if chosen.operations:
-        yield "checkpointing selective-ops: the core of attention is written"
-    unknown = chosen.modules - _words("recompute_modules").keys()
-    if unknown:
-        yield f"checkpointing of {', '.join(sorted(unknown))}: Megatron has no such module"
-    if not EQUAL_STAGES.holds(job.layout):
-        yield "unequal stages: see --pipeline-model-parallel-layout"
-
-
-def _preference_remarks(job: Job, tool: str) -> Iterator[str]:
-    if job.training.preference != "none":
-        yield f"preference {job.training.preference}: {tool} has none, plain training is written"
+    chosen = checkpointing(job.training.checkpointing)
+    yield from exported_remarks(
+        "megatron_limits",
+        job,
+        by_fsdp=_by_fsdp(job),
+        recomputed=chosen,
+        unknown_modules=", ".join(sorted(chosen.modules - _words("recompute_modules").keys())),
+        has_equal_stages=EQUAL_STAGES.holds(job.layout),
+    )
 
 
 def model_remarks(job: Job) -> Iterator[str]:
     """Yield what these options do not say of the model."""
     shape = job.shape
-    if not shape.positions:
-        yield "--rotary-base, its scaling and --norm-epsilon: as the model's configuration says"
-    if shape.gated:
-        yield "--swiglu takes the gate for SiLU"
-    if shape.qk_norm == "full":
-        yield "--qk-layernorm norms each head; this model norms all heads together"
-    if shape.biases & {"output", "mlp"} and not {"qkv", "output", "mlp"} <= shape.biases:
-        yield f"biases on {', '.join(sorted(shape.biases))} only: Megatron puts them on all matrices"
-    if shape.sliding_window:
-        yield f"a sliding window of {int(shape.sliding_window)} tokens: see --window-size and --window-attn-skip-freq"
-    if shape.attention_sinks:
-        yield "attention sinks: see --softmax-type"
+    has_some = shape.biases & {"output", "mlp"} and not {"qkv", "output", "mlp"} <= shape.biases
+    yield from exported_remarks(
+        "megatron_model_limits", job, biases=", ".join(sorted(shape.biases)) if has_some else ""
+    )
     titles = {name: kind.title for name, kind in ATTENTION_PARTS.items()} | {"vision": "vision"}
     for name, title in titles.items():
         if getattr(shape, name) is not None:
@@ -237,26 +206,12 @@ def _multiplied_in(job: Job) -> str:
 
 
 def _torchtitan_remarks(job: Job) -> Iterator[str]:
-    training, words = job.training, tool("torchtitan").words
+    recomputed = job.training.checkpointing
+    named = recomputed in {"none", "full", "selective-ops"} or recomputed.startswith("every-")
     yield from run_remarks(job)
     yield "training.dataset: name your data"
     yield from data_remarks(job)
-    if job.zero == 1:
-        yield "ZeRO stage 1: torchtitan shards gradients too (stage 2 is written)"
-    if job.precision not in words("training.mixed_precision_param"):
-        yield f"{job.precision}: torchtitan does not train in it, {_multiplied_in(job)} is written"
-    if training.optimizer not in words("optimizer.name"):
-        yield f"the optimizer {training.optimizer}: AdamW is written"
-    named = training.checkpointing in {"none", "full", "selective-ops"} or training.checkpointing.startswith("every-")
-    if not named:
-        yield f"checkpointing {training.checkpointing}: selection by operations is written"
-    if training.adapter is not None:
-        yield "adapters: torchtitan trains all weights"
-    yield from _preference_remarks(job, "torchtitan")
-    if job.context_parallel > 1 and job.parallel.context not in words("parallelism.context_parallel_rotate_method"):
-        yield f"context {job.parallel.context}: torchtitan exchanges keys and values, all-gather is written"
-    if job.parallel.offload == "activations":
-        yield "offload of activations: torchtitan has none"
+    yield from exported_remarks("torchtitan_limits", job, multiplied_in=_multiplied_in(job), names_checkpointing=named)
 
 
 def _entries(values: Mapping[str, object]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal
 
 from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.plan.imports import tool
-from capacity_tui.engine.present.frameworks.exports import as_yaml, exported
+from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, exported_remarks
 from capacity_tui.engine.present.frameworks.job import (
     Job,
     data_remarks,
@@ -50,27 +50,11 @@ def attention_kernel(job: Job) -> str:
     return "sdpa" if job.on_cpu else kernels.get(job.attention, "sdpa")
 
 
-def optimizers() -> Mapping[object, str]:
-    """Return the names of ``optim`` by the plan's."""
-    return tool("trainer").words("optim")
-
-
 def loop_remarks(job: Job) -> Iterator[str]:
     """Yield what settings of this kind do not say of the loop, whoever reads them."""
-    training = job.training
     yield from length_remarks(job)
     yield from data_remarks(job)
-    if training.optimizer not in optimizers():
-        yield f"the optimizer {training.optimizer}: hand one to the Trainer"
-    if training.checkpointing not in {"none", "full"}:
-        what = "all layers are" if recomputes_layers(job) else "nothing is"
-        yield f"checkpointing {training.checkpointing}: {what} recomputed, the Trainer knows all or none"
-    if training.loss == "chunked":
-        yield "loss chunked: the Trainer has none of its own; hand one to it as compute_loss_func"
-    if training.loss == "kernel":
-        yield "loss kernel: put a library's cross-entropy kernel in place of the model's"
-    if training.sequence_tiles > 1:
-        yield f"{training.sequence_tiles} tiles of the sequence: tile the feed-forwards (TiledMLP in DeepSpeed)"
+    yield from exported_remarks("training_arguments_limits", job, recomputes_layers=recomputes_layers(job))
 
 
 _TRL_CONFIGS = {
@@ -192,20 +176,8 @@ def has_quantized_base(job: Job) -> bool:
 
 
 def layout_limits(job: Job) -> Iterator[str]:
-    """Yield what this launcher, and tools that build on it, cannot do of the plan's layout."""
-    chosen = backend(job)
-    if job.pipeline_parallel > 1:
-        yield f"{job.pipeline_parallel} pipeline stages: Accelerate has none, so this does not run as planned"
-    if job.expert_parallel > 1:
-        yield f"{job.expert_parallel}-way expert parallel: Accelerate has none"
-    if chosen == "DEEPSPEED" and job.context_parallel > 1:
-        yield f"{job.context_parallel}-way context parallel: DeepSpeed has sequence parallel, set up in code"
-    if chosen == "FSDP" and job.zero in {0, 1}:
-        yield f"ZeRO stage {job.zero}: FSDP shards gradients too (stage 2 is written)"
-    if chosen == "FSDP" and job.parallel.offload == "optimizer":
-        yield "FSDP offloads parameters and gradients together with the optimizer"
-    if chosen == "MULTI_GPU" and job.parallel.offload == "activations":
-        yield "offload of activations: wrap the step in torch.autograd.graph.save_on_cpu"
+    """Return what this launcher, and tools that build on it, cannot do of the plan's layout."""
+    return exported_remarks("accelerate_limits", job, backend=backend(job))
 
 
 def _accelerate_remarks(job: Job) -> Iterator[str]:
@@ -237,21 +209,7 @@ def zero_stage(job: Job) -> int:
 
 
 def deepspeed_remarks(job: Job) -> Iterator[str]:
-    """Yield what DeepSpeed's configuration does not say of the plan."""
-    if zero_stage(job) != job.zero:
-        yield f"offloading of {job.parallel.offload} needs ZeRO stage {zero_stage(job)}; the plan has {job.zero}"
-    if job.training.master_weights == "none":
-        yield "DeepSpeed keeps fp32 master weights; the plan has none"
-    if job.training.learning_rate is None and job.training.optimizer in _optimizers():
-        yield "lr is auto: the Trainer fills it in, DeepSpeed alone does not"
-    if job.training.optimizer not in _optimizers():
-        yield f"the optimizer {job.training.optimizer} is none of DeepSpeed's own: hand one to deepspeed.initialize"
-    if job.training.checkpointing != "none":
-        yield "activation checkpointing takes effect where the model calls it, not by ds_config.json"
-    if 1 < job.shards < job.data_parallel:
-        yield f"sharding groups of {job.shards} replicas: DeepSpeed shards over all {job.data_parallel}"
-
-
-def _optimizers() -> Mapping[object, str]:
-    """Return the types of optimizers by the plan's names."""
-    return tool("deepspeed").words("optimizer.type")
+    """Return what DeepSpeed's configuration does not say of the plan."""
+    return exported_remarks(
+        "deepspeed_limits", job, zero_stage=zero_stage(job), needs_stage=zero_stage(job) != job.zero
+    )
