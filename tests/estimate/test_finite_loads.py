@@ -150,6 +150,34 @@ def test_so_many_at_once_until_all_are_answered_see_what_the_scheduler_does(
         assert float(speed.request_seconds.value) == pytest.approx(seen.whole.mean(), rel=tolerance)
 
 
+@pytest.mark.parametrize(
+    ("engine", "prompt", "answer", "users", "spread"),
+    [
+        ("vllm", 4000, 200, 400, 0.0),
+        ("vllm", 2000, 400, 400, 0.5),
+        ("vllm", 128, 8, 1000, 0.0),  # many places, but answers end while prompts of others are still read
+        ("sglang", 4000, 200, 400, 0.0),  # groups of one length, one after the other
+        ("sglang", 2000, 400, 400, 0.5),
+    ],
+)
+def test_those_whom_the_cache_has_no_place_for_answer_beside_others_as_in_the_scheduler(
+    engine: str, prompt: int, answer: int, users: int, spread: float
+) -> None:
+    spreads = {"prompt_tokens_stddev": spread * prompt, "output_tokens_stddev": spread * answer / 2}
+    load: dict[str, Any] = {"engine": engine, "concurrency": users, "requests": users, **spreads}
+    plan = plan_of("qwen3-14b", prompt_tokens=prompt, output_tokens=answer, **load)
+    resolved = resolve_plan(plan, load_catalog())
+    assert resolved.shape is not None
+    run = serving_run(resolved.plan, resolved.shape, resolved.cluster, load_catalog())
+    estimate = estimate_plan(plan, None, load_catalog()).estimate
+    places = min(int(estimate.details["inference.sequences_in_cache"]), users)
+    seen, speed = simulated(run, places, users, share_left_out=0.0), estimate.computation.infer
+    assert speed is not None and speed.time_per_output_token_seconds is not None and speed.request_seconds is not None
+    assert float(speed.time_per_output_token_seconds.value) == pytest.approx(seen.token.mean(), rel=0.2)
+    assert float(speed.time_to_first_token_seconds.value) == pytest.approx(seen.first.mean(), rel=0.2)
+    assert float(speed.request_seconds.value) == pytest.approx(seen.whole.mean(), rel=0.15)
+
+
 def test_requests_end_a_load() -> None:
     with pytest.raises(CapacityError, match="request_rate or concurrency"):
         plan_of(requests=300)
