@@ -52,12 +52,12 @@ class _Burst:
         self.requests = run.requests + like
         self.users = np.maximum(np.minimum(run.users, self.requests), 1.0)
         self.placed = np.minimum(self.users, np.maximum(held, 1.0))
-        # Answers that end before the last prompt is read are beside no more prompts than are read meanwhile.
-        beside = np.minimum(self.placed / 2.0, np.maximum(room_in_pass(run, 0.0) * run.decode_steps, 1.0))
-        self.passes: Passes = pass_times(run, self.placed, beside, self.placed)
+        # Answers that end before the last prompt is read run with no more prompts than are read meanwhile.
+        alongside = np.minimum(self.placed / 2.0, np.maximum(room_in_pass(run, 0.0) * run.decode_steps, 1.0))
+        self.passes: Passes = pass_times(run, self.placed, alongside, self.placed)
         self.mixes = mixes_prompts(run) + like
-        self.in_pass = np.minimum(self.passes.room(beside), self.placed)
-        self.beside = np.maximum(self.in_pass * run.decode_steps, 1.0)
+        self.in_pass = np.minimum(self.passes.room(alongside), self.placed)
+        self.alongside = np.maximum(self.in_pass * run.decode_steps, 1.0)
         self.of_prompt = self.passes.of_prompt(self.in_pass)
         self.all_passes = self._passes_of(self.placed - LEAST)
         self.read = self._seconds(self.all_passes)
@@ -75,7 +75,7 @@ class _Burst:
         full = np.where(self.in_pass >= 1.0, np.floor(prompts / self.in_pass + LEAST), prompts / self.in_pass)
         rest = np.maximum(prompts - full * self.in_pass, 0.0)
         last = np.where(rest > LEAST * self.placed, self.passes.read(np.maximum(rest, self.passes.fewest)), 0.0)
-        answers = self.passes.answer(np.clip((passes - 1.0) * self.in_pass / 2.0, 1.0, self.beside))
+        answers = self.passes.answer(np.clip((passes - 1.0) * self.in_pass / 2.0, 1.0, self.alongside))
         return np.asarray(full * self.passes.read(self.in_pass) + last + self.mixes * passes * answers)
 
     def _draining(self, running: Floats) -> Floats:
@@ -97,7 +97,7 @@ class _Burst:
         largest = steady.largest + 0.0 * users
         others = np.where(steady.locked, 0.0, np.maximum(self.requests - users, 0.0))
         order = along((np.arange(PLACES) + 0.5) / PLACES, users) * users
-        # Of those for which the cache has no place at first some begin with every answer, or a group when one has ended.
+        # Of those the cache has no place for at first some begin with every answer, or a group when one has ended.
         groups = np.floor(order / self.placed) * steady.locked
         passes = self._passes_of(np.minimum(order - groups * self.placed, self.placed - LEAST))
         own, begun, draining = self._seconds(self.of_prompt), self._seconds(passes), self._draining(self.placed)
@@ -109,7 +109,7 @@ class _Burst:
         rides = np.minimum(self.mixes * rest, self.lengths)
         reading = np.where(self.mixes > 0, reading * rides / np.maximum(rest, LEAST), reading)
         left = (self.lengths - rides) / np.maximum(self.lengths, LEAST)
-        # Those that go on beside others see what these see; where nobody follows, fewer and fewer run.
+        # Those that go on with others see what these see; where nobody follows, fewer and fewer run.
         behind = np.where(steady.locked, 0.0, self.requests - np.maximum(order, self.placed))
         followed = np.clip(behind / self.placed, 0.0, 1.0)[:, np.newaxis]
         given = self.lengths * run.accepted
