@@ -8,6 +8,7 @@ import pickle
 import platform
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cache, lru_cache, partial
 from hashlib import sha256
 from importlib.metadata import entry_points
@@ -81,11 +82,12 @@ class Outcome:
 
 
 def outcomes_as_text(outcomes: Iterable[Outcome]) -> str:
-    """Return the outcome of a chunk on one line of text."""
-    return json.dumps(
-        [[[_part(part) for part in outcome.parts], outcome.pieces, outcome.chunks] for outcome in outcomes],
-        separators=(",", ":"),
-    )
+    """Return the outcome of a chunk on one line of text: of each record its values, in the order of its fields."""
+    return json.dumps(tuple(outcomes), separators=(",", ":"), default=_values_of)
+
+
+def _values_of(record: Any) -> list[object]:
+    return [getattr(record, field.name) for field in fields(record)]
 
 
 def outcomes_from_text(text: str) -> tuple[Outcome, ...]:
@@ -100,38 +102,22 @@ def outcomes_from_text(text: str) -> tuple[Outcome, ...]:
     )
 
 
-def _part(part: BlockResult) -> list[object]:
-    return [
-        [part.evaluated, part.valid, part.fitting],
-        [[entry.rule, entry.count, entry.example] for entry in part.rejected],
-        [[entry.rule, entry.count, entry.example] for entry in part.missed],
-        [[axis.path, axis.values] for axis in part.varied],
-        [_row(row) for row in part.rows],
-        [_row(row) for row in part.front],
-    ]
-
-
 def _read_part(data: Sequence[Any]) -> BlockResult:
-    (evaluated, valid, fitting), rejected, missed, varied, rows, front = data
+    evaluated, valid, fitting, rejected, missed, varied, rows, front = data
     return BlockResult(
         evaluated=int(evaluated),
         valid=int(valid),
         fitting=int(fitting),
-        rejected=tuple(Rejected(*fields) for fields in rejected),
-        missed=tuple(Rejected(*fields) for fields in missed),
+        rejected=tuple(Rejected(*entry) for entry in rejected),
+        missed=tuple(Rejected(*entry) for entry in missed),
         varied=tuple(Axis(path, tuple(map(_value, values))) for path, values in varied),
         rows=tuple(map(_read_row, rows)),
         front=tuple(map(_read_row, front)),
     )
 
 
-def _row(row: Row) -> list[object]:
-    return [row.order, row.change, row.point]
-
-
 def _read_row(data: Sequence[Any]) -> Row:
     order, change, point = data
-    assert isinstance(change, Mapping)  # noqa: S101 - as written by _row
     return Row(tuple(order), {path: _value(value) for path, value in change.items()}, tuple(point))
 
 
