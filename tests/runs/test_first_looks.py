@@ -8,12 +8,9 @@ from importlib.resources import files
 from itertools import groupby
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import t
 
 from capacity_tui.engine.present.runs import reports_as_markdown
-from capacity_tui.engine.runs.accuracy import first_looks, first_sights, predictive_factor
+from capacity_tui.engine.runs.accuracy import first_looks, first_sights
 
 # Of the rows of each commit whose program looked first. A further source adds rows of a further commit and a line here.
 LOOKED = {"fb8dd430": "7cc5c1f434b269ec"}
@@ -56,17 +53,3 @@ def test_a_publisher_of_many_runs_outweighs_no_other():
     ]
     shares = [sum(look.is_inside for look in rows) / len(rows) for rows in by_source]
     assert sight.inside_by_publisher == pytest.approx(sum(shares) / len(shares))
-
-
-@given(st.lists(st.floats(-1, 1), min_size=2, max_size=40), st.floats(0.0, 0.5))
-def test_the_factor_of_a_further_publisher_is_that_of_students_t(medians, scatter):
-    count = len(medians)
-    mean = sum(medians) / count
-    variance = sum((value - mean) ** 2 for value in medians) / (count - 1) * (1 + 1 / count)
-    expected = math.exp(t.ppf(0.9, count - 1) * math.sqrt(variance + scatter**2))
-    assert predictive_factor(medians, scatter) == pytest.approx(expected, rel=0.02)
-
-
-def test_one_publisher_says_nothing_of_the_next():
-    with pytest.raises(ValueError, match="two"):
-        predictive_factor([0.1], 0.1)

@@ -3,7 +3,6 @@ from .out_of_sample import LeftOut as LeftOut
 from .out_of_sample import first_looks as first_looks
 from .out_of_sample import first_sights as first_sights
 from .out_of_sample import fitted_constants as fitted_constants
-from .out_of_sample import predictive_factor as predictive_factor
 from .out_of_sample import rival_predictions as rival_predictions
 from .out_of_sample import unseen_scores as unseen_scores
 from .predictions import VerdictReport as VerdictReport

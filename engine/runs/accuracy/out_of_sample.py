@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib import resources
-from importlib.resources import files
 from statistics import median
 from typing import Literal
 
-import numpy as np
-
-from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.runs.accuracy.published import Kind
+from capacity_tui.engine.record import dataclass, record_of_data
+from capacity_tui.engine.runs.accuracy.published import Kind, table_rows
 from capacity_tui.engine.runs.accuracy.scoring import Pair, Prediction, Scores, score, scored_measurements
 
 _FILE = "measurements/first_looks.csv"
@@ -69,8 +64,11 @@ class FirstSight:
 @cache
 def first_looks() -> tuple[FirstLook, ...]:
     """Return the ledger."""
-    text = (files("capacity_tui.profiles") / _FILE).read_text(encoding="utf-8")
-    return tuple(_look(row) for row in csv.DictReader(text.splitlines()))
+    open_fields = ("predicted", "low", "high")
+    return tuple(
+        record_of_data(FirstLook, {**row, **{name: row[name] or None for name in open_fields}})
+        for row in table_rows(_FILE)
+    )
 
 
 def first_sights(looks: Iterable[FirstLook]) -> tuple[FirstSight, ...]:
@@ -79,35 +77,6 @@ def first_sights(looks: Iterable[FirstLook]) -> tuple[FirstSight, ...]:
     for look in looks:
         groups.setdefault((look.quantity, look.kind), []).append(look)
     return tuple(_sight(quantity, kind, group) for (quantity, kind), group in sorted(groups.items()))
-
-
-def predictive_factor(medians: Sequence[float], scatter: float) -> float:
-    """Return the factor up and down within which eight in ten runs of a further publisher lie.
-
-    A publisher's runs are off by an effect of its own and by their scatter; the effect of the next one is as uncertain
-    as K publishers leave it: ``exp(t(K-1, 0.9) * sqrt((1 + 1/K) * tau^2 + s^2))``, Student's t as few are known.
-
-    Args:
-        medians: median residual of each publisher, natural logarithms.
-        scatter: standard deviation of residuals around them.
-
-    Raises:
-        ValueError: fewer than two publishers.
-    """
-    count = len(medians)
-    if count < 2:
-        raise ValueError("a spread of publishers takes two")
-    between = float(np.var(medians, ddof=1)) * (1 + 1 / count)
-    return math.exp(_t_quantile(count - 1) * math.sqrt(between + scatter**2))
-
-
-def _t_quantile(degrees: int) -> float:
-    """Return the 90th percentile of Student's t (Abramowitz and Stegun 26.7.5, expansion around the normal's)."""
-    z = 1.2815515655446004  # the normal's
-    if degrees == 1:
-        return math.tan(0.4 * math.pi)
-    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
-    return math.fsum(term / degrees**power for power, term in enumerate(terms))
 
 
 def _sight(quantity: str, kind: str, looks: Sequence[FirstLook]) -> FirstSight:
@@ -134,22 +103,6 @@ def _sight(quantity: str, kind: str, looks: Sequence[FirstLook]) -> FirstSight:
 
 def _error(look: FirstLook) -> float:
     return math.inf if look.residual is None else abs(math.expm1(look.residual))
-
-
-def _look(row: Mapping[str, str]) -> FirstLook:
-    predicted, low, high = (float(row[name]) if row[name] else None for name in ("predicted", "low", "high"))
-    return FirstLook(
-        source=row["source"],
-        run=row["run"],
-        kind=row["kind"],
-        release=row["release"],
-        quantity=row["quantity"],
-        measured=float(row["measured"]),
-        predicted=predicted,
-        low=low,
-        high=high,
-        commit=row["commit"],
-    )
 
 
 FOLDER = "fits"
@@ -188,7 +141,7 @@ def rival_predictions(kind: Kind) -> Mapping[str, Mapping[str, float]]:
     ``profiles/fits/rivals.csv`` is written by ``benchmarks/rivals.py``.
     """
     predictions: dict[str, dict[str, float]] = {}
-    for row in _rows("rivals"):
+    for row in table_rows(f"{FOLDER}/rivals.csv"):
         if row["kind"] == kind:
             program = f"{row['rival']} {row['version']} ({row['date']})"
             predictions.setdefault(program, {})[row["id"]] = float(row["predicted"])
@@ -211,25 +164,13 @@ class FittedConstant:
 
 def fitted_constants() -> tuple[FittedConstant, ...]:
     """Return what the constants of every fit rest on, as ``profiles/fits/constants.csv`` has it."""
-    return tuple(
-        FittedConstant(
-            row["fits"],
-            row["name"],
-            row["field"],
-            float(row["value"]),
-            float(row["prior"]),
-            int(row["runs"]),
-            int(row["publishers"]),
-            float(row["learned"]),
-        )
-        for row in _rows("constants")
-    )
+    return tuple(record_of_data(FittedConstant, row) for row in table_rows(f"{FOLDER}/constants.csv"))
 
 
 @cache
 def _predictions() -> Mapping[tuple[str, str], Unseen]:
     runs: dict[tuple[str, str], Unseen] = {}
-    for row in _rows("unseen"):
+    for row in table_rows(f"{FOLDER}/unseen.csv"):
         known = runs.setdefault((row["kind"], row["id"]), Unseen(float(row["estimated"]), {}))
         predictions: dict[LeftOut, Prediction] = dict(known.predictions)
         ranged = Prediction(float(row["unseen"]), float(row["low"]), float(row["high"]))
@@ -243,8 +184,3 @@ def _predictions() -> Mapping[tuple[str, str], Unseen]:
         estimated = known.estimated if row["withheld"] else float(row["estimated"])
         runs[row["kind"], row["id"]] = Unseen(estimated, predictions)
     return runs
-
-
-def _rows(name: str) -> tuple[Mapping[str, str], ...]:
-    text = resources.files("capacity_tui.profiles").joinpath(FOLDER, f"{name}.csv").read_text("utf-8")
-    return tuple(csv.DictReader(text.splitlines()))

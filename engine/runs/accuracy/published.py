@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import resources
 from typing import Literal, TypeAlias, cast
 
@@ -146,7 +146,8 @@ def read_measurements(kind: Kind) -> tuple[Measurement, ...]:
         CatalogError: naming file, line and column of a value that cannot be read.
     """
     sources, file = _sources(), f"{DESCRIBED[kind].file}.csv"
-    read = (measurement_of(kind, row, sources[row["source"]], Place(file, line)) for line, row in _rows(file))
+    rows = enumerate(table_rows(f"{_FOLDER}/{file}"), start=2)
+    read = (measurement_of(kind, row, sources[row["source"]], Place(file, line)) for line, row in rows)
     return tuple(measurement for measurement in read if measurement is not None)
 
 
@@ -173,7 +174,7 @@ def read_skipped(kind: Kind) -> tuple[Skipped, ...]:
     timed = kind.endswith("_time")
     return tuple(
         Skipped(row["id"], sources[row["source"]]["key"], reason)
-        for _, row in _rows(f"{DESCRIBED[kind].file}.csv")
+        for row in table_rows(f"{_FOLDER}/{DESCRIBED[kind].file}.csv")
         if (reason := row["skip"] or (timed and row.get("skip_time")))
     )
 
@@ -186,13 +187,14 @@ def field(plan: Mapping[str, object], path: str) -> object:
     return value
 
 
-def _rows(name: str) -> Iterator[tuple[int, Row]]:
-    text = resources.files("capacity_tui.profiles").joinpath(_FOLDER, name).read_text("utf-8")
-    yield from enumerate(csv.DictReader(text.splitlines()), start=2)
+def table_rows(path: str) -> tuple[Row, ...]:
+    """Return the rows of a table, by its path below ``profiles``."""
+    text = resources.files("capacity_tui.profiles").joinpath(path).read_text("utf-8")
+    return tuple(csv.DictReader(text.splitlines()))
 
 
 def _sources() -> dict[str, Row]:
-    return {row["id"]: row for _, row in _rows("sources.csv")}
+    return {row["id"]: row for row in table_rows(f"{_FOLDER}/sources.csv")}
 
 
 @dataclass(frozen=True, slots=True)
