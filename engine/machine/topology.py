@@ -210,7 +210,8 @@ def topology_lines(machine: Machine, ascii_only: bool = False) -> tuple[str, ...
 
 def _tree(machine: Machine, separator: str) -> _Branch:
     cpu = machine.cpu
-    root = _Branch(separator.join(part for part in (cpu.model.value or "CPU", _sockets(cpu.sockets.value)) if part))
+    sockets = cpu.sockets.value or 1
+    root = _Branch(f"{cpu.model.value or 'CPU'}{f'{separator}{sockets} sockets' if sockets > 1 else ''}")
     nodes = cpu.numa_nodes.value or ()
     for node in nodes:
         root.child(f"numa{node.index}", _node_label(node, separator))
@@ -232,14 +233,9 @@ def _attach(root: _Branch, device: Accelerator | NetworkInterface, label: str, n
         parent.child(label, label)
         return
     branch = branch.child(path[0], f"host bridge {path[0].removeprefix('pci')}")
-    for address in _switches(path):
+    for address in path[1:-1]:  # the bridges between that and the device
         branch = branch.child(address, f"bridge {address}")
     branch.child(label, label)
-
-
-def _switches(path: PciPath) -> PciPath:
-    """Return the bridges between the host bridge and the device."""
-    return path[1:-1]
 
 
 def _drawn(branch: _Branch, indent: str, glyphs: Sequence[str]) -> Iterator[str]:
@@ -273,10 +269,6 @@ def _matrix(machine: Machine) -> Iterator[str]:
     yield " " * first + "".join(f"  {head:>{width}}" for head, width in zip(heads, widths, strict=True))
     for name, row in zip(names, cells, strict=True):
         yield f"{name:<{first}}" + "".join(f"  {cell:>{width}}" for cell, width in zip(row, widths, strict=True))
-
-
-def _sockets(count: int | None) -> str:
-    return f"{count} sockets" if count and count > 1 else ""
 
 
 def _node_label(node: NumaNode, separator: str) -> str:

@@ -126,15 +126,12 @@ class ProcessTree:
         # A number that is new may stand before its parent's: numbers start again at the end of their range.
         fresh = {pid: _parent(pid) for pid in present - self._members.keys() - self._strangers}
         while members := [
-            pid for pid, parent in fresh.items() if parent in self._members or self._is_root(pid, parent)
+            pid for pid, parent in fresh.items() if parent in self._members or (pid == self.pid and parent is not None)
         ]:
             for pid in members:
                 self._take(pid, fresh.pop(pid))
         self._strangers |= {pid for pid, parent in fresh.items() if parent is not None}
         return HIDDEN if self.pid in fresh else ""
-
-    def _is_root(self, pid: int, parent: int | None) -> bool:
-        return pid == self.pid and parent is not None
 
     def _take(self, pid: int, parent: int | None) -> None:
         with suppress(psutil.Error):

@@ -213,8 +213,9 @@ def alternative(question: MigrationQuestion, machine: Machine, current: Alternat
             )
     if not result.figures:
         return result
-    ways = {is_spot: _paid(machine, hours, is_spot=is_spot) for is_spot in _ways(question)}
-    known = {is_spot: paid for is_spot, paid in ways.items() if paid is not None}
+    ways = (False, True) if question.spot and question.allows_spot else (False,)
+    prices = {is_spot: _paid(machine, hours, is_spot=is_spot) for is_spot in ways}
+    known = {is_spot: paid for is_spot, paid in prices.items() if paid is not None}
     if not known:
         return result
     is_spot = min(known, key=lambda way: mean(known[way].value))
@@ -296,10 +297,6 @@ def _absence(question: MigrationQuestion, price: Price) -> str:
     elif price.spot_usd_per_hour is None:
         lacking.append("no spot price is known")
     return "; ".join(lacking)
-
-
-def _ways(question: MigrationQuestion) -> tuple[bool, ...]:
-    return (False, True) if question.spot and question.allows_spot else (False,)
 
 
 def _paid(machine: Machine, hours: Interval, *, is_spot: bool) -> Interval | None:

@@ -147,13 +147,10 @@ def _for_speed(current: Alternative, faster: Sequence[Alternative]) -> Iterator[
     yield f"{machines(best)} has {times(best.performance_ratio)} times the throughput"
     if best.usd_same_work is not None:
         saving = best.saving_percent
-        saved = "" if saving is None else f", {abs(mean(saving.value)):.0f} % {_than_now(mean(saving.value))} than now"
+        less = 0.0 if saving is None else mean(saving.value)
+        saved = "" if saving is None else f", {abs(less):.0f} % {'less' if less >= 0 else 'more'} than now"
         yield f"a month's work costs {money(best.usd_same_work.value)} there{saved}"
     yield from _moving_needs(best)
-
-
-def _than_now(saving: float) -> str:
-    return "less" if saving >= 0 else "more"
 
 
 def _staying(

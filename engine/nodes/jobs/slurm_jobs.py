@@ -163,7 +163,7 @@ def merged(queued: Iterable[QueuedJob], accounted: Iterable[QueuedJob]) -> tuple
     for job in queued:
         known = jobs.get(job.id)
         jobs[job.id] = job if known is None else _both(job, known)
-    return tuple(sorted(jobs.values(), key=lambda job: _number(job.id), reverse=True))
+    return tuple(sorted(jobs.values(), key=lambda job: int(job.id) if job.id.isdigit() else 0, reverse=True))
 
 
 def _both(job: QueuedJob, known: QueuedJob) -> QueuedJob:
@@ -250,10 +250,6 @@ def _next_turn(before: QueuedJob, turn: QueuedJob) -> QueuedJob:
         turns=before.turns + (1 if turn.seconds or turn.start else 0),
         energy_joules=sum(known) if known else None,
     )
-
-
-def _number(job: str) -> int:
-    return int(job) if job.isdigit() else 0
 
 
 class SlurmQueue:

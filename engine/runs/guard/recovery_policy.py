@@ -234,14 +234,11 @@ def _rung_step(case: EstimatedPlan, failure: Failure, remedy: str, rung: Rung, d
         moved = _on_processor(case, detect)
         return None if moved is None else _step(case, failure, "processor", moved, environment={_VISIBLE: ""})
     if not rung.change:
-        return Step(failure.kind, remedy, {}, {}, Answer(case.resolved, case.estimate), _as_it_was(failure))
+        why = f"started again as it was: {failure.name}"
+        return Step(failure.kind, remedy, {}, {}, Answer(case.resolved, case.estimate), why)
     trials = (case.evaluate(change) for change in rung.changes(case))
     trial = next((trial for trial in trials if trial.filled is not None), None)
     return None if trial is None else _step(case, failure, remedy, trial, checkpoint=rung.checkpoint)
-
-
-def _as_it_was(failure: Failure) -> str:
-    return f"started again as it was: {failure.name}"
 
 
 def _whole_steps(case: EstimatedPlan, change: Change) -> Candidate | None:

@@ -144,21 +144,10 @@ class Snapshots:
         return tuple(self._gpu(gpu, memory) for gpu, memory in zip(gpus, observation.gpu_memory_bytes, strict=True))
 
     def _gpu(self, gpu: GpuSample, memory: Fact[int]) -> GpuSnapshot:
-        def value(name: str, fact: Fact[T]) -> T | None:
-            return self._known(f"gpus.{gpu.index}.{name}", fact)
-
-        return GpuSnapshot(
-            index=gpu.index,
-            utilization_percent=value("utilization_percent", gpu.utilization_percent),
-            memory_used_bytes=value("memory_used_bytes", gpu.memory_used_bytes),
-            memory_total_bytes=value("memory_total_bytes", gpu.memory_total_bytes),
-            run_memory_bytes=value("run_memory_bytes", memory),
-            power_watts=value("power_watts", gpu.power_watts),
-            power_limit_watts=value("power_limit_watts", gpu.power_limit_watts),
-            temperature_celsius=value("temperature_celsius", gpu.temperature_celsius),
-            memory_activity_percent=value("memory_activity_percent", gpu.memory_activity_percent),
-            throttle=value("throttle", gpu.throttle),
-        )
+        names = (field.name for field in fields(GpuSnapshot) if field.name != "index")
+        facts: dict[str, Fact[Any]] = {name: getattr(gpu, name, memory) for name in names}  # no sensor knows the run
+        readings = {name: self._known(f"gpus.{gpu.index}.{name}", fact) for name, fact in facts.items()}
+        return GpuSnapshot(gpu.index, **readings)
 
 
 class Timeline:

@@ -228,10 +228,7 @@ def sample_of(name: str, size: int, group: Group, timing: Timing) -> Sample:
         step="forward",
         dtype="fp32",
         shape={"bytes": size, "group": group.size, **({"nodes": group.nodes} if group.nodes > 1 else {})},
-        seconds=timing.seconds,
-        best=timing.best,
-        spread=timing.spread,
-        runs=timing.runs,
+        **asdict(timing),
         date=today(),
     )
 

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypedDict, cast
 
@@ -343,17 +344,7 @@ def _timed(
     timing = None if run is None else time_kernel(run, backend.clock(case), limit_seconds, cancelled)
     if timing is None:
         return None
-    return Sample(
-        name=case.kernel,
-        step=case.step,
-        dtype=case.dtype,
-        shape=case.shape,
-        seconds=timing.seconds,
-        best=timing.best,
-        spread=timing.spread,
-        runs=timing.runs,
-        date=today(),
-    )
+    return Sample(case.kernel, case.step, case.dtype, case.shape, **asdict(timing), date=today())
 
 
 def _scale(kind: str, quick: bool) -> Scale:
