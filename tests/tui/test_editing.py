@@ -40,6 +40,17 @@ async def test_every_step_is_undone_by_itself(make_app: MakeApp) -> None:
         assert "4096" in row(pilot, "config", "Sequence")
 
 
+async def test_what_is_refused_is_told_in_full_on_a_narrow_screen(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=(24, 12)) as pilot:
+        await settle(pilot)
+        await press(pilot, "down", "down", "e")
+        await type_text(pilot, "9999")
+        lines = pilot.app.screen.query_one("Prompt Lines").lines
+        assert "allowed 1–1024" in " ".join(line.plain.strip() for line in lines)
+        assert max(len(line.plain) for line in lines) <= 24
+        assert pilot.app.screen.query_one("Prompt Lines").size.height == len(lines) > 1
+
+
 async def test_typed_value_is_checked_and_refused_in_place(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)

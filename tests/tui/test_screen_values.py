@@ -10,12 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.plan.line import read_line
 from capacity_tui.engine.schema import share_of_range, stepped
+from capacity_tui.engine.solve import plan_of_line
+from capacity_tui.engine.solve.modes import compare
 from capacity_tui.tui.shown.comparison import Chosen, MemoryPart, Usage
 from capacity_tui.tui.shown.results import AUTO, Field, Kind
 from capacity_tui.tui.terminal.text import Glyphs, clip, fit, left, line, right, to_ascii, wrap
 from capacity_tui.tui.views.plan.field_list import FieldList
-from capacity_tui.tui.widgets.answer_card import memory_bar
+from capacity_tui.tui.views.plan.present import column
+from capacity_tui.tui.widgets.answer_card import answer_line, memory_bar
 from capacity_tui.tui.widgets.plots import plot
 
 
@@ -137,3 +142,19 @@ def test_the_bar_of_memory_names_its_largest_parts_and_keeps_its_width(width: in
     assert [name for name in (*sizes, "other", "used") if name in text] == names
     assert cell_len(text) <= width
     assert "79.6 GiB" in text
+
+
+@pytest.mark.parametrize(
+    ("plan", "width", "shown", "left_out"),
+    [
+        ("serve llama-3.1-8b llamacpp apple-m3-10", 76, ("/token",), ("no price known",)),
+        ("llama-3.1-405b train 4096xh100 8k 15T", 120, ("GiB", "calendar"), ("–",)),
+    ],
+)
+def test_the_head_leaves_out_what_says_least(
+    plan: str, width: int, shown: tuple[str, ...], left_out: tuple[str, ...]
+) -> None:
+    group = next(group for group in compare(plan_of_line(read_line(plan)).plan).groups if "balanced" in group.modes)
+    text = answer_line(column(group, load_catalog()), width, has_bar=True).plain
+    assert all(words in text for words in shown)
+    assert not any(words in text for words in left_out)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _GAUGE = 10
 # The order in which parts of the answer give way; what the figures say themselves is a ``rank`` of ``Headline``.
-_RANGE, _CHANGES, _BAR, _MEMORY = 9, 4, 3, 2
+_RANGE, _CHANGES, _BAR, _MEMORY = 10, 4, 3, 2
 
 
 class AnswerCard(ClickedLines):
@@ -43,61 +43,67 @@ class AnswerCard(ClickedLines):
         if column is None:
             return [line(Span(" estimating…" if store.document else " no plan yet", "dim"))]
         has_bar = height > 1 and column.usage is not None and bool(column.usage.parts)
-        lines = [self._toned(self._answer(column, width, has_bar))]
+        lines = [self._toned(answer_line(column, width, has_bar, len(store.changes)))]
         if has_bar and column.usage is not None:
             bar = memory_bar(column.usage, width)
             explain = _figure(column.usage)
             lines.append(self._toned(Line(tuple(span._replace(action=explain) for span in bar.spans))))
         return lines
 
-    def _answer(self, column: Column, width: int, has_bar: bool) -> Line:
-        """Lay out what fits: what says least gives way first; verdict, time and cost never do."""
-        changes = len(self._session.store.changes)
-        counted = f"{changes} change{'' if changes == 1 else 's'} " if changes else ""
-        ranks = {_RANGE, _CHANGES, _BAR, _MEMORY, *(headline.rank for headline in column.headlines)}
-        answer = Line()
-        for short in (False, True):
-            for limit in (max(ranks) + 1, *sorted(ranks, reverse=True)):
-                end = line(Span(counted, "accent")) if limit > _CHANGES else line()
-                answer = Line(tuple(self._spans(column, limit, short, has_bar)))
-                if cell_len(answer.plain) + cell_len(end.plain) + bool(end.plain) <= width:
-                    return spread(answer, end, width) if end.plain else answer
-        return fit(answer, width)
-
-    def _spans(self, column: Column, limit: int, short: bool, has_bar: bool) -> Iterator[Span]:
-        if column.is_pinned:
-            yield Span(f" {column.mode}:", "accent")
-        yield from self._chips(column, short)
-        if column.usage is not None and limit > _MEMORY:
-            explain = _figure(column.usage)
-            yield Span(f" {column.usage.text}", "value", explain)
-            if column.usage.share is not None:
-                if limit > _BAR and not has_bar:
-                    yield Span(f" {gauge(column.usage.share, _GAUGE)}", column.verdict.tone, explain)
-                yield Span(f" {column.usage.share:.0%}".replace("%", " %"), "value", explain)
-        for headline in column.headlines:
-            if not headline.rank or headline.rank < limit:
-                explain = _figure(headline)
-                yield Span(" · ", "dim")
-                yield Span(headline.text, "value" if headline.rank else "best", explain)
-                if headline.interval and limit > _RANGE:
-                    yield Span(f" ({headline.interval})", "dim", explain)
-
-    @staticmethod
-    def _chips(column: Column, short: bool) -> Iterator[Span]:
-        """Yield the verdict, and each other limit that is missed."""
-        words = column.verdict_brief if short else column.verdict_words
-        opens = "panel.advice" if column.verdict.holds is False else _figure(column.usage)
-        yield Span(f" {worded(column.verdict, words).text} ", f"{column.verdict.tone}-verdict", opens)
-        for missed in () if short else column.missed:
-            yield Span(" ")
-            yield Span(f" {Verdict.MISSES_LIMIT.sign} {missed} ", "bad-verdict", "panel.advice")
-
     def _toned(self, answer: Line) -> Line:
         """Dim numbers of an earlier plan."""
         if not self._session.store.is_stale:
             return answer
         return Line(tuple(span._replace(role="dim") for span in answer.spans))
+
+
+def answer_line(column: Column, width: int, has_bar: bool, changes: int = 0) -> Line:
+    """Lay out what fits: what says least gives way first; verdict, time and a known cost never do.
+
+    Args:
+        has_bar: whether the memory stands as a bar below.
+        changes: edits that are not saved.
+    """
+    counted = f"{changes} change{'' if changes == 1 else 's'} " if changes else ""
+    ranks = {_RANGE, _CHANGES, _BAR, _MEMORY, *(headline.rank for headline in column.headlines)}
+    answer = Line()
+    for short in (False, True):
+        for limit in (max(ranks) + 1, *sorted(ranks, reverse=True)):
+            end = line(Span(counted, "accent")) if limit > _CHANGES else line()
+            answer = Line(tuple(_spans(column, limit, short, has_bar)))
+            if cell_len(answer.plain) + cell_len(end.plain) + bool(end.plain) <= width:
+                return spread(answer, end, width) if end.plain else answer
+    return fit(answer, width)
+
+
+def _spans(column: Column, limit: int, short: bool, has_bar: bool) -> Iterator[Span]:
+    if column.is_pinned:
+        yield Span(f" {column.mode}:", "accent")
+    yield from _chips(column, short)
+    if column.usage is not None and limit > _MEMORY:
+        explain = _figure(column.usage)
+        yield Span(f" {column.usage.text}", "value", explain)
+        if column.usage.share is not None:
+            if limit > _BAR and not has_bar:
+                yield Span(f" {gauge(column.usage.share, _GAUGE)}", column.verdict.tone, explain)
+            yield Span(f" {column.usage.share:.0%}".replace("%", " %"), "value", explain)
+    for headline in column.headlines:
+        if not headline.rank or headline.rank < limit:
+            explain = _figure(headline)
+            yield Span(" · ", "dim")
+            yield Span(headline.text, "value" if headline.rank else "best", explain)
+            if headline.interval and limit > _RANGE:
+                yield Span(f" ({headline.interval})", "dim", explain)
+
+
+def _chips(column: Column, short: bool) -> Iterator[Span]:
+    """Yield the verdict, and each other limit that is missed."""
+    words = column.verdict_brief if short else column.verdict_words
+    opens = "panel.advice" if column.verdict.holds is False else _figure(column.usage)
+    yield Span(f" {worded(column.verdict, words).text} ", f"{column.verdict.tone}-verdict", opens)
+    for missed in () if short else column.missed:
+        yield Span(" ")
+        yield Span(f" {Verdict.MISSES_LIMIT.sign} {missed} ", "bad-verdict", "panel.advice")
 
 
 def _figure(shown: Headline | Usage | None) -> str:

@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from capacity_tui.tui.terminal.text import Line, Span, line
+from capacity_tui.tui.terminal.text import Line, Span, fit, fold, line
 from capacity_tui.tui.widgets.lines import Guarded, Lines
 
 Accept = Callable[[str], str]  # Takes what was typed; returns why it is refused, or an empty text when all is well
@@ -107,8 +107,16 @@ class Prompt(Guarded, Vertical):
         self.post_message(self.Closed())
 
     def _show(self, content: Line) -> None:
+        """Show a line above the entry; what is refused takes as many as it needs: its end says what is allowed."""
         self._line = content
-        self.query_one(Lines).show([content])
+        width = max(self.size.width, 1)
+        shown = [fit(content, width)]
+        if len(content.spans) == 1:
+            (span,) = content.spans
+            shown = [line(span._replace(text=part)) for part in fold(span.text, width)]
+        lines = self.query_one(Lines)
+        lines.styles.height = len(shown)
+        lines.show(shown)
 
 
 class Entry(Guarded, Input):

@@ -102,7 +102,7 @@ def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog:
     resolved = resolve_plan(plan, facts, machine)
     field = next((field for field in plan_fields(resolved.plan, resolved.family.kind) if field.path == path), None)
     if field is None or field.knob.kind not in WHOLE or field.knob.maximum is None:
-        raise PlanError("only whole numbers go to a limit", path, place=Place(field=path))
+        raise PlanError("only whole numbers go to a limit", place=Place(field=path))
     if resolved.cluster.device.memory_bytes is None:
         raise PlanError("the memory of this hardware is not known", hint="give hardware.spec.memory_mib")
     low, high = int(field.knob.minimum or 1), int(field.knob.maximum)

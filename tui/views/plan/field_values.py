@@ -102,7 +102,7 @@ def _is_long(entry: PlanField) -> bool:
 
 
 # The order in which figures give way where there is little room, the highest first.
-_CALENDAR, _LIMIT, _RATE, _SECOND_TIME = 9, 8, 6, 5
+_CALENDAR, _LIMIT, _NO_PRICE, _RATE, _SECOND_TIME = 9, 8, 7, 6, 5
 
 
 def usage(estimate: Estimate) -> Usage:
@@ -176,19 +176,18 @@ def _timed(estimate: Estimate, key: str, before: str, after: str = "", rank: int
 
 def _cost(plan: Plan, estimate: Estimate, is_open: bool) -> Headline:
     """Return what the job costs; where its length is open, what its tokens do, or an hour."""
+    speed, per = estimate.computation.infer, ""
     if not is_open:
-        value = figure(estimate, Figure.COST_USD)
-        return Headline(value.absence or value.text, key=Figure.COST_USD)
-    speed = estimate.computation.infer
-    if speed is not None and speed.all_requests_seconds is not None:
-        value = figure(estimate, Figure.COST_USD_OF_ALL_REQUESTS)
-        return Headline(value.absence or value.text, key=Figure.COST_USD_OF_ALL_REQUESTS)
-    if plan.is_inference:
-        value = figure(estimate, Figure.COST_USD_PER_MILLION_TOKENS)
-        counted = "tok" if estimate.model.unit == "token" else estimate.model.counted
-        return Headline(value.absence or f"{value.text}/M {counted}", key=Figure.COST_USD_PER_MILLION_TOKENS)
-    value = figure(estimate, Figure.COST_USD_PER_HOUR)
-    return Headline(value.absence or f"{value.text}/h", key=Figure.COST_USD_PER_HOUR)
+        key = Figure.COST_USD
+    elif speed is not None and speed.all_requests_seconds is not None:
+        key = Figure.COST_USD_OF_ALL_REQUESTS
+    elif plan.is_inference:
+        key = Figure.COST_USD_PER_MILLION_TOKENS
+        per = f"/M {'tok' if estimate.model.unit == 'token' else estimate.model.counted}"
+    else:
+        key, per = Figure.COST_USD_PER_HOUR, "/h"
+    value = figure(estimate, key)
+    return Headline(value.absence, rank=_NO_PRICE, key=key) if value.absence else Headline(value.text + per, key=key)
 
 
 Pair: TypeAlias = tuple[str, str]
