@@ -36,6 +36,16 @@ async def test_save_export_and_copy_name_their_files(make_app: MakeApp, own_fold
         assert "verdict" in (own_folders / "config" / "copied.txt").read_text(encoding="utf-8")
 
 
+async def test_nothing_counts_as_a_change_once_it_is_saved(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "down", "+")
+        await settle(pilot)
+        assert "1 change" in shown(pilot, "answer")
+        await press(pilot, "w", "enter")
+        assert "change" not in shown(pilot, "answer")
+
+
 async def test_existing_file_is_replaced_only_when_asked_twice(make_app: MakeApp, own_folders: Path) -> None:
     (own_folders / "mine.yaml").write_text("precious")
     async with make_app().run_test(size=WIDE) as pilot:

@@ -122,6 +122,7 @@ class PlanFiles:
         self._store.mark_saved(path)
         self._session.keep_unsaved()
         self._saved()
+        self._session.answers.publish(None)  # nothing differs from the file any more
         kept = f"; the damaged file is kept as {aside.name}" if aside else ""
         self._session.say(f"saved to {path}{kept}", "good")
         return ""
