@@ -110,10 +110,11 @@ def audit(imported: Imported, machine: Machine | None = None, catalog: Catalog |
     except CapacityError as error:
         return Audit(imported, None, error, (), (*contradicting, *_refusals(imported, error)), idle)
     case = EstimatedPlan(imported.plan, answered.resolved, answered.estimate, facts, machine)
+    of_epochs = f"{Key.TRAINING_EPOCHS} "  # of data that the files only name, which is no contradiction
     impossible = (
         Finding(note.code, note.title, note.detail)
         for note in answered.estimate.warnings
-        if note.code in _CONTRADICTIONS
+        if note.code in _CONTRADICTIONS and not note.title.startswith(of_epochs)
     )
     wasted = (*idle, *_wasted(case)) if answered.estimate.fits is not False else idle
     return Audit(imported, answered, None, memory_phases(answered.estimate), (*contradicting, *impossible), wasted)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.solve import audit
 
 LIBRARIES = "import os\nfrom transformers import LlamaForCausalLM, Trainer, TrainingArguments\n"
 TRAINED = "Trainer(args=TrainingArguments(per_device_train_batch_size=2, fp16=True))\n"
@@ -181,3 +182,83 @@ def test_references_to_keys_of_the_same_section_are_resolved(alone):
     imported = alone("gpt.yaml", text)
     assert imported.plan.value("model.spec")["max_context"] == 4096
     assert "multiply" in remarks(imported)["model.ffn_hidden_size"]
+
+
+SERVICE = """\
+services:
+  server:
+    image: {image}
+    environment:
+      - HF_TOKEN=${{HF_TOKEN}}
+{variables}
+    deploy: {{resources: {{reservations: {{devices: [{{driver: nvidia, count: 2, capabilities: [gpu]}}]}}}}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("image", "variables", "said"),
+    [
+        (
+            "ghcr.io/huggingface/text-generation-inference:3.0",
+            "MODEL_ID=${MODEL_ID:-Qwen/Qwen2.5-7B-Instruct} NUM_SHARD=2 MAX_TOTAL_TOKENS=8192 PORT=80",
+            {"model.name": "qwen2.5-7b", "parallelism.tp": 2, "inference.engine": "tgi"},
+        ),
+        (
+            "ghcr.io/ggml-org/llama.cpp:server-cuda",
+            "LLAMA_ARG_HF_REPO=ggml-org/Meta-Llama-3.1-8B-Q4_0-GGUF LLAMA_ARG_CTX_SIZE=8192 LLAMA_ARG_N_PARALLEL=2",
+            {"model.name": "llama-3.1-8b", "inference.weights": "q4_0", "inference.concurrency": 2},
+        ),
+    ],
+)
+def test_options_that_a_container_has_in_variables_count(alone, image: str, variables: str, said: dict[str, object]):
+    lines = "\n".join(f"      - {variable}" for variable in variables.split())
+    plan = alone("compose.yml", SERVICE.format(image=image, variables=lines)).plan
+    assert {path: plan.value(path) for path in said} == said
+
+
+def test_an_argument_of_a_container_goes_before_its_variable(alone):
+    text = SERVICE.format(image="ghcr.io/huggingface/text-generation-inference", variables="      - NUM_SHARD=2")
+    command = "    command: --model-id Qwen/Qwen2.5-7B-Instruct --num-shard 1\n"
+    imported = alone("compose.yml", text + command)
+    assert imported.plan.value("parallelism.tp") == 1
+    assert "given_twice" not in {clash.rule for clash in imported.clashes}
+
+
+def test_entries_of_arrays_are_put_in(alone):
+    text = (
+        "declare -A paths lengths=([small]=1024 ['large']=\"4096\")\n"
+        'paths["small"]="/models/Qwen3-4B"\npaths["large"]=/models/Qwen3-8B\nbatches=(1 2 8)\nname="large"\n'
+        "swift sft --model ${paths[$name]} --max_length ${lengths[$name]} --tuner_type lora \\\n"
+        "  --per_device_train_batch_size ${batches[1]} --lora_rank ${ranks[$name]:-32}\n"
+    )
+    training = alone("run.sh", text).plan.training
+    assert (training.seq_len, training.micro_batch, training.adapter.rank) == (4096, 2, 32)
+    assert alone("run.sh", text).plan.value("model.name") == "qwen3-8b"
+
+
+def test_values_of_modules_beside_a_script_count(alone, tmp_path: Path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "settings.py").write_text(
+        'MODEL = "Qwen/Qwen3-8B"\nRANK = 64\n\n\nclass Lengths:\n    longest: int = 4096\n\n\nlengths = Lengths()\n'
+    )
+    (tmp_path / "batches.py").write_text("BATCH, MODEL = 2, None\nBATCH = 4\nSTEPS = 100\n")
+    text = (
+        "import own.settings as config\nfrom batches import BATCH\nfrom own.settings import lengths\n"
+        "model = AutoModelForCausalLM.from_pretrained(config.MODEL)\n"
+        'LoraConfig(r=getattr(config, "RANK", 8), target_modules=getattr(config, "MODULES", ["q_proj", "v_proj"]))\n'
+        "SFTTrainer(args=SFTConfig(per_device_train_batch_size=BATCH, max_length=lengths.longest, bf16=True,\n"
+        "    num_train_epochs=arguments.STEPS))\n"
+    )
+    imported = alone("train.py", text)
+    training = imported.plan.training
+    assert imported.plan.value("model.name") == "qwen3-8b"
+    assert (training.adapter.rank, training.adapter.targets) == (64, "query+value")
+    assert (training.micro_batch, training.seq_len) == (4, 4096)
+    assert "arguments.STEPS" in remarks(imported)["num_train_epochs"]
+
+
+def test_epochs_of_data_that_a_file_only_names_contradict_nothing(alone):
+    text = "stage: sft\nfinetuning_type: lora\nmodel_name_or_path: Qwen/Qwen3-8B\ndo_train: true\nnum_train_epochs: 2\n"
+    imported = alone("sft.yaml", text)
+    assert audit(imported).contradictions == ()
+    assert any(guess.startswith("2 epochs") for guess in imported.guesses)

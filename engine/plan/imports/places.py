@@ -32,3 +32,15 @@ def other_script(script: Path, name: str) -> str | None:
             if path.is_file() and path.resolve() != script.resolve():
                 return read_text(path)
     return None
+
+
+def module_text(script: Path, module: str) -> str | None:
+    """Return the text of a module that a Python script imports, where it lies beside it or above; None elsewhere."""
+    named = Path(f"{module.replace('.', '/')}.py")
+    above = list(script.resolve().parents)[1 : _FARTHEST_FOLDER + module.count(".")]  # which the name may begin at
+    bases = (script.parent, *above) if module else ()
+    for tried in (path for base in bases for path in (base / named, base / "src" / named)):
+        with suppress(CapacityError, OSError, ValueError):
+            if tried.is_file() and tried.resolve() != script.resolve():
+                return read_text(tried)
+    return None

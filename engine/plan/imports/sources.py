@@ -16,7 +16,7 @@ from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.owners import LEAST_KNOWN, known_tools, options_of, owner_of, tool_of
-from capacity_tui.engine.plan.imports.places import located, other_script
+from capacity_tui.engine.plan.imports.places import located, module_text, other_script
 from capacity_tui.engine.plan.imports.runs import Run, from_shell, join, of_training
 from capacity_tui.engine.plan.imports.scripts import (
     LAUNCHER,
@@ -149,7 +149,7 @@ def _read_calls(text: str, name: str) -> list[Reading]:
         PlanError: it calls nothing of a known tool.
     """
     readings = []
-    for document, owner, called in calls(text, name):
+    for document, owner, called in calls(text, name, module=partial(module_text, Path(name))):
         readings.append(_started(read_document(document, owner), called))
     for given, made in assignments(text, name):
         starter = next((one for one in tools().values() if any(one.started_values(made))), tool_of(given.data))
@@ -240,14 +240,13 @@ def _own_script(command: Command, name: str) -> tuple[str, list[Reading]]:
     A script that only loads a model does nothing with it that a plan has words for.
     """
     path = located(Path(command.script), Path(name).parent, set()) if command.script else None
-    text = read_text(path) if path is not None else ""
-    if not is_python(text):
+    if path is None or not is_python(text := read_text(path)):
         return "", []
     options = command.document.data if isinstance(command.document.data, dict) else {}
     given = {option_name(key): value for key, value in options.items() if value is not None}
     made = [
         (read_document(document, owner), called)
-        for document, owner, called in calls(text, str(path), given, command.environment)
+        for document, owner, called in calls(text, str(path), given, command.environment, partial(module_text, path))
     ]
     if all(reading.tool.id in _LOADS for reading, _ in made):
         return "", []

@@ -34,11 +34,23 @@ def program_of_image(image: str, variables: Iterable[tuple[str, str]] = ()) -> s
     """
     programs: Mapping[str, str] = words_of_manifests()["images"]
     part, program = next(((part, program) for part, program in programs.items() if part in image), ("", ""))
+    if program in words_of_manifests()["options_in_variables"]:
+        return shlex.join([program, *_options_in(variables, program)])
     if program not in words_of_manifests()["one_model"]:
         return program
     model = image.partition(part)[2].partition(":")[0].partition("@")[0]
     options = (f"--{name}={value}" for name, value in variables if name.startswith(f"{program.upper()}_"))
     return shlex.join([program, f"--model={model}", *options])
+
+
+def _options_in(variables: Iterable[tuple[str, str]], program: str) -> Iterator[str]:
+    """Yield the options of a program that variables of its container give."""
+    before: str = words_of_manifests()["options_in_variables"][program]
+    owner = _tool(program)
+    for name, value in variables:
+        option = name.removeprefix(before).casefold()
+        if name.startswith(before) and (before or (owner is not None and owner.knows_option((option,)))):
+            yield f"--{option}={value}"
 
 
 LAUNCHER = "launcher"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from capacity_tui.engine.catalog import Plain
 from capacity_tui.engine.plan.imports.scripts.shell_words import calculated
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 OPTION = "--"  # Before names that only stand behind a dot, options and fields: a variable may be called the same
 SHELL = "$"  # Before the name of a variable of the shell
@@ -51,6 +53,8 @@ def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Pl
         ValueError: the script does not say it.
     """
     name = node.id if isinstance(node, ast.Name) else node.attr
+    if (whole := ast.unparse(node)) in constants:
+        return constants[whole]
     if isinstance(node, ast.Attribute) and f"{OPTION}{name}" in constants:
         return constants[f"{OPTION}{name}"]
     if name in constants:
@@ -109,6 +113,8 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     called = ast.unparse(call.func)
     if called.rpartition(".")[2] in _TRUE_TODAY:
         return True
+    if called == "getattr" and len(call.args) > 1:
+        return _attribute(call, constants)
     if called in _TYPES and len(call.args) == 1:
         value = literal(call.args[0], constants)
         if isinstance(value, str | int | float):
@@ -122,3 +128,38 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     if called.rpartition(".")[2].casefold() == "field" and default is not None:
         return literal(default, constants)
     raise ValueError(called)
+
+
+def _attribute(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
+    """Return what ``getattr(config, "RANK", 16)`` gives: of what a script knows to have none, the default.
+
+    Raises:
+        ValueError: only running the script tells it.
+    """
+    before = f"{ast.unparse(call.args[0])}."
+    name = f"{before}{literal(call.args[1], constants)}"
+    if name in constants:
+        return constants[name]
+    if len(call.args) > 2 and any(known.startswith(before) for known in constants):
+        return literal(call.args[2], constants)
+    raise ValueError(name)
+
+
+def within(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what stands in a part of a script, in its order; what functions and classes in it hold is their own."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, (*FUNCTIONS, ast.ClassDef)):
+            yield from within(child)
+
+
+def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
+    """Yield names that some statements give a plain value."""
+    for node in nodes:
+        is_single = isinstance(node, ast.AnnAssign) or (isinstance(node, ast.Assign) and len(node.targets) == 1)
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or not is_single or node.value is None:
+            continue
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        if isinstance(target, ast.Name):
+            with suppress(ValueError):
+                yield target.id, literal(node.value, constants)

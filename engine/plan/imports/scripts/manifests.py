@@ -17,6 +17,7 @@ from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.plan.imports.scripts.commands import program_of_image, words_of_manifests
 from capacity_tui.engine.plan.imports.scripts.shell import filled_text
 from capacity_tui.engine.plan.imports.setting import ImportedSetting
+from capacity_tui.engine.plan.imports.tools import option_name
 from capacity_tui.engine.record import dataclass
 
 _NEXT = re.compile(r"^---.*$", re.MULTILINE)
@@ -191,7 +192,8 @@ def _command(data: Mapping[str, Plain]) -> str:
         started = _started(data) if "image" in data else ""
         split = words_of_manifests()["one_model"].get(started.partition(" ")[0])
         is_split = split is not None and f"--{split}" not in started and _devices(data) > 1
-        return "" if split is None else f"{started} --{split}={_devices(data)}" if is_split else started
+        is_whole = split is not None or " --" in started
+        return f"{started} --{split}={_devices(data)}" if is_split else started if is_whole else ""
     program = given[0].rpartition("/")[2]
     if program in _SHELL and len(given) > 2 and _SCRIPT.fullmatch(given[1]):
         command = given[2]
@@ -221,7 +223,10 @@ def _started(data: Mapping[str, Plain]) -> str:
     """Return the program that the image of a container starts, or the format of its model."""
     kind = data.get("modelFormat")
     by_format = words_of_manifests()["formats"].get(str(kind.get("name"))) if isinstance(kind, dict) else None
-    return str(by_format or program_of_image(_image(data), _variables(data)))
+    words = (word for name in ("command", "args") for part in _parts(data.get(name)) for word in part.split())
+    given = {option_name(word.partition("=")[0]) for word in words}
+    variables = [(variable, value) for variable, value in _variables(data) if variable.casefold() not in given]
+    return str(by_format or program_of_image(_image(data), variables))
 
 
 def _image(data: Mapping[str, Plain]) -> str:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from types import MappingProxyType
 from typing import cast
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import OPTION, SHELL, STARTED, literal
+from capacity_tui.engine.plan.imports.scripts.expressions import (
+    FUNCTIONS,
+    OPTION,
+    SHELL,
+    STARTED,
+    assigned,
+    literal,
+    within,
+)
+from capacity_tui.engine.plan.imports.scripts.modules import imported
 from capacity_tui.engine.plan.imports.tools import Tool, option_name, tools
 
 _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
@@ -20,8 +29,6 @@ _LOADS = "from_pretrained"
 _MODEL = re.compile(r"Model|For[A-Z]")  # In the name of a class of models: AutoModel, LlamaForCausalLM
 
 _TURNS_ON = frozenset({"gradient_checkpointing_enable"})  # Calls that count only where a script surely makes them
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class OfARun(str):
@@ -54,7 +61,7 @@ def settings_alone(text: str, name: str) -> Document | None:
                 for target in node.targets
                 if isinstance(target, ast.Name)
             }
-            return Document(dict(_assigned(body, {})), name, lines) if lines else None
+            return Document(dict(assigned(body, {})), name, lines) if lines else None
     return None
 
 
@@ -63,18 +70,21 @@ def calls(
     name: str,
     given: Mapping[str, Plain] = MappingProxyType({}),
     environment: Mapping[str, str] = MappingProxyType({}),
+    module: Callable[[str], str | None] | None = None,
 ) -> Iterator[tuple[Document, Tool, str]]:
     """Yield the arguments of calls that a tool knows, the tool, and what is called, in the order of the script.
 
     Args:
         given: the options that it is started with.
         environment: the variables of the shell that starts it.
+        module: returns the text of a module that lies beside it, by its dotted name; None for others.
     """
     tree = ast.parse(text)
-    constants: dict[str, Plain] = {f"{SHELL}{variable}": value for variable, value in environment.items()}
+    constants: dict[str, Plain] = dict(imported(tree, module) if module is not None else ())
+    constants |= {f"{SHELL}{variable}": value for variable, value in environment.items()}
     constants |= {f"{before}{option}": value for option, value in given.items() for before in (OPTION, STARTED)}
     constants |= dict(_behind_dots(tree, constants))
-    constants |= dict(_assigned(_within(tree), constants))
+    constants |= dict(assigned(within(tree), constants))
     constants |= dict(_made_global(tree, constants))
     with suppress(RecursionError):
         reached = _reached_calls(tree, constants, constants, tree)
@@ -85,19 +95,11 @@ def calls(
                 yield _arguments(call, known, name), owner, called
 
 
-def _within(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what stands in a part of a script, in its order; what functions and classes in it hold is their own."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
-            yield from _within(child)
-
-
 def _made_global(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
     """Yield names of a script that a function of it gives a plain value, as ``global BATCH`` lets it."""
     for function in ast.walk(tree):
-        if isinstance(function, _FUNCTIONS):
-            names = {name for node in _within(function) if isinstance(node, ast.Global) for name in node.names}
+        if isinstance(function, FUNCTIONS):
+            names = {name for node in within(function) if isinstance(node, ast.Global) for name in node.names}
             known = _local(function, constants) if names else {}
             yield from ((name, known[name]) for name in names if name in known)
 
@@ -122,7 +124,7 @@ def _reached_calls(
         if isinstance(node, ast.If) and holds is {"body": False, "orelse": True}.get(field, ""):
             continue
         for child in children if isinstance(children, list) else [children]:
-            if isinstance(child, _FUNCTIONS):
+            if isinstance(child, FUNCTIONS):
                 inner = _inside(child, outer, tree)
                 yield from _reached_calls(child, inner, inner, tree)
             elif isinstance(child, ast.ClassDef):
@@ -147,17 +149,17 @@ def _local(
     part: ast.AST, outer: Mapping[str, Plain], arguments: Mapping[str, Plain] = MappingProxyType({})
 ) -> dict[str, Plain]:
     """Return the names that have a plain value in a class, or a function of arguments: its own hide those around it."""
-    stored = {node.id for node in _within(part) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    if isinstance(part, _FUNCTIONS):
-        stored |= {node.arg for node in _within(part.args) if isinstance(node, ast.arg)}
+    stored = {node.id for node in within(part) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    if isinstance(part, FUNCTIONS):
+        stored |= {node.arg for node in within(part.args) if isinstance(node, ast.arg)}
     known = {**{name: value for name, value in outer.items() if name not in stored}, **arguments}
-    return known | dict(_assigned(_within(part), known))
+    return known | dict(assigned(within(part), known))
 
 
 def variables_set(text: str) -> Mapping[str, str]:
     """Return the variables of the shell that a script sets itself: ``os.environ["CUDA_VISIBLE_DEVICES"] = "0"``."""
     tree = ast.parse(text)
-    constants = dict(_assigned(_within(tree), {}))
+    constants = dict(assigned(within(tree), {}))
     variables: dict[str, str] = {}
     for node in ast.walk(tree):
         target = node.targets[0] if isinstance(node, ast.Assign) else None
@@ -179,10 +181,10 @@ def assignments(text: str, name: str) -> Iterator[tuple[Document, str]]:
     into being, as ``FullAC.Config()``, the name counts, and arguments are options below it.
     """
     tree = ast.parse(text)
-    outside = dict(_assigned(tree.body, {}))
+    outside = dict(assigned(tree.body, {}))
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.Module):
-            made = _Made(name, {**outside, **dict(_assigned(function.body, outside))})
+            made = _Made(name, {**outside, **dict(assigned(function.body, outside))})
             for node in _statements(function.body):
                 if isinstance(node, ast.Assign) and len(node.targets) == 1:
                     made.assign(ast.unparse(node.targets[0]), node.value, node.lineno)
@@ -255,11 +257,11 @@ def _called(call: ast.Call) -> str:
 
 def _behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
     """Yield what stands behind a dot and has a plain value: fields of classes, and a script's own options."""
-    plain = {**constants, **dict(_assigned(_within(tree), constants))}
+    plain = {**constants, **dict(assigned(within(tree), constants))}
     nodes = list(ast.walk(tree))
     for node in nodes:
         if isinstance(node, ast.ClassDef):
-            fields = ((f"{OPTION}{field}", value) for field, value in _assigned(_within(node), plain))
+            fields = ((f"{OPTION}{field}", value) for field, value in assigned(within(node), plain))
             yield from ((field, value) for field, value in fields if field not in constants)
     of_parsers = [node for node in nodes if isinstance(node, ast.Call)]
     later = [word for call in of_parsers if _called(call) == "set_defaults" for word in call.keywords]
@@ -302,8 +304,8 @@ def _first_call(name: str, tree: ast.AST) -> tuple[ast.Call, ast.AST] | None:
     made = (
         (node, around)
         for around in ast.walk(tree)
-        if isinstance(around, (ast.Module, ast.ClassDef, *_FUNCTIONS))
-        for node in _within(around)
+        if isinstance(around, (ast.Module, ast.ClassDef, *FUNCTIONS))
+        for node in within(around)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
     )
     return min(made, key=lambda pair: (pair[0].lineno, pair[0].col_offset), default=None)
@@ -333,18 +335,6 @@ def _own_option(
             yield f"{OPTION}{name}", literal(default, constants)
     elif name and switched is not None and changed is not None and name not in changed:
         yield f"{OPTION}{name}", not switched
-
-
-def _assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
-    """Yield names that some statements give a plain value."""
-    for node in nodes:
-        is_single = isinstance(node, ast.AnnAssign) or (isinstance(node, ast.Assign) and len(node.targets) == 1)
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or not is_single or node.value is None:
-            continue
-        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        if isinstance(target, ast.Name):
-            with suppress(ValueError):
-                yield target.id, literal(node.value, constants)
 
 
 def _arguments(call: ast.Call, constants: Mapping[str, Plain], name: str) -> Document:

@@ -57,6 +57,8 @@ _SLURM: Mapping[str, tuple[str, ...]] = {
 }
 """Variables of a Slurm job, by the options that set them."""
 
+_OF_ENTRY = re.compile(r"\[[\"']?([^\]\"']+)[\"']?\]=[\"']?(.*?)[\"']?", re.DOTALL)  # What an array holds under a name
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
@@ -185,8 +187,10 @@ class _Reader(Variables):
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is None:
             return
-        key = source_of(name).partition("[")[0]
+        key = self.name_of(name)
         words = self._values(value)
+        for entry in filter(None, (_OF_ENTRY.fullmatch(word.text) for word in words)):
+            self.values[f"{key}[{entry[1]}]"] = (Word(entry[2], self.line(node), True),)
         is_added = any(child.type == "+=" for child in node.children)
         if not is_added:
             self.values[key] = words

@@ -31,6 +31,8 @@ _ONLY_SET = frozenset({":+", "+"})  # Signs between a variable and what stands t
 
 _NAME = re.compile(r"\$\{?(\w+|[@*])(?:\[[@*]\])?\}?")
 
+_ENTRY, _ALONE = "subscript", 3  # An entry of an array, and the parts of one that nothing stands for: ``${`` it ``}``
+
 _BLANK = re.compile(r"(?:\s|\\\n)+")  # Before a variable in quotes, which the grammar counts to the variable
 
 _EXPR = re.compile(r"\$\(\s*expr\s+([^()`]+)\)")  # A sum that a program calculates: ``$(expr 32 / $N)``
@@ -117,8 +119,9 @@ class Variables:
         parts = node.children
         at = next((index for index, part in enumerate(parts) if part.type in _DEFAULTS | _ONLY_SET), None)
         if at is None:
-            return None
-        words = self.values.get("".join(source_of(part) for part in parts[1:at]))
+            entry = next((part for part in parts if part.type == _ENTRY), None)
+            return self._entry(entry) if entry is not None and len(parts) == _ALONE else None
+        words = self._entry(parts[1]) or self.values.get("".join(source_of(part) for part in parts[1:at]))
         if bool(words) is (parts[at].type in _DEFAULTS):
             return words or ()
         default = (word for part in parts[at + 1 : -1] for word in self.words(part, is_split=False))
@@ -126,6 +129,22 @@ class Variables:
         if parts[at].type in _ASSIGNED:
             self.values["".join(source_of(part) for part in parts[1:at])] = (word,)
         return (word,)
+
+    def name_of(self, node: Node) -> str:
+        """Return the name of a variable; of an entry of an array with its index put in: ``paths[qwen]``."""
+        array, index = node.child_by_field_name("name"), node.child_by_field_name("index")
+        if node.type != _ENTRY or array is None or index is None:
+            return source_of(node)
+        return f"{source_of(array)}[{joined(self.words(index, is_split=False))}]"
+
+    def _entry(self, node: Node) -> tuple[Word, ...] | None:
+        """Return the word of an entry of an array, by its name or its place; None where the script has none there."""
+        if node.type != _ENTRY:
+            return None
+        name = self.name_of(node)
+        array, _, index = name.removesuffix("]").partition("[")
+        at = int(index) if index.isdigit() else None
+        return self.values.get(name) or (None if at is None else self.values.get(array, ())[at : at + 1] or None)
 
     def _number(self, source: str) -> str:
         """Return the value of whole numbers and variables, as ``$((NODES * 8))``; the text where it has none."""
