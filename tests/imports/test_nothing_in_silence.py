@@ -261,4 +261,4 @@ def test_epochs_of_data_that_a_file_only_names_contradict_nothing(alone):
     text = "stage: sft\nfinetuning_type: lora\nmodel_name_or_path: Qwen/Qwen3-8B\ndo_train: true\nnum_train_epochs: 2\n"
     imported = alone("sft.yaml", text)
     assert audit(imported).contradictions == ()
-    assert any(guess.startswith("2 epochs") for guess in imported.guesses)
+    assert any(guess.startswith("training.epochs 2") for guess in imported.guesses)

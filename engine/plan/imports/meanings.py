@@ -121,7 +121,7 @@ def targets(value: Plain) -> object:
     """Return the matrices that have an adapter, from names of modules or a word for all."""
     if value is None:
         return None
-    names = value.replace(",", " ").split() if isinstance(value, str) else value
+    names = value.strip("[]").replace(",", " ").split() if isinstance(value, str) else value
     if not isinstance(names, list):
         raise UnreadError("names of modules")
     given = frozenset(str(name).strip().casefold() for name in names)

@@ -304,7 +304,7 @@ def assumed_samples(settings: Settings) -> Iterator[str]:
     """Yield what is assumed of the number of samples: as many as an option lets through, or none that is known."""
     samples, epochs = settings.chosen.get(Key.TRAINING_SAMPLES), settings.chosen.get(Key.TRAINING_EPOCHS)
     if epochs is not None and samples is None and Key.TRAINING_TOKENS not in settings.chosen:
-        yield f"{epochs.value} epochs of so many samples as no file gives, so that neither time nor cost is known"
+        yield f"training.epochs {epochs.value}: no file gives how many samples there are, nor so time and cost"
     if samples is not None and samples.level == "said" and "samples_at_most" in settings.chosen:
         yield f"{samples.value} samples, the most that {samples.place.field} lets through: no file gives their number"
 
