@@ -93,6 +93,8 @@ def _constraint(of: Constraint) -> dict[str, object]:
     limit = {name: value for name, value in (("most", of.most), ("least", of.least)) if value is not None}
     ends = ("value", "low", "high")
     reached = {end: None if of.reached is None else getattr(of.reached, end) for end in ends}
+    if of.figure in METRICS and METRICS[of.figure].unit == "B":
+        reached = {end: _whole(value) for end, value in reached.items()}
     return {"figure": of.figure, **limit, **reached, "holds": of.holds.value, "why": of.why}
 
 
@@ -105,8 +107,12 @@ def _group(estimate: Estimate, group: str) -> dict[str, object]:
 def _value(estimate: Estimate, metric: Metric) -> object:
     """Return a figure as JSON has it: with its range where it stands or without, and bytes whole."""
     value = figure(estimate, metric.key).value
-    shown = value if metric.has_ends else central(value)
-    if metric.unit != "B":
+    return shown_figure(metric.key, value if metric.has_ends else central(value))
+
+
+def shown_figure(key: str, shown: object) -> object:
+    """Return a figure as JSON has it, bytes whole."""
+    if key not in METRICS or METRICS[key].unit != "B":
         return shown
     if isinstance(shown, Interval):
         return {name: _whole(getattr(shown, name)) for name in ("value", "low", "high")}
@@ -177,7 +183,7 @@ def _ranges(estimate: Estimate) -> dict[str, object]:
     return {key: {"low": value.low, "high": value.high} for key, value in data.items() if isinstance(value, Interval)}
 
 
-def _whole(value: Number | None) -> object:
+def _whole(value: object) -> object:
     """Return a count without its fraction; arrays of counts as they are."""
     return round(value) if isinstance(value, int | float) and value == value else value  # noqa: PLR0124
 

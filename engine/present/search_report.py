@@ -18,6 +18,7 @@ from capacity_tui.engine.present.results import (
     column_text,
     plan_value_text,
     result_as_dict,
+    shown_figure,
     to_builtins,
 )
 from capacity_tui.engine.solve import Candidate, CheckedConstraint
@@ -57,7 +58,7 @@ def _result_as_dict(search_result: SearchResult) -> dict[str, object]:
         "set": to_builtins(dict(search_result.set)),
         "fits": search_result.fits,
         "verdict": search_result.verdict.value,
-        "figures": to_builtins(dict(search_result.figures)),
+        "figures": to_builtins({key: shown_figure(key, value) for key, value in search_result.figures.items()}),
         "dominated_by": search_result.dominated_by,
         "price_source": search_result.price_source,
     }

@@ -36,8 +36,11 @@ def test_the_best_is_repeated_by_its_settings(capsys: pytest.CaptureFixture[str]
     best = found(capsys, LINE, *SMALL, "--devices", "1..2")["top"][0]  # type: ignore[index]
     settings = [word for key, value in best["set"].items() for word in ("--set", f"{key}={json.dumps(value)}")]
     assert main(["plan", LINE, *settings, "--format", "json"]) == 0
-    step = json.loads(capsys.readouterr().out)["computation"]["step_seconds"]
+    planned = json.loads(capsys.readouterr().out)
+    step = planned["computation"]["step_seconds"]
     assert step["value"] == pytest.approx(best["figures"]["computation.step_seconds"]["value"], rel=1e-9)
+    # To the last digit: bytes are whole in both.
+    assert planned["memory"]["reserved_bytes"] == best["figures"]["memory.reserved_bytes"]
 
 
 def test_a_front_stands_behind_the_best(capsys: pytest.CaptureFixture[str]) -> None:

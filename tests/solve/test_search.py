@@ -171,6 +171,12 @@ def test_a_front_is_the_same_however_its_points_come(rows: list[list[int]], figu
     assert len(front.points) == len(best) == len(front.owners)
 
 
+def test_what_is_the_same_to_all_that_is_shown_is_not_beaten() -> None:
+    rows = np.array([[0.159, 0.44437], [0.159, 0.44431], [0.159, 0.41], [0.2, 0.3]])
+    assert [dominator(rows[:2], place) for place in (0, 1)] == [None, None]
+    assert dominator(rows, 0) == 2
+
+
 def test_a_search_that_is_stopped_keeps_the_best_so_far() -> None:
     asked: list[bool] = []
 

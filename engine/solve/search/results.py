@@ -170,10 +170,13 @@ def undominated(points: Floats) -> Positions:
     return np.array(front, dtype=np.intp)
 
 
+SAME_SHARE = 1e-3  # Figures that differ by less are the same to whoever compares them (this program's choice)
+
+
 def dominator(points: Floats, place: int) -> int | None:
     """Return the first point that is no worse than one in any figure and better in one; None where there is none."""
     point = points[place]
-    better = np.all(points <= point, axis=1) & np.any(points < point, axis=1)
+    better = np.all(points <= point, axis=1) & np.any(points < point - SAME_SHARE * np.abs(point), axis=1)
     return int(np.argmax(better)) if better.any() else None
 
 
