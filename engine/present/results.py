@@ -25,7 +25,6 @@ from capacity_tui.engine.estimate import (
     usual_words,
 )
 from capacity_tui.engine.keys import SERVING, Figure, Parts
-from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import yaml_text
 from capacity_tui.engine.uncertainty import Interval
