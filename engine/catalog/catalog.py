@@ -299,10 +299,10 @@ class Catalog:
     def names_release(self, engine: str) -> bool:
         """Whether a name of an engine says of which release it is, or there is nothing to say."""
         name, release = named_release(engine)
-        known = self.engines.find_id(name)
-        if release or known is None or self.engines[known].until is not None:
+        known = self.engines.known(name)
+        if release or known is None or known.until is not None:
             return True
-        return all(row.until is None for row in self.engines.values() if row.engine == self.engines[known].engine)
+        return all(row.until is None for row in self.engines.values() if row.engine == known.engine)
 
     def instances_with(self, accelerator: str) -> Sequence[rows.Instance]:
         """Return the instances that have whole devices of an accelerator."""
@@ -341,8 +341,8 @@ class Catalog:
 
     def sold_together(self, name: str) -> int:
         """Return the devices that come with one of a name: those of an instance, else 1."""
-        row_id = None if self.accelerators.find_id(name) else self.instances.find_id(name)
-        return 1 if row_id is None else self.instances[row_id].sold_devices
+        row = None if self.accelerators.find_id(name) else self.instances.known(name)
+        return 1 if row is None else row.sold_devices
 
     def find_hardware(self, name: str) -> rows.Accelerator | rows.Processor | rows.Instance:
         """Return the accelerator, processor or instance of a name; of a cluster its first devices.
@@ -352,12 +352,10 @@ class Catalog:
         """
         tables = (self.accelerators, self.processors, self.instances)
         for table in tables:
-            row_id = table.find_id(name)
-            if row_id is not None:
-                return table[row_id]
-        cluster = self.clusters.find_id(name)
-        if cluster is not None:
-            return self.find_hardware(self.clusters[cluster].groups[0].name)
+            if (row := table.known(name)) is not None:
+                return row
+        if (cluster := self.clusters.known(name)) is not None:
+            return self.find_hardware(cluster.groups[0].name)
         near = [close for table in (*tables, self.clusters) for close in table.nearest(name)[:2]]
         hint = f"nearest known: {', '.join(near)}" if near else "list them with: capacity-tui hardware --list"
         problems = [problem for table in (*tables, self.clusters) for problem in table.problems]

@@ -128,6 +128,11 @@ class Table(Mapping[str, RowT], Generic[RowT]):
             )
         return self[row_id]
 
+    def known(self, name: str | None) -> RowT | None:
+        """Return the row that a name stands for; None where there is none."""
+        row_id = None if name is None else self.find_id(name)
+        return None if row_id is None else self[row_id]
+
     def find_id(self, name: str) -> str | None:
         """Return the id that a name stands for, kept for the next line that has it; None where there is none."""
         known = self._ids_of_names

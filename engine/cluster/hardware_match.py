@@ -145,10 +145,9 @@ _HOST_MEMORY = "host_memory_gib"
 
 def with_named_cluster(section: HardwareSection, catalog: Catalog) -> HardwareSection:
     """Return the hardware of a plan with what its name stands for, where that is a cluster; values it states stay."""
-    row_id = catalog.clusters.find_id(section.name)
-    if row_id is None:
+    row = catalog.clusters.known(section.name)
+    if row is None:
         return section
-    row = catalog.clusters[row_id]
     per_node = max(group.per_node for group in row.groups)
     ports = row.ports_per_node if section.interconnect is None else None
     spec = {} if row.host_memory_gib is None else {_HOST_MEMORY: row.host_memory_gib / per_node}

@@ -234,8 +234,7 @@ class _Finding:
         """Return a plan with the machines that it is of."""
         cluster, estimate = option.filled.resolved.cluster, option.filled.estimate
         name, devices = option.option.name, option.option.devices
-        row_id = self.catalog.instances.find_id(name)
-        row = None if row_id is None else self.catalog.instances[row_id]
+        row = self.catalog.instances.known(name)
         count = devices if row is None else instances_for(row, devices)
         data, checkpoints = kept_bytes(estimate)
         seconds, usd = option.figures[TIME], option.figures[USD]

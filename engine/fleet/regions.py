@@ -115,8 +115,8 @@ def _rows(plan: Plan, catalog: Catalog) -> tuple[Instance, ...]:
     """Return the instance of a plan, or those that have its device."""
     name = plan.hardware.name or ""
     accelerator = catalog.accelerators.find_id(name)
-    row_id = None if accelerator is not None else catalog.instances.find_id(name)
-    rows = (catalog.instances[row_id],) if row_id is not None else tuple(catalog.instances_with(accelerator or name))
+    own = None if accelerator is not None else catalog.instances.known(name)
+    rows = (own,) if own is not None else tuple(catalog.instances_with(accelerator or name))
     payment = _payment(plan)
     priced = tuple(row for row in rows if any(quotes(row, catalog, payment)))
     if not priced:
@@ -158,8 +158,8 @@ def _home(plan: Plan, home: str | None, rows: Iterable[Instance], catalog: Catal
 
 
 def _is_region(quote: Quote, catalog: Catalog) -> bool:
-    match = catalog.regions.find_id(quote.region or "")
-    return match is not None and catalog.regions[match].provider is not None
+    row = catalog.regions.known(quote.region)
+    return row is not None and row.provider is not None
 
 
 def _offers(
@@ -180,10 +180,10 @@ def _offers(
         data = transfer_price(data_bytes / GIGA, home, place, catalog)
         stays = is_home or data_bytes == 0
         hours = 0.0 if stays else mean(transfer_hours(data_bytes, assumed("transfer_gbit")))
-        known = catalog.regions.find_id(quote.region or "")
+        known = catalog.regions.known(quote.region)
         yield RegionOffer(
             place=place,
-            name="" if known is None else catalog.regions[known].name,
+            name="" if known is None else known.name,
             quote=quote,
             count=max(round(rate / quote.usd_per_hour), 1),
             usd_per_hour=rate,

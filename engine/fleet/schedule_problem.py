@@ -296,8 +296,8 @@ def usd_per_hour(entry: MachineEntry, catalog: Catalog) -> float | None:
     """Return the price of one machine: its own, or that of the catalogue on demand; None where neither is known."""
     if entry.usd_per_hour is not None:
         return entry.usd_per_hour
-    row_id = catalog.instances.find_id(entry.instance)
-    quote = None if row_id is None else chosen_quote(catalog.instances[row_id], ON_DEMAND, None, catalog)
+    row = catalog.instances.known(entry.instance)
+    quote = None if row is None else chosen_quote(row, ON_DEMAND, None, catalog)
     return None if quote is None else quote.usd_per_hour
 
 

@@ -244,7 +244,7 @@ def _takes_all_of_the_context(line: OneLine) -> bool:
 
 def _within_context(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, list[Assumption]]:
     """Return a plan with a prompt and an answer of the model where nobody said how long, or as long as it reads."""
-    row = catalog.architectures.get(catalog.architectures.find_id(str(plan.model.name)) or "")
+    row = catalog.architectures.known(plan.model.name)
     if line.task != INFER or row is None:
         return plan, []
     prompt, answer = Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS

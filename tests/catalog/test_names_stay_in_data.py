@@ -37,7 +37,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "engine/estimate/transformer/auxiliary_kernels.py": ({"adamw"}, "source of an equation"),
     "engine/models/classical.py": ({"sgd"}, ALGORITHM),
     "engine/models/known_models.py": ({"sgd", "transformers"}, f"{KIND}; {ALGORITHM}"),
-    "engine/nodes/jobs/job_request.py": ({"deepspeed"}, "commands that start processes by themselves"),
+    "engine/nodes/jobs/proposal.py": ({"deepspeed"}, "commands that start processes by themselves"),
     "engine/nodes/jobs/kubernetes_pods.py": ({"nvidia"}, "devices that GPU feature discovery labels"),
     "engine/plan/fields.py": ({"vllm", "sglang"}, TEXT),
     "engine/plan/files/loading.py": ({"adamw"}, "what the older form of plans meant without an optimizer"),

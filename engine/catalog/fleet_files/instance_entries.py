@@ -124,8 +124,8 @@ def add_instances(
             content.problems += refusals(error, InstanceEntry, document, path, CatalogError)
             continue
         reading = _Reading(name, entry, document, path, content)
-        known = instances.find_id(name)
-        entry_row = reading.known(instances[known], instances, accelerators) if known else reading.own(accelerators)
+        known = instances.known(name)
+        entry_row = reading.known(known, instances, accelerators) if known else reading.own(accelerators)
         if entry_row is not None:
             rows[entry_row[0]] = (path, entry_row[1])
     content.add("instances", document, rows)
@@ -355,9 +355,9 @@ def accelerator_of(name: str, memory_gb: float, accelerators: Table[Accelerator]
         memory_gb: its memory, by which devices of one name are told apart.
     """
     for spelled in (f"{name} {memory_gb:g}GB", name):
-        row_id = accelerators.find_id(spelled)
-        if row_id is not None and _has(accelerators[row_id], memory_gb):
-            return row_id
+        row = accelerators.known(spelled)
+        if row is not None and _has(row, memory_gb):
+            return row.id
     key = brandless_key_of(name, accelerators.brands)
     alike = (row_id for row_id in accelerators if key and brandless_key_of(row_id, accelerators.brands).startswith(key))
     return next((row_id for row_id in alike if _has(accelerators[row_id], memory_gb)), None)

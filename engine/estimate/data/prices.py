@@ -117,8 +117,8 @@ def _route(source: DataLocation, target: DataLocation, catalog: Catalog) -> Rout
 
 
 def _areas(region: str | None, catalog: Catalog) -> set[str]:
-    match = catalog.regions.find_id(region or "")
-    return set() if match is None else set(catalog.regions[match].areas)
+    row = catalog.regions.known(region)
+    return set() if row is None else set(row.areas)
 
 
 def _words(row: Egress | Disk) -> str:

@@ -83,8 +83,8 @@ def kernel_id(engine: InferenceEngine, weights: Quantization, vendor: str = "", 
 
 def published_in_blocks(model: ModelSection, weights: Quantization, catalog: Catalog) -> bool:
     """Return whether a model of the catalogue is published in a format of narrow floats: its scales are of blocks."""
-    row_id = None if model.config or model.spec else catalog.architectures.find_id(model.name or "")
-    return weights.own_type and row_id is not None and catalog.architectures[row_id].weights == weights.id
+    row = None if model.config or model.spec else catalog.architectures.known(model.name)
+    return weights.own_type and row is not None and row.weights == weights.id
 
 
 def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalog) -> ServingRun:
@@ -312,8 +312,7 @@ def _exact(
         stored = read_model_file(model.config)
         name, published = stored.weights or quantization.id, stored.weight_bytes
     else:
-        row_id = None if model.spec else catalog.architectures.find_id(model.name or "")
-        row = None if row_id is None else catalog.architectures[row_id]
+        row = None if model.spec else catalog.architectures.known(model.name)
         name, published = (None, None) if row is None else (row.weights, row.weight_bytes)
     return published / stored_bytes(counts, shape, widths) if published and name == quantization.id else 1.0
 
@@ -346,9 +345,8 @@ def released_format(model: ModelSection, catalog: Catalog) -> tuple[str, str]:
     named = format_in_name(name)
     if named is not None:
         return named, f"as {printable(name)} says"
-    row_id = catalog.architectures.find_id(name)
-    weights = None if row_id is None else catalog.architectures[row_id].weights
-    return (UNQUANTIZED, "") if weights is None else (weights, f"as {row_id} is released")
+    row = catalog.architectures.known(name)
+    return (UNQUANTIZED, "") if row is None or row.weights is None else (row.weights, f"as {row.id} is released")
 
 
 def served_weights(plan: Plan, device: Device, catalog: Catalog) -> tuple[str, str]:
@@ -374,8 +372,8 @@ def served_weights(plan: Plan, device: Device, catalog: Catalog) -> tuple[str, s
 def why_not_read(weights: Quantization, engine: str, device: Device, catalog: Catalog) -> str:
     """Return why an engine cannot read a format of weights on a device; empty where it can, or nothing is known."""
     # Engines go by other names too.
-    row_of_engine = catalog.engines.find_id(named_release(engine)[0])
-    known = engine if row_of_engine is None else catalog.engines[row_of_engine].engine
+    row_of_engine = catalog.engines.known(named_release(engine)[0])
+    known = engine if row_of_engine is None else row_of_engine.engine
     if weights.engines and known not in weights.engines:
         return f"{engine} does not read it; these do: {', '.join(weights.engines)}"
     row = catalog.accelerators.get(device.id)

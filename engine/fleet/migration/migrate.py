@@ -276,8 +276,7 @@ def _current(question: MigrationQuestion, catalog: Catalog, machine: DetectedMac
     filled = fill(question.plan, question.fills, machine, catalog)
     cluster, name = filled.resolved.cluster, filled.plan.hardware.name
     reached = Throughput.of(filled, {})
-    row_id = catalog.instances.find_id(name)
-    row = None if row_id is None else catalog.instances[row_id]
+    row = catalog.instances.known(name)
     count = reached.devices if row is None else instances_for(row, reached.devices)
     return Machine(name if row is None else row.id, count, cluster, reached, row)
 

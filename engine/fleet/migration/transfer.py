@@ -53,7 +53,9 @@ def replica_devices(machine: Machine) -> float:
 
 
 def _changes(machine: Machine, now: Machine, catalog: Catalog) -> Iterator[tuple[Degree, str]]:
-    yield from _device_changes(_row(now, catalog), _row(machine, catalog))
+    yield from _device_changes(
+        catalog.accelerators.known(now.cluster.device.id), catalog.accelerators.known(machine.cluster.device.id)
+    )
     if machine.provider != now.provider:
         yield "medium", f"another provider: {now.provider or 'own machine'} to {machine.provider}"
     elif not is_same_region(machine, now):
@@ -82,11 +84,6 @@ def _device_changes(before: Accelerator | None, after: Accelerator | None) -> It
         yield "medium", f"another generation: {before.generation} to {after.generation}, kernels are rebuilt"
     if (before.host_link_gbs is None) != (after.host_link_gbs is None):
         yield "medium", f"a processor built in with the device ({after.name if after.host_link_gbs else before.name})"
-
-
-def _row(machine: Machine, catalog: Catalog) -> Accelerator | None:
-    match = catalog.accelerators.find_id(machine.cluster.device.id)
-    return None if match is None else catalog.accelerators[match]
 
 
 BITS = 8.0

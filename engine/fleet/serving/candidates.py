@@ -236,10 +236,9 @@ class DayPrices:
 def day_prices(candidate: Candidate, catalog: Catalog) -> DayPrices:
     """Return what the instances of a kind of replica cost: committed to for the plan's term, or the shortest known."""
     pricing = candidate.filled.plan.pricing
-    row_id = catalog.instances.find_id(candidate.instance)
-    if row_id is None or pricing.usd_per_hour is not None:
+    row, many = catalog.instances.known(candidate.instance), candidate.instances_of_replica
+    if row is None or pricing.usd_per_hour is not None:
         return DayPrices(candidate.usd_per_hour)
-    row, many = catalog.instances[row_id], candidate.instances_of_replica
     plain = chosen_quote(row, ON_DEMAND, pricing.region, catalog)
     wanted: tuple[Payment, ...] = tuple(TERMS) if pricing.commitment == "none" else (pricing.commitment,)
     quotes: list[Quote] = [quote for term in wanted if (quote := chosen_quote(row, term, pricing.region, catalog))]

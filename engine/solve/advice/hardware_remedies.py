@@ -62,11 +62,8 @@ def _devices(case: EstimatedPlan) -> Iterator[Remedy]:
 def _instances(case: EstimatedPlan) -> Iterator[Remedy]:
     """Yield cheaper instances with the same accelerator; an accelerator by its own name is priced at the cheapest."""
     plan, catalog = case.plan, case.catalog
-    row_id = catalog.instances.find_id(plan.hardware.name)
-    if row_id is None or plan.pricing.usd_per_hour is not None:
-        return
-    mine = catalog.instances[row_id]
-    if mine.accelerator is None:
+    mine = catalog.instances.known(plan.hardware.name)
+    if mine is None or mine.accelerator is None or plan.pricing.usd_per_hour is not None:
         return
 
     def price(row: Instance) -> float:
@@ -89,7 +86,7 @@ def _accelerators(case: EstimatedPlan) -> Iterator[Remedy]:
     of the user's own, that were detected, or that are of several kinds, have none in their place.
     """
     plan, cluster, catalog = case.plan, case.resolved.cluster, case.catalog
-    mine = catalog.accelerators.find_id(cluster.device.id) and catalog.accelerators[cluster.device.id]
+    mine = catalog.accelerators.known(cluster.device.id)
     rate = cluster.price.rate
     hardware = plan.hardware
     given = hardware.groups or hardware.spec or plan.pricing.usd_per_hour is not None

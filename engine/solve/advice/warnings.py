@@ -260,17 +260,15 @@ def _power(case: EstimatedPlan) -> Iterator[Note]:
 
 def _unverified(case: EstimatedPlan) -> Iterator[Note]:
     catalog, plan = case.catalog, case.plan
-    rows: list[Row] = []
+    rows: list[Row | None] = []
     for table, name in (
         (catalog.accelerators, case.resolved.cluster.device.id),
         (catalog.processors, case.resolved.cluster.device.id),
         (catalog.instances, plan.hardware.name),
         (catalog.architectures, plan.model.name or ""),
     ):
-        row_id = table.find_id(name)
-        if row_id is not None:
-            rows.append(table[row_id])
-    for row in rows:
+        rows.append(table.known(name))
+    for row in filter(None, rows):
         if not row.verified:
             detail = f"{row.source}, as of {row.checked}: its figures have no source; check them first."
             yield Note("unverified", f"{row.name} is not verified", detail)

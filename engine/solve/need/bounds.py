@@ -76,8 +76,7 @@ class Bounds:
     def _model(self, change: Mapping[str, object]) -> Architecture | None:
         if self.plan.model.spec and NAME not in change:
             return None
-        row_id = self.catalog.architectures.find_id(str(change.get(NAME, self.plan.model.name or "")))
-        return None if row_id is None else self.catalog.architectures[row_id]
+        return self.catalog.architectures.known(str(change.get(NAME, self.plan.model.name or "")))
 
     def _cluster(self, change: Mapping[str, object]) -> Cluster | None:
         of_hardware = {path: value for path, value in change.items() if path.startswith(("hardware.", "pricing."))}

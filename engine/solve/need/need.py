@@ -254,8 +254,7 @@ def _reads(path: str, plan: Plan, catalog: Catalog) -> int | None:
     """Return the longest prompt that a served model reads; None for other fields, and where that is not known."""
     if path not in (_PROMPT, _OUTPUT) or not plan.is_inference:
         return None
-    row_id = catalog.architectures.find_id(plan.model.name or "")
-    row = None if row_id is None else catalog.architectures[row_id]
+    row = catalog.architectures.known(plan.model.name)
     other = plan.value(_OUTPUT if path == _PROMPT else _PROMPT)
     if row is None or row.max_context is None or not isinstance(other, int):
         return None

@@ -288,8 +288,8 @@ def model_names(names: Iterable[str], plan: Plan, catalog: Catalog) -> tuple[str
                 family_of(name, catalog)
             models.append(name)
             continue
-        row_id = None if plan.model.name is None else catalog.architectures.find_id(plan.model.name)
-        kind = "decoder" if row_id is None else catalog.architectures[row_id].kind
+        own = catalog.architectures.known(plan.model.name)
+        kind = "decoder" if own is None else own.kind
         rows = [row for row in catalog.architectures.values() if row.kind == kind and row.params_total]
         models += (row.id for row in sorted(rows, key=lambda row: -(row.params_total or 0)))
     return tuple(dict.fromkeys(models))
