@@ -73,11 +73,7 @@ class Score:
 
 
 def score_machine(machine: Machine, catalog: Catalog) -> Score:
-    """Score a machine by what its devices and surroundings can do: as measured where that was done, else as detected.
-
-    Args:
-        machine: what was detected, and what benchmarks found.
-    """
+    """Score a machine by what devices and surroundings can do: as measured where that was done, else as detected."""
     rules = _rules()
     figures = _figures(machine, catalog)
     parts = tuple(_part(rule, figures[rule.id]) for rule in rules.parts)

@@ -59,8 +59,6 @@ def resolve_cluster(
 
     Args:
         pricing: the plan's prices, which override the catalogue's.
-        catalog: rows of accelerators, processors, instances and links.
-        machine: the detected machine, for ``name: detected``.
 
     Raises:
         CatalogError: no hardware or link has that name.

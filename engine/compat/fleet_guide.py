@@ -85,7 +85,6 @@ def check_promises(
 
     Args:
         wanted: the promises; all by default.
-        catalog: facts; the shipped ones with the user's own by default.
         stopped: asked between promises whether to stop.
         shown: gets the id of the promise at work and its answer so far.
     """

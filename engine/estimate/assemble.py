@@ -186,11 +186,7 @@ class Assembled:
 
 
 def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: Iteration = "step") -> Estimate:
-    """Return the estimate of a run: memory, time, bottleneck, cost, energy and what they rest on.
-
-    Args:
-        iteration: what the work is one of.
-    """
+    """Return the estimate of a run: memory, time, bottleneck, cost, energy and what they rest on."""
     assembled = Assembled(work, cluster, pricing, iteration)
     return Estimate(
         work=work,

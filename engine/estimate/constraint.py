@@ -97,7 +97,6 @@ def verdicts(constraints: Sequence[Constraint], is_known: bool) -> Labels[Verdic
     """Return what constraints come to, plan by plan: the gravest of what is broken, else whether all hold surely.
 
     Args:
-        constraints: of the plans.
         is_known: whether the memory of a device is known at all.
     """
     broken = {

@@ -55,10 +55,6 @@ class Answer(ShownInNotebooks):
 def estimate_plan(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Answer:
     """Estimate a plan whose fields are not ``auto``.
 
-    Args:
-        machine: the detected machine, for plans that run on it.
-        catalog: facts; the shipped ones with the user's own by default.
-
     Raises:
         PlanError, CatalogError, HardwareError: the plan cannot be estimated.
     """
@@ -138,7 +134,6 @@ def estimate_run(run: TransformerRun | ServingRun, plan: Plan, evidence: Evidenc
     """Estimate the run of a transformer, or several as arrays.
 
     Args:
-        plan: the resolved plan it comes from.
         evidence: what its names say of how sure it is; without it figures have no ranges.
     """
     work = served_work(run) if isinstance(run, ServingRun) else transformer_work(run, plan)
@@ -160,7 +155,6 @@ def transformer_work(run: TransformerRun, plan: Plan) -> Work:
 
     Args:
         run: the run, or several as arrays.
-        plan: the resolved plan it comes from.
     """
     from capacity_tui.engine.estimate.transformer.training import training_work  # noqa: PLC0415 - of its kind alone
 

@@ -139,9 +139,7 @@ def with_numbers(
     """Return evidence with what the work tells.
 
     Args:
-        evidence: what is known before.
         work: what the run does, or several as arrays.
-        devices: what it runs on.
         splits: ways in which the devices share the work, where several layouts do; those of the plan by default.
     """
     numbers = {"length": work.units_per_sample, "devices": devices, "parameters": work.facts.parameters}

@@ -182,7 +182,6 @@ def cost(
     """Return the price of a job the way it runs, on demand or on spot capacity.
 
     Args:
-        cluster: devices and their price.
         seconds: length of the job; None where it is open, and so is its price.
         unit_seconds: seconds of one token or sample.
         keeps_state: whether an interruption loses work; serving only waits for the restart.
@@ -269,7 +268,6 @@ def spot_surplus(interruptions: Interruptions | None, keeps_state: bool = True, 
 
     Args:
         interruptions: how often it is taken back; None for never.
-        keeps_state: whether an interruption loses work.
         spread: how many times rarer interruptions are than on average.
     """
     if interruptions is None:
@@ -299,7 +297,6 @@ def energy(
     """Return the electricity of a job, and what it emits.
 
     Args:
-        cluster: devices and their power limit.
         seconds: length of the job; None where it is open.
         computing: share of the time in kernels bound by arithmetic.
         moving: share of the time in kernels bound by memory.

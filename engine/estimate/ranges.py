@@ -215,7 +215,6 @@ def time_amounts(phases: Sequence[tuple[Phase, PhaseTime]], length: Number, hidd
     """Return the share of each part of some phases in their time, by name of its spread.
 
     Args:
-        phases: phases with their times.
         length: tokens of a sequence.
         hidden_share: share of hidden communication that counts with the exposed.
     """

@@ -86,7 +86,6 @@ def resolve_plan(
     """Return the plan with every default filled in.
 
     Args:
-        machine: the detected machine, for plans that run on it.
         like: a settled plan of the same model, hardware and prices, whose looked-up facts serve this one too.
         cluster: what the hardware stands for, where that was looked up for plans of several models.
 
@@ -155,7 +154,6 @@ def steps_of(training: TrainingSection, batch: Number, seq_len: Number) -> Numbe
     """Return the optimizer steps of a job; None where the plan gives no length.
 
     Args:
-        training: length of the job as the plan gives it.
         batch: sequences or samples of a step, over arrays of runs too.
         seq_len: tokens of a sequence.
     """

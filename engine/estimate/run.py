@@ -289,7 +289,6 @@ def update_operators(
     Args:
         inner: trained parameters of the layers on the device.
         outer: those outside the layers.
-        cluster: what they run on.
         offloaded: 1 where the states lie in host memory.
     """
     device, optimizer, on_host = cluster.device, numerics.optimizer, np.asarray(offloaded) > 0

@@ -236,7 +236,6 @@ def sizes_in_precisions(
     """Return every size in every precision, in the order of both.
 
     Args:
-        catalog: whose sizes and precisions.
         precisions: names of precisions; all where none is named.
         sizes: names of sizes; all where none is named.
 

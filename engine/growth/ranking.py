@@ -141,7 +141,6 @@ def parse_grid(texts: Sequence[str], measuring: Measuring) -> tuple[Setting, ...
 
     Args:
         texts: a key with its values each; without any those of the default grid that the command takes.
-        measuring: the command, in which each key has its place.
 
     Raises:
         CapacityError: a text is no key with values, a key is given twice, nothing in the command takes it, or there are

@@ -32,9 +32,6 @@ def checkpointing_name(value: object) -> object:
 def checkpointing(name: str, catalog: Catalog | None = None) -> Checkpointing:
     """Return what a checkpointing name recomputes: a row, every Nth layer, or modules joined by ``+``.
 
-    Args:
-        catalog: facts; the shipped ones with the user's own by default.
-
     Raises:
         CatalogError: it is none of these; the hint says what is allowed.
     """

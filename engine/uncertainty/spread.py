@@ -137,7 +137,6 @@ def figure_spread(error_terms: ErrorTerms, row: Reliability, bins: Bins | None) 
     """Return how far measured runs lie from an estimate.
 
     Args:
-        error_terms: what makes it unsure.
         bins: what was published of them; None for nothing.
     """
     spreads = {name: spread_here(name, usual, error_terms.here, row.repeat) for name, usual in row.spreads.items()}
@@ -162,7 +161,6 @@ def spread_here(name: str, usual: float, here: Mapping[str, float], repeat: floa
 
     Args:
         usual: its spread among published runs.
-        here: spreads found on this machine.
         repeat: spread between runs of one plan, which no measurement goes below.
     """
     return max(here[name], repeat) if name in here else usual

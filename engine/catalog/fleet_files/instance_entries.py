@@ -49,8 +49,6 @@ class FleetFileContent:
         """Add rows to a table.
 
         Args:
-            table: name of the table.
-            document: where they come from.
             rows: by id, where each stands in the document, and its fields.
         """
         lines: dict[KeyPath, int] = {}
@@ -109,7 +107,6 @@ def add_instances(
     """Add the instances of a file.
 
     Args:
-        instances: rows that are known.
         at: where the entries stand in it.
     """
     data: Any = document.data

@@ -148,7 +148,6 @@ def rates_of(device: Device, row: Algorithm, common: Algorithm, precision: str, 
 
     Args:
         common: constants that all algorithms share.
-        precision: fp32 or fp64.
         cores: cores it may use; on a GPU its multiprocessors.
     """
     on_cpu = device.is_processor

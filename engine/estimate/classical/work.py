@@ -71,8 +71,6 @@ def classical_work(
     """Return one fit of a settled plan as neutral work; the fit is one step.
 
     Args:
-        spec: parameters, settled.
-        family: name of the algorithm.
         efficiency: share of the peak that matrix products reach, where the plan says so.
     """
     device, on_cpu = cluster.device, cluster.device.is_processor
@@ -110,10 +108,6 @@ def _place(name: str) -> Place:
 
 def reasonable_rows(family: str, device: Device, catalog: Catalog) -> int:
     """Return the most rows that are fitted in reasonable time and inside memory, with every other default.
-
-    Args:
-        family: name of the algorithm.
-        catalog: facts, with the time that is reasonable.
 
     Raises:
         PlanError: the device has no rate for the algorithm's numbers.
@@ -241,7 +235,6 @@ def fit_rates(spec: ClassicalSpec, family: str, device: Device, catalog: Catalog
     """Return what the machine reaches for a fit whose precision and cores are settled.
 
     Args:
-        family: name of the algorithm.
         efficiency: share of the peak that matrix products reach, where the plan says so.
     """
     cores = float(spec.n_jobs or device.units) if device.is_processor else float(device.units)

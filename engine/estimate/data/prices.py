@@ -70,8 +70,6 @@ def transfer_price(gigabytes: Number, source: DataLocation, target: DataLocation
     Args:
         gigabytes: what moves within a month, GB.
         source: where the data is, which is where it is paid for.
-        target: where it goes.
-        catalog: prices and regions.
     """
     route = _route(source, target, catalog)
     if route is None:

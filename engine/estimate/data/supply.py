@@ -74,8 +74,6 @@ def supply_of(plan: Plan, content: Content, cluster: Cluster, catalog: Catalog) 
 
     Args:
         plan: settled, but for its data.
-        content: what the data are made of.
-        catalog: formats and rates.
     """
     data = plan.data
     row = format_row(data.format, content, catalog)

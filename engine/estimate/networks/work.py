@@ -49,7 +49,6 @@ def network_work(
 
     Args:
         plan: settled.
-        family: its name.
         steps: optimizer steps of the job; None leaves its length open.
     """
     network = spec.network(catalog, family, trains=not plan.is_inference)

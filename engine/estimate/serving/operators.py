@@ -166,10 +166,6 @@ def mixed_operators(run: ServingRun, prompts: Pass, answers: Pass) -> tuple[Oper
     """Return the kernels of one pass that reads chunks of prompts and gives others their next token.
 
     Matrix products work on all rows at once, attention on each kind for itself.
-
-    Args:
-        prompts: the chunks of prompts.
-        answers: the next tokens.
     """
     both = Pass(
         prompts.rows + answers.rows,

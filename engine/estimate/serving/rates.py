@@ -131,7 +131,6 @@ def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Numbe
     """Return the speeds of serving.
 
     Args:
-        served: the requests.
         phases: seconds of prefill, and of one decode step where any output is generated.
         seconds: seconds of a whole batch.
         ranges: of measured over predicted.

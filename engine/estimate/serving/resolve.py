@@ -332,9 +332,6 @@ def released_format(model: ModelSection, catalog: Catalog) -> tuple[str, str]:
     """Return the format of a model's published weights, and where it comes from; the latter empty for 16 bits.
 
     A file says it itself, a name of a model hub by its words, as ``Llama-3.3-70B-Instruct-AWQ``; else the catalogue.
-
-    Args:
-        model: the model of a plan.
     """
     if model.config is not None:
         from capacity_tui.engine.models import read_model_file  # noqa: PLC0415 - few plans have such a file
@@ -356,7 +353,6 @@ def served_weights(plan: Plan, device: Device, catalog: Catalog) -> tuple[str, s
 
     Args:
         plan: the plan, whose weights may be open.
-        device: what serves them.
     """
     if plan.inference.weights is not None:
         return plan.inference.weights, ""

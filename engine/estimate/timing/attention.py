@@ -99,7 +99,6 @@ def attention_kernel(wanted: str, device: Device, software: Framework | None, ca
     Args:
         wanted: row of attention_kernels.yaml, or ``flash`` for the best that device and software have.
         software: the framework, whose own kernels come first; None where there is none.
-        catalog: its rows.
     """
     table, row = catalog.attention_kernels, device.efficiency.row
     setting = device_setting(SETTING, device, catalog)

@@ -131,7 +131,6 @@ def objective_collectives(
     """Yield the communication of a step for every model that is trained, and of passes that run forward alone.
 
     Args:
-        objective: what is run.
         collectives: communication of one model's training.
         recomputed: share of the forward pass that the backward pass repeats.
     """
@@ -229,7 +228,6 @@ def finetuning(
 
     Args:
         element_bytes: bytes of an activation, and of a base parameter that no format is given for.
-        row: what the framework does.
     """
     adapter, stored = training.adapter, base_format(training)
     if adapter is None:

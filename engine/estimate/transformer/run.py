@@ -290,7 +290,6 @@ def attended_tokens(shape: TransformerShape, seq: Number, document: Number, *, c
     """Return the tokens a token attends to, averaged over positions and layers.
 
     Args:
-        shape: the model, with its windows.
         seq: tokens of a sequence.
         document: mean tokens of a document, 0 where attention spans the sequence.
         causal: whether a token attends to those before it alone.

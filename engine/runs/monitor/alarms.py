@@ -234,11 +234,7 @@ class Watch:
     _last_spike: float = -math.inf
 
     def look(self, curve: RunCurve, samples: RunSamples, now: float, last: bool = False) -> tuple[Alarm, ...]:
-        """Return what is new; nothing where looking so often would take more than a share of the time.
-
-        Args:
-            now: seconds on the monotonic clock, on which steps arrived too.
-        """
+        """Return what is new; nothing where looking so often would take more than a share of the time."""
         if now < self._due and not last:
             return ()
         started = time.perf_counter()

@@ -223,7 +223,6 @@ def kept_per_token(run: TransformerRun, recompute: Recompute, tiles: Number = 1.
     """Bytes a token keeps in the mean layer that is not fully checkpointed: at least the layer's input.
 
     Args:
-        recompute: what is computed again.
         tiles: pieces of the sequence that the feed-forward works through one after another and keeps nothing of.
     """
     layout, numerics = run.layout, run.numerics

@@ -164,7 +164,6 @@ def _gradients(run: TransformerRun, parameters: Parameters, kept: Number) -> Gra
     another type than the parameters', or one that an engine fills with what it has reduced.
 
     Args:
-        parameters: those of the stage.
         kept: bytes of all its gradients.
     """
     layout, numerics, software = run.layout, run.numerics, run.software
