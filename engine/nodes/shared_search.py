@@ -73,16 +73,6 @@ class Workers(Protocol):
         """
 
 
-class Known(Protocol):
-    """Chunks that are done already, and where those that follow are kept."""
-
-    def outcomes(self, chunk: Chunk) -> Outcomes | None:
-        """Return the outcome of a chunk; None where it is not known."""
-
-    def keep(self, chunk: Chunk, outcomes: Outcomes) -> None:
-        """Keep the outcome of a chunk."""
-
-
 @dataclass(slots=True)
 class _Slot:
     """A chunk in the order of the question, or its outcome; its share is that of one number."""
@@ -103,7 +93,7 @@ class SharedSearch:
     """
 
     def __init__(
-        self, question: Question, catalog: Catalog, machine: Machine | None, known: Known, cutting: Cutting
+        self, question: Question, catalog: Catalog, machine: Machine | None, known: Journal, cutting: Cutting
     ) -> None:
         self._original, self._catalog, self._machine = question, catalog, machine
         self._question = answerable(question)

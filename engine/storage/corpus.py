@@ -10,7 +10,7 @@ from dataclasses import field
 from hashlib import blake2b
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,13 +58,6 @@ def hashed_pieces(values: Hashes, starts: NDArray[np.intp]) -> Hashes:
     powers = np.cumprod(np.full(int(lengths.max()), _ODD, dtype=np.uint64))
     sums = np.add.reduceat(mixed(values) * powers[places], starts)
     return mixed(sums ^ mixed(lengths.astype(np.uint64)))
-
-
-class Cutter(Protocol):
-    """Cuts what comes block by block."""
-
-    def cut(self, values: Hashes, ends: bool) -> Hashes:
-        """Return what stands for the pieces that are complete; all that is left where the document ends."""
 
 
 class Chunks:

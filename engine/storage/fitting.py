@@ -13,7 +13,7 @@ from capacity_tui.engine.errors import Place, PlanError, StorageError
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.storage.corpus import NUMBER_TYPES, Chunks, Corpus, Counter, Cutter, Read, Sentences, Tally
+from capacity_tui.engine.storage.corpus import NUMBER_TYPES, Chunks, Corpus, Counter, Read, Sentences, Tally
 from capacity_tui.engine.storage.pattern_store import HOLDS, MOST_LEVELS, PatternQuestion
 from capacity_tui.engine.storage.zipf import LawFit, fit_law
 
@@ -134,7 +134,7 @@ class _Counted:
 
     name: str
     holds: str
-    cutter: Cutter | None
+    cutter: Chunks | Sentences | None
     counter: Counter = field(repr=False)
 
     def fit(self) -> LevelFit:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard.attempt import Attempt
@@ -28,16 +28,6 @@ _MUCH = 1 << 15  # Half of what a pipe holds
 _LONGEST_TAIL = 1 << 16
 
 
-class _Source(Protocol):
-    """A stream of the command."""
-
-    def read(self) -> tuple[bytes, bytes]:
-        """Return what has come, and what of it has not been passed on yet."""
-
-    def close(self) -> None:
-        """Close it."""
-
-
 class CommandOutput:
     """The output of an attempt, from its start as far as it is still there.
 
@@ -48,7 +38,7 @@ class CommandOutput:
 
     def __init__(self, attempt: Attempt, pass_on: PassOn, reader: LineReader) -> None:
         if attempt.pipes:
-            self._sources: list[_Source] = [_Pipe(end) for end in attempt.pipes]
+            self._sources: list[_Pipe | _Record] = [_Pipe(end) for end in attempt.pipes]
         else:
             self._sources = [_Record(attempt, name) for name in OUTPUTS]
         self._pass_on = pass_on

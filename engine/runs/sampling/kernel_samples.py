@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypedDict, cast
+from typing import Any, Literal, TypeAlias, TypedDict, cast
 
 import psutil
 
@@ -248,29 +248,8 @@ Where = Literal["gpu", "cpu"]
 LIMIT_SECONDS, QUICK_LIMIT_SECONDS = 1.0, 0.3  # Seconds a case may take before its median counts as known
 
 
-class Backend(Protocol):
-    """Software that runs kernels on one device."""
-
-    name: str
-    kind: str
-    kernels: frozenset[Kernel]
-    dtypes: tuple[str, ...]
-
-    def software(self) -> dict[str, str]:
-        """Return the versions samples depend on."""
-        ...
-
-    def clock(self, case: KernelCase) -> Clock:
-        """Return what times a case."""
-        ...
-
-    def context_bytes(self) -> float | None:
-        """Return the memory software takes outside its tensors, bytes; None where that means nothing."""
-        ...
-
-    def prepare(self, case: KernelCase) -> Callable[[], object] | None:
-        """Return what runs a case once; None where it cannot run."""
-        ...
+Backend: TypeAlias = TorchBackend | NumpyBackend
+"""Software that runs kernels on one device."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,6 @@ class Clock(Protocol):
 
     def seconds(self, run: Callable[[], object], repeats: int) -> float:
         """Return the seconds of ``repeats`` runs one after the other."""
-        ...
 
 
 class HostClock:
