@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from capacity_tui.engine.estimate import Scaling, limit_label
 from capacity_tui.engine.present.parts import Part, TablePart, TextPart, table_part
+from capacity_tui.engine.present.results import picked
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import Crossing, Curve, PlacedLevel, PlacedPlan, Placement, Sharing, curves
 from capacity_tui.engine.units import (
@@ -283,8 +284,7 @@ def _level_as_dict(placed_level: PlacedLevel) -> dict[str, object]:
     return {
         "level": level.name,
         "devices": float(level.devices),
-        "units": placed_level.units,
-        "holds": placed_level.holds,
+        **picked(placed_level, "units", "holds"),
         "link": level.link,
         "bandwidth": float(level.bandwidth),
         "busy_share": placed_level.busy,
@@ -308,17 +308,12 @@ def _crossing_as_dict(crossing: Crossing) -> dict[str, object]:
 
 def _sharing_as_dict(sharing: Sharing) -> dict[str, object]:
     return {
-        "unit": sharing.unit,
-        "even_rate": sharing.even_rate,
-        "balanced_rate": sharing.balanced_rate,
+        **picked(sharing, "unit", "even_rate", "balanced_rate"),
         "groups": [
             {
                 "hardware": group.group.name,
                 "devices": group.group.devices,
-                "rate": group.rate,
-                "share": group.share,
-                "sequences": group.sequences,
-                "fits": group.fits,
+                **picked(group, "rate", "share", "sequences", "fits"),
             }
             for group in sharing.groups
         ],

@@ -15,6 +15,7 @@ from capacity_tui.engine.explain import Explanation, Sum, Term
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present.parts import Part, Section, SectionsPart, TextPart
+from capacity_tui.engine.present.results import picked
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import Explained, Lever, change_text, explain
 from capacity_tui.engine.units import format_percent, format_quantity
@@ -112,24 +113,15 @@ def explanation_parts(shown: ExplanationText) -> Iterator[Part]:
 def explanation_as_dict(shown: ExplanationText) -> dict[str, object]:
     """Return an explanation as plain data; what gives a number that was put in is named by it among the steps."""
 
-    def put_in(entries: Iterable[FormulaInput]) -> list[dict[str, str]]:
-        return [
-            {
-                "name": formula_input.name,
-                "text": formula_input.text,
-                "source": formula_input.source,
-                "key": formula_input.key,
-            }
-            for formula_input in entries
-        ]
+    def put_in(entries: Iterable[FormulaInput]) -> list[dict[str, object]]:
+        return [picked(entry, "name", "text", "source", "key") for entry in entries]
 
     steps = [
         {"formula": step.formula, "result": step.result, "inputs": put_in(step.inputs), "source": step.source}
         for step in shown.steps
     ]
-    data: dict[str, object] = {name: getattr(shown, name) for name in _TEXT_KEYS}
     return (
-        data
+        picked(shown, *_TEXT_KEYS)
         | {"inputs": put_in(shown.inputs), "steps": steps}
         | {name: list(getattr(shown, name)) for name in ("sources", "assumptions", "remarks")}
     )

@@ -59,10 +59,7 @@ def result_as_dict(plan: Plan, estimate: Estimate, not_understood: tuple[str, ..
         "reliability": _group(estimate, "reliability"),
         "assumed": estimate.assumed,
         "not_understood": not_understood,
-        "recommendations": estimate.recommendations,
-        "warnings": estimate.warnings,
-        "basis": estimate.basis,
-        "details": estimate.details,
+        **picked(estimate, "recommendations", "warnings", "basis", "details"),
     }
     return {key: to_builtins(value) for key, value in result.items()}
 
@@ -149,12 +146,8 @@ def _stage(memory: MemoryEstimate, name: str) -> dict[str, object]:
 
 
 def _bottleneck(bottleneck: Bottleneck) -> dict[str, object]:
-    return {
-        "kind": bottleneck.kind,
-        "arithmetic_intensity": bottleneck.arithmetic_intensity,
-        "ridge_point": bottleneck.ridge_point,
-        "detail": bottleneck_text(bottleneck),
-    }
+    known = picked(bottleneck, "kind", "arithmetic_intensity", "ridge_point")
+    return {**known, "detail": bottleneck_text(bottleneck)}
 
 
 def _computation(estimate: Estimate) -> dict[str, object]:
@@ -185,6 +178,11 @@ def _ranges(estimate: Estimate) -> dict[str, object]:
 def _whole(value: object) -> object:
     """Return a count without its fraction; arrays of counts as they are."""
     return round(value) if isinstance(value, int | float) and value == value else value  # noqa: PLR0124
+
+
+def picked(record: object, *names: str) -> dict[str, object]:
+    """Return some fields of a record by their names."""
+    return {name: getattr(record, name) for name in names}
 
 
 def to_builtins(value: object) -> object:

@@ -16,6 +16,7 @@ from capacity_tui.engine.present.results import (
     column_figures,
     column_head,
     column_text,
+    picked,
     plan_value_text,
     result_as_dict,
     shown_figure,
@@ -37,13 +38,7 @@ _MOST_REASONS = 8
 def search_as_dict(answer: Answer) -> dict[str, object]:
     """Return what a search found as plain data, under the names that scripts rely on."""
     return {
-        "evaluated": answer.evaluated,
-        "valid": answer.valid,
-        "fitting": answer.fitting,
-        "seconds": answer.seconds,
-        "plans_per_second": answer.plans_per_second,
-        "complete": answer.complete,
-        "goal": answer.goal,
+        **picked(answer, "evaluated", "valid", "fitting", "seconds", "plans_per_second", "complete", "goal"),
         "compared": list(answer.compared),
         "varied": dict(answer.varied),
         "rejected": to_builtins(answer.rejected),
@@ -209,9 +204,7 @@ def needed_as_dict(needed: Needed, answer: NeededAnswer | None) -> dict[str, obj
         "neighbour": _candidate_data(needed, needed.neighbour),
         "nearest": _candidate_data(needed, needed.nearest),
         "monotone": needed.is_monotonic,
-        "evaluated": needed.evaluated,
-        "seconds": needed.seconds,
-        "complete": needed.complete,
+        **picked(needed, "evaluated", "seconds", "complete"),
         "remarks": list(remarks(needed)),
         "result": None if answer is None else result_as_dict(answer.plan, answer.estimate),
     }

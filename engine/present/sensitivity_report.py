@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from capacity_tui.engine.present.parts import Part, TextPart, parts_as_markdown, table_part
 from capacity_tui.engine.present.pictures.text_charts import ASCII_BARS, BLOCKS
-from capacity_tui.engine.present.results import plan_value_text
+from capacity_tui.engine.present.results import picked, plan_value_text
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import RATIO, Narrowing, Sensitivity, Swing
 from capacity_tui.engine.units import format_percent, format_quantity
@@ -95,16 +95,10 @@ def sensitivity_as_data(sensitivity: Sensitivity, plan_name: str) -> dict[str, o
         "unit": sensitivity.figure.metric.unit,
         "rows": [
             {
-                "kind": swing.kind,
-                "key": swing.key,
-                "label": swing.label,
-                "now": swing.now,
+                **picked(swing, "kind", "key", "label", "now"),
                 "from": swing.start,
                 "to": swing.end,
-                "unit": swing.unit,
-                "low": swing.low,
-                "high": swing.high,
-                "swing": swing.swing,
+                **picked(swing, "unit", "low", "high", "swing"),
             }
             for swing in sensitivity.swings
         ],

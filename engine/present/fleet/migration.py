@@ -23,7 +23,7 @@ from capacity_tui.engine.present.parts import (
     table_part,
     write_parts,
 )
-from capacity_tui.engine.present.results import to_builtins
+from capacity_tui.engine.present.results import picked, to_builtins
 from capacity_tui.engine.printable import csv_table
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import PERCENT, format_bytes, format_count, format_percent, format_quantity
@@ -62,9 +62,7 @@ def migration_as_dict(migration: Migration) -> dict[str, object]:
         "verdict": migration.verdict,
         "reasons": list(migration.reasons),
         "recommendations": to_builtins(migration.recommendations),
-        "complete": migration.complete,
-        "share_done": migration.share_done,
-        "seconds": migration.seconds,
+        **picked(migration, "complete", "share_done", "seconds"),
     }
 
 

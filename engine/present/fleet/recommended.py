@@ -15,7 +15,7 @@ from capacity_tui.engine.fleet import (
 )
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.parts import Column, Part, TextPart, columns_part
-from capacity_tui.engine.present.results import to_builtins
+from capacity_tui.engine.present.results import picked, to_builtins
 from capacity_tui.engine.units import (
     GIGA,
     format_bytes,
@@ -144,8 +144,7 @@ def _offer(offer: RegionOffer, *, is_open: bool) -> dict[str, object]:
         "provider": offer.place.provider,
         "instance": offer.quote.instance,
         "count": offer.count,
-        "usd_per_hour": offer.usd_per_hour,
-        "usd": offer.usd,
+        **picked(offer, "usd_per_hour", "usd"),
         "data_usd": None if offer.data is None else mean(offer.data.usd),
         "data_hours": offer.data_hours,
         "data_source": None if offer.data is None else offer.data.words,
@@ -209,9 +208,7 @@ def schedule_as_dict(schedule: Schedule) -> dict[str, object]:
             "weighted_late_seconds": schedule.bounds.lateness,
             "usd": schedule.bounds.usd,
         },
-        "is_best": schedule.is_best,
-        "evaluated": schedule.evaluated,
-        "seconds": schedule.seconds,
+        **picked(schedule, "is_best", "evaluated", "seconds"),
     }
     return {key: to_builtins(value) for key, value in data.items()}
 

@@ -19,7 +19,7 @@ from capacity_tui.engine.fleet.serving import (
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
-from capacity_tui.engine.present.results import to_builtins
+from capacity_tui.engine.present.results import picked, to_builtins
 from capacity_tui.engine.solve.space import Floats
 from capacity_tui.engine.units import format_money, format_number, format_percent, format_seconds
 
@@ -45,8 +45,7 @@ def serving_as_dict(answer: ServingAnswer) -> dict[str, object]:
         "replicas": None,
         "batch": None,
         "instance": None,
-        "usd_per_million_tokens": answer.usd_per_million_tokens,
-        "usd_per_million_output_tokens": answer.usd_per_million_output_tokens,
+        **picked(answer, "usd_per_million_tokens", "usd_per_million_output_tokens"),
         **({} if best is None else _fleet(best, question)),
         "ranges": {} if best is None else {"replicas": {end: best.replicas.get(end) for end in ("low", "high")}},
         "others": [_fleet(other, question) for other in answer.others],
@@ -130,8 +129,7 @@ def _fleet(fleet: Sized, question: ServingQuestion) -> dict[str, object]:
         "kept_share": {end: float(fleet.loaded[end].kept[0]) for end in ENDS},
         "busy_share": float(fleet.loaded["value"].busy[0]),
         "requests_per_second_per_replica": fleet.rate,
-        "binding": fleet.binding,
-        "why": fleet.why,
+        **picked(fleet, "binding", "why"),
     }
 
 

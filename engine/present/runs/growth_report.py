@@ -18,7 +18,7 @@ from capacity_tui.engine.growth import (
 )
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.parts import Column, Part, TextPart, columns_part, table_part
-from capacity_tui.engine.present.results import to_builtins
+from capacity_tui.engine.present.results import picked, to_builtins
 from capacity_tui.engine.printable import csv_table
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import (
@@ -62,9 +62,7 @@ def _fit_as_dict(fit: GrowthFit) -> dict[str, object]:
         "unit": fit.unit,
         "laws": [_law_as_dict(law) for law in choice.laws],
         "chosen": None if choice.chosen is None else choice.chosen.fitted.law.name,
-        "decided": choice.decided,
-        "reason": choice.reason,
-        "next_size": choice.next_size,
+        **picked(choice, "decided", "reason", "next_size"),
         "noise": choice.measured.noise,
         "extrapolated": [to_builtins(entry) for entry in fit.extrapolated],
         "points": [{"n": size, "value": value} for size, value in fit.points],

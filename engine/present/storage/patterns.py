@@ -13,7 +13,7 @@ from capacity_tui.engine.present.parts import Column, Part, TextPart, columns_pa
 from capacity_tui.engine.present.pictures.charts import rank_chart
 from capacity_tui.engine.present.pictures.svg import standalone
 from capacity_tui.engine.present.pictures.text_charts import Points, rank_lines
-from capacity_tui.engine.present.results import to_builtins
+from capacity_tui.engine.present.results import picked, to_builtins
 from capacity_tui.engine.storage import (
     DISAGREES,
     TIMES,
@@ -49,9 +49,7 @@ def pattern_storage_as_dict(pattern_storage: PatternStorage, grown: PatternStora
     """
     question, known = pattern_storage.question, pattern_storage.known
     data: dict[str, object] = {
-        "samples": question.samples,
-        "tokens": question.tokens,
-        "chunk": question.chunk,
+        **picked(question, "samples", "tokens", "chunk"),
         "levels": [_level(level) for level in pattern_storage.levels],
         "total_bytes": pattern_storage.total_bytes.value,
         "raw_bytes": pattern_storage.raw_bytes,
@@ -175,17 +173,13 @@ def _against_sentences(chunks: Pieces, sentences: Pieces) -> str:
 
 def _level(level: PatternLevel) -> dict[str, object]:
     return {
-        "name": level.name,
-        "holds": level.holds,
-        "samples": level.samples,
+        **picked(level, "name", "holds", "samples"),
         "unique": level.unique.value,
         "deduplication": level.deduplication,
         "bytes": level.bytes.value,
-        "raw_bytes": level.raw_bytes,
-        "pattern_bytes": level.pattern_bytes,
+        **picked(level, "raw_bytes", "pattern_bytes"),
         "ranges": {"unique": _ends(level.unique), "bytes": _ends(level.bytes)},
-        "alpha": level.alpha,
-        "kinds": level.kinds,
+        **picked(level, "alpha", "kinds"),
         "expected_distinct": level.expected,
         "expected_closed_form": level.expected_closed,
         "disagreement": level.disagreement,
@@ -213,11 +207,9 @@ def corpus_as_dict(corpus_fit: CorpusFit, seconds: float) -> dict[str, object]:
     data: dict[str, object] = {
         "alpha": law.alpha,
         "deduplication": [level.deduplication for level in corpus_fit.levels],
-        "goodness": law.goodness,
-        "holds": law.holds,
-        "why_not": law.why_not,
+        **picked(law, "goodness", "holds", "why_not"),
         "ranges": {"alpha": {"low": law.alpha_low, "high": law.alpha_high}},
-        "ranks": [{"rank": row.rank, "count": row.count, "fitted": row.fitted} for row in corpus_fit.tokens.ranks()],
+        "ranks": [picked(row, "rank", "count", "fitted") for row in corpus_fit.tokens.ranks()],
         "files": corpus_fit.read.files,
         "skipped": [str(file) for file in corpus_fit.read.skipped],
         "documents": corpus_fit.read.documents,
@@ -363,5 +355,5 @@ def _corpus_level(level: LevelFit) -> dict[str, object]:
         "law_holds": law.holds,
         "why_not": law.why_not,
         "growth": [{"times": times, "deduplication": level.deduplication_at(times)} for times in TIMES],
-        "ranks": [{"rank": row.rank, "count": row.count, "fitted": row.fitted} for row in level.ranks()],
+        "ranks": [picked(row, "rank", "count", "fitted") for row in level.ranks()],
     }

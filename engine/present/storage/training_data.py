@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
-from capacity_tui.engine.present.results import to_builtins
+from capacity_tui.engine.present.results import picked, to_builtins
 from capacity_tui.engine.storage import DatabaseBench, Latency, LearningForecast, StoragePlan
 from capacity_tui.engine.units import (
     GIGA,
@@ -21,16 +21,16 @@ from capacity_tui.engine.units import (
 )
 
 UNKNOWN = "n/a"
+_ARRIVAL = ("reading_seconds", "decoding_seconds", "working_seconds", "waiting_seconds", "slower")
+_HOST_MEMORY = (
+    *("workers", "prefetched", "pinned", "shuffle_buffer", "cache", "offloaded"),
+    *("total", "capacity", "fits"),
+)
 
 
 def storage_plan_as_dict(storage_plan: StoragePlan) -> dict[str, object]:
     """Return it as plain data, under the names that scripts rely on: bytes and seconds, rates in GB/s."""
-    supply, plan, checkpoints, memory = (
-        storage_plan.supply,
-        storage_plan.answer.plan,
-        storage_plan.checkpoints,
-        storage_plan.memory,
-    )
+    supply, plan, checkpoints = storage_plan.supply, storage_plan.answer.plan, storage_plan.checkpoints
     data: dict[str, object] = {
         "data": plan.data.model_dump(mode="json"),
         "dataset": {
@@ -43,24 +43,16 @@ def storage_plan_as_dict(storage_plan: StoragePlan) -> dict[str, object]:
             "shuffled": shuffling(storage_plan),
         },
         "input": {
-            "reading_seconds": storage_plan.arrival.reading_seconds,
-            "decoding_seconds": storage_plan.arrival.decoding_seconds,
-            "working_seconds": storage_plan.arrival.working_seconds,
-            "waiting_seconds": storage_plan.arrival.waiting_seconds,
-            "slower": storage_plan.arrival.slower,
+            **picked(storage_plan.arrival, *_ARRIVAL),
             "workers": supply.workers,
             "cores_per_device": supply.cores,
         },
         "checkpoints": {
-            "bytes": checkpoints.bytes,
-            "kept": checkpoints.kept,
-            "kept_bytes": checkpoints.kept_bytes,
+            **picked(checkpoints, "bytes", "kept", "kept_bytes"),
             "tier": checkpoints.tier.id,
             "save_seconds": checkpoints.save_seconds,
             "seconds_between_failures": checkpoints.failure_seconds,
-            "best_interval_seconds": checkpoints.best_interval_seconds,
-            "interval_seconds": checkpoints.interval_seconds,
-            "count": checkpoints.count,
+            **picked(checkpoints, "best_interval_seconds", "interval_seconds", "count"),
             "stall_percent": PERCENT * checkpoints.stall_share,
             "lost_percent": PERCENT * checkpoints.lost_share,
         },
@@ -88,37 +80,15 @@ def storage_plan_as_dict(storage_plan: StoragePlan) -> dict[str, object]:
             ],
             "egress": storage_plan.egress,
         },
-        "host_memory": {
-            "workers": memory.workers,
-            "prefetched": memory.prefetched,
-            "pinned": memory.pinned,
-            "shuffle_buffer": memory.shuffle_buffer,
-            "cache": memory.cache,
-            "offloaded": memory.offloaded,
-            "total": memory.total,
-            "capacity": memory.capacity,
-            "fits": memory.fits,
-        },
+        "host_memory": picked(storage_plan.memory, *_HOST_MEMORY),
         "temporary_space": storage_plan.temporary,
         "disk_bytes": disk_bytes(storage_plan),
         "token_budget": {
-            "job": storage_plan.budget.job,
-            "unique": storage_plan.budget.unique,
-            "in_memory": storage_plan.budget.in_memory,
-            "on_disk": storage_plan.budget.on_disk,
-            "repeats": storage_plan.budget.repeats,
+            **picked(storage_plan.budget, "job", "unique", "in_memory", "on_disk", "repeats"),
             "worthwhile_on_disk": storage_plan.budget.worthwhile,
         },
         "phases": [
-            {
-                "name": phase.phase.name,
-                "share": phase.phase.share,
-                "changes": phase.phase.changes,
-                "tokens": phase.tokens,
-                "step_seconds": phase.step_seconds,
-                "seconds": phase.seconds,
-                "fits": phase.fits,
-            }
+            picked(phase.phase, "name", "share", "changes") | picked(phase, "tokens", "step_seconds", "seconds", "fits")
             for phase in storage_plan.phases
         ],
         "why": {
@@ -274,11 +244,8 @@ def database_bench_as_dict(bench: DatabaseBench) -> dict[str, object]:
     question, size = bench.question, bench.size
     return {
         "backend": question.backend,
-        "version": bench.version,
-        "place": bench.place,
-        "how": bench.how,
-        "documents": question.documents,
-        "chunk": question.chunk,
+        **picked(bench, "version", "place", "how"),
+        **picked(question, "documents", "chunk"),
         "write_per_second": bench.write_per_second,
         "single_write_per_second": bench.insert.per_second,
         "read_per_second": bench.query.per_second,
@@ -286,9 +253,7 @@ def database_bench_as_dict(bench: DatabaseBench) -> dict[str, object]:
         "query_ms": _latency(bench.query),
         "bytes": size.total_bytes,
         "index_bytes": size.index_bytes,
-        "content_bytes": bench.content_bytes,
-        "overhead": bench.overhead,
-        "estimated_bytes": bench.estimated_bytes,
+        **picked(bench, "content_bytes", "overhead", "estimated_bytes"),
         "estimate_error": bench.error,
         "calibrated_on": bench.calibrated_on,
     }
@@ -337,14 +302,9 @@ def learning_as_dict(learning_forecast: LearningForecast) -> dict[str, object]:
     """Return what would hold learning up as plain data."""
     question = learning_forecast.storage.question
     return {
-        "samples": question.samples,
-        "tokens": question.tokens,
-        "chunk": question.chunk,
-        "levels": question.levels,
+        **picked(question, "samples", "tokens", "chunk", "levels"),
         "bottleneck": learning_forecast.kind,
-        "confidence": learning_forecast.confidence,
-        "evidence": learning_forecast.evidence,
-        "seconds": learning_forecast.seconds,
+        **picked(learning_forecast, "confidence", "evidence", "seconds"),
         "times": {time.kind: time.seconds for time in learning_forecast.times},
         "bytes": float(learning_forecast.storage.total_bytes.value),
         "free_bytes": learning_forecast.free_bytes,
