@@ -12,7 +12,6 @@ from pathlib import Path
 from shutil import get_terminal_size
 from threading import Event, Thread
 from time import monotonic
-from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -294,13 +293,17 @@ def progress(what: str) -> Iterator[Progress]:
 
 
 @contextmanager
-def interrupted() -> Iterator[Callable[[], bool]]:
-    """Let Ctrl-C be asked for instead of ending the program at once; a second one ends it."""
-    pressed: list[int] = []
+def interrupted(pressed: Event | None = None) -> Iterator[Callable[[], bool]]:
+    """Let Ctrl-C be asked for instead of ending the program at once; a second one ends it.
+
+    Args:
+        pressed: is set then, for what waits for it.
+    """
+    pressed = Event() if pressed is None else pressed
     before = signal.getsignal(signal.SIGINT)
 
-    def press(number: int, _: FrameType | None) -> None:
-        pressed.append(number)
+    def press(*_: object) -> None:
+        pressed.set()
         signal.signal(signal.SIGINT, before)
 
     try:
@@ -309,6 +312,6 @@ def interrupted() -> Iterator[Callable[[], bool]]:
         yield lambda: False
         return
     try:
-        yield lambda: bool(pressed)
+        yield pressed.is_set
     finally:
         signal.signal(signal.SIGINT, before)

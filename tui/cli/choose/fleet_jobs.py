@@ -14,10 +14,9 @@ from capacity_tui.engine import plan as plans
 from capacity_tui.engine.errors import LauncherError, PlanError
 from capacity_tui.engine.fleet import serving
 from capacity_tui.engine.present import fleet as fleet_texts
-from capacity_tui.engine.solve import search as searches
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.cli import plan_sources
-from capacity_tui.tui.cli.choose.search import DEVICES, names_of
+from capacity_tui.tui.cli.choose.search import device_counts, names_of
 from capacity_tui.tui.cli.options import reaching_later
 from capacity_tui.tui.cli.output import CommandT, Output, interrupted, output_options, progress, tell
 from capacity_tui.tui.cli.plan_sources import GivenPlan, config_option, machine_for, plan_options, read_plan
@@ -65,7 +64,7 @@ def recommend(
         parse_quantity(deadline, "s"),
         None if budget is None else parse_quantity(budget, "USD"),
         names_of(hardware),
-        tuple(int(str(count)) for count in searches.parse_axis(f"{DEVICES}={devices}").values) if devices else (),
+        device_counts(devices),
     )
     with interrupted() as stopped, progress("looking for machines") as shown:
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -27,7 +24,7 @@ from capacity_tui.engine.present import storage as storage_texts
 from capacity_tui.engine.solve import advice as advising
 from capacity_tui.engine.solve import modes
 from capacity_tui.engine.units import parse_quantity
-from capacity_tui.tui.cli.output import Output, output_options, tell
+from capacity_tui.tui.cli.output import Output, interrupted, output_options, tell
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -254,7 +251,8 @@ def measured(folder: Path | None, url: str | None) -> benchmarks.BenchmarkReport
     """
     if url is not None:
         benchmarks.web_address(url)
-    with _stop_on_interrupt() as cancelled:
+    cancelled = threading.Event()
+    with interrupted(cancelled):
         report = storage.benchmark_machine(
             machines.detect(), folder=folder, url=url, progress=_tell_progress, cancelled=cancelled
         )
@@ -282,22 +280,6 @@ def write_benchmark(report: benchmarks.BenchmarkReport, learn: str | None, outpu
         ]
         output.parts(parts)
     return 0 if report.complete else 130
-
-
-@contextmanager
-def _stop_on_interrupt() -> Iterator[threading.Event]:
-    """Let the first interrupt end the benchmarks in order; the second ends the program as usual."""
-    cancelled = threading.Event()
-
-    def stop(number: int, _: FrameType | None) -> None:
-        cancelled.set()
-        signal.signal(number, before)
-
-    before = signal.signal(signal.SIGINT, stop)
-    try:
-        yield cancelled
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _tell_progress(step: benchmarks.Progress) -> None:

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,22 +55,16 @@ def watch_command(
     Raises:
         CapacityError: it cannot be started.
     """
-    pipes = (os.pipe(), os.pipe())
-    try:
-        # Python writes its lines when they are said, not when a buffer is full.
-        environment = {"PYTHONUNBUFFERED": "1", **os.environ}
-        running = runs.RunningCommand(command, environment, outputs=(pipes[0][1], pipes[1][1]))
-    finally:
-        for _, end in pipes:
-            os.close(end)
+    # Python writes its lines when they are said, not when a buffer is full.
+    running, sources = _started(command, {"PYTHONUNBUFFERED": "1", **os.environ})
     run = monitoring.RunMonitor(log, running.pid, answer, (Path.cwd(),))
     writer = runs.RunWriter(run.beginning(command), "monitor", running.pid)
     with output_for(stream_of_events(as_json), as_json) as output:
-        streams = {pipes[0][0]: sys.stderr if as_json else sys.stdout, pipes[1][0]: sys.stderr}
-        passed = [
+        streams = (sys.stderr if as_json else sys.stdout, sys.stderr)
+        passed = PassedStreams(
             PassedOutput(end, stream.fileno(), output if isinstance(output, LiveBlock) and stream.isatty() else None)
-            for end, stream in streams.items()
-        ]
+            for end, stream in zip(sources, streams, strict=True)
+        )
         shared = SharedOutput(output, outlets)
         watching = _Watching(run, reader, passed, RecordedOutput(shared, writer, run.curve), interval)
         outlets.start()
@@ -83,6 +78,22 @@ def watch_command(
     run.close()
     tell_problems_of(outlets)
     return ended.exit_code
+
+
+def _started(
+    command: tuple[str, ...], environment: dict[str, str] | None = None
+) -> tuple[runs.RunningCommand, tuple[int, int]]:
+    """Start a command, and return it with the ends of pipes at which what it writes can be read.
+
+    Raises:
+        CapacityError: it cannot be started.
+    """
+    (out, out_end), (error, error_end) = os.pipe(), os.pipe()
+    try:
+        return runs.RunningCommand(command, environment, outputs=(out_end, error_end)), (out, error)
+    finally:
+        os.close(out_end)
+        os.close(error_end)
 
 
 class PassedOutput(threading.Thread):
@@ -133,6 +144,35 @@ class PassedOutput(threading.Thread):
             data = data[os.write(self._target, data) :]
 
 
+class PassedStreams:
+    """What a command writes to its streams, passed on, and as lines."""
+
+    def __init__(self, passed: Iterable[PassedOutput]) -> None:
+        self._passed = [(stream, logs.LineSplitter()) for stream in passed]
+
+    def start(self) -> None:
+        for stream, _ in self._passed:
+            stream.start()
+
+    def join(self) -> None:
+        """Wait until the last is passed on."""
+        for stream, _ in self._passed:
+            stream.join(_LAST_WAIT)
+
+    def lines(self, last: bool = False) -> Iterator[tuple[float, list[str]]]:
+        """Yield the lines that came since the last call, each time with when they did.
+
+        Args:
+            last: whether no more come, and what has no end is a line too.
+        """
+        pieces = [(at, data, splitter) for stream, splitter in self._passed for at, data in stream.taken()]
+        # A bar goes to one stream and its losses to the other: what came first is read first.
+        for at, data, splitter in sorted(pieces, key=itemgetter(0)):
+            yield at, splitter.split(data)
+        for _, splitter in self._passed if last else ():
+            yield time.monotonic(), splitter.rest()
+
+
 class _Watching(threading.Thread):
     """Looks at a run in its interval, until it is told to end."""
 
@@ -140,16 +180,14 @@ class _Watching(threading.Thread):
         self,
         run: monitoring.RunMonitor,
         reader: logs.LineReader,
-        passed: list[PassedOutput],
+        passed: PassedStreams,
         output: RunOutput,
         interval: float,
     ) -> None:
         super().__init__(name="watching", daemon=True)
         self._run = run
         self._reader = reader
-        self._passed: list[tuple[PassedOutput, logs.LineSplitter]] = [
-            (stream, logs.LineSplitter()) for stream in passed
-        ]
+        self._passed = passed
         self._output = output
         self._interval = interval
         self._over = threading.Event()
@@ -158,12 +196,10 @@ class _Watching(threading.Thread):
 
     def run(self) -> None:
         """Look until the end, and once more then."""
-        for passed, _ in self._passed:
-            passed.start()
+        self._passed.start()
         while not self._over.wait(self._interval):
             self._look(last=False)
-        for passed, _ in self._passed:
-            passed.join(_LAST_WAIT)
+        self._passed.join()
         self._look(last=True)
 
     def end(self) -> monitoring.RunState | None:
@@ -177,21 +213,14 @@ class _Watching(threading.Thread):
         if self._failed:
             return
         try:
-            pieces = [(at, data, splitter) for passed, splitter in self._passed for at, data in passed.taken()]
-            # A bar goes to one stream and its losses to the other: what came first is read first.
-            for at, data, splitter in sorted(pieces, key=itemgetter(0)):
-                self._read(splitter.split(data), at)
-            for _, splitter in self._passed if last else ():
-                self._read(splitter.rest(), time.monotonic())
+            for at, lines in self._passed.lines(last):
+                self._run.take([entry for line in lines if (entry := self._reader.read(line)) is not None], at)
             self._state = self._run.look(last)
             self._output.show(self._state, last)
         except Exception as error:
             self._failed = True
             what = error.one_line() if isinstance(error, CapacityError) else f"{type(error).__name__}: {error}"
             tell(f"capacity-tui: watching failed, the command goes on: {what}")
-
-    def _read(self, lines: list[str], at: float) -> None:
-        self._run.take([entry for line in lines if (entry := self._reader.read(line)) is not None], at)
 
 
 _STREAMS = (1, 2)
@@ -226,7 +255,7 @@ class OutputReading:
 
     def __init__(self, work: profiling.WorkInOutput) -> None:
         self._work = work
-        self._passed: list[tuple[PassedOutput, logs.LineSplitter]] = []
+        self._passed = PassedStreams(())
         self._lock = threading.Lock()
 
     def started(self, command: tuple[str, ...]) -> runs.RunningCommand:
@@ -235,35 +264,22 @@ class OutputReading:
         Raises:
             CapacityError: it cannot be started.
         """
-        pipes = (os.pipe(), os.pipe())
-        try:
-            running = runs.RunningCommand(command, outputs=(pipes[0][1], pipes[1][1]))
-        finally:
-            for _, end in pipes:
-                os.close(end)
-        for (source, _), stream in zip(pipes, _STREAMS, strict=True):
-            passed = PassedOutput(source, stream, None)
-            passed.start()
-            self._passed.append((passed, logs.LineSplitter()))
+        running, sources = _started(command)
+        self._passed = PassedStreams(PassedOutput(*ends, None) for ends in zip(sources, _STREAMS, strict=True))
+        self._passed.start()
         return running
 
-    def look(self, engine: profiling.ProfilingEngine) -> None:
+    def look(self, engine: profiling.ProfilingEngine, last: bool = False) -> None:
         """Tell a profile what the output has told since the last look."""
         with self._lock:
-            for passed, splitter in self._passed:
-                for at, data in passed.taken():
-                    for line in splitter.split(data):
-                        self._work.take(line, at, engine)
+            for at, lines in self._passed.lines(last):
+                for line in lines:
+                    self._work.take(line, at, engine)
 
     def end(self, engine: profiling.ProfilingEngine) -> None:
         """Tell the rest, once the command has ended."""
-        for passed, _ in self._passed:
-            passed.join(_LAST_WAIT)
-        self.look(engine)
-        now = time.monotonic()
-        for _, splitter in self._passed:
-            for line in splitter.rest():
-                self._work.take(line, now, engine)
-        self._work.end(now, engine)
+        self._passed.join()
+        self.look(engine, last=True)
+        self._work.end(time.monotonic(), engine)
         for name in self._work.never_begun(engine):
             engine.add_problem(f"stage {name} never began: no line of the output is as its expression says")
