@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
@@ -53,21 +54,13 @@ def parse(text: str, file: str) -> Theme:
     if unknown := next((field for field in values if field not in {*colours, *switches, *texts}), None):
         raise CapacityError("unknown field of a theme", place=Place(file, field=unknown))
     variables = {**{field: colours[field] for field in _COLOURS}, **{field: texts[field] for field in _STYLES}}
+    base: dict[str, Any] = {field: colours[field] for field in _BASE}
     return Theme(
         name=f"capacity-{texts['name']}",
         dark=switches["dark"],
         ansi=switches["ansi"],
         variables={**_ansi_variables(switches), **variables},
-        background=colours["background"],
-        surface=colours["surface"],
-        panel=colours["panel"],
-        foreground=colours["foreground"],
-        primary=colours["primary"],
-        secondary=colours["secondary"],
-        accent=colours["accent"],
-        success=colours["success"],
-        warning=colours["warning"],
-        error=colours["error"],
+        **base,
     )
 
 

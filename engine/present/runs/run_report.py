@@ -170,21 +170,14 @@ def _machine(state: RunState) -> dict[str, object]:
             "largest": [
                 {"pid": entry.pid, "name": entry.name, "rss_bytes": entry.rss_bytes.value} for entry in _largest(run)
             ],
-            "rss_bytes": run.rss_bytes.value,
-            "cpu_percent": run.cpu_percent.value,
-            "read_bytes": run.read_bytes.value,
-            "written_bytes": run.written_bytes.value,
+            **_values(run, "rss_bytes", "cpu_percent", "read_bytes", "written_bytes"),
         },
         "gpus": [
             {
                 "index": gpu.index,
-                "utilization_percent": gpu.utilization_percent.value,
-                "memory_used_bytes": gpu.memory_used_bytes.value,
+                **_values(gpu, "utilization_percent", "memory_used_bytes"),
                 "memory_own_bytes": held,
-                "memory_total_bytes": gpu.memory_total_bytes.value,
-                "power_watts": gpu.power_watts.value,
-                "power_limit_watts": gpu.power_limit_watts.value,
-                "temperature_celsius": gpu.temperature_celsius.value,
+                **_values(gpu, "memory_total_bytes", "power_watts", "power_limit_watts", "temperature_celsius"),
                 "throttle": None if gpu.throttle.value is None else list(gpu.throttle.value),
                 "holders": [
                     {"pid": pid, "name": names.get(pid, ""), "memory_bytes": held_by}
@@ -194,6 +187,11 @@ def _machine(state: RunState) -> dict[str, object]:
             for gpu, held in zip(seen.system.gpus.value or (), own, strict=True)
         ],
     }
+
+
+def _values(sample: TreeSample | GpuSample, *names: str) -> dict[str, object]:
+    """Return the values of some facts of a sample, None for those that are not known."""
+    return {name: getattr(sample, name).value for name in names}
 
 
 def _largest(run: TreeSample) -> list[ProcessSample]:

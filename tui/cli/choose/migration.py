@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,6 @@ from capacity_tui.engine.fleet import migration as migrations
 from capacity_tui.engine.plan import files as plan_files
 from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.present import fleet as fleet_texts
-from capacity_tui.engine.solve import modes
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.choose.search import names_of
@@ -125,24 +124,14 @@ class JobKindType(click.ParamType["migrations.JobKind"]):
 @output_options(*_FORMS)
 def migrate(
     file: str | None,
-    instance: str | None,
-    count: int,
-    devices: int | None,
-    kind: migrations.JobKind | None,
     model: str | None,
-    precision: str | None,
-    hours: float,
-    spot: bool,
-    region: str | None,
-    commitment: str | None,
-    goal: migrations.Goal,
-    mode: modes.ModeName | None,
     targets: tuple[str, ...],
     data: str | None,
     settings: tuple[str, ...],
     top: int,
     config: Path | None,
     output: Output,
+    **words: Any,
 ) -> int:
     """Compare a job with what it would be on every other instance: stay or move?
 
@@ -154,20 +143,10 @@ def migrate(
     catalog = catalogs.load_catalog(fleet_files=config)
     tell_problems(catalog.instances.problems)
     job = migrations.JobWords(
-        instance=instance,
         model=_model_or_plan(file, model, catalog),
-        kind=kind,
-        count=count,
-        devices=devices,
-        precision=precision,
-        hours=hours,
-        spot=spot,
-        region=region,
-        commitment=commitment,
         instances=names_of(targets),
         data_bytes=parse_quantity(data, "B") if data else 0.0,
-        goal=goal,
-        mode=mode,
+        **words,
     )
     question = migrations.question_of_job(job, catalog)
     question = replace(question, plan=changed_plan(question.plan, settings))

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any
 
 import click
 
@@ -205,24 +205,6 @@ NO_PARTITION, FAILED = 1, 1
 _COMPLETED = "COMPLETED"
 
 
-class Options(TypedDict):
-    """What is said of a job beside its plan."""
-
-    partitions: tuple[str, ...]
-    account: str
-    qos: str
-    more: tuple[str, ...]
-    name: str
-    limit: str | None
-    checkpoints: Path | None
-    launcher: node_jobs.JobLauncher | None
-    no_guard: bool
-    prices: Path | None
-    force: bool
-    image: str
-    claim: str
-
-
 @click.command()
 @click.argument("file", required=False, metavar="[PLAN]")
 @click.argument("command", metavar="[-- CMD]", nargs=-1, type=click.UNPROCESSED)
@@ -279,6 +261,7 @@ class Options(TypedDict):
 @reaching
 def submit(
     nodes: Launcher,
+    /,
     file: str | None,
     command: tuple[str, ...],
     flags: plan_lines.PlanFlags,
@@ -286,7 +269,7 @@ def submit(
     submit: bool,
     follow: bool,
     output: Output,
-    **options: Unpack[Options],
+    **options: Any,
 ) -> int:
     """Write a batch script or manifest for a plan, say where it would start when and for how much; submit it if asked.
 
@@ -299,7 +282,7 @@ def submit(
     (name,) = sources_of((file,) if file else (), flags)
     plan = changed_plan(source_of(name, flags).plan(), settings)
     estimated = solve.answer(plan, machine_for(plan))
-    proposal = node_jobs.propose_job(estimated, _settings(command, options), nodes)
+    proposal = node_jobs.propose_job(estimated, _settings(command, **options), nodes)
     if not (submit or follow):
         _show(proposal, output)
         return 0 if proposal.script else NO_PARTITION
@@ -311,21 +294,24 @@ def submit(
     return 0
 
 
-def _settings(command: tuple[str, ...], options: Options) -> node_jobs.JobSettings:
-    limit = options["limit"]
+def _settings(
+    command: tuple[str, ...],
+    limit: str | None,
+    no_guard: bool,
+    force: bool,
+    account: str,
+    qos: str,
+    more: tuple[str, ...],
+    **others: Any,
+) -> node_jobs.JobSettings:
+    """Return what is said of a job beside its plan."""
     return node_jobs.JobSettings(
         command=command,
-        name=options["name"],
         limit_seconds=None if limit is None else parse_quantity(limit, "s"),
-        checkpoints=options["checkpoints"],
-        launcher=options["launcher"],
-        is_guarded=not options["no_guard"],
-        may_fail=options["force"],
-        partitions=options["partitions"],
-        options=node_jobs.SlurmOptions(options["account"], options["qos"], options["more"]),
-        prices=options["prices"],
-        image=options["image"],
-        claim=options["claim"],
+        is_guarded=not no_guard,
+        may_fail=force,
+        options=node_jobs.SlurmOptions(account, qos, more),
+        **others,
     )
 
 

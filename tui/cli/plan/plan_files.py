@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -285,13 +286,8 @@ def export(
     settings: tuple[str, ...],
     folder: Path | None,
     force: bool,
-    queue: str,
-    topology: str,
-    product: str,
-    image: str,
-    claim: str,
-    checkpoints: str,
     output: Output,
+    **wishes: Any,
 ) -> None:
     """Write a plan for what starts it: kubernetes, skypilot, dstack, compose, torchrun, vllm and others.
 
@@ -308,8 +304,7 @@ def export(
     plan = changed_plan(source_of(file, flags).plan(), settings)
     machine = machine_for(plan)
     answered = solve.answer(modes.fill(plan, "balanced", machine, catalog).plan, machine, catalog)
-    wishes = frameworks.Wishes(words, queue, topology, product, image=image, claim=claim, checkpoints=checkpoints)
-    written = frameworks.export_files(target, answered, catalog, wishes)
+    written = frameworks.export_files(target, answered, catalog, frameworks.Wishes(words, **wishes))
     if folder is not None:
         files.make_folder(folder)
         for name, text in written.items():

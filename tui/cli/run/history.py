@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import click
 
@@ -59,24 +60,15 @@ def history() -> None:
 )
 @store_option
 @output_options("table", "json", "jsonl", "csv")
-def list_runs(
-    kinds: tuple[str, ...],
-    model: str,
-    hardware: str,
-    since: str,
-    measured: bool,
-    limit: int,
-    store: str | None,
-    output: Output,
-) -> None:
+def list_runs(limit: int, store: str | None, output: Output, **filters: Any) -> None:
     """List entries, the newest first."""
-    runs = _matching(store, _wanted(kinds, model, hardware, since, measured, limit))
+    runs = _matching(store, _wanted(limit, **filters))
     form = output.form or "table"
     if form != "table":
         output.write(_written(runs, form))
         return
     if not runs:
-        tell("nothing is kept yet" if not (kinds or model or hardware or since or measured) else "nothing is found")
+        tell("nothing is found" if any(filters.values()) else "nothing is kept yet")
         return
     output.parts([run_texts.listed_runs(runs)])
 
@@ -132,20 +124,11 @@ def compare(first: str, second: str, store: str | None, output: Output) -> None:
 )
 @store_option
 @output_options("json", "jsonl", "csv")
-def export(
-    kinds: tuple[str, ...],
-    model: str,
-    hardware: str,
-    since: str,
-    measured: bool,
-    share: bool,
-    store: str | None,
-    output: Output,
-) -> None:
+def export(measured: bool, share: bool, store: str | None, output: Output, **filters: Any) -> None:
     """Write entries for other programs, the newest first."""
     if share and (output.wanted or "csv") != "csv":
         raise click.UsageError("--share writes CSV: leave out --format")
-    runs = _matching(store, _wanted(kinds, model, hardware, since, measured or share, 0))
+    runs = _matching(store, _wanted(0, measured=measured or share, **filters))
     if share:
         text, left_out = accuracies.shared_text(runs)
         for reason in left_out:
@@ -168,7 +151,7 @@ def forget(names: tuple[str, ...], store: str | None) -> None:
 
 
 def _wanted(
-    kinds: Sequence[str], model: str, hardware: str, since: str, measured: bool, limit: int
+    limit: int, kinds: Sequence[str], model: str, hardware: str, since: str, measured: bool
 ) -> histories.WantedRuns:
     chosen = tuple(kind for kind in histories.KINDS if kind in kinds)
     return histories.WantedRuns(chosen, model, hardware, _time(since), measured=measured, most=limit)
