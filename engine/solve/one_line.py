@@ -216,6 +216,11 @@ def _length(line: OneLine) -> Iterator[Assumption]:
         yield Assumption(_TOKENS, round(tokens * epochs), f"{count} tokens: {epochs:g} times {format_count(tokens)}")
     if line.task not in (TRAIN, FINETUNE) or line.has(_TOKENS) or line.has(Key.TRAINING_STEPS):
         return
+    if line.asked is not None and line.asked.solve == Key.TRAINING_SAMPLES:
+        yield Assumption(Key.TRAINING_SAMPLES, 1, "samples are read once (or give 3 epochs)")  # to begin with
+        if not line.has(_EPOCHS):
+            yield Assumption(_EPOCHS, 1, "samples are read once (or give 3 epochs)")
+        return
     if line.has(Key.TRAINING_SAMPLES):
         if not line.has(_EPOCHS):
             yield Assumption(_EPOCHS, 1, "1 epoch of the samples, each as long as the sequence (or give 3 epochs)")

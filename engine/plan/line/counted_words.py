@@ -8,6 +8,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
+from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import WHOLE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
@@ -45,6 +46,26 @@ class CountedWords(NumberNames):
         if meaning is not None and self._is_part(number):  # 200 people, 30 of them at once
             self._values = {path: value for path, value in self._values.items() if path not in meaning.values}
         return None if meaning is None else (count.end - index, meaning)
+
+    def _amount_asked(self, index: int) -> tuple[int, Meaning] | None:
+        """Pass over words that say what is asked for, as in ``how many lora adapters`` and ``how many billion params``.
+
+        A rank is one of LoRA, whatever that is called elsewhere in the line.
+        """
+        queries, nouns = vocabulary().queries, vocabulary().asked
+        kind = queries.get(key_of(self._span(index - 2, 2)), "") if index > 1 else ""
+        kind = kind or (queries.get(key_of(self._span(index - 1, 1)), "") if index else "")
+        if not kind or self._is_number_at(index + 2):
+            return None
+        amount = settings.amount_of(self._span(index, 2)) if self._is_free(index, 2) else None
+        if amount is not None:
+            named = task_named(self._tokens[index].text) if amount.field(TRAIN) == Key.TRAINING_ADAPTER_RANK else None
+            others = (task_named(token.text) for at, token in enumerate(self._tokens) if at != index)
+            is_named = any(other is not None and METHOD in other.values for other in others)
+            return 2, Meaning() if named is None or is_named else named
+        key = key_of(self._tokens[index].text)
+        is_scale = key in nouns.get(kind, {}) and (key in vocabulary().refused or len(key) == 1)
+        return (1, Meaning()) if is_scale and not self._is_number_at(index + 1) else None
 
     def _is_of_sample(self, number: int, end: int) -> bool:
         """Whether so many tokens are those of each sample, however long: ``samples of 200k tokens``, ``200k each``."""

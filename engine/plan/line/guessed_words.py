@@ -19,6 +19,7 @@ from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_cores
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
+from capacity_tui.engine.plan.line.lexicon.question_words import Questions
 from capacity_tui.engine.plan.line.lexicon.similarity import (
     HARDWARE_NAME,
     MODEL_NAME,
@@ -88,7 +89,8 @@ class GuessedWords(DerivedValues):
         if (match := _A_SPAN.fullmatch(text)) and match[1] in words.spans:
             hint = f"write ${text} of money, or {text.partition('/')[0]} requests/{match[1]}"
             return Meaning(fault=PlanError("so much of what?", text, hint))
-        is_asked = path != "" and _is_asked([key_of(token.text) for token in self._tokens], index)
+        questions = Questions(self._text, self._tokens, self._task).all() if path else ()
+        is_asked = any(question.field == path for question in questions)
         is_half = any(key_of(token.text) == HALF for token in self._tokens)
         is_asked |= path == Key.INFERENCE_GPU_LAYERS and hardware.NAME in self._values and not is_half  # all that fit
         if path and path not in self._values and not is_asked:

@@ -165,12 +165,6 @@ class NamedWords(CountedWords):
         named = self._thing(path, 1) if path and key_of(key) in vocabulary().fillers else None
         return None if named is None else (1, named)
 
-    def _amount_asked(self, index: int) -> tuple[int, Meaning] | None:
-        """Pass over two words that say what is asked for, as in ``how many lora adapters``."""
-        asks = index > 1 and key_of(self._span(index - 2, 2)) in vocabulary().queries
-        is_amount = asks and self._is_free(index, 2) and settings.amount_of(self._span(index, 2)) is not None
-        return (2, Meaning()) if is_amount else None
-
     def _ruled_out(self, index: int) -> tuple[int, Meaning] | None:
         """Return what is set by a word that another one rules out, as in ``no offload``."""
         words, task = vocabulary(), TRAIN if self._task == FINETUNE else self._task
@@ -364,7 +358,7 @@ class NamedWords(CountedWords):
         after = self._span(index + 1, 1)
         family = (re.match("[a-z]*", name) or [""])[0]
         is_family = family in models.families_of_models(self._catalog) and not after[:1].isdigit()
-        is_family &= models.named_model(name, self._catalog) is None
+        is_family &= models.named_model(name, self._catalog) is None and not self._is_setting(name)
         if not index or not is_family or vocabulary().queries.get(key_of(asks)) != "most":
             return None
         return 1, Meaning(fault=self._family_fault(name, f"{asks} {name}"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import key_of
@@ -26,6 +26,7 @@ _LONGEST_OTHER = 4  # Letters of words that are seldom what is counted, as ``plu
 _BATCH, BATCH_OF_TOKENS, _STEPS, TOKEN = "batch", "tokens of a batch", "steps", "token"
 _OTHER_STEPS = "steps of warm-up or of reports"
 _AT_ONCE = ("requests at once", "sequences at once")
+_STOPS = (*",;?(:", ". ", " - ", " – ", "—")  # Behind a number that counts nothing which follows
 _ROUND = 100  # What a number of something is mostly a multiple of, and that of a device is not
 _BEFORE_HARDWARE = frozenset({"devices", "samples", "dataset"})  # What may stand before a device: ``gpu 4090``
 _LARGEST_BATCH = 100_000  # Sequences of a batch; a larger number counts its tokens
@@ -139,7 +140,7 @@ class NumberNames(TakenWords):
         first = index + 1 + (len(_OF_THEM) if self._is_part(index) else int(self._is_described(index)))
         is_unit = self._unit_at(first) and not self._is_apart(first)
         number, is_time = self._tokens[index].text, settings.is_time(self._tokens[index].text)
-        if self._is_apart(index) or self._is_apart(first - 1):
+        if self._is_apart(index, _STOPS) or self._is_apart(first - 1, _STOPS):
             return
         for at in (first + 1, first) if is_unit else (first,):
             for words in range(MOST_WORDS, 0, -1):
@@ -263,7 +264,7 @@ class NumberNames(TakenWords):
         amount = settings.amount_of(self._tokens[index].text) if index < len(self._tokens) else None
         return amount.name if amount is not None and amount.name in vocabulary().units else ""
 
-    def _is_apart(self, index: int, marks: str = ",;?(") -> bool:
+    def _is_apart(self, index: int, marks: Iterable[str] = ",;?(") -> bool:
         """Whether a comma or the like stands behind a word."""
         after = self._tokens[index + 1].start if index + 1 < len(self._tokens) else len(self._text)
         return any(mark in self._text[self._tokens[index].end : after] for mark in marks)
@@ -309,7 +310,7 @@ class NumberNames(TakenWords):
         is_noun = after.replace("-", "").isalpha() and (len(after) > _LONGEST_OTHER or key in words.circumstances)
         is_noun = is_noun and key not in words.joints
         is_nothing = self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
-        return is_noun and is_nothing and not self._is_apart(index)
+        return is_noun and is_nothing and not self._is_apart(index, _STOPS)
 
 
 def _is_speed(count: Count) -> bool:

@@ -22,13 +22,13 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
     is_of_no_rate,
     sum_of,
 )
+from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, Questions
 from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, similar_names, unknown_words
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, is_latency
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
 from capacity_tui.engine.plan.line.questions import (
-    CHEAPEST,
     asked_of,
     asks_for_model,
     asks_for_nodes,
@@ -89,7 +89,7 @@ class _Line(GuessedWords):
         self._faults += [fault for paths, fault in self._ruled_out_values if not paths <= self._values.keys()]
         asked = self._asked()
         named = "" if any(entry.key == TASK for entry in self._assumed) else self._task
-        self._faults += filter(None, [unclear(self._tokens, named, self._values, asked)])
+        self._faults += filter(None, [unclear(self._questions, self._tokens, named, self._values, asked)])
         is_of_hardware = asked is not None and asked.solve == hardware.NAME
         if self._limits and not is_of_hardware and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
             hint = "name the model, or the hardware, that it is a limit of, as train 8xh100 $50k: which model"
@@ -97,7 +97,7 @@ class _Line(GuessedWords):
         guessed = (at for at, (_, meaning) in self._taken.items() if meaning.why and models.MODEL in meaning.values)
         names = (self._span(at, self._taken[at][0]) for at in guessed)
         family = next((name for name in names if not any(map(str.isdigit, name))), "")
-        if family and asks_for_model(self._tokens, self._task):  # 2x3090 for llama, which model size
+        if family and asks_for_model(self._questions):  # 2x3090 for llama, which model size
             self._faults.append(self._family_fault(family, family))
         self._price_of_devices()
         is_named = self._is_named(asked)
@@ -106,7 +106,7 @@ class _Line(GuessedWords):
         if self._unknown:
             self._faults.append(unknown_words(self._unknown, self._catalog))
         fields = {*self._values, *([] if asked is None else [asked.solve])}
-        open_ = unanswered(self._tokens, self._hardware_words(), self._task, self._values, asked)
+        open_ = unanswered(self._questions, self._values, asked)
         left_out = remainder(self._tokens, self._taken, self._task, fields, self._traits(), open_, plain)
         words = (*self._words(), *([Word.of_line(self._text, left_out)] if left_out else []))
         unknown = tuple(self._unknown)
@@ -124,7 +124,15 @@ class _Line(GuessedWords):
         named = self._hardware_words()
         if hardware.DEVICES in self._values and asks_for_nodes(self._tokens):
             self._values[Key.HARDWARE_PER_NODE] = self._values.pop(hardware.DEVICES)
-        asked = asked_of(self._tokens, named, self._task, self._values, tuple(self._limits.values()))
+        counted = {
+            at
+            for first, (count, meaning) in self._taken.items()
+            for at in range(first, first + count)
+            if meaning.values.keys() - {TASK, METHOD} or (meaning.words and not meaning.values)
+        }
+        self._questions = (*Questions(self._text, self._tokens, self._task, named, counted).all(),)
+        limits = tuple(self._limits.values())
+        asked = asked_of(self._questions, self._tokens, named, self._task, self._values, limits)
         takes_load = self._model is None or self._model.kind == "transformer"
         if asked is not None and (takes_load or not asked.solve.startswith(_OF_LOAD)):
             return asked
@@ -167,6 +175,8 @@ class _Line(GuessedWords):
         words = [self._tokens[index].text for index in telling]
         words += filter(is_latency, (key_of(self._span(index, 4)) for index in telling))  # time to first token
         free = [self._tokens[index].text for index in telling if self._is_free(index)]
+        if models.MODEL not in self._values and asks_for_model(Questions(self._text, self._tokens).all()):
+            free.append("best")
         self._task, why = task_meant(words, free, family, self._catalog, self._degree(hardware.DEVICES))
         self._values[TASK] = self._task
         self._assumed.append(Assumption(TASK, self._task, why))

@@ -12,6 +12,7 @@ from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.numerals import counted_tokens, range_in
+from capacity_tui.engine.plan.line.lexicon.question_words import Question
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Assumption, Meaning
@@ -48,6 +49,7 @@ class TakenWords:
         self._price_of = ""  # what costs so much an hour
         self._task = ""  # What is done; empty as long as words are only looked at for names
         self._model: KnownModel | None = None
+        self._questions: tuple[Question, ...] = ()
 
     def _pass(self, recognize: Callable[[int], tuple[int, Meaning] | None]) -> None:
         """Try what was not recognized so far."""

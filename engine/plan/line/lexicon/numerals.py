@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token, ima
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.units import parse_quantity
 
+_DASHES = ("-", "–", "—")  # Between words
 _TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
 _ONE_NUMBER = r"\d+(?:\.\d+)?[kM]?"
 _RANGE = re.compile(
@@ -37,7 +39,7 @@ _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what i
 
 def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     """Return the words of a line, its numbers as digits before hardware and before what they count."""
-    tokens = _with_products(_with_ranges(_with_hours_of_day(_with_products(split(text)))))
+    tokens = _with_products(_with_ranges(_with_hours_of_day(_with_products([*_without_dashes(split(text))]))))
     tokens = _with_host_memory(with_latencies(_with_times(tokens, catalog)))
     return _with_parts(_with_digits(_with_names_first(_with_images_first(tokens), catalog), catalog))
 
@@ -70,6 +72,14 @@ def _with_ranges(tokens: list[Token]) -> list[Token]:
         made.append(tokens[index] if larger is None else Token(larger, tokens[index].start, last.end, last.ends))
         index += words
     return made
+
+
+def _without_dashes(tokens: list[Token]) -> Iterator[Token]:
+    """Yield the words without dashes between clauses, which end what stands before them; between numbers they stay."""
+    for index, token in enumerate(tokens):
+        after = tokens[index + 1].text if index + 1 < len(tokens) else ""
+        if token.text not in _DASHES or after[:1].isdigit():
+            yield replace(token, ends=token.ends or after in _DASHES)
 
 
 def _with_parts(tokens: list[Token]) -> list[Token]:
@@ -111,6 +121,7 @@ def _with_times(tokens: list[Token], catalog: Catalog) -> list[Token]:
         before = made[-1].text if made else ""
         is_time = number != 1 or keys[index] in words.counts or is_latency(key_of(before))
         is_time |= key_of(before) in _TIME_FOLLOWS
+        is_time &= not any(token.ends for token in tokens[index:at])
         is_ordinal = unit == "s" and _is_named(tokens[at + 1 : at + 1 + _LONGEST_NAME], catalog)
         if unit is None or not is_time or is_ordinal:  # in a second 3090
             made.append(tokens[index])

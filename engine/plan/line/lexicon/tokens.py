@@ -247,7 +247,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
     del tokens[len(tokens) - bool(is_mixed) :]  # exl2 at 3.5bpw
     tokens[-1:] = _released(tokens[-1:], token.text)
     before = tokens[-1] if tokens else None
-    joined = None if before is None else _with_unit(before.text, key_of(token.text))
+    joined = None if before is None or before.ends else _with_unit(before.text, key_of(token.text))
     if before is None:
         tokens.append(token)
     elif (mixture := _mixture(before.text, token.text)) is not None:
@@ -267,7 +267,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
     elif (
         (unit := vocabulary().spans.get(key_of(token.text)))
         and before.text.casefold() in _PER
-        and not before.ends
+        and not (before.ends or tokens[-2:-1] == [] or tokens[-2].ends)
         and _is_rated(tokens[:-1])
     ):
         tokens[-2:] = [Token(f"{tokens[-2].text}/{unit}", tokens[-2].start, token.end, token.ends)]
@@ -342,7 +342,7 @@ def _with_unit(number: str, word: str) -> str | None:
         return number
     if seconds is not None and number[-1:].isdigit():
         return f"{number.lstrip('<≤')}{seconds}"
-    if span is not None and number[-1:] in "kK" and _NUMBER.fullmatch(number[:-1]):
+    if span == "h" and number[-1:] in "kK" and _NUMBER.fullmatch(number[:-1]):
         return f"{plain_number(number[:-1])}k{span}"  # 40k hours of calls
     if not _NUMBER.fullmatch(number):
         return None

@@ -159,6 +159,7 @@ class Vocabulary:
     negations: Words  # words that rule out what stands behind them
     ruled_out: Mapping[str, Mapping[str, Mapping[str, object]]]  # what that sets, by what is done
     queries: Mapping[str, str]  # words that ask for what no plan says, by what they ask for
+    answered: Words  # what every plan tells
     needing: Words  # words behind one that asks how many, of what stands before it
     asked: Mapping[str, Mapping[str, str]]  # fields, by the words that ask and by what they ask for
     totals: Words  # words behind a price that is of all devices together

@@ -1,0 +1,238 @@
+"""The questions in a line: words that ask for how many, for the most or for one of several, and what they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon.setting_words import TOKENS, is_number
+from capacity_tui.engine.plan.line.lexicon.tokens import Token
+from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN
+from capacity_tui.engine.record import dataclass
+
+MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
+CHEAPEST, COST, FASTEST = "cheapest", "cost", "fastest"
+MANY, MUCH, MOST, WHICH, LONG, LIMIT, ALONE = "many", "much", "most", "which", "long", "limit", "alone"
+LENGTHS = frozenset({Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS, Key.TRAINING_STEPS, Key.TRAINING_SAMPLES})
+"""Lengths of a job, which are asked for where it has a limit."""
+
+_SEQUENCE, _BATCH, _LENGTH = "sequence", "batch", "length"
+_OF_SERVING: Mapping[str, str] = {_SEQUENCE: Key.INFERENCE_PROMPT_TOKENS, _BATCH: Key.INFERENCE_BATCH, _LENGTH: ""}
+_OF_TRAINING: Mapping[str, str] = {
+    _SEQUENCE: Key.TRAINING_SEQ_LEN,
+    _BATCH: Key.TRAINING_MICRO_BATCH,
+    _LENGTH: Key.TRAINING_TOKENS,
+}
+_SOLVED_FOR: Mapping[str, str] = {
+    Key.TRAINING_GLOBAL_BATCH: Key.TRAINING_MICRO_BATCH,
+    Key.INFERENCE_CONCURRENCY: Key.INFERENCE_BATCH,
+}
+_BY_AMOUNT = LENGTHS | {
+    Key.TRAINING_SEQ_LEN,
+    Key.TRAINING_MICRO_BATCH,
+    Key.TRAINING_ADAPTER_RANK,
+    Key.INFERENCE_PROMPT_TOKENS,
+    Key.INFERENCE_OUTPUT_TOKENS,
+    Key.INFERENCE_BATCH,
+    Key.INFERENCE_USERS,
+    Key.INFERENCE_REQUEST_RATE,
+    Key.INFERENCE_ADAPTERS,
+    Key.INFERENCE_GPU_LAYERS,
+    Key.PARALLELISM_DP,
+}
+"""Fields that are asked for by any word that says what numbers of them count."""
+
+_LATENCIES = (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS)
+_SECTIONS = {"inference.": (INFER,), "training.": (TRAIN, FINETUNE)}
+_REACH = {MUCH: 2, LIMIT: 0}  # Words between one that asks and what it asks for, as in ``how many A100 80GB cards``
+_FARTHEST, MOST_WORDS, _LONGEST_NOUN = 5, 4, 4
+_ENDS = frozenset({"on", "with", "using", "for", "in", "from", "at", "by", "to", "if", "when", "than", "while", "per"})
+"""Words behind which nothing is asked for any more."""
+_DURING = frozenset({"does", "do", "did", "will", "would", "is", "are", "it", "take", "takes"})  # How long does it take
+_AT_ONCE = frozenset({"concurrent", "parallel", "simultaneous"})  # How many concurrent, and how many concurrent users
+_SIZES = frozenset({"long", "longer", "large", "larger", "big", "bigger", "small", "short", "more"})
+_JOINTS = frozenset({"and", "&", "+", "/"})
+_CLOSING = _ENDS | {
+    "of",
+    "pls",
+    "please",
+    "thanks",
+    "thx",
+    "then",
+    "total",
+    "roughly",
+}  # Behind how many, of nothing said
+_HOURS = (["hours"], ["gpuhours"], ["days"], ["gpudays"])  # What devices are counted in, rather than by number
+_LAYOUTS = (["parallel"], ["parallelism"])  # Behind model, which is no model then
+_NAMED_MOST = "max"  # What names of options begin with that ask without a number, as ``max_num_seqs``
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What some words ask."""
+
+    kind: str
+    field: str  # the field of a plan; empty where no word names it
+    words: str  # for people
+    start: int = 0
+    end: int = 0
+
+
+class Questions:
+    """The questions in a line.
+
+    Args:
+        text: the line.
+        tokens: its words.
+        task: what is done; empty where that is not known.
+        hardware: where words stand that name hardware.
+        counted: where words stand that say something of the plan, numbers with what they count among them.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        tokens: Sequence[Token],
+        task: str = "",
+        hardware: Collection[int] = (),
+        counted: Collection[int] = (),
+    ) -> None:
+        self._text, self._tokens, self._task = text, tokens, task
+        self._hardware, self._counted = frozenset(hardware), frozenset(counted)
+        self._keys = [key_of(token.text) for token in tokens]
+
+    def all(self) -> Iterator[Question]:
+        """Yield them in order."""
+        queries, keys = vocabulary().queries, self._keys
+        end = 0
+        for index in range(len(keys)):
+            spans = (count for count in range(MOST_WORDS, 0, -1) if index + count <= len(keys))
+            spans = (count for count in spans if self._counted.isdisjoint(range(index, index + count)))
+            count = next((count for count in spans if "".join(keys[index : index + count]) in queries), 0)
+            kind = queries.get("".join(keys[index : index + count]), "") if count else ""
+            questions = self._of(kind, index, index + count) if kind else self._without(index) if index >= end else ()
+            for question in questions:
+                end = max(end, question.end)
+                yield question
+
+    def _of(self, kind: str, index: int, end: int) -> Iterator[Question]:
+        """Yield what is asked by the words at a place: what stands behind them, or before those that end a line."""
+        noun = None if kind == COST else self._behind(kind, end)
+        keys = self._keys[end : end + _FARTHEST]
+        needs = noun is None and not vocabulary().needing.isdisjoint(keys)
+        is_last = not keys or self._tokens[end - 1].ends or keys[0] in _CLOSING or needs
+        if noun is None and kind == MANY and is_last:  # on H100s, how many do we need?
+            places = range(index - 1, max(index - _FARTHEST, -1), -1)
+            noun = next(filter(None, (self._answered(at) or self._noun(kind, at) for at in places)), None)
+        if noun is None and kind in (MOST, LIMIT) and not self._is_number(end):
+            nouns = (self._noun(kind, at) for at in range(max(index - _LONGEST_NOUN, 0), index))
+            noun = next((match for match in nouns if match and match[1] == index), None)  # batch size max
+        if noun is not None and not noun[2]:
+            return  # how many hours, which every plan tells
+        if noun is None:
+            otherwise = HARDWARE if kind in (CHEAPEST, FASTEST, COST) or (kind == WHICH and needs) else ""
+            otherwise = DEVICES if kind == MANY and is_last else otherwise
+            last = end + int(kind == MANY and not is_last)
+            yield Question(kind, otherwise, self._span(index, last), index, last)
+            return
+        start, last = min(index, noun[0]), max(end, noun[1])
+        yield Question(kind, noun[2], self._span(start, last), start, last)
+        if self._keys[last : last + 1] and self._keys[last] in _JOINTS:  # max batch and context
+            other = self._noun(kind, last + 1)
+            if other is not None and other[2]:
+                yield Question(kind, other[2], self._span(last + 1, other[1]), last + 1, other[1])
+
+    def _without(self, index: int) -> Iterator[Question]:
+        """Yield what is asked without a word that asks: ``context?``, ``ngl?``, ``max_num_seqs``."""
+        noun = self._noun(WHICH, index)
+        if noun is None or not noun[2]:
+            return
+        _, end, field = noun
+        key = "".join(self._keys[index:end])
+        is_option = key in vocabulary().asked[ALONE] or (end == index + 1 and key.startswith(_NAMED_MOST))
+        after = self._tokens[end].start if end < len(self._tokens) else len(self._text)
+        begins = index == 0 or self._tokens[index - 1].ends or index - 1 in self._counted or not self._keys[index - 1]
+        begins = begins or self._keys[index - 1] in _JOINTS
+        if is_option or (begins and field != HARDWARE and "?" in self._text[self._tokens[end - 1].end : after]):
+            yield Question(MOST, field, self._span(index, end), index, end)
+
+    def _behind(self, kind: str, first: int) -> tuple[int, int, str] | None:
+        """Return where the noun stands that words before a place ask for, and its field, empty for what plans tell."""
+        together = None
+        if self._tokens[first - 1].ends:
+            return None
+        for at in range(first, min(first + _REACH.get(kind, _FARTHEST), len(self._tokens))):
+            noun, key = self._noun(kind, at), self._keys[at]
+            if noun is not None and noun[1] == at + 1 and key in _AT_ONCE:
+                together = together or noun
+            elif noun is not None and not (kind == WHICH and at > first and self._keys[at - 1] in _SIZES):
+                return noun
+            elif (answered := self._answered(at)) is not None:
+                return answered
+            if key in _ENDS or (kind == LONG and key in _DURING) or self._tokens[at].ends:
+                break
+        return together
+
+    def _answered(self, at: int) -> tuple[int, int, str] | None:
+        """Return where a word stands for what every plan tells; None for others."""
+        words, key = vocabulary(), self._keys[at]
+        is_answered = at not in self._counted and (key in words.durations or key in words.answered)
+        return (at, at + 1, "") if is_answered else None
+
+    def _noun(self, kind: str, at: int) -> tuple[int, int, str] | None:
+        """Return where a noun begins and ends, and the field that it is of; None for other words."""
+        if at in self._hardware:
+            return (
+                (at, at + 1, DEVICES) if kind in (MANY, LIMIT) and self._keys[at + 1 : at + 2] not in _HOURS else None
+            )
+        for words in range(min(_LONGEST_NOUN, len(self._keys) - at), 0, -1):
+            end = at + words
+            is_one = not any(token.ends for token in self._tokens[at : end - 1]) and self._counted.isdisjoint(
+                range(at, end)
+            )
+            field = self._field(kind, "".join(self._keys[at:end])) if is_one else None
+            if field is not None and not (field == MODEL and self._is_of_hardware(end)):
+                is_answered = self._keys[end : end + 1] in _HOURS or (
+                    field == MODEL and self._keys[end : end + 1] in _LAYOUTS
+                )
+                return at, end, "" if is_answered else field
+        return None
+
+    def _field(self, kind: str, key: str) -> str | None:
+        """Return the field that a noun is of, empty where every plan tells it; None where it is none."""
+        nouns, amount = vocabulary().asked, vocabulary().amounts.get(key)
+        fields = _OF_SERVING if self._task == INFER else _OF_TRAINING
+        named = (str(nouns.get(table, {}).get(key, "")) for table in ((MANY, MOST) if kind == LIMIT else (kind,)))
+        field = next((fields.get(name, name) for name in named if name and self._is_of_task(name)), None)
+        if field is not None or kind in (CHEAPEST, FASTEST):
+            return nouns[WHICH].get(key) if field is None else field
+        return None if amount is None or kind == LONG or not self._task else self._field_of(amount, key)
+
+    def _field_of(self, amount: Amount, key: str) -> str | None:
+        """Return the field that a word which says what numbers count is of, empty where it is told by every plan."""
+        if amount.name == TOKENS:
+            return (_OF_SERVING if self._task == INFER else _OF_TRAINING)[_LENGTH]
+        path = amount.field(self._task) or ""
+        if amount.reciprocal or path in _LATENCIES:
+            return ""
+        path = _SOLVED_FOR.get(path, path)
+        return path if path in _BY_AMOUNT and amount.tells and len(key) > 1 else None
+
+    def _is_of_task(self, field: str) -> bool:
+        sections = (tasks for section, tasks in _SECTIONS.items() if field.startswith(section))
+        return not self._task or self._task in next(sections, (self._task,))
+
+    def _is_number(self, at: int) -> bool:
+        """Whether a number stands at a place that is no device: ``context limit 8k``."""
+        is_other = at >= len(self._tokens) or at in self._hardware or self._tokens[at - 1].ends
+        return not is_other and is_number(self._tokens[at].text)
+
+    def _is_of_hardware(self, end: int) -> bool:
+        """Whether words behind ``model`` say that it is one of hardware: ``which model of gpu``."""
+        of = self._keys[end + 1 : end + 3] if self._keys[end : end + 1] == ["of"] else []
+        return any(vocabulary().asked[WHICH].get(key) == HARDWARE for key in of)
+
+    def _span(self, start: int, end: int) -> str:
+        return " ".join(token.text for token in self._tokens[start:end])

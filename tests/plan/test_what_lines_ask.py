@@ -1,0 +1,163 @@
+"""What a line asks beside a plan is asked, whatever its words and its place, and changes nothing of the plan."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from capacity_tui.engine.plan.line import read_line
+
+PLACES = (
+    *("{q}? {c}", "{c}, {q}?", "{q} for {c}", "{c} {q}", "{c} - {q}?", "hi all, {c}. {q}? thanks", "{q}: {c}"),
+    *("wondering, {q} with {c}?", "{c}; {q} pls", "need to know {q}, {c}", "{c}, and {q}?"),
+)
+SERVED = (
+    "llama-3.1-8b on an h100",
+    "qwen2.5-32b awq, 2x 4090",
+    "llama 3.1 70b 4xh100, prompts of 6k tokens, ttft under 2s",
+)
+TRAINED = ("lora llama-3.1-8b 4090", "full finetune qwen2.5-7b 8xh100 bf16 zero3", "qwen2.5-14b lora r=64 2x a100 80gb")
+LIMITED = ("full finetune llama-3.1-8b 8xh100 seq 4096 within 24h", "train a 1.3b on 16 a100s within 7 days")
+ASKED = (
+    (
+        "training.seq_len",
+        TRAINED,
+        "max seq len|max_seq_length|longest sequence i can squeeze in|how long can my sequences be|"
+        "how much context can i squeeze in|what seq length fits|how far can i push the seq len|context limit|"
+        "max trainable context|how many tokens of context|seqlen max|how long a context|"
+        "which sequence length is possible|biggest seqlen before oom",
+    ),
+    (
+        "inference.prompt_tokens",
+        SERVED[:2],
+        "max ctx|max_model_len|longest prompt|how long a prompt can i feed it|how much context|"
+        "how big a context fits|context max|what ctx can i run|how many context tokens|"
+        "the most context i can get away with",
+    ),
+    (
+        "training.micro_batch",
+        TRAINED,
+        "max bs|biggest micro batch i can get away with|highest mbs before oom|what bs can i use|"
+        "max per_device_train_batch_size|how high can i push batch size|how many samples per gpu fit|"
+        "batch size limit|optimal batch size|how large can the batch be|max micro-batch|"
+        "how many sequences per gpu can i fit",
+    ),
+    (
+        "inference.batch",
+        SERVED,
+        "how many concurrent|how many seqs|max_num_seqs|how many in parallel|how many requests at once|"
+        "max concurrent requests|how many streams|concurrency limit|what concurrency can it handle|"
+        "how many reqs in flight|max bs",
+    ),
+    (
+        "inference.users",
+        SERVED,
+        "how many users|max concurrent users|how many ppl|user limit|how many coworkers|max people|"
+        "how many devs can share it|number of users it can handle|how many people can use it at once",
+    ),
+    (
+        "inference.request_rate",
+        SERVED[2:],
+        "max rps|what qps|peak qps|sustainable rps|how many requests a second|how much traffic",
+    ),
+    (
+        "training.adapter.rank",
+        TRAINED[:1],
+        "max rank|highest lora rank|how high can rank go|largest r|what lora rank fits|rank limit",
+    ),
+    (
+        "inference.gpu_layers",
+        ("llama 70b q4_k_m on a 3090",),
+        "how many layers on the gpu|what ngl|n_gpu_layers|max gpu layers|how many layers can i offload",
+    ),
+    ("training.epochs", ("resnet-50 imagenet 8xv100 within 12 hours",), "how many epochs|max epochs|how many passes"),
+    (
+        "training.samples",
+        LIMITED[:1],
+        "how many samples|max dataset size|how many rows can i get through|how big a dataset",
+    ),
+    ("training.tokens", LIMITED, "how many tokens|how much data|how many billion tokens|max tokens"),
+    (
+        "hardware.devices",
+        ("serve deepseek-r1 on h200s for 500 users",),
+        "how many gpus|min gpus|how many of them do i need|gpu count|how few gpus can i get away with|"
+        "how many will i need|smallest number of cards",
+    ),
+    (
+        "hardware.name",
+        ("llama-3.1-70b fp8", "qlora qwen2.5-32b"),
+        "how many gb of vram|what do i need|vram|how big a gpu|what hw|gpu requirements|min vram|how many gpus",
+    ),
+    (
+        "",
+        (*SERVED, *TRAINED),
+        "checkpoint size and mem per gpu|how fast|price|total $|$/day|what's the bill|how much memory does it use",
+    ),
+    ("", TRAINED, "days or weeks|eta|hrs|how many hours|s/it|gpu-hours|how long per epoch|how long will it take"),
+    ("", SERVED[:2], "how many tok/s|what latency|$/M tokens|inter-token latency|cost per 1M tokens"),
+)
+LINES = [
+    (field, carriers[number % len(carriers)], PLACES[number % len(PLACES)], words)
+    for field, carriers, phrases in ASKED
+    for number, words in enumerate(phrases.split("|"))
+]
+before = cache(read_line)  # a plan without the question
+
+
+@pytest.mark.parametrize(("field", "carrier", "place", "words"), LINES, ids=[f"{row[3]}-{row[0]}" for row in LINES])
+def test_a_question_is_asked_and_leaves_the_plan_as_it_is(field: str, carrier: str, place: str, words: str) -> None:
+    line, plan = read_line(place.format(q=words, c=carrier)), before(carrier)
+    assert not line.faults
+    assert dict(line.values) == dict(plan.values)
+    assert ("" if line.asked is None else line.asked.solve) == field
+    limits = plan.limits if plan.asked is None else plan.asked.limits
+    assert (line.limits if line.asked is None else line.asked.limits) == limits
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("max seq length for lora on gemma-3-12b 8bit, H100 80GB? my samples avg 28k tokens", "training.seq_len", None),
+        ("mixtral 8x7b 2 h100 16000 in 200 out, how many concurrent with TTFT under 5s", "inference.batch", 16000),
+        ("llama-3.1-8b h100 128k context how many seqs", "inference.batch", 131072),
+        ("llama 8b h100 8k context, 16 users, max batch size?", "inference.batch", 8192),
+    ],
+)
+def test_numbers_of_the_same_kind_are_no_answer(text: str, field: str, value: int | None) -> None:
+    line = read_line(text)
+    assert not line.faults
+    assert line.asked is not None and line.asked.solve == field
+    assert value is None or line.values["inference.prompt_tokens"] == value
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("llama 8b h100, max context and max users?", "max users"),
+        ("llama 8b h100, max batch and context?", "context"),
+        ("serve mistral 7b on a single l40s - how many can it take", "how many can"),
+    ],
+)
+def test_of_two_questions_the_other_is_said(text: str, words: str) -> None:
+    line = read_line(text)
+    assert not line.faults
+    assert any(remark.startswith("not answered") and words in remark for remark in line.remarks)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "llama 8b h100 max context 8k",
+        "llama 8b h100 context limit 8k",
+        "llama 8b h100 max 16 users",
+        "llama 8b 4090, is it enough for long context?",
+        "what speed can users expect, llama 8b 4090",
+        "lora llama 8b 4090 max seq 2048 max batch 4",
+        "how long does a 2k prompt take, llama 8b 4090",
+    ],
+)
+def test_words_that_have_their_number_ask_nothing(text: str) -> None:
+    line = read_line(text)
+    assert not line.faults
+    assert line.asked is None
