@@ -20,6 +20,7 @@ from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.verdict import Verdict
 
+ALL_REQUESTS = "computation.infer.all_requests_seconds"
 LENGTHS = {"prompt_tokens": 256, "output_tokens": 256, "output_tokens_stddev": 96, "weights": "bf16"}
 
 
@@ -201,6 +202,16 @@ def test_what_generates_nothing_is_answered_with_its_first_token(rate: float) ->
     ).computation.infer
     assert speed is not None and speed.request_seconds is not None
     assert float(speed.request_seconds.value) == pytest.approx(float(speed.time_to_first_token_seconds.value))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_job_of_what_generates_nothing_ends() -> None:
+    load = {"engine": "transformers", "prompt_tokens": 128, "weights": "fp16"}
+    few, many = (
+        figure(estimate_of("bert-large", "l4", concurrency=256, requests=count, **load), ALL_REQUESTS).number
+        for count in (10_000, 20_000)
+    )
+    assert few is not None and many == pytest.approx(2 * few, rel=0.05)
 
 
 def test_all_requests_take_their_number_at_the_rate_at_which_they_are_answered() -> None:

@@ -53,7 +53,8 @@ class _Burst:
         self.users = np.maximum(np.minimum(run.users, self.requests), 1.0)
         self.placed = np.minimum(self.users, np.maximum(held, 1.0))
         # Answers that end before the last prompt is read run with no more prompts than are read meanwhile.
-        alongside = np.minimum(self.placed / 2.0, np.maximum(room_in_pass(run, 0.0) * run.decode_steps, 1.0))
+        room = np.minimum(room_in_pass(run, 0.0), self.placed)
+        alongside = np.minimum(self.placed / 2.0, np.maximum(room * run.decode_steps, 1.0))
         self.passes: Passes = pass_times(run, self.placed, alongside, self.placed)
         self.mixes = mixes_prompts(run) + like
         self.in_pass = np.minimum(self.passes.room(alongside), self.placed)
