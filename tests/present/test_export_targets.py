@@ -69,6 +69,27 @@ def test_every_target_that_a_plan_has_writes_files_that_can_be_read(line: str) -
                 assert shlex.split(text.replace("\\\n", " "), comments=True)
 
 
+def test_tools_that_fine_tune_adapters_are_targets_of_plans_with_adapters_alone() -> None:
+    line = "llama-3.1-8b lora 1xa100 4k 50M"
+    written = {tool: files_of(line, tool) for tool in ("trl", "axolotl", "llama-factory", "torchtune")}
+    assert yaml.safe_load(written["axolotl"]["axolotl.yaml"])["adapter"] == "lora"
+    assert "SFTTrainer" in written["trl"]["train.py"]
+    assert {"llamafactory.yaml", "torchtune.yaml"} <= {*written["llama-factory"], *written["torchtune"]}
+    with pytest.raises(PlanError, match="low-rank adapters"):
+        files_of("llama-3.1-8b full finetune 8xa100 4k 100M", "axolotl")
+
+
+def test_a_plan_without_software_is_planned_for_the_tool_that_it_is_written_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["export", "axolotl", "llama-3.1-70b lora 8xh100 4k 50M"]) == 0
+    text = capsys.readouterr().out
+    assert "does not run as planned" not in text
+    written = yaml.safe_load(text)
+    assert written.get("tensor_parallel_size", 1) == 1
+    assert written["micro_batch_size"] * written["gradient_accumulation_steps"] * 8 == 128
+
+
 def test_a_training_on_one_node_is_a_job_with_all_devices_of_the_node() -> None:
     job, train_job = manifests("llama-3.1-8b full finetune 8xa100 4k 100M", WISHES)
     assert (job["kind"], train_job["kind"]) == ("Job", "TrainJob")

@@ -3,10 +3,20 @@
 from capacity_tui.engine.present.frameworks.orchestrators import Wishes, object_name
 from capacity_tui.engine.present.frameworks.targets import (
     TARGETS,
+    TOOLS,
     adapter_tools,
     export_files,
     framework_files,
     targets_of,
 )
 
-__all__ = ["TARGETS", "Wishes", "adapter_tools", "export_files", "framework_files", "object_name", "targets_of"]
+__all__ = [
+    "TARGETS",
+    "TOOLS",
+    "Wishes",
+    "adapter_tools",
+    "export_files",
+    "framework_files",
+    "object_name",
+    "targets_of",
+]

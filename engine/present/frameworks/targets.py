@@ -88,9 +88,7 @@ def framework_files(
 def adapter_tools(resolved: ResolvedPlan, catalog: Catalog) -> tuple[str, ...]:
     """Return the tools whose files can fine-tune the adapters of a plan; none for a plan without."""
     job = job_of(resolved, catalog)
-    if job is None or job.plan.is_inference or low_rank(job) is None or not job.is_decoder:
-        return ()
-    return (TRL, AXOLOTL, LLAMA_FACTORY, *([TORCHTUNE] if _has_builder(job) else []))
+    return () if job is None else tuple(tool for target, tool in TOOLS.items() if not _why_not_tuned(target, job))
 
 
 def _power_limit(resolved: ResolvedPlan, catalog: Catalog) -> str | None:
@@ -174,8 +172,10 @@ def _why_none(job: Job | None) -> str:
 ORCHESTRATORS: Mapping[str, str] = MappingProxyType(
     {"kubernetes": "Kubernetes", "skypilot": "SkyPilot", "dstack": "dstack", "compose": "Docker Compose"}
 )
+TOOLS: Mapping[str, str] = MappingProxyType({tool.lower(): tool for tool in (TRL, AXOLOTL, LLAMA_FACTORY, TORCHTUNE)})
 TARGETS: Mapping[str, str] = MappingProxyType(
     {
+        **TOOLS,
         **ORCHESTRATORS,
         **{name: name for name in LAUNCHERS},
         "vllm": "vLLM",
@@ -242,6 +242,8 @@ def _files(
             yield trainer.ACCELERATE_FILE, trainer.accelerate_config(job)
         if target == "deepspeed" or (target == "accelerate" and trainer.backend(job) == "DEEPSPEED"):
             yield trainer.DEEPSPEED_FILE, trainer.deepspeed_config(job)
+    elif target in TOOLS and (adapter := low_rank(job)) is not None:
+        yield from _adapters(job, adapter, TOOLS[target])
     else:
         yield from serving_files(target, job)
 
@@ -324,9 +326,20 @@ def _why_not(target: str, job: Job) -> str:
         return "it starts trainings, and this plan serves" if serves else ""
     if target in ORCHESTRATORS:
         return _why_not_there(target, job)
+    if target in TOOLS:
+        return _why_not_tuned(target, job)
     if not serves:
         return "it serves models, and this plan trains one"
     return "" if job.is_decoder else f"it serves no model of kind {job.kind}"
+
+
+def _why_not_tuned(target: str, job: Job) -> str:
+    """Return why a tool cannot fine-tune the adapters of a plan; empty where it can."""
+    if job.plan.is_inference or low_rank(job) is None or not job.is_decoder:
+        return "its file is written for low-rank adapters of a decoder, which this plan does not train"
+    if TOOLS[target] == TORCHTUNE and not _has_builder(job):
+        return f"{TORCHTUNE_VERSION} is not known to have a builder of {job.model} with adapters"
+    return ""
 
 
 def _why_not_there(target: str, job: Job) -> str:

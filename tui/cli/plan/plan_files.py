@@ -302,6 +302,9 @@ def export(
         return
     catalog = catalogs.load_catalog()
     plan = changed_plan(source_of(file, flags).plan(), settings)
+    if target in frameworks.TOOLS and plan.training.framework is None and not plan.is_inference:
+        plan = changed_plan(plan, (f"training.framework={target}",))
+        tell(f"capacity-tui: planned for {frameworks.TARGETS[target]}, as the plan names no software")
     machine = machine_for(plan)
     answered = solve.answer(modes.fill(plan, "balanced", machine, catalog).plan, machine, catalog)
     written = frameworks.export_files(target, answered, catalog, frameworks.Wishes(words, **wishes))

@@ -25,7 +25,14 @@ from capacity_tui.engine.keys import Figure, Key, Parts
 from capacity_tui.engine.models import family_of, find_known_model
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, field_text, plan_values
 from capacity_tui.engine.present import ExplanationText, Report, exported_plan, headline, plan_value_text, write_report
-from capacity_tui.engine.present.frameworks import TARGETS, adapter_tools, export_files, framework_files, targets_of
+from capacity_tui.engine.present.frameworks import (
+    TARGETS,
+    TOOLS,
+    adapter_tools,
+    export_files,
+    framework_files,
+    targets_of,
+)
 from capacity_tui.engine.present.pictures import PICTURES, picture_file, picture_of
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import history_entry, history_place, record_run
@@ -338,6 +345,8 @@ def _exports(
         yield Export("One-line command", "the same plan without a file", {f"{name}.sh": f"{command_text(words)}\n"})
     yield from _framework_folders(answered, name, machine, catalog)
     for target in targets_of(answered, catalog):
+        if target in TOOLS:
+            continue  # among the files of frameworks
         files = export_files(target, answered, catalog)
         yield Export(TARGETS[target], f"export {target}: {', '.join(files)}", files, f"{name}-{target}")
     for form, (title, suffix) in _PAGES.items():
