@@ -57,6 +57,19 @@ def command_for(packages: Sequence[str], environment: Path, python: str, has_pip
     return shlex.join(("uv", "pip", "install", "--python", python, *packages))
 
 
+@contextmanager
+def importing(extra: str, title: str) -> Iterator[None]:
+    """Import what an extra brings, within a block; raises MissingPartError if it is not installed, or broken.
+
+    Args:
+        title: of that error, such as ``torch is not installed``.
+    """
+    try:
+        yield
+    except (ImportError, OSError) as error:
+        raise MissingPartError(title, str(error), f"install it: {install_command(extra)}") from error
+
+
 EXTRA = "mongodb"
 DATABASE = "capacity_tui"  # The database, where a URI names none
 URIS = ("mongodb://", "mongodb+srv://")
@@ -78,11 +91,8 @@ def require_pymongo(wanted_by: str) -> None:
     Raises:
         MissingPartError: it is not installed.
     """
-    try:
+    with importing(EXTRA, f"{wanted_by} needs pymongo"):
         import pymongo  # noqa: F401, PLC0415 - an optional extra
-    except ImportError as error:
-        hint = f"install it: {install_command(EXTRA)}"
-        raise MissingPartError(f"{wanted_by} needs pymongo", str(error), hint) from error
 
 
 @contextmanager

@@ -7,8 +7,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -145,19 +145,37 @@ def set_aside(path: Path) -> Path:
     while aside.exists():
         attempt += 1
         aside = path.with_name(f"{path.stem}{CORRUPT}{stamp}-{attempt}{path.suffix}")
-    try:
+    with writing(path, "is damaged and cannot be moved aside"):
         path.rename(aside)
-    except OSError as error:
-        raise storage_error(error, path, "is damaged and cannot be moved aside") from error
     return aside
 
 
 def make_folder(path: Path) -> None:
     """Make a folder and those above it, if they are not there; raises StorageError if it cannot be made."""
-    try:
+    with writing(path, "cannot be made"):
         path.mkdir(parents=True, exist_ok=True)
+
+
+@contextmanager
+def writing(path: Path, title: str = "cannot be written") -> Iterator[None]:
+    """Write a file or folder within a block; raises StorageError if the operating system refuses.
+
+    Args:
+        title: of that error: the clause that follows the path.
+    """
+    try:
+        yield
     except OSError as error:
-        raise storage_error(error, path, "cannot be made") from error
+        raise storage_error(error, path, title) from error
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Read a file or folder within a block; raises StorageError if it cannot be read."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise reading_error(error, path) from error
 
 
 def storage_error(error: Exception, path: Path, title: str) -> StorageError:

@@ -18,7 +18,7 @@ from typing import BinaryIO, TypeAlias
 import yaml
 
 from capacity_tui.engine.errors import CapacityError, CatalogError, DocumentError, Place, StorageError
-from capacity_tui.engine.files import reading_error
+from capacity_tui.engine.files import reading
 from capacity_tui.engine.record import dataclass
 
 Plain: TypeAlias = "str | int | float | bool | date | list[Plain] | dict[str, Plain] | None"
@@ -75,13 +75,11 @@ def read_text(path: Path) -> str:
         StorageError: the file cannot be read.
         DocumentError: it is too large or not UTF-8 text.
     """
-    try:
+    with reading(path):
         if path.exists() and not path.is_file():
             raise StorageError("not a file", hint="name a YAML file", place=Place(str(path)))
         with path.open("rb") as stream:
             return read_stream(stream, str(path))
-    except (OSError, ValueError) as error:
-        raise reading_error(error, path) from None
 
 
 def read_stream(stream: BinaryIO, name: str) -> str:

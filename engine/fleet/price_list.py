@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 from types import MappingProxyType
@@ -17,8 +18,8 @@ from typing import Literal, NamedTuple
 from capacity_tui.engine.catalog import FILE, Catalog, Instance, fetched_prices, key_of
 from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH, RegionPrice
 from capacity_tui.engine.cluster import ON_DEMAND, SPOT, Payment, Quote, chosen_quote, quotes, region_id
-from capacity_tui.engine.errors import MissingPartError, StorageError
-from capacity_tui.engine.extras import install_command
+from capacity_tui.engine.errors import StorageError
+from capacity_tui.engine.extras import importing
 from capacity_tui.engine.files import make_folder, write_atomically
 from capacity_tui.engine.printable import csv_table
 from capacity_tui.engine.record import dataclass
@@ -116,17 +117,7 @@ def _data(listed_prices: ListedPrices) -> Iterator[tuple[str, object]]:
 
 def quote_data(quote: Quote) -> Mapping[str, object]:
     """Return one price as plain data."""
-    return {
-        "payment": quote.payment.replace(" ", "_"),
-        "region": quote.region,
-        "usd_per_hour": quote.usd_per_hour,
-        "usd_per_device_hour": quote.usd_per_device_hour,
-        "price_date": quote.price_date,
-        "price_age_days": quote.age.days,
-        "price_is_old": quote.age.is_old,
-        "source": quote.source,
-        "confidence": quote.confidence,
-    }
+    return {name: read(quote) for name, read in _OF_QUOTES.items()}
 
 
 def prices_as_csv(listed: Sequence[ListedPrices]) -> str:
@@ -138,21 +129,17 @@ def prices_as_csv(listed: Sequence[ListedPrices]) -> str:
         for entry in listed
         for quote in entry.every
     ]
-    heads = ("instance", "provider", "name", "accelerator", "accelerator_count", *_QUOTED)
+    heads = ("instance", "provider", "name", "accelerator", "accelerator_count", *_OF_QUOTES)
     return csv_table(heads, lines)
 
 
-_QUOTED = (
-    "payment",
-    "region",
-    "usd_per_hour",
-    "usd_per_device_hour",
-    "price_date",
-    "price_age_days",
-    "price_is_old",
-    "source",
-    "confidence",
-)
+_OF_QUOTES: Mapping[str, Callable[[Quote], object]] = {
+    "payment": lambda quote: quote.payment.replace(" ", "_"),
+    **{name: attrgetter(name) for name in ("region", "usd_per_hour", "usd_per_device_hour", "price_date")},
+    "price_age_days": attrgetter("age.days"),
+    "price_is_old": attrgetter("age.is_old"),
+    **{name: attrgetter(name) for name in ("source", "confidence")},
+}
 
 EXTRA = "prices"
 ANSWER_SECONDS = 30.0  # How long a server may be silent
@@ -240,12 +227,9 @@ def failure_words(failures: Mapping[str, str]) -> Iterator[str]:
 
 def gpuhunt_feed() -> Fetched:
     """Return the prices of gpuhunt's catalogue, which it downloads; raises StorageError if nothing could be fetched."""
-    try:
+    with importing(EXTRA, "fetching prices needs gpuhunt"):
         import gpuhunt  # noqa: PLC0415 - an optional extra
         from gpuhunt.version import __version__  # noqa: PLC0415
-    except ImportError as error:
-        hint = f"install it: {install_command(EXTRA)}"
-        raise MissingPartError("fetching prices needs gpuhunt", str(error), hint) from error
     with _quiet() as failures:
         try:
             feed = gpuhunt.Catalog(balance_resources=False, auto_reload=False)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloa
 
 from capacity_tui.engine.catalog import Document, Plain, nearest, read_yaml, refusals
 from capacity_tui.engine.errors import CapacityError, Place, PlanError, UnitError, refuse_all
-from capacity_tui.engine.files import reading_error
+from capacity_tui.engine.files import reading
 from capacity_tui.engine.units import parse_quantity
 
 MOST_JOBS, MOST_MACHINES = 500, 1000  # Jobs and machines of one schedule
@@ -180,10 +180,8 @@ def folder_entries(folder: Path, machines: Callable[[], Sequence[Plain]]) -> Ent
     Raises:
         CapacityError: the folder cannot be read, or holds no plan.
     """
-    try:
+    with reading(folder):
         files = sorted(path.name for path in folder.iterdir() if path.suffix in _PLAN_SUFFIXES and path.is_file())
-    except OSError as error:
-        raise reading_error(error, folder) from error
     queue = folder / QUEUE_FILE
     document = read_yaml(queue) if QUEUE_FILE in files else Document({}, str(folder))
     data = document.data if document.data is not None else {}

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
-from capacity_tui.engine.files import make_folder, state_folder, storage_error
+from capacity_tui.engine.files import make_folder, state_folder, writing
 from capacity_tui.engine.growth.growth_fit import FIGURES, Points
 from capacity_tui.engine.growth.measuring import Measurement, Measuring, Setting
 from capacity_tui.engine.record import dataclass
@@ -222,14 +222,12 @@ class KeptMeasurements:
         """Keep one more; raises StorageError if it cannot be written."""
         make_folder(self._file.parent)
         line = json.dumps(asdict(measurement)) + "\n"
-        try:
+        with writing(self._file):
             handle = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
                 os.write(handle, line.encode())
             finally:
                 os.close(handle)
-        except OSError as error:
-            raise storage_error(error, self._file, "cannot be written") from error
 
     def forget(self) -> None:
         """Keep nothing of it any more: the series is done, or begins anew."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.files import reading_error, typed_path
+from capacity_tui.engine.files import reading, reading_error, typed_path
 from capacity_tui.engine.models.transformer.configuration import REQUIRED, first_size, shape_from_config, text_part
 from capacity_tui.engine.models.transformer.shape import (
     AT_LEAST_ONE,
@@ -251,13 +251,11 @@ def read_model_file(path: str | Path) -> ModelFile:
 def read_json(file: Path, largest: int) -> dict[str, Any]:
     """Return the mapping in a JSON file of bounded size."""
     place = Place(str(file))
-    try:
+    with reading(file):
         if file.exists() and not file.is_file():
             raise PlanError("not a file", hint="name a config.json, an index or a .gguf", place=place)
         with file.open("rb") as stream:
             content = stream.read(largest + 1)
-    except (OSError, ValueError) as error:
-        raise reading_error(error, file) from error
     if len(content) > largest:
         raise PlanError("too large for a model's description", f"more than {format_number(largest)} bytes", place=place)
     try:

@@ -17,7 +17,7 @@ from typing import IO, Protocol
 
 from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import LauncherError, Place
-from capacity_tui.engine.files import reading_error
+from capacity_tui.engine.files import reading
 from capacity_tui.engine.machine import end_group
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bytes
@@ -224,10 +224,8 @@ def read_hosts(path: Path) -> Ssh:
         LauncherError: there is none in it, or one that cannot be a host.
         CapacityError: the file cannot be read.
     """
-    try:
+    with reading(path):
         lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise reading_error(error, path) from error
     hosts: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         words = line.partition("#")[0].split()

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from capacity_tui.engine.errors import LauncherError, MissingPartError
-from capacity_tui.engine.extras import install_command
+from capacity_tui.engine.errors import LauncherError
+from capacity_tui.engine.extras import importing
 from capacity_tui.engine.nodes.launcher import NodeAnswer, Order
 from capacity_tui.engine.record import dataclass
 
@@ -118,11 +118,8 @@ def load_ray() -> Any:
     """Return the ray module; raises MissingPartError if it is not installed, or broken."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
-    try:
+    with importing("ray", "Ray is not installed"):
         import ray  # noqa: PLC0415 - an optional extra
-    except (ImportError, OSError) as error:
-        hint = f"install it: {install_command('ray')}"
-        raise MissingPartError("Ray is not installed", str(error), hint) from error
     return ray
 
 

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.files import make_folder, state_folder, storage_error
+from capacity_tui.engine.files import make_folder, state_folder, writing
 from capacity_tui.engine.nodes.chunks import (
     Chunk,
     Cutting,
@@ -212,10 +212,8 @@ class Journal:
         self._path = path
         self._known: dict[str, str] = {}
         make_folder(path.parent)
-        try:
+        with writing(path):
             self._read()
-        except OSError as error:
-            raise storage_error(error, path, "cannot be written") from error
 
     def __len__(self) -> int:
         return len(self._known)
@@ -234,11 +232,8 @@ class Journal:
         Raises:
             StorageError: it cannot be written.
         """
-        try:
-            with self._path.open("ab") as file:
-                file.write(f"{_key(chunk)} {outcomes_as_text(outcomes)}\n".encode())
-        except OSError as error:
-            raise storage_error(error, self._path, "cannot be written") from error
+        with writing(self._path), self._path.open("ab") as file:
+            file.write(f"{_key(chunk)} {outcomes_as_text(outcomes)}\n".encode())
 
     def remove(self) -> None:
         """Remove the file: the search is done."""

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from capacity_tui.engine.errors import CapacityError, MissingPartError
-from capacity_tui.engine.extras import install_command
-from capacity_tui.engine.files import storage_error
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.extras import importing
+from capacity_tui.engine.files import writing
 from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
@@ -88,11 +88,8 @@ class MetricsServer:
     """
 
     def __init__(self, address: ServingAddress, token: str | None = None) -> None:
-        try:
+        with importing(EXTRA, "serving metrics needs prometheus-client"):
             from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415 - an optional extra
-        except ImportError as error:
-            hint = f"install it: {install_command(EXTRA)}"
-            raise MissingPartError("serving metrics needs prometheus-client", str(error), hint) from error
         secret = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
         if not address.is_loopback and not secret:
             hint = f"set {TOKEN_VARIABLE} to a token that readers send, or serve at {LOOPBACK}"
@@ -212,20 +209,16 @@ class JsonLines:
 
     def __init__(self, path: Path | None) -> None:
         self._name = path or Path("stdout")
-        try:
+        with writing(self._name):
             # Without a buffer, in which half a line could stay.
             self._file = FileIO(sys.stdout.fileno() if path is None else path, "a", closefd=path is not None)
-        except OSError as error:
-            raise storage_error(error, self._name, "cannot be written") from error
 
     def write(self, data: Mapping[str, object]) -> None:
         """Write one object; raises StorageError if the disk is full, or the reader has gone."""
         remaining = memoryview(json.dumps(data, allow_nan=False).encode() + b"\n")
-        try:
+        with writing(self._name):
             while remaining:
                 remaining = remaining[self._file.write(remaining) or 0 :]
-        except OSError as error:
-            raise storage_error(error, self._name, "cannot be written") from error
 
     def close(self) -> None:
         """Close the file; stdout stays open."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity_tui.engine.errors import Place, StorageError
-from capacity_tui.engine.files import reading_error
+from capacity_tui.engine.files import reading, reading_error
 from capacity_tui.engine.record import dataclass
 
 STANDARD_INPUT = "-"
@@ -148,10 +148,8 @@ class Corpus:
         if not self._files:
             yield from self._document(_characters(sys.stdin.buffer, self._count))
         for file in self._files:
-            try:
+            with reading(file):
                 yield from self._blocks_of(file)
-            except (OSError, ValueError) as error:
-                raise reading_error(error, file) from error
 
     def _blocks_of(self, file: Path) -> Iterator[Block]:
         self.read.files += 1

@@ -20,7 +20,7 @@ from pathlib import Path
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.rows import Row
 from capacity_tui.engine.errors import CapacityError, CatalogError, Place, PlanError, refuse_all
-from capacity_tui.engine.files import NOWHERE, reading_error
+from capacity_tui.engine.files import NOWHERE, reading
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models import FAMILIES, knob_of, spec_type_of
 from capacity_tui.engine.plan import DETECTED, all_fields, known_words, leaves
@@ -104,10 +104,8 @@ def read_shared(path: Path) -> tuple[RunRecord, ...]:
         StorageError: the file cannot be read.
         PlanError: it is no such file, or rows of it are invalid; the first is raised, the others are ``further``.
     """
-    try:
+    with reading(path):
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise reading_error(error, path) from error
     runs: list[RunRecord] = []
     faults: list[PlanError] = []
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.files import reading_error
+from capacity_tui.engine.files import reading
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, accumulation_of, all_fields, table_text
 
 PREFIX = "CAPACITY_TUI_"  # Before the name of every variable that a command finds in its environment
@@ -208,10 +208,8 @@ def filled_file(source: Path, values: Mapping[str, str]) -> str:
     Raises:
         CapacityError: the file cannot be read, or a placeholder cannot be filled.
     """
-    try:
+    with reading(source):
         text = source.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise reading_error(error, source) from None
     return filled(text, {CHECKPOINT: "", **values}, str(source), partial(_quoted, source.suffix.lower()))
 
 

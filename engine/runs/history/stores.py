@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.extras import URIS, without_password
-from capacity_tui.engine.files import NOWHERE, data_folder, lock_file, make_folder, storage_error, typed_path
+from capacity_tui.engine.files import NOWHERE, data_folder, lock_file, make_folder, typed_path, writing
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history.records import Kind, RunRecord, as_data, new_id, of_data
 
@@ -127,17 +127,14 @@ def append(path: Path, record: RunRecord, *, lasting: bool) -> int:
     """
     content = (json.dumps(as_data(record), separators=(",", ":")) + "\n").encode()
     make_folder(path.parent)
-    try:
-        with _opened(path) as handle:
-            before = os.fstat(handle).st_size
-            if os.write(handle, content) != len(content):
-                os.ftruncate(handle, before)
-                raise StorageError("the disk is full", hint="free some space", place=Place(str(path)))
-            if lasting:
-                os.fsync(handle)
-            return before + len(content)
-    except OSError as error:
-        raise storage_error(error, path, "cannot be written") from error
+    with writing(path), _opened(path) as handle:
+        before = os.fstat(handle).st_size
+        if os.write(handle, content) != len(content):
+            os.ftruncate(handle, before)
+            raise StorageError("the disk is full", hint="free some space", place=Place(str(path)))
+        if lasting:
+            os.fsync(handle)
+        return before + len(content)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, cast
 import psutil
 
 from capacity_tui.engine.errors import MissingPartError
-from capacity_tui.engine.extras import install_command
+from capacity_tui.engine.extras import importing
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.sampling.kernels import (
     CPU,
@@ -52,11 +52,8 @@ BETAS, LEARNING_RATE, DECAY = (0.9, 0.95), 1e-4, 0.1
 
 def load_torch() -> Any:
     """Return the torch module; raises MissingPartError if it is not installed, or broken."""
-    try:
+    with importing(EXTRA, "torch is not installed"):
         import torch  # noqa: PLC0415 - an optional extra
-    except (ImportError, OSError) as error:
-        hint = f"install it: {install_command(EXTRA)}"
-        raise MissingPartError("torch is not installed", str(error), hint) from error
     return torch
 
 

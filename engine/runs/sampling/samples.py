@@ -21,10 +21,10 @@ from capacity_tui.engine.files import (
     data_folder,
     json_table,
     make_folder,
-    reading_error,
+    reading,
     set_aside,
-    storage_error,
     write_atomically,
+    writing,
 )
 from capacity_tui.engine.record import dataclass, record_of_data
 
@@ -117,10 +117,8 @@ def read_samples(path: Path) -> SampleFile:
     Raises:
         StorageError: it cannot be read.
     """
-    try:
+    with reading(path):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise reading_error(error, path) from error
     software: dict[str, str] = {}
     context: float | None = None
     samples: dict[str, Sample] = {}
@@ -148,7 +146,7 @@ def append(path: Path, sample: Sample) -> None:
         StorageError: it cannot be written.
     """
     content = _line(asdict(sample)).encode()
-    try:
+    with writing(path):
         handle = os.open(path, os.O_WRONLY | os.O_APPEND)
         try:
             if os.write(handle, content) != len(content):
@@ -156,8 +154,6 @@ def append(path: Path, sample: Sample) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-    except OSError as error:
-        raise storage_error(error, path, "cannot be written") from error
 
 
 def _line(data: Mapping[str, object]) -> str:

@@ -12,7 +12,7 @@ from typing import cast
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError, StorageError
 from capacity_tui.engine.estimate import estimate_plan
-from capacity_tui.engine.files import data_folder, reading_error, rename_file
+from capacity_tui.engine.files import data_folder, reading, rename_file
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine import MEASURED, Machine
 from capacity_tui.engine.plan import Plan
@@ -169,10 +169,8 @@ def take_over_earlier_runs(history: History, folder: Path | None = None) -> None
 
 
 def _runs(file: Path, bad: list[str]) -> Iterator[RunRecord]:
-    try:
+    with reading(file):
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise reading_error(error, file) from error
     for number, line in enumerate(lines, 1):
         try:
             yield _run(json.loads(line), file.name.removesuffix(_ENDING), f"{file.name}:{number}:{line}")
