@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.machine.facts import Fact, missing
@@ -27,8 +27,8 @@ class AcceleratorName:
 
     id: str
     pattern: str  # matches the whole name without the vendor's, in any case
-    memory_mib: int | None  # memory the driver reports; a device that differs more than the tolerance is another
-    pci: tuple[str, ...]  # PCI ids ``vendor:device`` or ``vendor:device:revision``
+    memory_mib: int | None = None  # memory the driver reports; one that differs by more than the tolerance is another
+    pci: Sequence[str] = ()  # PCI ids ``vendor:device`` or ``vendor:device:revision``
 
     def fits(self, memory_bytes: int | None, tolerance: float) -> bool:
         """Return whether a memory size agrees; unknown sizes do not contradict."""
@@ -142,34 +142,25 @@ def _only(named: Sequence[AcceleratorName], what: str, memory_bytes: int | None)
 @lru_cache(maxsize=1)
 def device_names() -> DeviceNames:
     """Return the bundled table of device names."""
-    data: Mapping[str, list[dict[str, object]]] = parse_shipped(files("capacity_tui.profiles") / "device_names.yaml")
-    makers = "|".join(re.escape(name) for name in cast("list[str]", data["makers"]))
+    data = parse_shipped(files("capacity_tui.profiles") / "device_names.yaml")
+    makers = "|".join(map(re.escape, data["makers"]))
     return DeviceNames(
         makers=re.compile(rf"^(?:{makers})\s+", re.IGNORECASE),
-        cpu_vendors={str(row["id"]): str(row["name"]) for row in data["cpu_vendors"]},
-        tolerance=float(cast("float", data["memory_tolerance"])),
-        accelerators=tuple(_accelerator(row) for row in data["accelerators"]),
-        cpus=tuple((str(row["id"]), str(row["pattern"])) for row in data["cpus"]),
-        disks=tuple((cast("DiskKind", row["kind"]), str(row["pattern"])) for row in data["disks"]),
-        arm_parts={str(row["part"]): str(row["name"]) for row in data["arm_parts"]},
-        simd=tuple(Simd(**row) for row in data["simd"]),  # type: ignore[arg-type]  # the fields of the table
+        cpu_vendors={row["id"]: row["name"] for row in data["cpu_vendors"]},
+        tolerance=data["memory_tolerance"],
+        accelerators=tuple(AcceleratorName(**row) for row in data["accelerators"]),
+        cpus=tuple((row["id"], row["pattern"]) for row in data["cpus"]),
+        disks=tuple((row["kind"], row["pattern"]) for row in data["disks"]),
+        arm_parts={row["part"]: row["name"] for row in data["arm_parts"]},
+        simd=tuple(Simd(**row) for row in data["simd"]),
         x86_models=tuple(_x86_model(row) for row in data["x86_models"]),
-        server_cpus=re.compile(str(data["server_cpus"]), re.IGNORECASE),
+        server_cpus=re.compile(data["server_cpus"], re.IGNORECASE),
     )
 
 
-def _x86_model(row: Mapping[str, object]) -> X86Model:
+def _x86_model(row: Mapping[str, Any]) -> X86Model:
     models, steppings = (parse_cpu_list(str(row.get(key, ""))) for key in ("models", "steppings"))
-    return X86Model(str(row["name"]), str(row["vendor"]), cast("int", row["family"]), models, steppings)
-
-
-def _accelerator(row: Mapping[str, object]) -> AcceleratorName:
-    return AcceleratorName(
-        id=str(row["id"]),
-        pattern=str(row["pattern"]),
-        memory_mib=cast("int | None", row.get("memory_mib")),
-        pci=tuple(cast("list[str]", row.get("pci", []))),
-    )
+    return X86Model(row["name"], row["vendor"], row["family"], models, steppings)
 
 
 MOST_CPUS = 1 << 16  # Linux is built for 8192 at most; a longer list is damaged
@@ -208,11 +199,11 @@ class Generation:
     id: str
     name: str
     vendor: str
-    target: str | None  # matches the whole compute capability or compiler target; None where only names identify it
-    device: str | None  # matches the whole device name without its vendor; None where the target identifies it
-    matrix_units: str  # what multiplies matrices; empty if nothing special does
     precisions: tuple[str, ...]  # types with units of their own
     settings: tuple[Setting, ...]
+    target: str | None = None  # matches the whole compute capability or compiler target; None where only names do
+    device: str | None = None  # matches the whole device name without its vendor; None where the target identifies it
+    matrix_units: str = ""  # what multiplies matrices; empty if nothing special does
     # matches the names of devices that cannot read each other's memory over PCIe; None for no device
     no_peer_access: str | None = None
     collectives: str | None = None  # row of the section of that name; None where it is the vendor's
@@ -256,7 +247,7 @@ def with_abilities(gpu: Accelerator) -> Accelerator:
 
 
 @lru_cache(maxsize=1)
-def table() -> Mapping[str, object]:
+def table() -> Mapping[str, Any]:
     """Return the bundled table."""
     return parse_shipped(files("capacity_tui.profiles") / "hardware_settings.yaml")
 
@@ -264,21 +255,9 @@ def table() -> Mapping[str, object]:
 @lru_cache(maxsize=1)
 def generations() -> tuple[Generation, ...]:
     """Return the rows of the table in its order; earlier ones win."""
-    rows = cast("Sequence[Mapping[str, object]]", table()["generations"])
     return tuple(
-        Generation(
-            id=str(row["id"]),
-            name=str(row["name"]),
-            vendor=str(row["vendor"]),
-            target=_text(row, "target"),
-            device=_text(row, "device"),
-            matrix_units=str(row.get("matrix_units") or ""),
-            precisions=tuple(cast("Sequence[str]", row["precisions"])),
-            settings=settings_of(cast("Sequence[Mapping[str, object]]", row["settings"])),
-            no_peer_access=_text(row, "no_peer_access"),
-            collectives=_text(row, "collectives"),
-        )
-        for row in rows
+        Generation(**{**row, "precisions": tuple(row["precisions"]), "settings": settings_of(row["settings"])})
+        for row in table()["generations"]
     )
 
 
@@ -293,7 +272,7 @@ class UnifiedShare:
 @lru_cache(maxsize=1)
 def unified_shares() -> tuple[UnifiedShare, ...]:
     """Return the shares by size of memory, smallest machines first."""
-    rows = cast("Sequence[Mapping[str, float | None]]", table()["unified_memory"])
+    rows = table()["unified_memory"]
     sizes = (row["up_to_gib"] for row in rows)
     limits = (None if size is None else int(size * 2**30) for size in sizes)
     return tuple(UnifiedShare(limit, float(row["share"] or 0)) for limit, row in zip(limits, rows, strict=True))
@@ -310,10 +289,10 @@ class Collectives:
 
 def collectives_of(gpu: Accelerator) -> Collectives:
     """Return the library of a device's generation, else of its vendor, else that of processors."""
-    generation, rows = generation_of(gpu), cast("Mapping[str, Mapping[str, object]]", table()["collectives"])
+    generation, rows = generation_of(gpu), table()["collectives"]
     named = generation.collectives if generation is not None and generation.collectives else gpu.vendor
     row = rows.get(named, rows["none"])
-    return Collectives(str(row["backend"]), str(row["reason"]), tuple(cast("Sequence[str]", row.get("links", ()))))
+    return Collectives(row["backend"], row["reason"], tuple(row.get("links", ())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,15 +311,14 @@ class DataCentre:
 @lru_cache(maxsize=1)
 def data_centre() -> DataCentre:
     """Return the section of the table about them."""
-    row = cast("Mapping[str, object]", table()["data_centre"])
-    settings = settings_of(cast("Sequence[Mapping[str, object]]", row["settings"]))
-    return DataCentre(str(row["vendor"]), str(row["device"]), settings)
+    row = table()["data_centre"]
+    return DataCentre(row["vendor"], row["device"], settings_of(row["settings"]))
 
 
 def power_limit_command(vendor: str, watts: float) -> str | None:
     """Return the command that limits the power of a vendor's devices; None where no tool of theirs does."""
-    row = cast("Mapping[str, str]", table()["power_limit"]).get(vendor)
-    return None if row is None else row.format(watts=round(watts))
+    row = table()["power_limit"].get(vendor)
+    return None if row is None else str(row.format(watts=round(watts)))
 
 
 def lacks_peer_access(gpu: Accelerator) -> bool:
@@ -357,7 +335,3 @@ def templates(section: str) -> Mapping[str, Mapping[str, str]]:
 def settings_of(rows: Sequence[Mapping[str, object]]) -> tuple[Setting, ...]:
     """Return rows of name, value and reason as settings."""
     return tuple(Setting(str(row["name"]), str(row["value"]), str(row["reason"])) for row in rows)
-
-
-def _text(row: Mapping[str, object], key: str) -> str | None:
-    return str(row[key]) if row.get(key) is not None else None
