@@ -262,3 +262,33 @@ def test_epochs_of_data_that_a_file_only_names_contradict_nothing(alone):
     imported = alone("sft.yaml", text)
     assert audit(imported).contradictions == ()
     assert any(guess.startswith("training.epochs 2") for guess in imported.guesses)
+
+
+def test_texts_that_a_script_cuts_into_names_are_read(alone, tmp_path: Path):
+    (tmp_path / "tune.py").write_text(
+        "import peft\nparser.add_argument('--modules', default='q_proj, v_proj')\narguments = parser.parse_args()\n"
+        "modules = [name.strip() for name in arguments.modules.split(',') if name.strip()]\n"
+        f"LoraConfig(r=8, target_modules=modules)\n{TRAINED}"
+    )
+    assert alone("run.sh", "python tune.py\n").plan.value("training.adapter.targets") == "query+value"
+    every = "q_proj,k_proj,v_proj,o_proj,gate_proj,up_proj,down_proj"
+    assert alone("run.sh", f"python tune.py --modules {every}\n").plan.value("training.adapter.targets") == "all"
+
+
+@pytest.mark.parametrize(
+    ("given", "precision"), [("", "bf16"), ("bf16=False", "fp32"), ("bf16=False, fp16=True", "fp16")]
+)
+def test_numbers_that_trl_is_told_not_to_use_are_not_used(alone, given: str, precision: str):
+    assert (
+        alone("sft.py", f"import trl\nSFTTrainer(args=SFTConfig({given}))\n").plan.value("training.precision")
+        == precision
+    )
+
+
+def test_a_vocabulary_that_no_file_gives_is_an_assumption(alone):
+    sizes = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --micro-batch-size 1 --seq-length 128"
+    imported = alone("run.sh", f"python pretrain_gpt.py {sizes}\n")
+    assert any("vocabulary" in guess for guess in imported.guesses)
+    assert not any(
+        "vocabulary" in guess for guess in alone("run.sh", f"python pretrain_gpt.py {sizes} --vocab-size 512\n").guesses
+    )

@@ -152,6 +152,8 @@ def _precision(settings: Settings) -> None:
     alone = settings.chosen.get("precision_alone")
     if alone is not None and PRECISION not in settings.chosen and not settings.value("precision_of_trainer"):
         settings.set(PRECISION, alone.value, alone, "default")
+    if settings.value("not_bf16") and not settings.is_given(PRECISION):
+        settings.set(PRECISION, "fp32", settings.chosen["not_bf16"])
     # Beside a decoder's length the plain one is that of an encoder of pictures; an encoder of text is the longer part.
     length = settings.chosen.get("encoder_length") or settings.chosen.get("decoder_length")
     if length is None and Key.TRAINING_SEQ_LEN not in settings.chosen:

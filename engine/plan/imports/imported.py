@@ -19,6 +19,7 @@ from capacity_tui.engine.plan.imports.setting import Clash, ImportedSetting, Rea
 from capacity_tui.engine.plan.imports.shapes import (
     assumed_load,
     assumed_samples,
+    assumed_sizes,
     flavored_model,
     known_layers,
     model_of_sizes,
@@ -141,7 +142,7 @@ def import_plan(
         guesses += assumed_load(settings, plan)
     else:
         guesses += [f"{path} {plan.value(path)}: given by no file" for path in _ASSUMED if path not in settings.chosen]
-        guesses += assumed_samples(settings)
+        guesses += (*assumed_sizes(settings), *assumed_samples(settings))
     return Imported(plan, tuple(readings), origins, tuple(settings.clashes), tuple(guesses))
 
 

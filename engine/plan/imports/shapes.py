@@ -300,6 +300,12 @@ def _lengths(settings: Settings, longest: int) -> None:
         settings.derive(PROMPT, max(1, longest - output), f"{source.words}: the longest request")
 
 
+def assumed_sizes(settings: Settings) -> Iterator[str]:
+    """Yield that a model given by its sizes has the vocabulary of the family, where no file gives one."""
+    if settings.value(MODEL) == _DECODER and _SPEC + "vocab" not in settings.chosen:
+        yield "a vocabulary as large as GPT-2's: no file gives its size"
+
+
 def assumed_samples(settings: Settings) -> Iterator[str]:
     """Yield what is assumed of the number of samples: as many as an option lets through, or none that is known."""
     samples, epochs = settings.chosen.get(Key.TRAINING_SAMPLES), settings.chosen.get(Key.TRAINING_EPOCHS)

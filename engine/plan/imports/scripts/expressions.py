@@ -38,8 +38,8 @@ def literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
         return _decided(node, constants)
     if isinstance(node, ast.Call):
         return _made(node, constants)
-    if isinstance(node, ast.Subscript):
-        return _part(node, constants)
+    if isinstance(node, ast.Subscript | ast.ListComp):
+        return _part(node, constants) if isinstance(node, ast.Subscript) else _stripped(node, constants)
     value: object = calculated(node) if isinstance(node, ast.BinOp) else ast.literal_eval(node)
     if not isinstance(value, str | int | float | bool | list | dict | None):
         raise ValueError(type(value).__name__)
@@ -113,8 +113,8 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     called = ast.unparse(call.func)
     if called.rpartition(".")[2] in _TRUE_TODAY:
         return True
-    if called == "getattr" and len(call.args) > 1:
-        return _attribute(call, constants)
+    if called == "getattr" or called.endswith(".split"):
+        return _attribute(call, constants) if called == "getattr" else _cut(call, constants)
     if called in _TYPES and len(call.args) == 1:
         value = literal(call.args[0], constants)
         if isinstance(value, str | int | float):
@@ -128,6 +128,33 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     if called.rpartition(".")[2].casefold() == "field" and default is not None:
         return literal(default, constants)
     raise ValueError(called)
+
+
+def _cut(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
+    """Return the parts of a text: ``arguments.modules.split(",")``.
+
+    Raises:
+        ValueError: only running the script tells it.
+    """
+    whole = literal(call.func.value, constants) if isinstance(call.func, ast.Attribute) else None
+    signs = [literal(sign, constants) for sign in call.args]
+    if not isinstance(whole, str) or len(signs) > 1 or not all(isinstance(sign, str) and sign for sign in signs):
+        raise ValueError(ast.unparse(call))
+    return [*whole.split(str(signs[0]) if signs else None)]
+
+
+def _stripped(node: ast.ListComp, constants: Mapping[str, Plain]) -> Plain:
+    """Return the texts of a list without blanks: ``[name.strip() for name in arguments.modules.split(",")]``.
+
+    Raises:
+        ValueError: another list that only running the script tells.
+    """
+    parts = node.generators[0]
+    texts, name = literal(parts.iter, constants), ast.unparse(parts.target)
+    is_plain = ast.unparse(node.elt) in {name, f"{name}.strip()"} and len(node.generators) == 1
+    if not is_plain or not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(ast.unparse(node))
+    return [text.strip() for text in map(str, texts) if text.strip()]
 
 
 def _attribute(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
