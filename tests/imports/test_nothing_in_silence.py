@@ -292,3 +292,67 @@ def test_a_vocabulary_that_no_file_gives_is_an_assumption(alone):
     assert not any(
         "vocabulary" in guess for guess in alone("run.sh", f"python pretrain_gpt.py {sizes} --vocab-size 512\n").guesses
     )
+
+
+ADAPTERS = (
+    "from own_arguments import LoraArguments\nparser = HfArgumentParser((LoraArguments,))\n(own,) = parser.parse()\n"
+    "model = AutoModelForCausalLM.from_pretrained(own.model, attn_implementation='eager' if own.plain else 'sdpa')\n"
+    "if own.lora_enable:\n    LoraConfig(r=own.lora_r)\nif own.bits == 4:\n    BitsAndBytesConfig(load_in_4bit=True)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "method", "attention"),
+    [
+        ("", "full", "sdpa"),
+        ("--lora_enable True --plain True", "lora", "eager"),
+        ("--lora_enable True --bits 4 --plain False", "qlora", "sdpa"),
+        ("--lora_enable False", "full", "sdpa"),
+    ],
+)
+def test_what_arguments_of_a_module_decide_is_decided(alone, tmp_path: Path, options: str, method: str, attention: str):
+    (tmp_path / "own_arguments.py").write_text(
+        "class LoraArguments:\n    model: str = 'Qwen/Qwen3-8B'\n    lora_enable: bool = False\n    lora_r: int = 32\n"
+        "    bits: int = 16\n    plain: bool = False\n"
+    )
+    (tmp_path / "train.py").write_text(f"{ADAPTERS}Trainer(args=TrainingArguments(per_device_train_batch_size=1))\n")
+    training = alone("run.sh", f"python train.py {options}\n").plan.training
+    assert (training.method or "full", training.attention) == (method, attention)
+
+
+def test_arguments_of_unsloth_are_those_of_the_trainer(alone):
+    text = "import unsloth\nUnslothTrainer(args=UnslothTrainingArguments(per_device_train_batch_size=4, bf16=True))\n"
+    plan = alone("train.py", text).plan
+    assert (plan.value("training.micro_batch"), plan.value("training.precision")) == (4, "bf16")
+
+
+def test_a_script_in_folders_of_another_machine_is_read_where_it_lies_below(alone, tmp_path: Path):
+    (tmp_path / "tuning").mkdir()
+    (tmp_path / "tuning" / "own.py").write_text(f"{LIBRARIES}LoraConfig(r=8)\n{TRAINED}")
+    imported = alone("run.sh", "python /home/somebody/work/tuning/own.py --output_dir out --num_train_epochs 1\n")
+    assert imported.plan.value("training.method") == "lora"
+
+
+def test_a_program_that_is_only_asked_for_its_release_is_no_run(alone):
+    imported = alone("run.sh", "llama-server --version\nllama-server -hf bartowski/Qwen_Qwen3-8B-GGUF:Q4_K_M -c 4096\n")
+    assert imported.plan.value("model.name") == "qwen3-8b"
+    assert not remarks(imported)
+
+
+@pytest.mark.parametrize("count", ["awk -F',' '{print NF}'", "tr ',' '\\n' | wc -l"])
+def test_devices_that_programs_count_are_counted(alone, count: str):
+    text = (
+        f'SEEN="0,1,2,3"\nDEVICES=$(echo "$SEEN" | {count})\nvllm serve Qwen/Qwen3-8B --tensor-parallel-size $DEVICES\n'
+    )
+    assert alone("run.sh", text).plan.value("parallelism.tp") == 4
+
+
+def test_a_program_of_ones_own_with_options_of_a_tool_is_named(alone):
+    text = "own-cli dpo --model_name_or_path Qwen/Qwen3-8B --per_device_train_batch_size 1 --output_dir x --beta 0.1\n"
+    assert "no program that is known" in remarks(alone("run.sh", text))["own-cli dpo"]
+
+
+@pytest.mark.parametrize(("offload", "is_named"), [("0", False), ("8", True)])
+def test_what_is_switched_off_needs_no_remark(alone, offload: str, is_named: bool):
+    imported = alone("run.sh", f"vllm serve Qwen/Qwen3-8B --cpu-offload-gb {offload}\n")
+    assert ("--cpu-offload-gb" in remarks(imported)) is is_named

@@ -188,10 +188,11 @@ def _model(
     last = name.rstrip("/").rpartition("/")[2]
     of_hub = (row.hf_id for row in catalog.architectures.values() if row.hf_id and row.hf_id.endswith(f"/{last}"))
     served, is_path = settings.value("served_as"), is_model_file(name, catalog)
-    # A folder is called as its repository, whatever people mean by Qwen-7B; then parts, and names that are served.
+    # A folder is called as its repository, whatever people mean by Qwen-7B; then parts (Qwen_Qwen3.6-35B-A3B has its
+    # maker before it), and names that are served.
     tried = (
         *(*of_hub, *(() if is_path else (name,))),
-        *(last, *([str(built.value)] if built is not None else ()), *_folders(name)),
+        *(last, last.partition("_")[2], *([str(built.value)] if built is not None else ()), *_folders(name)),
         *(served if isinstance(served, tuple) and is_path else ()),
     )
     match = next(filter(None, (named_model(one, catalog) for one in tried if not is_model_file(one, catalog))), None)

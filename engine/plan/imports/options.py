@@ -16,6 +16,7 @@ from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, R
 from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, UnmodelledError, UnreadError, tool, word_of
 
 _OPEN = frozenset({"auto", "null", "none", ""})
+_OFF = _OPEN | {"false", "0"}
 _LONGEST = 60
 _ANY = "any"  # Stands among the words of an option for whatever is given
 _OF_THE_SHELL = re.compile(r"\$\{?\.*\w|\$\(|`")  # A variable, or what a command prints
@@ -102,7 +103,7 @@ class _Options:
             inner = {f"{name}.{setting.place.field}" for setting in self._reading.settings[before:]}
             return inner | _below(name, value)
         if name in owner.unmodelled:
-            if is_open or (word_of(value) not in _OPEN and value not in (False, 0, [], {})):
+            if is_open or (word_of(value) not in _OFF and value not in ([], {})):
                 self._reading.unmodelled.append(Remark(place, owner.unmodelled[name]))
         elif any(part in owner.ignored for part in _and_above(name)):
             self._reading.ignored.append(place)

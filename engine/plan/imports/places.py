@@ -14,8 +14,10 @@ _FARTHEST_FOLDER = 3  # Folders above a file in which what it names is looked fo
 def located(named: Path, folder: Path, given: set[Path]) -> Path | None:
     """Return where a file that another names lies: beside it, or where a run that starts above it finds it."""
     try:
+        below = named.parts[1:] if named.is_absolute() else named.parts
+        ends = [Path(*below[first:]) for first in range(len(below))]  # without folders of another machine
         for base in (folder, *list(folder.resolve().parents)[:_FARTHEST_FOLDER]):
-            for tried in (base / named, base / "src" / named, base / named.name):
+            for tried in (base / named, base / "src" / named, *(base / end for end in ends)):
                 if tried.is_file():
                     return tried
     except (OSError, ValueError):

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from shlex import quote
 
-from capacity_tui.engine.catalog import Document, read_text
+from capacity_tui.engine.catalog import Document, Plain, read_text
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
@@ -208,6 +208,8 @@ def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...]
     """Return what a command says, and the Python script that it runs; None where neither is of a known tool."""
     is_own = owner is None or owner is not command.owner
     text, called = _own_script(command, name) if is_own else ("", [])
+    if owner is None and all(one.tool.id in _LOADS for one in called):
+        text, called = "", []  # a script that only loads a model does nothing with it that a plan has words for
     if called and owner is not None and not owner.calls:
         owner = None  # options of a script that calls other tools are its own, whatever else takes such ones
     if is_own:
@@ -221,6 +223,10 @@ def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...]
     if owner is None:
         return None
     reading = _started(read_document(command.document, owner), command.started)
+    is_foreign = is_own and not text and command.program and not command.script
+    if is_foreign and owner.sets.get(Key.TASK) != "infer":
+        why = f"no program that is known: its options are read as those of {owner.short_name}, whose defaults count"
+        reading.unmodelled.append(Remark(replace(place, field=command.program), why))
     serves = command.serves(owner)
     if serves:
         reading.settings.append(ImportedSetting(Key.TASK, "infer", Place(name), command.program, owner.id))
@@ -235,21 +241,21 @@ def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...]
 
 
 def _own_script(command: Command, name: str) -> tuple[str, list[Reading]]:
-    """Return the Python script beside that a command runs, and what it calls, with options for its arguments.
-
-    A script that only loads a model does nothing with it that a plan has words for.
-    """
+    """Return the Python script beside that a command runs, and what it calls, with options for its arguments."""
     path = located(Path(command.script), Path(name).parent, set()) if command.script else None
     if path is None or not is_python(text := read_text(path)):
         return "", []
     options = command.document.data if isinstance(command.document.data, dict) else {}
-    given = {option_name(key): value for key, value in options.items() if value is not None}
+    switches: dict[str, Plain] = {"True": True, "False": False, "true": True, "false": False}
+    given = {
+        option_name(key): switches.get(value, value) if isinstance(value, str) else value
+        for key, value in options.items()
+        if value is not None
+    }
     made = [
         (read_document(document, owner), called)
         for document, owner, called in calls(text, str(path), given, command.environment, partial(module_text, path))
     ]
-    if all(reading.tool.id in _LOADS for reading, _ in made):
-        return "", []
     return text, [_started(reading, called) for reading, called in made]
 
 

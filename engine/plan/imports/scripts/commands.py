@@ -84,6 +84,9 @@ _CONTAINERS = frozenset({"docker", "podman", "nerdctl", "apptainer", "singularit
 _PRINTS = frozenset({"echo", "printf", "cat", "tee", "make", "pip"})
 """Programs that show a command, or build and install it, rather than run it."""
 
+_ASKS = frozenset({"--version", "--help"})
+"""Options with which a program only says something of itself."""
+
 _BEFORE = frozenset({"exec", "sudo", "nohup", "time", "uvx"})
 """Words before a command that change nothing of it."""
 
@@ -166,7 +169,7 @@ def tool_commands(script: Script, name: str) -> Iterator[Command]:
         raise DocumentError("a quote is not closed", place=Place(name, script.open_quote))
     alone: list[Word] = []
     for words in _continued(script.commands):
-        if _is_inline_python(words) or words[0].text in _PRINTS:
+        if _is_inline_python(words) or words[0].text in _PRINTS or words[-1].text in _ASKS:
             continue
         if _OPTION.match(words[0].text):
             alone += words

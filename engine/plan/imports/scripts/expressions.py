@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from typing import Any
 
 from capacity_tui.engine.catalog import Plain
 from capacity_tui.engine.plan.imports.scripts.shell_words import calculated
@@ -17,6 +19,19 @@ STARTED = "="  # Before the name of an option that the script is started with
 _LIBRARIES = frozenset({"torch", "jnp", "jax", "np", "transformers"})  # What number types and the like are named of
 
 _TYPES: Mapping[str, Callable[[str | int | float], str | int | float]] = {"int": int, "float": float, "str": str}
+
+_COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Is: operator.eq,
+    ast.IsNot: operator.ne,
+    ast.In: lambda one, others: one in others,
+    ast.NotIn: lambda one, others: one not in others,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
 
 _TRUE_TODAY = frozenset({"is_bfloat16_supported", "is_bf16_supported", "is_available"})
 """What scripts ask of the device that every one since 2020 answers with yes."""
@@ -36,10 +51,8 @@ def literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
         return [literal(element, constants) for element in node.elts]
     if isinstance(node, ast.BoolOp | ast.IfExp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
         return _decided(node, constants)
-    if isinstance(node, ast.Call):
-        return _made(node, constants)
-    if isinstance(node, ast.Subscript | ast.ListComp):
-        return _part(node, constants) if isinstance(node, ast.Subscript) else _stripped(node, constants)
+    if (reader := _READERS.get(type(node))) is not None:
+        return reader(node, constants)
     value: object = calculated(node) if isinstance(node, ast.BinOp) else ast.literal_eval(node)
     if not isinstance(value, str | int | float | bool | list | dict | None):
         raise ValueError(type(value).__name__)
@@ -102,6 +115,25 @@ def _decided(node: ast.BoolOp | ast.IfExp | ast.UnaryOp, constants: Mapping[str,
             if (first := literal(value, constants)) or value is node.values[-1]:
                 return first
     raise ValueError(ast.unparse(node))
+
+
+def _compared(node: ast.Compare, constants: Mapping[str, Plain]) -> bool:
+    """Return whether a comparison of two values holds; a number that an option gives is one: ``bits == 4``.
+
+    Raises:
+        ValueError: only running the script tells it.
+    """
+    compare = _COMPARED.get(type(node.ops[0])) if len(node.ops) == 1 else None
+    first, second = literal(node.left, constants), literal(node.comparators[0], constants)
+    if compare is None:
+        raise ValueError(ast.unparse(node))
+    others = second if isinstance(second, list) else [second]
+    if isinstance(first, str) and any(isinstance(other, int | float) for other in others):
+        first = float(first)
+    try:
+        return bool(compare(first, second))
+    except TypeError:
+        raise ValueError(ast.unparse(node)) from None
 
 
 def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
@@ -170,6 +202,15 @@ def _attribute(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     if len(call.args) > 2 and any(known.startswith(before) for known in constants):
         return literal(call.args[2], constants)
     raise ValueError(name)
+
+
+_READERS: Mapping[type[ast.expr], Callable[[Any, Mapping[str, Plain]], Plain]] = {
+    ast.Call: _made,
+    ast.Compare: _compared,
+    ast.ListComp: _stripped,
+    ast.Subscript: _part,
+}
+"""What reads an expression of a kind."""
 
 
 def within(node: ast.AST) -> Iterator[ast.AST]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 
 from capacity_tui.engine.catalog import Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import assigned
+from capacity_tui.engine.plan.imports.scripts.expressions import OPTION, assigned
 
 
 def imported(tree: ast.Module, module: Callable[[str], str | None]) -> Iterator[tuple[str, Plain]]:
@@ -29,7 +29,8 @@ def imported(tree: ast.Module, module: Callable[[str], str | None]) -> Iterator[
                 name = alias.asname or alias.name
                 yield from ([*names.items()] if alias.name == "*" else [])
                 yield from ([(name, names[alias.name])] if alias.name in names else [])
-                yield from _behind(name, classes.get(alias.name, {}))
+                fields = classes.get(alias.name, {})
+                yield from (*_behind(name, fields), *((f"{OPTION}{field}", value) for field, value in fields.items()))
                 yield from ((key.replace(alias.name, name, 1), value) for key, value in _made(_parsed(text), classes))
                 yield from _behind(name, _names(module(f"{base}{alias.name}")))
     yield from _made(tree, classes)

@@ -37,6 +37,12 @@ _BLANK = re.compile(r"(?:\s|\\\n)+")  # Before a variable in quotes, which the g
 
 _EXPR = re.compile(r"\$\(\s*expr\s+([^()`]+)\)")  # A sum that a program calculates: ``$(expr 32 / $N)``
 
+_COUNTED = re.compile(
+    r"""\$\(\s*echo\s+"?([^\s"]+)"?\s*\|\s*(?:awk\s+-F\s*["']?,["']?\s+["']\{\s*print\s+NF\s*\}["']|"""
+    r"""tr\s+["']?,["']?\s+["']\\n["']\s*\|\s*wc\s+-l)\s*\)"""
+)
+"""How many a list has, counted by programs: ``$(echo $CUDA_VISIBLE_DEVICES | awk -F',' '{print NF}')``."""
+
 _PART = re.compile(r"(?:\$\([^()]*\)|\S)+")  # A word of a text; what a program prints, as ``$(hostname -i)``, is one
 
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -81,6 +87,9 @@ class Variables:
         elif sum_of_words := _EXPR.fullmatch(source):
             number = self._number(f"$(({sum_of_words[1]}))")
             source = number if number.isdigit() else source
+        elif kind == "command_substitution" and (listed := _COUNTED.fullmatch(source)):
+            texts = _NAME.sub(lambda match: joined(self.values.get(match[1], (Word(match[0], 0),))), listed[1])
+            source = source if "$" in texts else str(texts.count(",") + 1)
         elif kind in {"raw_string", "ansi_c_string"}:
             return [Word(source.removeprefix("$")[1:-1], self.line(node), True)]
         else:
