@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
@@ -19,6 +21,7 @@ from capacity_tui.engine.units import parse_count, parse_quantity
 _ACCUMULATION, _STEPS_OF_EPOCH = "accumulation", "steps of an epoch"
 _BETWEEN = frozenset({"of", "is", "to", "="})  # Words between a name and its value, as in ``attention is flash``
 EVERY_NODE, OF_A_NODE = frozenset({"each", "apiece"}), frozenset({"of", "with", "w/", "x", "×"})
+_SIZE_OF_A_NODE = re.compile(r"\d{1,2}(?:[x×].*)?", re.IGNORECASE)  # nodes with 8xh100, nodes of 16
 _DRAWING, _GROUPS = ("grpo", "ppo"), ("answers to a prompt", "answers of a group")  # Preferences that draw answers
 
 
@@ -229,9 +232,9 @@ class CountedWords(NumberNames):
 
     def _is_of_a_node(self) -> bool:
         """Whether words say that devices are those of a node: ``2 nodes of 16 v100``, as a DGX-2 has."""
-        keys = [key_of(token.text) for token in self._tokens]
-        names = (settings.amount_of(key) for key in keys)
-        return any(
-            amount is not None and amount.name == "nodes" and key in OF_A_NODE
-            for amount, key in zip(names, keys[1:], strict=False)
-        )
+        for index in range(len(self._tokens) - 2):
+            amount, size = settings.amount_of(self._tokens[index].text), self._tokens[index + 2].text
+            is_size = _SIZE_OF_A_NODE.fullmatch(size) is not None and next(self._names_behind(index + 2), None) is None
+            if amount is not None and amount.name == "nodes" and is_size and self._span(index + 1, 1) in OF_A_NODE:
+                return True
+        return False

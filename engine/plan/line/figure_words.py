@@ -45,6 +45,7 @@ class FigureWords(NamedWords):
             or figure.get(hardware.MEMORY, 0) > hardware.most_memory(self._catalog)
         )
         is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and of not in vocabulary().ram
+        is_data &= not self._is_behind_ram(index)
         size, is_trained = self._tokens[index].text, self._task in (TRAIN, FINETUNE)
         tokens = _tokens_of(size, of, self._catalog) if is_data and is_trained else 0
         if tokens:
@@ -96,7 +97,8 @@ class FigureWords(NamedWords):
     def _is_behind_ram(self, index: int) -> bool:
         """Whether the word of main memory before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""
         is_of_another = any(count > 1 and start + count == index for start, (count, _) in self._taken.items())
-        return index > 0 and key_of(self._span(index - 1, 1)) in vocabulary().ram and not is_of_another
+        before = vocabulary().start_of([key_of(token.text) for token in self._tokens[:index]])  # host memory is 1TB
+        return before > 0 and key_of(self._span(before - 1, 1)) in vocabulary().ram and not is_of_another
 
     def _is_of_a_device(self, index: int) -> bool:
         """Whether a figure is of each device: ``48gb each``, ``48gb vram per card``, ``48gb 4090 x2``."""
@@ -117,7 +119,10 @@ class FigureWords(NamedWords):
         """Recognize the memory that a device is sold with behind its name, as in ``a100 80``."""
         name, figure = self._values.get(hardware.NAME), hardware.figures_of(f"{self._tokens[index].text}gb")
         ends = (start + count for start, (count, meaning) in self._taken.items() if hardware.NAME in meaning.values)
-        if figure is None or index not in ends:
+        at = index
+        while at and key_of(self._span(at - 1, 1)) in vocabulary().adjectives:
+            at -= 1  # m4 pro mac mini 64
+        if figure is None or at not in ends:
             return None
         meaning = hardware.given_figure(self._tokens[index].text, figure, False, str(name), self._catalog)
         if hardware.NAME in meaning.values:

@@ -27,6 +27,7 @@ _BATCH, BATCH_OF_TOKENS, _STEPS, TOKEN = "batch", "tokens of a batch", "steps", 
 _OTHER_STEPS = "steps of warm-up or of reports"
 _AT_ONCE = ("requests at once", "sequences at once")
 _STOPS = (*",;?(:", ". ", " - ", " – ", "—")  # Behind a number that counts nothing which follows
+_OF_MONEY = ("pricing.", "limits.")  # What fields of money begin with
 _ROUND = 100  # What a number of something is mostly a multiple of, and that of a device is not
 _BEFORE_HARDWARE = frozenset({"devices", "samples", "dataset"})  # What may stand before a device: ``gpu 4090``
 _LARGEST_BATCH = 100_000  # Sequences of a batch; a larger number counts its tokens
@@ -169,6 +170,8 @@ class NumberNames(TakenWords):
                 is_other = amount is not None and ((amount.is_behind and is_apart) or self._is_length(index, amount))
                 is_other |= amount is not None and amount.reciprocal and text[-1] in "kK"  # tok/s 8k
                 is_other |= amount is not None and not amount.tells and self._span(end, 1) == "of"  # out of 2 4080s
+                is_sum = amount is not None and (amount.field(self._task) or "").startswith(_OF_MONEY)
+                is_other |= is_sum and next(self._names_behind(index), None) is not None  # a $2000 budget, 4k context
                 if amount is None or amount.behind == "only" or is_other:
                     continue
                 is_described = self._is_number_at(start - 2) and self._is_described(start - 2)  # 88k squad examples

@@ -55,16 +55,14 @@ def price_in(tokens: Sequence[Token], index: int) -> tuple[float, str] | None:
     these (``at $2/h``), or not at all, with an empty text.
     """
     dollars_named, words = sum_of(tokens[index].text), vocabulary()
-    if dollars_named is None or dollars_named[1] != 1:
+    if dollars_named is None or not dollars_named[1]:
         return None
     before = [key_of(token.text) for token in tokens[max(index - 3, 0) : index]]
     behind = [key_of(token.text) for token in tokens[index + 1 : index + 4]]
-    if (
-        not words.limiting.isdisjoint((*before[-2:], "".join(before[-2:]), *behind[:1]))
-        or tokens[index].text[0] in "<≤"
-    ):
+    near = (*before[-2:], "".join(before[-2:]), *behind[:1], "".join(behind[:2]))
+    if not words.limiting.isdisjoint(near) or tokens[index].text[0] in "<≤":
         return None
-    dollars = parse_quantity(dollars_named[0], "")
+    dollars = parse_quantity(dollars_named[0], "") / dollars_named[1]
     if tokens[index].text.endswith(OF_ONE):
         return dollars, OF_ONE
     if not words.totals.isdisjoint((*behind[:1], "".join(behind[:2]))):
@@ -72,13 +70,16 @@ def price_in(tokens: Sequence[Token], index: int) -> tuple[float, str] | None:
     is_joined = behind[:1] and behind[0] in words.joints
     if not words.boxes.isdisjoint((*before, *(behind if is_joined else ()))):
         return dollars, OF_BOX
-    return dollars, OF_ANY if not words.priced.isdisjoint(before[-2:]) else ""
+    is_priced = not words.priced.isdisjoint(before[-2:])
+    return (dollars, OF_ANY if is_priced else "") if is_priced or dollars_named[1] == 1 else None  # $4k a month
 
 
 def limit_in(tokens: Sequence[Token], index: int) -> str | None:
     """Return the limit that a word of a line is, as ``time<=30d`` or ``usd<=500``; None for other words."""
     text, words = tokens[index].text, vocabulary()
-    dollars_named = sum_of(text.lstrip("<≤")) or (sum_of(f"${text}") if _is_money(tokens, index) else None)
+    key, _, value = text.rpartition("=")
+    text = value if key_of(key) in words.money else text.lstrip("<≤=")  # budget=$2000
+    dollars_named = sum_of(text) or (sum_of(f"${text}") if _is_money(tokens, index) else None)
     if dollars_named is not None:
         dollars, hours = dollars_named
         rate = parse_quantity(dollars, "")

@@ -45,7 +45,7 @@ _OF_LOAD = "inference."  # What fields begin with that only transformers have
 _OF_EXPERTS = ("moe", "sparse")
 _OF_PROCESSORS = ("cpu", "processor", "nogpu", "nogpus", "nocard", "nographics")  # What is true beside one
 _TIMES = ("x", "×", "*")
-_FARTHEST_DAY = 3  # Words between one of ``until`` and the day, as in ``by the end of march``
+_FARTHEST_DAY = 5  # Words between one of ``until`` and the day, as in ``by the end of march``
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 
 
@@ -254,10 +254,12 @@ class _Line(GuessedWords):
     def _until_a_day(self, index: int) -> tuple[int, Meaning] | None:
         """Refuse a day until which something has to be done, as in ``by the end of march``."""
         before = {key_of(token.text) for token in self._tokens[max(index - _FARTHEST_DAY, 0) : index]}
-        if key_of(self._tokens[index].text) not in vocabulary().dates or vocabulary().until.isdisjoint(before):
+        text, until = self._tokens[index].text, vocabulary().until
+        is_year = settings.is_year(text) and key_of(self._span(index - 1, 1)) in until
+        if not is_year and (key_of(text) not in vocabulary().dates or until.isdisjoint(before)):
             return None
         hint = "say how long it may take, as within 3 days"
-        return 1, Meaning(fault=PlanError("a day is no length of time", self._tokens[index].text, hint))
+        return 1, Meaning(fault=PlanError("a day is no length of time", text, hint))
 
     def _price(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize what each device costs an hour, each machine, or all of them, and what a kWh costs."""

@@ -44,6 +44,8 @@ _MORE_THAN_ANY = 2.2
 _SIZE_BEHIND = re.compile(r"(?<=[a-z\d])-(\d{2,3})g?$", re.IGNORECASE)  # A memory that a name ends in, as ``a100-40``
 _BARE_NAME = re.compile(r"\d{3,4}\s*[a-z][a-z0-9 ]*", re.IGNORECASE)
 """A model number without its line, as ``1660 super``."""
+_SIZE_INSIDE = re.compile(r"(.+?)[\s-](\d{2,3}gb)[\s-](sxm\d?|pcie|nvl|ti|super|max|pro|ultra)", re.IGNORECASE)
+"""A memory inside a name, as ``h100 80gb pcie``."""
 LAPTOP, _MOBILE = "laptop", re.compile(r"\s*mobile$", re.IGNORECASE)
 _SIZE_IN_ID = re.compile(r"\d+gb")
 _SLICE = re.compile(r"(?P<name>[a-z\s-]*[a-z]\d[a-z]?)-(?P<count>\d{1,4})", re.IGNORECASE)
@@ -276,10 +278,11 @@ def _row_named(name: str, catalog: Catalog) -> Row | None:
     prefixes = vocabulary().prefixes.items()
     clouds = (f"{row}{name[len(typed) :]}" for typed, row in prefixes if name.casefold().startswith(typed))
     sized = _SIZE_BEHIND.sub(r"-\1gb", plural or name)  # a100-80s
+    inside = (_SIZE_INSIDE.sub(made, name) for made in (r"\1 \3 \2", r"\1 \3") if _SIZE_INSIDE.fullmatch(name))
     lines = vocabulary().product_lines if _BARE_NAME.fullmatch(name) else ()
     bare = (f"{line} {name}" for line in lines)
     usual = plural if name.casefold() in vocabulary().plurals and name.endswith("s") else ""
-    for tried in (usual, name, *bare, plural, portable, name.replace(" ", "."), sized, *clouds):
+    for tried in (usual, name, *bare, plural, portable, name.replace(" ", "."), sized, *clouds, *inside):
         for table in tables if key_of(tried) else ():
             row_id = table.find_id(tried)
             if row_id is not None:

@@ -22,7 +22,7 @@ _RANGE = re.compile(
     re.IGNORECASE,
 )
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
-_TERA = re.compile(r"\d+(?:\.\d+)?T", re.IGNORECASE)
+_TERA, _LETTERS = re.compile(r"\d+(?:\.\d+)?T", re.IGNORECASE), {"gbs": "gb", "g": "gb", "t": "tb"}
 _TEN, _HUNDRED, _THOUSAND, _DOZENS = 10, 100, 1000, ("dozen", "dozens")
 _HALF, _ARTICLES, _FEWEST_OF_A_UNIT = "half", ("a", "an", "one", "the", "this"), 3
 _CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
@@ -30,7 +30,7 @@ _UNTIL = ("and", "to", "until", "till", "–")
 _MORE = ["more", "than"]
 _AND_A_HALF = ["and", "a", _HALF]
 _SCALES = {"million": "M", "millions": "M", "billion": "B", "billions": "B", "trillion": "T", "trillions": "T"}
-_TIME_FOLLOWS = frozenset({"in", "within", "under", "below", "than", "most", "for", "<", "of", "is"})
+_TIME_FOLLOWS = frozenset({"in", "inside", "within", "under", "below", "than", "most", "for", "<", "of", "is"})
 """Words before a time that is said by an article, as in ``within a second``."""
 _LONGEST_NAME = 4  # Words of a device's name, as ``rtx pro 6000 blackwell``
 _OWNED, _LONGEST_PART = frozenset({"the", "our", "my", "all", "these", "those"}), 5  # two thirds of all our 300
@@ -188,13 +188,18 @@ def _with_images_first(tokens: list[Token]) -> list[Token]:
 
 
 def _with_host_memory(tokens: list[Token]) -> list[Token]:
-    """Return the words with terabytes of main memory as these, as in ``1.2T ram`` and ``1T of host memory``."""
+    """Return the words with sizes of main memory in units of these, as ``1.2T ram`` and ``64 G of ram``."""
     made: list[Token] = []
-    for token, *behind in zip(tokens, tokens[1:], tokens[2:] + tokens[-1:], strict=False):
-        nouns = {key_of(after.text) for after in behind}
-        is_memory = _TERA.fullmatch(token.text) is not None and not nouns.isdisjoint(vocabulary().ram)
-        made.append(replace(token, text=f"{token.text[:-1]}tb") if is_memory else token)
-    return [*made, *tokens[len(made) :]]
+    for index, token in enumerate(tokens):
+        nouns = {key_of(after.text) for after in tokens[index + 1 : index + 3]}
+        is_memory = not nouns.isdisjoint(vocabulary().ram)
+        if is_memory and _TERA.fullmatch(token.text):
+            made.append(replace(token, text=f"{token.text[:-1]}tb"))
+        elif is_memory and (unit := _LETTERS.get(key_of(token.text))) and made and PLAIN_COUNT.fullmatch(made[-1].text):
+            made[-1:] = [replace(token, text=f"{made[-1].text}{unit}", start=made[-1].start)]
+        else:
+            made.append(token)
+    return made
 
 
 def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:

@@ -12,7 +12,11 @@ _MONEY = re.compile(
     r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?[km]?)|(?P<other>\d[\d,]*(?:\.\d+)?[km]?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
 )
 OF_ONE, OF_ENERGY = "/gpuh", "/kwh"
-_PER_ONE, _ONE_DEVICE, _ONE_HOUR = r"\s*(?:/|-|·|\bper\b|\ban?\b)\s*", r"(?:gpu|device|card|chip)", r"(?:h|hr|hour)"
+_PER_ONE, _ONE_DEVICE, _ONE_HOUR = (
+    r"\s*(?:/|-|·|\bper\b|\ban?\b)\s*",
+    r"(?:gpu|device|card|chip|[a-z]{1,3}\d{1,4}[a-z]{0,2})",
+    r"(?:h|hr|hour)",
+)
 _ONE = (
     rf"(?:{_PER_ONE}(?:{_ONE_DEVICE}[\s/·-]*(?:per|an?)?\s*{_ONE_HOUR}|{_ONE_HOUR}{_PER_ONE}{_ONE_DEVICE}"
     r"|(kwh|kw-h|kilowatt[\s-]?hour))s?\b)"
@@ -23,12 +27,14 @@ SUM_OF_ONE = re.compile(
     re.IGNORECASE,
 )
 """What each device costs an hour, or energy: ``$2 per gpu hour``, ``$2/h per gpu``, ``$2 each``, ``30 cents a kWh``."""
+_MONTHS = 12  # Of a year
 _CENTS = ("c", "¢")  # What words for hundredths of a dollar begin with
-_YEARS = r"(\d|one|two|three)[\s-]*(?:years?|yrs?|y)"
+_SPAN = r"(?:(\d{1,2}|one|two|three)[\s-]*(y|m)[a-z]*|annual|yearly)"
 _BOUND = r"(?:reserv(?:ed|ations?)|commit(?:ments?|ted)?|contract)"
-COMMITMENT = re.compile(rf"{_YEARS}[\s-]*{_BOUND}\b|{_BOUND}\s+(?:for\s+|of\s+)?{_YEARS}\b", re.IGNORECASE)
+COMMITMENT = re.compile(rf"{_SPAN}[\s-]*{_BOUND}\b|{_BOUND}\s+(?:for\s+|of\s+)?\(?{_SPAN}\b\)?", re.IGNORECASE)
 """For how long hardware is rented, as ``1yr reserved`` and ``reserved for 3 years``."""
-_MONEY_WORDS = ("usd", "dollar", "dollars", "bucks")
+_SPANS = {"hourly": "h", "daily": "day", "weekly": "week", "monthly": "mo", "yearly": "y"}
+_MONEY_WORDS = ("$", "usd", "dollar", "dollars", "bucks")
 _SUM_IN_WORDS = re.compile(r"([^\d\s]*)\s?\d[\d.,]*[km]?\s?((?:[€£]|[a-z]*))(?:(?:/|per).*)?", re.IGNORECASE)
 _OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|d|day|w|wk|week|mo|month|y|yr|year)", re.IGNORECASE)
 _APART = re.compile(r"[.,](?=\d{3}(?!\d))")  # Before thousands, as in ``€1.500``
@@ -40,13 +46,15 @@ _UNDER = re.compile(r"[<≤]=?\d[\d.]*(?:us|ms|s|min|h|days?)", re.IGNORECASE)  
 _SUB = re.compile(r"^sub-?(?:second|(\d+m?s))$", re.IGNORECASE)  # sub-second, sub-500ms
 _SCALED = re.compile(r"(\d[\d.,]*)([a-z]{2,})", re.IGNORECASE)  # 2bn
 _AT_LEAST = re.compile(r"^(\d[\d.,]*[kKmMbB]?)\+$")  # 30+ t/s
-_POSSESSIVE = re.compile(r"^(.*\d.*|[a-z]{4,})['’]s$", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"^(.*\d.*|[a-z]{4,}|ti)['’]s$", re.IGNORECASE)
 _LIKE = re.compile(r"^(.*\d[a-z]*)-(?:equivalent|like|style|type|class|sized|scale)$", re.IGNORECASE)  # llama-2-7b-like
 _EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?:\.\d{3})*\.000")
 """Thousands apart, as ``10,000`` and ``10.000``; ``5.125`` is no such number."""
 _DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
-_DURATION = re.compile(r"(\d+(?:\.\d+)?k?)(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE)
+_DURATION = re.compile(
+    r"(\d+(?:\.\d+)?k?)(?:-(?=[hdwm][a-z]{2}))?(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE
+)
 OF_TOKEN = re.compile(r"(\d+(?:\.\d+)?m?s)/tok(?:en)?", re.IGNORECASE)
 
 
@@ -72,8 +80,9 @@ def price_as_one(word: str) -> str | None:
     """Return a price of one device for an hour, or of a kWh, as ``€2/gpuh``; a commitment too; None for other words."""
     match, bound = SUM_OF_ONE.fullmatch(word), COMMITMENT.fullmatch(word)
     if bound is not None:
-        years = bound[1] or bound[2]
-        return f"commitment={vocabulary().counts.get(years.casefold(), years)}y"
+        number, unit = (bound[1] or bound[3] or "1").casefold(), bound[2] or bound[4] or "y"
+        years = int(vocabulary().counts.get(number, number)) / (1 if unit in "yY" else _MONTHS)
+        return f"commitment={years:g}y"
     if match is None:
         return None
     number, unit = match[2] or match[3] or match[7], (match[1] or match[4] or match[6] or "").casefold()
@@ -86,8 +95,11 @@ def price_as_one(word: str) -> str | None:
 def sum_and_currency(before: str, after: str) -> str | None:
     """Return a number and its currency as one, as ``$ 500`` and ``500 euros``; None for other words."""
     currencies = vocabulary().currencies
-    if before in ("$", *currencies) and after[:1].isdigit():
-        return f"{before}{after}"
+    sign = "$" if before.casefold() == "usd" else before
+    if sign in ("$", *currencies) and after[:1].isdigit():
+        return f"{sign}{after}"
+    if (span := _SPANS.get(after)) and sum_of(before) is not None and "/" not in before:
+        return f"{before}/{span}"  # $20 hourly
     money, slash, span = after.partition("/")  # 5000 EUR/month
     other = next((name for name, row in currencies.items() if money in row.words), None)
     is_sum = (other is not None or money in _MONEY_WORDS) and sum_of(f"${before}") is not None

@@ -56,8 +56,11 @@ _OF_A_NODE = re.compile(r"\b(nodes|servers|machines|hosts),? each (?:with|of|hav
 _MACHINE = re.compile(r"(?<=\bdgx)-(?=[a-z]\d)|(?<=\bhgx)-(?=[a-z]\d)|-(?=nvl\d\d)", re.IGNORECASE)
 """A hyphen between a machine and its devices: ``DGX-H100``, ``GB200-NVL72``."""
 
-_COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM]??|[bB](?=-)))-?([a-zA-Z]{2,})")
+_COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,})")
 """A number and what it counts as one word: ``384-dim``, ``50rps``."""
+
+_BRACKETED = re.compile(r"\((\d{1,3})[x×]\)", re.IGNORECASE)
+"""A number of what stands before it: ``A6000 (4x)``."""
 
 _SLASH = re.compile(r"(?:(?<=in)|(?<=input)|(?<=prompt)|(?<=tok)|(?<=tokens))/(?=\d)", re.IGNORECASE)
 """A slash between what is counted and the next number, as in ``1024 in/128 out``."""
@@ -79,7 +82,7 @@ _IDEOGRAPHS = re.compile(
 """Words of a text without spaces, and what stands between them; a percentile, an arrow and e2e are words themselves."""
 
 _WITH_FRACTIONS = frozenset({Key.INFERENCE_REQUEST_RATE, Key.TRAINING_EPOCHS})  # What may be 2.5, as a release may
-_MARKS = "~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
+_MARKS = "@~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
 _MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go", "gigabyte", "gigabytes")
 _BITS = ("bit", "bits")
 _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
@@ -93,6 +96,7 @@ _UNITS = (
     (("bpw",), "bpw"),
     (("%", "percent", "pct"), "%"),
     (("tflops", "tflop", "tflop/s", "tflops/s", "teraflops"), "tflops"),
+    (("pflops", "pflop", "pflop/s", "pflops/s"), "pflops"),
     (("tflops/gpu", "tflop/s/gpu", "tflops/s/gpu", "tflops/device", "tflops/card"), "tflops"),
 )
 _MACHINES = frozenset({"nodes", "devices", "GPU-hours"})
@@ -130,6 +134,7 @@ def split(text: str) -> list[Token]:
     tokens: list[Token] = []
     plain_text = _LANES.sub(_bus, text[:LONGEST_LINE])
     plain_text = _OF_A_NODE.sub(lambda nodes: f"{nodes[1]} of ".ljust(len(nodes[0])), plain_text)
+    plain_text = _BRACKETED.sub(r"(x\1)", plain_text)
     for match in _WORD.finditer(_SLASH.sub(" ", _MACHINE.sub(" ", _PICTURES.sub(" ", plain_text)))):
         word, start = match[0], match.start()
         parts = [(start, word)]
@@ -342,6 +347,7 @@ def _with_unit(number: str, word: str) -> str | None:
         return number
     if seconds is not None and number[-1:].isdigit():
         return f"{number.lstrip('<≤')}{seconds}"
+    number = number.lstrip("<≤") if span is not None else number  # <10 days
     if span == "h" and number[-1:] in "kK" and _NUMBER.fullmatch(number[:-1]):
         return f"{plain_number(number[:-1])}k{span}"  # 40k hours of calls
     if not _NUMBER.fullmatch(number):
