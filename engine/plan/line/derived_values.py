@@ -232,7 +232,7 @@ class DerivedValues(LoadValues):
         machine = self._catalog.instances.get(str(self._values[hardware.NAME]))
         devices = self._degree(hardware.DEVICES, 1 if machine is None else machine.sold_devices)
         size = self._degree(hardware.PER_NODE, devices) if machine is None else machine.sold_devices
-        return {OF_ONE: devices, OF_BOX: max(round(devices / size), 1), OF_ALL: 1}
+        return {OF_ONE: devices, OF_ALL: 1, OF_BOX: max(round(devices / size), 1)}
 
     def _price_ratios(self, price: float) -> dict[str, float]:
         """Return what so much an hour is of the cheapest offer, where it is for what may cost that.
@@ -246,10 +246,11 @@ class DerivedValues(LoadValues):
             return {OF_BOX if name in self._catalog.instances else OF_ONE: 1.0}
         return {of: price * count / counts[OF_ONE] / min(offers) for of, count in counts.items()}
 
-    def _is_likely_price(self, price: float) -> bool:
-        """Whether so much an hour is nearer to what the hardware of the line costs than to any other sum."""
-        is_counted = hardware.DEVICES in self._values or self._values[hardware.NAME] in self._catalog.instances
-        ratios = self._price_ratios(price or 1.0).values() if is_counted else ()
+    def _is_likely_price(self, index: int, price: float) -> bool:
+        """Whether so much an hour may be what the hardware costs that is counted, or named just before or behind it."""
+        named = ((at, at + count) for at, (count, taken) in self._taken.items() if hardware.NAME in taken.values)
+        is_known = hardware.DEVICES in self._values or any(index + 1 == start or index == end for start, end in named)
+        ratios = self._price_ratios(price).values() if price and is_known else ()
         return any(1 / _FAR_FROM_OFFERS < ratio < _FAR_FROM_OFFERS for ratio in ratios)
 
     def _weights_of_the_engine(self) -> None:

@@ -39,9 +39,7 @@ class FigureWords(NamedWords):
             return 1 + supply, Meaning(why=f"left out: {self._span(index, 1 + supply)}")
         is_data = (
             of in vocabulary().stored
-            or (
-                after == "of" and settings.amount_of(of) not in (None, vocabulary().amounts["devices"])
-            )  # of GPU memory
+            or (after == "of" and settings.amount_of(of) not in (None, vocabulary().amounts["devices"]))
             or figure.get(hardware.MEMORY, 0) > hardware.most_memory(self._catalog)
         )
         is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and of not in vocabulary().ram
@@ -149,17 +147,13 @@ class FigureWords(NamedWords):
         if hardware.NAME in self._values:
             self._share_of_host()
             row, memory = self._catalog.accelerators.get(str(self._values[hardware.NAME])), given.get(hardware.MEMORY)
-            if row is not None and isinstance(memory, int) and hardware.is_memory_of(row, memory):
+            if row is None or not isinstance(memory, int):
+                return
+            same = row.id if hardware.is_memory_of(row, memory) else hardware.with_memory(row, memory, self._catalog)
+            if same is not None:
                 self._values.pop(f"{hardware.SPEC}.{hardware.MEMORY}")  # A6000 48G *4
-            elif (
-                row is not None
-                and isinstance(memory, int)
-                and (other := hardware.with_memory(row, memory, self._catalog))
-            ):
-                self._values.pop(f"{hardware.SPEC}.{hardware.MEMORY}")  # 8 a100 (8x40G)
-                self._rename(hardware.NAME, other)
-                row = None
-            fault = hardware.memory_of_another(row, memory) if row is not None and isinstance(memory, int) else None
+                self._rename(hardware.NAME, same)  # 8 a100 (8x40G)
+            fault = None if same else hardware.memory_of_another(row, memory)
             self._faults += [] if fault is None else [fault]
             return
         makers = ((token.text, vocabulary().machines.get(key_of(token.text))) for token in self._tokens)

@@ -59,7 +59,9 @@ def price_in(tokens: Sequence[Token], index: int) -> tuple[float, str] | None:
         return None
     before = [key_of(token.text) for token in tokens[max(index - 3, 0) : index]]
     behind = [key_of(token.text) for token in tokens[index + 1 : index + 4]]
-    near = (*before[-2:], "".join(before[-2:]), *behind[:1], "".join(behind[:2]))
+    times = (at for at, token in enumerate(tokens[index + 1 : index + 4]) if duration_of(token.text) is not None)
+    ends = behind[: next(times, len(behind) + 1) - 1]  # at $2/h, max 3 days
+    near = {*before[-2:], "".join(before[-2:]), *ends[:1], "".join(ends[:2])}
     if not words.limiting.isdisjoint(near) or tokens[index].text[0] in "<≤":
         return None
     dollars = parse_quantity(dollars_named[0], "") / dollars_named[1]

@@ -267,7 +267,7 @@ class _Line(GuessedWords):
         if text.endswith(OF_ENERGY) and (dollars := sum_of(text.removesuffix(OF_ENERGY))) is not None:
             return 1, Meaning(f"${dollars[0]} a kWh", {Key.PRICING_USD_PER_KWH: dollars[0]}, self._exchanged(index))
         price, how = price_in(self._tokens, index) or (0.0, "")
-        is_known = hardware.NAME in self._values and (bool(how) or self._is_likely_price(price))
+        is_known = hardware.NAME in self._values and (bool(how) or self._is_likely_price(index, price))
         if not price or not (how == OF_ONE or is_known):
             return None
         if self._device_price not in (0.0, price):

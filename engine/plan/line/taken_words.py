@@ -107,13 +107,10 @@ class TakenWords:
 
     def _without_size_of_nodes(self, meaning: Meaning) -> Meaning:
         """Take devices of a memory beside nodes that have as many for these, as in ``96 DGX A100 (8x40G)``."""
-        size = self._values.get(Key.HARDWARE_PER_NODE)
-        is_again = hardware.NAME in self._values and hardware.NAME not in meaning.values
-        if not is_again or size is None or meaning.values.get(hardware.DEVICES) != size:
-            return meaning
-        return replace(
-            meaning, values={path: value for path, value in meaning.values.items() if path != hardware.DEVICES}
-        )
+        size, values = self._values.get(Key.HARDWARE_PER_NODE), dict(meaning.values)
+        if size and hardware.NAME in self._values.keys() - values.keys() and values.get(hardware.DEVICES) == size:
+            values.pop(hardware.DEVICES)
+        return replace(meaning, values=values)
 
     def _host(self, index: int, meaning: Meaning) -> Meaning:
         """Take a processor beside accelerators for the one of their host, which a plan does not name."""

@@ -27,6 +27,21 @@ SUM_OF_ONE = re.compile(
     re.IGNORECASE,
 )
 """What each device costs an hour, or energy: ``$2 per gpu hour``, ``$2/h per gpu``, ``$2 each``, ``30 cents a kWh``."""
+_MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go", "gigabyte", "gigabytes")
+_BITS = ("bit", "bits")
+_QUANTIZED = ("quantization", "quantisation", "quantized", "quantised", "quant")
+_UNITS = (
+    (_BITS, "bit"),
+    (_MEMORY_UNITS, "gb"),
+    (("mb",), "mb"),
+    (("tb", "tib", "terabyte", "terabytes"), "tb"),
+    (("bpw",), "bpw"),
+    (("%", "percent", "pct"), "%"),
+    (("tflops", "tflop", "tflop/s", "tflops/s", "teraflops"), "tflops"),
+    (("pflops", "pflop", "pflop/s", "pflops/s"), "pflops"),
+    (("tflops/gpu", "tflop/s/gpu", "tflops/s/gpu", "tflops/device", "tflops/card"), "tflops"),
+)
+_NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
 _MONTHS = 12  # Of a year
 _CENTS = ("c", "¢")  # What words for hundredths of a dollar begin with
 _SPAN = r"(?:(\d{1,2}|one|two|three)[\s-]*(y|m)[a-z]*|annual|yearly)"
@@ -156,3 +171,23 @@ def plain_number(word: str) -> str:
     if _EXPERTS.fullmatch(word):
         return re.sub("[*×]", "x", word)
     return _DECIMAL_COMMA.sub(r"\1.\2\3", word) if _DECIMAL_COMMA.fullmatch(word) else word
+
+
+def with_unit(number: str, word: str) -> str | None:
+    """Return a number and the word behind it as one, as ``24 gb``, ``4 bits`` or ``10 s``; None for others."""
+    words = vocabulary()
+    scale, span, seconds = words.scales.get(word), words.durations.get(word), words.time_units.get(word)
+    is_ram = key_of(f"{number}{word}") in words.ram  # host memory
+    if (written := f"{number}{word}" if is_ram else sum_and_currency(number, word)) is not None:
+        return written
+    if word in _QUANTIZED and number.endswith("bit"):
+        return number
+    if seconds is not None and number[-1:].isdigit():
+        return f"{number.lstrip('<≤')}{seconds}"
+    number = number.lstrip("<≤") if span is not None else number  # <10 days
+    if span == "h" and number[-1:] in "kK" and _NUMBER.fullmatch(number[:-1]):
+        return f"{plain_number(number[:-1])}k{span}"  # 40k hours of calls
+    if not _NUMBER.fullmatch(number):
+        return None
+    unit = next((written for units, written in _UNITS if word in units), span)
+    return plain_number(number) + scale if scale is not None else None if unit is None else f"{number}{unit}"

@@ -14,8 +14,8 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
     SUM_OF_ONE,
     plain_number,
     price_as_one,
-    sum_and_currency,
     sum_of,
+    with_unit,
 )
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER
@@ -83,22 +83,8 @@ _IDEOGRAPHS = re.compile(
 
 _WITH_FRACTIONS = frozenset({Key.INFERENCE_REQUEST_RATE, Key.TRAINING_EPOCHS})  # What may be 2.5, as a release may
 _MARKS = "@~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
-_MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go", "gigabyte", "gigabytes")
-_BITS = ("bit", "bits")
 _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
 _PER_WEIGHT = ("at", "@", "of", "with")
-_QUANTIZED = ("quantization", "quantisation", "quantized", "quantised", "quant")
-_UNITS = (
-    (_BITS, "bit"),
-    (_MEMORY_UNITS, "gb"),
-    (("mb",), "mb"),
-    (("tb", "tib", "terabyte", "terabytes"), "tb"),
-    (("bpw",), "bpw"),
-    (("%", "percent", "pct"), "%"),
-    (("tflops", "tflop", "tflop/s", "tflops/s", "teraflops"), "tflops"),
-    (("pflops", "pflop", "pflop/s", "pflops/s"), "pflops"),
-    (("tflops/gpu", "tflop/s/gpu", "tflops/s/gpu", "tflops/device", "tflops/card"), "tflops"),
-)
 _MACHINES = frozenset({"nodes", "devices", "GPU-hours"})
 _MOST, _LONG_SPANS = ("than", "under", "below", "max", "maximum"), ("day", "week", "mo", "y")
 _NAMED = ("model", "gpu", "gpus", "hardware", "device", "card")  # What its name says by itself
@@ -115,7 +101,6 @@ _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
 _DEVICE, _HOURS = ("gpu", "device", "accelerator"), ("hours", "hour", "hrs")
 _TOKEN = ("token", "tok")
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
-_NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
 _THOUSANDS, _BEGUN = "000", re.compile(r"[1-9]\d{0,2}(?:000)*")
 
 
@@ -252,7 +237,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
     del tokens[len(tokens) - bool(is_mixed) :]  # exl2 at 3.5bpw
     tokens[-1:] = _released(tokens[-1:], token.text)
     before = tokens[-1] if tokens else None
-    joined = None if before is None or before.ends else _with_unit(before.text, key_of(token.text))
+    joined = None if before is None or before.ends else with_unit(before.text, key_of(token.text))
     if before is None:
         tokens.append(token)
     elif (mixture := _mixture(before.text, token.text)) is not None:
@@ -306,7 +291,7 @@ def _is_unit(word: str) -> bool:
     key = key_of(word.rstrip(_ENDINGS))
     amount = vocabulary().amounts.get(key)
     is_counted = amount is not None and not _WITH_FRACTIONS.isdisjoint(amount.fields.values())
-    return is_counted or _with_unit("1", key) is not None
+    return is_counted or with_unit("1", key) is not None
 
 
 def _is_key(word: str) -> bool:
@@ -334,26 +319,6 @@ def _mixture(one: str, other: str) -> str | None:
     kinds, bits = zip(*((_MIXED.fullmatch(word), _BITS_A_WEIGHT.fullmatch(word)) for word in (one, other)), strict=True)
     kind, mean = next(filter(None, kinds), None), next(filter(None, bits), None)
     return None if kind is None or mean is None else f"{kind[0].casefold()}-{float(mean[1])}"
-
-
-def _with_unit(number: str, word: str) -> str | None:
-    """Return a number and the word behind it as one, as ``24 gb``, ``4 bits`` or ``10 s``; None for others."""
-    words = vocabulary()
-    scale, span, seconds = words.scales.get(word), words.durations.get(word), words.time_units.get(word)
-    is_ram = key_of(f"{number}{word}") in words.ram  # host memory
-    if (written := f"{number}{word}" if is_ram else sum_and_currency(number, word)) is not None:
-        return written
-    if word in _QUANTIZED and number.endswith("bit"):
-        return number
-    if seconds is not None and number[-1:].isdigit():
-        return f"{number.lstrip('<≤')}{seconds}"
-    number = number.lstrip("<≤") if span is not None else number  # <10 days
-    if span == "h" and number[-1:] in "kK" and _NUMBER.fullmatch(number[:-1]):
-        return f"{plain_number(number[:-1])}k{span}"  # 40k hours of calls
-    if not _NUMBER.fullmatch(number):
-        return None
-    unit = next((written for units, written in _UNITS if word in units), span)
-    return plain_number(number) + scale if scale is not None else None if unit is None else f"{number}{unit}"
 
 
 def sides_of(word: str) -> tuple[int, int] | None:

@@ -1,0 +1,130 @@
+"""Hardware, its memory, prices, times and speeds, in the words of people, at any place of a line."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from capacity_tui.engine.plan.line import read_line
+
+DEVICES, NODE, HOST = "hardware.devices", "hardware.per_node", "hardware.spec.host_memory_gib"
+PRICE, ENERGY, COMMITMENT, SPEED = "pricing.usd_per_hour", "pricing.usd_per_kwh", "pricing.commitment", "training.mfu"
+A100, A100_40, H100 = "a100-sxm-80gb", "a100-sxm-40gb", "h100-sxm-80gb"
+CARRIERS = (
+    "llama-3.1-70b lora {} 50M tokens",
+    "{} vllm llama-3.3-70b fp8 batch 16 prompt 2k",
+    "train 7b on {}, 10B tokens",
+)
+HARDWARE = {
+    "just 2 of my 8 a100-80s": (A100, 2, None),
+    "all 8 of our h100s": (H100, 8, None),
+    "a pair of used 3090s": ("rtx-3090", 2, None),
+    "2 3090 Ti's": ("rtx-3090-ti", 2, None),
+    "8x a100 (8x40G)": (A100_40, 8, None),
+    "A6000 (4x)": ("rtx-a6000", 4, None),
+    "96 DGX A100 (8x40G)": (A100_40, 768, 8),
+    "three A100 nodes (8x80GB)": (A100, 24, 8),
+    "2x DGX-A100": (A100, 16, 8),
+    "GB200-NVL72": ("gb200", 72, 72),
+    "2 h100 boxes": (H100, 16, 8),
+    "2 boxes of 8 h100": (H100, 16, 8),
+    "64 h100s, 8 per node": (H100, 64, 8),
+    "64 h100 in nodes of 8": (H100, 64, 8),
+    "32 h100 across 4 nodes": (H100, 32, 8),
+    "h100 80gb pcie": ("h100-pcie-80gb", None, None),
+    "rtx 4060 mobile": ("rtx-4060-laptop", None, None),
+}
+MORE = {
+    "1.2T ram": {HOST: 1228.8},
+    "744G CPU memory": {HOST: 744},
+    "64 gb of regular ram": {HOST: 64},
+    "host memory is 1TB": {HOST: 1024},
+    "128 G of RAM": {HOST: 128},
+    "64gbs of ram": {HOST: 64},
+    "the box is $18.40/hr": {PRICE: 18.4},
+    "at $20/h": {PRICE: 20},
+    "at $2/h": {PRICE: 16},
+    "for $16/h": {PRICE: 16},
+    "$20/hr for the node": {PRICE: 20},
+    "$20 hourly": {PRICE: 20},
+    "costs $480/day": {PRICE: 20},
+    "€2 per gpu hour": {PRICE: 18.784},
+    "$2/h100/hr": {PRICE: 16},
+    "spot at $14.2/h": {PRICE: 14.2, "pricing.spot": True},
+    "preemptible": {"pricing.spot": True},
+    "0.31 eur/kwh": {ENERGY: 0.36},
+    "30 cents a kWh": {ENERGY: 0.3},
+    "1yr reserved": {COMMITMENT: "1y"},
+    "reserved for 3 years": {COMMITMENT: "3y"},
+    "36 month commitment": {COMMITMENT: "3y"},
+    **{f"{limit} $30/h": {"cost.usd_per_hour": "30"} for limit in ("under", "budget of", "not over", "up to", "<")},
+    "$30/h at most": {"cost.usd_per_hour": "30"},
+}
+OF_TRAINING = {
+    "assume 45% utilization": {SPEED: 0.45},
+    "38pct mfu": {SPEED: 0.38},
+    "45% of peak": {SPEED: 0.45},
+    "gives 296 TFLOPs": {SPEED: 0.2992},
+    "at 400 TFLOPS per gpu": {SPEED: 0.4043},
+    "overnite": {"time": "12h"},
+    "inside a week": {"time": "7d"},
+    "3-day deadline": {"time": "3d"},
+    "budget=$2000": {"usd": "2000"},
+    "on a $2000 budget": {"usd": "2000"},
+}
+REFUSED = ("by friday", "before the end of march", "deadline is friday", "90% gpu util", "5000 gpu-hrs", "3 jobs a day")
+PLACES = ("{1} {0}", "{1}, {0}", "{0} {1}")
+
+
+def plain(values: dict[str, object]) -> dict[str, str]:
+    """Values as they are compared: numbers to three digits."""
+    numbers = {path: value for path, value in values.items() if str(value).replace(".", "", 1).isdecimal()}
+    return {path: str(value) for path, value in values.items()} | {
+        path: f"{float(str(value)):.3g}" for path, value in numbers.items()
+    }
+
+
+@cache
+def sayings(text: str) -> dict[str, str]:
+    """What a line says: values of its plan, and limits."""
+    line = read_line(text)
+    assert not line.faults, text
+    limits = line.limits or (line.asked.limits if line.asked else ())
+    return plain(
+        {**{str(path): value for path, value in line.values.items()}, **dict(limit.split("<=") for limit in limits)}
+    )
+
+
+@pytest.mark.parametrize("words", HARDWARE)
+def test_hardware_is_read_wherever_it_stands(words: str) -> None:
+    for carrier in CARRIERS:
+        name, devices, node = HARDWARE[words]
+        others = {path: value for path, value in sayings(carrier.format("8xh100")).items() if "hardware" not in path}
+        counts = {DEVICES: devices, NODE: node}
+        wanted = others | plain({"hardware.name": name, **{path: count for path, count in counts.items() if count}})
+        assert sayings(carrier.format(words)) == wanted, carrier
+
+
+@pytest.mark.parametrize("words", [*MORE, *OF_TRAINING])
+def test_words_of_hardware_add_what_they_say_and_nothing_else(words: str) -> None:
+    lines = (*CARRIERS[::2], *CARRIERS[1 : 2 * (words in MORE)])
+    for text in (carrier.format("8xh100") for carrier in lines):
+        for place in PLACES:
+            line = place.format(text, words)
+            assert sayings(line) == sayings(text) | plain({**MORE, **OF_TRAINING}[words]), line
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_no_plan_has_is_refused_wherever_it_stands(words: str) -> None:
+    for place in PLACES:
+        assert read_line(place.format(CARRIERS[0].format("8xh100"), words)).faults
+
+
+def test_what_so_much_an_hour_is_of_is_said() -> None:
+    def price(text: str) -> str:
+        return next(entry.why for entry in read_line(text).assumptions if entry.key == PRICE)
+
+    assert "for all 8 devices" in price("llama-3.1-8b lora 8xh100 at $20/h")
+    assert "for each device" in price("llama-3.1-8b lora 8xh100 at $2/h")
+    assert "for each machine" in price("llama-3.1-8b lora 2 nodes of 8 h100 at $20/h")
