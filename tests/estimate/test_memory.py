@@ -128,3 +128,36 @@ def test_a_pipeline_of_sharded_stages_gathers_layers_and_fsdp_says_that_it_keeps
     kept = estimate_plan(with_values(pipeline(zero=3, **base), {"training.framework": "torchtitan"})).estimate
     layered = estimate_plan(pipeline(zero=3, **base)).estimate
     assert float(kept.memory.parts["buffers"]) > 5 * float(layered.memory.parts["buffers"])
+
+
+def sharded(framework: str, batch: int, **others: object) -> dict[str, float]:
+    """Return GiB of the gradients, and all, of Llama 3 8B trained on 8 devices, a sequence at a time."""
+    plan = Plan.model_validate(
+        {
+            "task": "train",
+            "model": {"name": "llama-3-8b"},
+            "hardware": {"name": "h100-sxm-80gb", "devices": 8},
+            "training": {"framework": framework, "global_batch": batch, "micro_batch": 1, "checkpointing": "full"},
+            "parallelism": {"zero": 3},
+        }
+    )
+    memory = estimate_plan(with_values(plan, others)).estimate.memory
+    return {"gradients": float(memory.parts["gradients"]) / GIB, "all": float(memory.per_device_bytes.value) / GIB}
+
+
+@pytest.mark.parametrize("framework", ["transformers", "litgpt"])
+def test_gradients_of_sharded_models_stay_whole_where_micro_batches_before_the_last_are_not_reduced(
+    framework: str,
+) -> None:
+    once, twice, often = (sharded(framework, batch) for batch in (8, 16, 128))
+    # 8.03e9 gradients in bf16, instead of an eighth of them or none at the peak.
+    assert twice["gradients"] == pytest.approx(8.03e9 * 2 / GIB, rel=0.01)
+    assert twice["all"] > once["all"] + 0.6 * twice["gradients"]
+    assert often == twice
+    # Alone, or whole on each device, there is nothing to reduce late.
+    assert sharded(framework, 16, **{"parallelism.zero": 0})["gradients"] >= twice["gradients"]
+
+
+@pytest.mark.parametrize("framework", ["fsdp", "torchtitan", "deepspeed", "torchtune"])
+def test_software_that_reduces_with_every_micro_batch_holds_shards(framework: str) -> None:
+    assert sharded(framework, 16)["gradients"] < 0.3 * 8.03e9 * 2 / GIB

@@ -340,3 +340,20 @@ def test_what_mixes_tokens_beside_attention_is_multiplied_too(model: str) -> Non
         return float(estimate_plan(Plan.model_validate(document), None, load_catalog()).estimate.computation.mfu)
 
     assert utilization(model) == pytest.approx(utilization("llama-3.1-8b"), rel=0.03)
+
+
+def test_gradients_that_are_reduced_once_a_step_cross_the_link_once() -> None:
+    """Of 16 micro-batches on devices joined by a slow link, 15 gather parameters alone."""
+    seconds = {}
+    for framework in ("transformers", "fsdp"):
+        plan = Plan.model_validate(
+            {
+                "task": "train",
+                "model": {"name": "llama-3-8b"},
+                "hardware": {"name": "l40s", "devices": 8},
+                "training": {"framework": framework, "global_batch": 128, "micro_batch": 1, "seq_len": 1024},
+                "parallelism": {"zero": 3},
+            }
+        )
+        seconds[framework] = float(estimate_plan(plan).estimate.computation.parts["data_parallel"])
+    assert seconds["transformers"] < 0.8 * seconds["fsdp"]

@@ -129,6 +129,7 @@ class Framework(Released):
     quantized_copies: NonNegativeFloat = Field(description="copies kept of what quantized matrices put out")
     gradient_copies: float = Field(ge=0, le=1, description="1: low-precision gradients stay beside fp32 ones")
     gradient_buffer: int = Field(ge=0, le=1, description="1: gradients have a buffer that stays between steps")
+    whole_accumulation: int = Field(0, ge=0, le=1, description="1: sharded gradients are whole to the last micro-batch")
     flat_gradients: float = Field(ge=0, le=1, description="1: the optimizer's fp32 gradients are one flat buffer")
     bucket_mib: NonNegativeFloat = Field(description="buckets gradients and parameters pass through, MiB")
     fixed_bucket_mib: NonNegativeFloat = Field(

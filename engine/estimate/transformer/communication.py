@@ -65,17 +65,17 @@ def layered_seconds(layers: Number, collective: Number) -> Number:
 
 
 @equation(
-    "seconds = full · gather + (full + gradients) · reduce",
+    "seconds = full · gather + scattered · reduce",
     unit="s",
     source="Rajbhandari et al. 2020: parameters gathered once more; sharded gradients are reduced as they come",
     full="1 where parameters are sharded",
     gather=("seconds to gather them", "s", "layered_seconds"),
-    gradients="1 where gradients are sharded, but not parameters",
+    scattered="1 where gradients are sharded, and reduced with every micro-batch",
     reduce=("seconds to reduce and scatter gradients", "s", "layered_seconds"),
 )
-def sharded_backward_seconds(full: Number, gather: Number, gradients: Number, reduce: Number) -> Number:
+def sharded_backward_seconds(full: Number, gather: Number, scattered: Number, reduce: Number) -> Number:
     """Seconds that the backward pass of a micro-batch spends on what is sharded."""
-    return full * gather + (full + gradients) * reduce
+    return full * gather + scattered * reduce
 
 
 @equation(
@@ -97,7 +97,7 @@ def broadcast_seconds(gather: Number, ranks: Number, turn: Number) -> Number:
     source="Rajbhandari et al. 2020",
     replicated="1 where nothing is sharded",
     all_reduced=("seconds of one all-reduce over all replicas", "s", "layered_seconds"),
-    scattered="1 where optimizer states alone are sharded",
+    scattered="1 where optimizer states alone are sharded, or gradients are once a step",
     reduce=("seconds to reduce and scatter gradients inside a sharding group", "s", "layered_seconds"),
     across=("seconds to reduce them across sharding groups", "s", "two_passes"),
 )
@@ -233,8 +233,9 @@ def _reduction(
     turn = all_gather_seconds(0.0, shard, stride, run.cluster)
     updated = where(run.software.broadcasts_parameters > 0, broadcast_seconds(gather, shard, turn), gather)
     none, states, gradients, full = (where(run.layout.zero == stage, 1.0, 0.0) for stage in range(4))
-    backward = sharded_backward_seconds(full, gather, gradients, reduce)
-    reduced = reduction_seconds(none, all_reduced, states, reduce, across)
+    late = run.accumulates_whole * (gradients + full)
+    backward = sharded_backward_seconds(full, gather, gradients + full - late, reduce)
+    reduced = reduction_seconds(none, all_reduced, states + late, reduce, across)
     yield Collective(
         f"gather sharded parameters{suffix}",
         "data_parallel",

@@ -36,7 +36,7 @@ class Recompute:
 
 
 DROPOUT_PASSES, RESIDUAL_MASKS = counted("dropout-passes"), counted("residual-masks")
-SHARDED_PARAMETERS = 3  # Stage of ZeRO that shares the parameters out as well
+SHARDED_GRADIENTS, SHARDED_PARAMETERS = 2, 3  # Stages of ZeRO that share gradients out, and parameters as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +196,12 @@ class TransformerRun:
     def layers_per_stage(self) -> Number:
         """Layers of the mean pipeline stage."""
         return self.shape.layers / self.layout.pp
+
+    @property
+    def accumulates_whole(self) -> Number:
+        """1 where sharded gradients are reduced in the last micro-batch of a step alone."""
+        sharded = (np.asarray(self.layout.zero) >= SHARDED_GRADIENTS) & np.asarray(self.layout.shard > 1)
+        return where(sharded & np.asarray(self.micro_batches > 1), self.software.whole_accumulation, 0.0)
 
     @property
     def stages(self) -> Stages:

@@ -64,6 +64,7 @@ class Software:
     frozen_units: Number
     gradient_copies: Number
     gradient_buffer: Number
+    whole_accumulation: Number
     flat_gradients: Number
     bucket_bytes: Number
     fixed_bucket_bytes: Number

@@ -114,7 +114,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     buckets = where(reduced, np.maximum(filled, fixed), 0.0)
     if any_true(run.software.captured > 0):
         buckets = buckets + captured_input_bytes(run.software.captured, run.tokens)
-    gradients_in = _gradients(run, parameters, kept["gradients"])
+    gradients_in = _gradients(run, parameters, kept["gradients"], kept["whole_gradients"])
     casts = _cast_gradients(run, parameters)
     idle_copies = software.flat_gradients * where((layout.zero >= 3) & (layout.shard > 1), 0.0, casts)
     static = {"weights": kept["weights"], "optimizer": kept["optimizer"]}
@@ -136,7 +136,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
         "load": {**phase(0.0, 0.0, 0.0, buffer_bytes(read, 0.0, 0.0, 0.0)), "optimizer": 0.0},
         "loss": phase(gradients_in.loss, at_loss, logits, buffer_bytes(used, ends, idle_copies, buckets)),
         "layer": phase(gradients_in.layer, at_layer, 0.0, buffer_bytes(gathered, 0.0, idle_copies, buckets)),
-        "backward": phase(kept["gradients"], at_end, 0.0, buffer_bytes(gathered, 0.0, idle_copies, buckets)),
+        "backward": phase(gradients_in.end, at_end, 0.0, buffer_bytes(gathered, 0.0, idle_copies, buckets)),
         "optimizer": phase(kept["gradients"], 0.0, 0.0, buffer_bytes(0.0, 0.0, casts + kept["temporaries"], buckets)),
         "checkpoint": phase(gradients_in.resting, 0.0, 0.0, buffer_bytes(0.0, 0.0, 0.0, 0.0)),
     }
@@ -149,22 +149,25 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
 
 @dataclass(frozen=True, slots=True)
 class Gradients:
-    """Bytes of kept gradients where they are fewer than at the end of the backward pass."""
+    """Bytes of kept gradients at moments where they are fewer or more than those the optimizer takes."""
 
     loss: Number
     layer: Number  # at the start of the backward pass
+    end: Number  # at its end
     resting: Number  # between steps
     streamed: Mapping[str, Number]  # bytes by phase that the allocator keeps for them although they do not exist
 
 
-def _gradients(run: TransformerRun, parameters: Parameters, kept: Number) -> Gradients:
+def _gradients(run: TransformerRun, parameters: Parameters, kept: Number, whole: Number) -> Gradients:
     """Return the gradients of each phase.
 
     Those of one micro-batch come to be while its activations go. With several they stay in between, as does a buffer in
-    another type than the parameters', or one that an engine fills with what it has reduced.
+    another type than the parameters', or one that an engine fills with what it has reduced. Whole ones go as their
+    shards come.
 
     Args:
         kept: bytes of all its gradients.
+        whole: the same before they are reduced, where all but the last micro-batch leave them so.
     """
     layout, numerics, software = run.layout, run.numerics, run.software
     sharded = (layout.zero >= 2) & (layout.shard > 1)
@@ -179,7 +182,9 @@ def _gradients(run: TransformerRun, parameters: Parameters, kept: Number) -> Gra
         phase: where(fleeting & sharded, np.maximum(kept - there, 0.0), 0.0)
         for phase, there in (("loss", loss), ("layer", layer))
     }
-    return Gradients(loss, layer, where(buffer, kept, 0.0), streamed)
+    late = np.asarray(whole) > 0
+    loss, layer, end = where(late, whole, loss), where(late, whole, layer), np.maximum(whole, kept)
+    return Gradients(loss, layer, end, where(buffer, kept, 0.0), streamed)
 
 
 def _stranded(
@@ -242,6 +247,10 @@ def _kept(run: TransformerRun, parameters: Parameters, layers: Number) -> dict[s
     gradients = sharded_bytes.for_part(GRADIENTS)(
         objective.trained * (numerics.gradient_bytes + copied), dense, experts, shards[1], expert_shards[1]
     )
+    whole_gradients: Number = 0.0
+    if any_true(run.accumulates_whole > 0):
+        unreduced = run.accumulates_whole * objective.trained * numerics.element_bytes
+        whole_gradients = sharded_bytes.for_part(GRADIENTS)(unreduced, dense, experts, 1.0, 1.0)
     states_of = (
         (numerics.optimizer.state_bytes, run.trained_share),
         (numerics.optimizer.outer_state_bytes, run.trained_ends),
@@ -259,6 +268,7 @@ def _kept(run: TransformerRun, parameters: Parameters, layers: Number) -> dict[s
     return {
         "weights": weights * (1.0 - layout.offload_parameters),
         "gradients": gradients * (1.0 - sent),
+        "whole_gradients": whole_gradients,
         "optimizer": states * (1.0 - layout.offload_optimizer),
         "temporaries": temporaries * (1.0 - layout.offload_optimizer),
         "host_states": states * layout.offload_optimizer,
