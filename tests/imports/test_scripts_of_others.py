@@ -333,3 +333,22 @@ def test_commands_that_serve_are_read_to_their_last_option(alone, name):
     imported = alone(name, text)
     assert (imported.plan.inference.engine, imported.plan.value("parallelism.tp")) == (engine, 4)
     assert not [remark for reading in imported.readings for remark in reading.unknown]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("--use-distributed-optimizer", False),
+        ("--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather", True),
+        ("--tensor-model-parallel-size 2 --sequence-parallel --tp-comm-overlap", True),
+        # Other software decides for itself.
+        ("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params", None),
+        ("--deepspeed --zero-stage 1 --deepspeed_config ds.json", None),
+    ],
+)
+def test_communication_hides_where_a_script_asks_megatron_for_it(
+    alone, tmp_path: Path, options: str, expected: bool | None
+):
+    (tmp_path / "ds.json").write_text('{"zero_optimization": {"stage": 1}, "train_micro_batch_size_per_gpu": 2}')
+    plan = alone("run.sh", f"torchrun --nproc_per_node 8 pretrain_gpt.py {MEGATRON} {options}\n").plan
+    assert plan.value("training.overlap") is expected

@@ -141,7 +141,7 @@ def test_megatron_has_layout_shape_and_recomputation() -> None:
     assert options["--num-virtual-stages-per-pipeline-rank"] == "5"
     assert (options["--num-layers"], options["--hidden-size"], options["--num-query-groups"]) == ("80", "8192", "8")
     assert (options["--recompute-granularity"], options["--recompute-modules"]) == ("selective", "core_attn")
-    assert options["--use-distributed-optimizer"] is True
+    assert options["--use-distributed-optimizer"] is True and options["--overlap-grad-reduce"] is True
     assert "CUDA_DEVICE_MAX_CONNECTIONS=1" in options["words"]
 
 
@@ -157,6 +157,8 @@ def test_megatron_shards_parameters_by_its_fsdp_alone() -> None:
     options = read("megatron.sh", files_of(job("megatron", parallelism={"zero": 3}))["megatron.sh"])
     assert options["--data-parallel-sharding-strategy"] == "optim_grads_params"
     assert "CUDA_DEVICE_MAX_CONNECTIONS=1" not in options["words"]
+    exposed = read("megatron.sh", files_of(job("megatron", training={"overlap": False}))["megatron.sh"])
+    assert "--overlap-grad-reduce" not in exposed
 
 
 def test_a_pipeline_without_a_framework_goes_to_megatron() -> None:

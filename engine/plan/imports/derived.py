@@ -137,6 +137,13 @@ def _sharded(settings: Settings) -> None:
         settings.set(CHECKPOINTING, checkpointing.value, checkpointing)
 
 
+def _overlapped(settings: Settings) -> None:
+    """Let communication hide as options of the trainer that runs say; that of other software is its own affair."""
+    option, software = settings.chosen.get("overlaps"), settings.chosen.get(FRAMEWORK)
+    if option and software and option.tool == software.tool and not settings.value("megatron_fsdp"):
+        settings.set(Key.TRAINING_OVERLAP, option.value, option, option.level)
+
+
 def _two_shardings(settings: Settings) -> None:
     """Find DeepSpeed and FSDP in one run."""
     frameworks = settings.all.get(FRAMEWORK, ())
@@ -347,6 +354,7 @@ _RULES = (
     megatron_shards,
     adapters,
     _recomputed_in_code,
+    _overlapped,
     batches_of_stages,
     split_devices,
     experts,
