@@ -9,6 +9,8 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.derived_values import WITH_OR_WITHOUT
+from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import OneLine
@@ -18,13 +20,18 @@ from capacity_tui.engine.record import dataclass
 _MOST_WORDS = 5  # Words that one of the compared names may have, as in ``rtx 6000 ada``
 _JOINTS = frozenset({"with", "to"})  # Between names of a line that says that it compares
 _ENDS = ".,;:?!"
+_ARTICLE = re.compile(r"\b((?:vs|or|versus) )an? ", re.IGNORECASE)
+_CHOICE = re.compile(r",? or (?:with |in |on |an? )?", re.IGNORECASE)
 _THAN = re.compile(
     r"\b(?:(?:be|is|are|any|much) )*(?:faster|slower|cheaper|better|worse|quicker) than\b"
-    r"|\b(?:beats?|outperforms?|than|compared (?:with|to|against))\b",
+    r"|\b(?:beats?|outperforms?|than|compared (?:with|to|against))\b"
+    r"|\b(?:instead of|rather than|in place of|over(?=.* worth))\b",
     re.IGNORECASE,
 )
 """Words of a comparison between what it compares: ``2x 3090 be faster than a 4090``."""
-_NUMBERS = frozenset({Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE, Key.INFERENCE_WEIGHTS, Key.TRAINING_QUANTIZATION})
+_NUMBERS = frozenset(
+    {Key.INFERENCE_WEIGHTS, Key.TRAINING_QUANTIZATION, Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP}
+)
 """Fields that one of the compared lines may say and the other not, as in ``2 a100 vs h100``."""
 
 
@@ -54,7 +61,7 @@ def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative
         text: the line.
         catalog: what names stand for; the shipped one with the user's own by default.
     """
-    words = _THAN.sub("vs", text).split()
+    words = _ARTICLE.sub(r"\1", _THAN.sub("vs", text)).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
     known = vocabulary()
     marks = [at for at, key in enumerate(keys) if key in known.comparing]
@@ -67,13 +74,18 @@ def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative
     def read(line: str) -> OneLine:
         return read_line(line, facts)
 
-    if not marks or not read(text).faults:
+    whole = read(text)
+    if (fault := next((fault for fault in whole.faults if fault.title == WITH_OR_WITHOUT), None)) is not None:
+        return _with_and_without(whole, fault.detail)
+    if marks and not whole.faults and _counts_otherwise(words, marks[-1], whole):
+        return _recounted(words, marks[-1], read)
+    if not marks or not (whole.faults or _joins_values(whole)):
         return ()
     for places in filter(None, (marks, sorted({*marks, *both}) if both else [])):
         alike = (lines for lines in _splits(words, places) if _are_alike(map(read, (line.text for line in lines))))
         if first := next(alike, None):
             return next((lines for lines in (first, *alike) if not _cut_names(lines, read)), first)
-    return _otherwise(words, marks[-1], read)
+    return _otherwise(words, marks[-1], read) or _recounted(words, marks[-1], read)
 
 
 def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, ...]]:
@@ -86,6 +98,8 @@ def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, .
             continue
         head, tail = words[: first - before], words[last + 1 + behind :]
         names = [words[first - before : first], *between, words[last + 1 : last + 1 + behind]]
+        if tail and figures_of(tail[0].rstrip(_ENDS)):
+            continue  # 4090 or a100 80gb
         if tail and is_size(tail[0]) and any(is_size(word) for name in names for word in name):
             continue  # llama 3.1 8b vs qwen2.5 7b: the size belongs to the last name
         if is_size(names[-1][0].rstrip(_ENDS)) and not all(is_size(name[0].rstrip(_ENDS)) for name in names):
@@ -93,23 +107,64 @@ def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, .
         yield tuple(Alternative(_name(name), " ".join((*head, *name, *tail)), len(head), len(tail)) for name in names)
 
 
+def _with_and_without(line: OneLine, setting: str) -> tuple[Alternative, ...]:
+    """Return a line that asks whether a setting is needed with it and without."""
+    word = next(word for word in line.words if word.meaning.fault is not None and word.meaning.fault.detail == setting)
+    rest = f"{line.text[: word.start]} {line.text[word.end :]}".strip(f" {_ENDS}").removeprefix("for ")
+    return tuple(Alternative(name, f"{rest}, {name}") for name in (setting, f"no {setting}"))
+
+
+def _joins_values(line: OneLine) -> bool:
+    """Whether a line has a choice between two values that could both hold, as ``tp8 or pp8``."""
+    valued = [word for word in line.words if word.meaning.values]
+    ends, starts = {word.end for word in valued}, {word.start for word in valued}
+    return any(match.start() in ends and match.end() in starts for match in _CHOICE.finditer(line.text))
+
+
+def _counts_otherwise(words: list[str], mark: int, line: OneLine) -> bool:
+    """Whether a number in words behind a mark counts nothing: ``are three nodes sufficient or do i need four``."""
+    at = _number_behind(words, mark)
+    return at > 0 and any(remark.startswith(f"left out: {words[at].strip(_ENDS)}") for remark in line.remarks)
+
+
+def _number_behind(words: list[str], mark: int) -> int:
+    """Return where the first number behind a mark stands; 0 where none does."""
+    counts = vocabulary().counts
+    places = range(mark + 1, min(mark + 1 + _MOST_WORDS, len(words)))
+    keys = {at: key_of(words[at].strip(_ENDS)) for at in places}
+    return next((at for at, key in keys.items() if key.isdecimal() or counts.get(key, 0) > 0), 0)
+
+
+def _recounted(words: list[str], mark: int, read: Callable[[str], OneLine]) -> tuple[Alternative, ...]:
+    """Return the lines for the devices of a line and for another number of them: ``on 4xh100 or do i need 8``."""
+    at = _number_behind(words, mark)
+    first = read(" ".join((*words[:mark], *words[at + 1 :])))
+    device = next((word for word in first.words if Key.HARDWARE_NAME in word.meaning.values), None)
+    if not at or device is None:
+        return ()
+    number, rest = words[at].strip(_ENDS), device.text
+    if Key.HARDWARE_DEVICES in device.meaning.values:
+        rest = re.sub(r"^\d+\s*[x×*]?\s*|^[a-z]+\s+", "", rest, flags=re.IGNORECASE)
+    name = f"{number} {rest}"
+    second = read(f"{first.text[: device.start]}{name}{first.text[device.end :]}")
+    if not _are_alike([first, second]):
+        return ()
+    return Alternative(_name([device.text]), first.text), Alternative(_name([name]), second.text)
+
+
 def _otherwise(words: list[str], mark: int, read: Callable[[str], OneLine]) -> tuple[Alternative, ...]:
-    """Return the lines for what stands before the last mark, and for that with what a clause behind it says instead.
+    """Return the lines for what stands before the last mark, and with what a clause behind it says instead.
 
     As ``full fine-tune of qwen2.5-14b on 4xA6000, or should I just do lora``.
     """
-    first, clause = read(" ".join(words[:mark])), read(" ".join(words[mark + 1 :]))
-    instead = [word for word in clause.words if word.meaning.values.keys() - {Key.TASK}]
-    paths = {path for word in instead for path in word.meaning.values} - {Key.TASK}
-    replaced = [word for word in first.words if paths & word.meaning.values.keys()]
-    if not replaced or clause.faults or not paths <= {path for word in replaced for path in word.meaning.values}:
-        return ()
-    name, text = " ".join(word.text for word in instead), first.text
-    for word in reversed(replaced):
-        text = f"{text[: word.start]}{name if word is replaced[0] else ''}{text[word.end :]}"
-    if not _are_alike([first, read(text)]):
-        return ()
-    return Alternative(_name([replaced[0].text]), first.text), Alternative(_name([name]), text)
+    first, clause = read(" ".join(words[:mark])), " ".join(words[mark + 1 :])
+    for word in first.words:
+        paths = word.meaning.values.keys() - {Key.TASK}
+        second = read(f"{first.text[: word.start]}{first.text[word.end :]} {clause}") if paths else first
+        instead = next((other for other in second.words if paths & other.meaning.values.keys()), None)
+        if instead is not None and _are_alike([first, second]):
+            return Alternative(_name([word.text]), first.text), Alternative(_name([instead.text]), second.text)
+    return ()
 
 
 def _name(words: list[str]) -> str:
@@ -137,4 +192,9 @@ def _cut_names(lines: tuple[Alternative, ...], read: Callable[[str], OneLine]) -
 
 
 def _fields(line: OneLine) -> set[str]:
-    return {str(path) for path in line.values} - {str(path) for path in _NUMBERS}
+    """Return what a line says that another one has to say too: of hardware that it is named, however it is counted."""
+    return {
+        path.partition(".")[0] if path.startswith("hardware.") else str(path)
+        for path in line.values
+        if path not in _NUMBERS
+    }

@@ -27,6 +27,7 @@ _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
 _CONTEXT = re.compile(r"-(\d+k)$")  # A context that names of releases end in, as ``phi-3-medium-4k``
 
+WITH_OR_WITHOUT = "with it, or without it?"
 _EDGE, _OF_REPLICA = "image_size", "per replica"
 _PACKED, _DIGIT = "qlora", re.compile(r"\d+")
 _FAR_FROM_OFFERS = 4  # Times the cheapest offer, or part of it, that hardware of the line hardly costs
@@ -38,6 +39,7 @@ class DerivedValues(LoadValues):
 
     def _derive(self) -> None:
         """Set what follows, each from what was set before it."""
+        self._whether()
         self._release_of_context()
         self._length_given_twice()
         self._devices_of_layout()
@@ -53,6 +55,27 @@ class DerivedValues(LoadValues):
         self._cores_of_processor()
         self._guesses_ahead()
         self._served_adapters()
+
+    def _whether(self) -> None:
+        """Refuse to choose where a line asks whether a setting is needed, as ``do i need grad checkpointing``."""
+        words, task = vocabulary(), TRAIN if self._task == FINETUNE else self._task
+        for index, (count, _) in [*self._taken.items()]:
+            is_negated = key_of(self._tokens[index].text) in words.negations
+            name, end = self._span(index + is_negated, count - is_negated), index + count
+            if key_of(name) not in words.ruled_out.get(task, {}):
+                continue
+            first = next((index - few for few in (5, 4, 3, 2) if self._asks_whether("before", index - few, few)), index)
+            last = next((end + few for few in (3, 2, 1) if self._asks_whether("behind", end, few)), end)
+            if first < index or last > end:
+                for at in range(first, last):
+                    for path in self._taken.pop(at, (0, Meaning()))[1].values:
+                        self._values.pop(path, None)
+                hint = f"write it, or no {name}; where a line may compare plans, it stands for both"
+                fault = PlanError(WITH_OR_WITHOUT, name, hint)
+                self._take(first, last - first, Meaning(fault=fault))
+
+    def _asks_whether(self, side: str, start: int, count: int) -> bool:
+        return start >= 0 and key_of(self._span(start, count)) in vocabulary().whether[side]
 
     def _release_of_context(self) -> None:
         """Take the release of a model that reads as much as the line says, as ``phi-3-medium`` of 128k."""

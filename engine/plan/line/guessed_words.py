@@ -106,6 +106,7 @@ class GuessedWords(DerivedValues):
         is_known |= is_number and not self._is_number_at(index + 1)  # will cp help?
         is_known |= self._is_size_of_model(index) or settings.amount_of(text) is not None
         is_known |= not any(map(str.isalnum, text)) or text.startswith("r/")
+        is_known |= "/" in text and all(part in words.fields for part in text.casefold().split("/"))  # tp/pp/dp
         row = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
         is_known |= row is not None and f"({text})" in row.name  # vit-l-16 at 224
         like = _LIKE.fullmatch(text.casefold())  # a llama-style model

@@ -300,7 +300,8 @@ class NamedWords(CountedWords):
         if is_plain or (count == 1 and self._is_value(phrase)) or (count > 1 and phrase[:2].casefold() == "a "):
             return None  # a 10 person team
         match = hardware.named_hardware(phrase, self._catalog) if not settings.is_number(phrase) or count == 1 else None
-        if match is not None and not (settings.is_number(phrase) and len(phrase) < 4):
+        is_other = count > 1 and self._is_value(phrase.rpartition(" ")[2])  # a 4090 fp16
+        if match is not None and not is_other and not (settings.is_number(phrase) and len(phrase) < 4):
             return match
         if count > 1 and self._catalog.architectures.is_variant(phrase.replace(":", "-")):
             return None

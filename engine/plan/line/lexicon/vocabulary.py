@@ -160,6 +160,7 @@ class Vocabulary:
     ruled_out: Mapping[str, Mapping[str, Mapping[str, object]]]  # what that sets, by what is done
     queries: Mapping[str, str]  # words that ask for what no plan says, by what they ask for
     answered: Words  # what every plan tells
+    whether: Mapping[str, Words]  # words before and behind a setting that ask whether it is needed
     needing: Words  # words behind one that asks how many, of what stands before it
     asked: Mapping[str, Mapping[str, str]]  # fields, by the words that ask and by what they ask for
     totals: Words  # words behind a price that is of all devices together
@@ -275,6 +276,7 @@ def vocabulary() -> Vocabulary:
         "currencies": {
             sign: Currency(**{**row, "words": (sign, *row["words"])}) for sign, row in rows["currencies"].items()
         },
+        "whether": {side: _keys(words) for side, words in rows["whether"].items()},
         "fields": _fields(rows["fields"]),
         "values": {task: tuple(paths) for task, paths in rows["values"].items()},
         "needs": {key_of(word): (path, row["hint"]) for path, row in rows["needs"].items() for word in row["words"]},
