@@ -9,7 +9,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Literal, cast
 
-from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog, parse_shipped
 from capacity_tui.engine.cluster.catalogue_devices import PCIE_LANE_GBS
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.cluster.detected_machine import cluster_of_machine
@@ -204,22 +204,16 @@ def _first(rows: Sequence[tuple[str, float]], value: float) -> str:
 
 @lru_cache(maxsize=1)
 def _rules() -> _Rules:
-    import yaml  # noqa: PLC0415 - a screen's first paint must not wait for it
-
-    text = files("capacity_tui.profiles").joinpath("scores.yaml").read_text(encoding="utf-8")
-    data = cast("Mapping[str, Sequence[Mapping[str, object]]]", yaml.safe_load(text))
+    data = parse_shipped(files("capacity_tui.profiles") / "scores.yaml")
     return _Rules(
-        parts=tuple(_part_rule(row) for row in data["parts"]),
-        tiers=tuple((str(row["tier"]), float(cast("float", row["least"]))) for row in data["tiers"]),
-        verdicts=tuple((str(row["text"]), float(cast("float", row["least"]))) for row in data["verdicts"]),
-        disk_kinds=cast("Mapping[str, float]", data["disk_kinds"]),
+        parts=tuple(
+            _PartRule(**{**row, "anchors": tuple((float(value), float(points)) for value, points in row["anchors"])})
+            for row in data["parts"]
+        ),
+        tiers=tuple((row["tier"], row["least"]) for row in data["tiers"]),
+        verdicts=tuple((row["text"], row["least"]) for row in data["verdicts"]),
+        disk_kinds=data["disk_kinds"],
     )
-
-
-def _part_rule(row: Mapping[str, object]) -> _PartRule:
-    pairs = cast("Sequence[Sequence[float]]", row["anchors"])
-    anchors = tuple((float(value), float(points)) for value, points in pairs)
-    return _PartRule(str(row["id"]), str(row["name"]), str(row["unit"]), float(cast("float", row["weight"])), anchors)
 
 
 # One micro-batch as an example: 4096 tokens of a model 4096 wide, in two bytes.

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
 from importlib.resources import files
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.catalog import load_catalog, parse_shipped
 from capacity_tui.engine.estimate import Answer, Estimate
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.machine import Machine
@@ -66,13 +66,9 @@ class Rung:
 @cache
 def recovery_ladder() -> Mapping[str, Mapping[str, tuple[Rung, ...]]]:
     """Return the rungs of each remedy, by failure and name."""
-    import yaml  # noqa: PLC0415 - only a run in trouble needs it
-
-    text = files("capacity_tui.profiles").joinpath(_LADDER).read_text(encoding="utf-8")
-    data = cast("Mapping[str, Mapping[str, Sequence[Mapping[str, str]]]]", yaml.safe_load(text))
     return {
-        kind: {name: tuple(Rung(**rung) for rung in rungs) for name, rungs in by_name.items()}  # type: ignore[arg-type]
-        for kind, by_name in data.items()
+        kind: {name: tuple(Rung(**rung) for rung in rungs) for name, rungs in by_name.items()}
+        for kind, by_name in parse_shipped(files("capacity_tui.profiles") / _LADDER).items()
     }
 
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
-from typing import cast
 
+from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.profile.usage import GpuUsage, Usage
@@ -280,9 +280,5 @@ class Rules:
 @lru_cache(maxsize=1)
 def rules() -> Rules:
     """Return the shipped thresholds."""
-    import yaml  # noqa: PLC0415 - a command that runs should not wait for it
-
-    text = files("capacity_tui.profiles").joinpath("bottlenecks.yaml").read_text(encoding="utf-8")
-    data = cast("Mapping[str, Mapping[str, float]]", yaml.safe_load(text))
-    tiers = cast("Mapping[str, Mapping[str, float]]", data["tiers"])
-    return Rules(data["thresholds"], tiers, data["gpu"])
+    data = parse_shipped(files("capacity_tui.profiles") / "bottlenecks.yaml")
+    return Rules(data["thresholds"], data["tiers"], data["gpu"])
