@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -117,7 +116,7 @@ class ArchitectureTable(Table[Architecture]):
 
     @cached_property
     def _names(self) -> Mapping[str, list[str]]:
-        names: dict[str, list[str]] = parse_shipped(files("capacity_tui.profiles") / "model_names.yaml")
+        names: dict[str, list[str]] = parse_shipped("model_names.yaml")
         return names
 
     @cached_property
@@ -203,7 +202,7 @@ def row_of_count(row_id: str, count: float, name: str = "") -> Architecture:
 
 @cache
 def _proportions() -> Mapping[str, Any]:
-    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "model_proportions.yaml")
+    rows: dict[str, Any] = parse_shipped("model_proportions.yaml")
     return rows
 
 
@@ -265,6 +264,6 @@ def format_in_name(name: str) -> str | None:
 
 @cache
 def _formats() -> Mapping[str, str]:
-    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "model_names.yaml")
+    rows: dict[str, Any] = parse_shipped("model_names.yaml")
     formats: dict[str, str] = rows["formats"]
     return formats

@@ -16,14 +16,15 @@ from capacity_tui.engine.files import cache_folder, write_atomically
 from capacity_tui.engine.record import dataclass
 
 
-def parse_shipped(file: Traversable) -> dict[str, Any]:
-    """Return the blocks of a shipped file by name.
+def parse_shipped(file: Traversable | str) -> dict[str, Any]:
+    """Return the blocks of a shipped file, or of one of ``profiles`` by its name, by theirs.
 
     The parsed form is kept in the user's cache directory under the digest of the file's content, so that a changed
     file is never mistaken for the old one. Without a writable cache the file is parsed each time.
     """
-    content = file.read_bytes()
-    cached = _kept(file.name, content)
+    shipped = files("capacity_tui.profiles") / file if isinstance(file, str) else file
+    content = shipped.read_bytes()
+    cached = _kept(shipped.name, content)
     rows = _read(cached)
     if rows is None:
         import yaml  # noqa: PLC0415 - it takes longer to load than what is kept
@@ -81,7 +82,7 @@ class NamedNumber:
 @cache
 def named_numbers(file: str) -> Mapping[str, NamedNumber]:
     """Return every number of a file in ``profiles/`` by its key."""
-    rows = parse_shipped(files("capacity_tui.profiles").joinpath(file))
+    rows = parse_shipped(file)
     return {
         key: NamedNumber(row["name"], float(row["value"]), row["source"], row.get("unit", ""))
         for key, row in rows.items()

@@ -265,7 +265,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
 
 
 def _shipped_brands() -> Sequence[str]:
-    shipped = parse_shipped(files("capacity_tui.profiles").joinpath("brands.yaml"))
+    shipped = parse_shipped("brands.yaml")
     return cast("Sequence[str]", shipped["brands"])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import Literal, cast
 
@@ -204,7 +203,7 @@ def _first(rows: Sequence[tuple[str, float]], value: float) -> str:
 
 @lru_cache(maxsize=1)
 def _rules() -> _Rules:
-    data = parse_shipped(files("capacity_tui.profiles") / "scores.yaml")
+    data = parse_shipped("scores.yaml")
     return _Rules(
         parts=tuple(
             _PartRule(**{**row, "anchors": tuple((float(value), float(points)) for value, points in row["anchors"])})

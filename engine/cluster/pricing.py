@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
@@ -235,7 +234,7 @@ def grid_of(region: str | None) -> Grid:
 @cache
 def grids() -> Mapping[str, Grid]:
     """Return all grids by name."""
-    rows = Grids.model_validate(parse_shipped(files("capacity_tui.profiles") / "grids.yaml")).root
+    rows = Grids.model_validate(parse_shipped("grids.yaml")).root
     return {name: row.model_copy(update={"name": name}) for name, row in rows.items()}
 
 

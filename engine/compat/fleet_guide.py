@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -71,7 +70,7 @@ class CheckedPromise:
 @cache
 def promises() -> tuple[Promise, ...]:
     """Return the promises."""
-    rows = parse_shipped(files("capacity_tui.profiles").joinpath("promises.yaml"))
+    rows = parse_shipped("promises.yaml")
     return tuple(_promise(key, row) for key, row in rows.items())
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -302,7 +301,7 @@ def _is_written(resolved: ResolvedPlan, path: str) -> bool:
 
 @cache
 def _fields(task: str) -> Mapping[str, tuple[str, ...]]:
-    rows: dict[str, dict[str, Any]] = parse_shipped(files("capacity_tui.profiles") / "unsaid.yaml")
+    rows: dict[str, dict[str, Any]] = parse_shipped("unsaid.yaml")
     return {path: tuple(figures) for path, figures in rows[task].items()}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache, partial
-from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
 from capacity_tui.engine.catalog import parse_shipped
@@ -199,7 +198,7 @@ def _bandwidth(kind: Fact[SwapKind]) -> Fact[float]:
 @lru_cache(maxsize=1)
 def _usual_rates() -> Mapping[str, float]:
     """Return bytes a second by kind of disk."""
-    rows: Mapping[str, Mapping[str, object]] = parse_shipped(files("capacity_tui.profiles") / RATES)
+    rows: Mapping[str, Mapping[str, object]] = parse_shipped(RATES)
     return {
         str(row["disk_kind"]): float(str(row["any_order_gbs"])) * GIGA for row in rows.values() if "disk_kind" in row
     }

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
 
 from capacity_tui.engine.catalog import parse_shipped
@@ -142,7 +141,7 @@ def _only(named: Sequence[AcceleratorName], what: str, memory_bytes: int | None)
 @lru_cache(maxsize=1)
 def device_names() -> DeviceNames:
     """Return the bundled table of device names."""
-    data = parse_shipped(files("capacity_tui.profiles") / "device_names.yaml")
+    data = parse_shipped("device_names.yaml")
     makers = "|".join(map(re.escape, data["makers"]))
     return DeviceNames(
         makers=re.compile(rf"^(?:{makers})\s+", re.IGNORECASE),
@@ -249,7 +248,7 @@ def with_abilities(gpu: Accelerator) -> Accelerator:
 @lru_cache(maxsize=1)
 def table() -> Mapping[str, Any]:
     """Return the bundled table."""
-    return parse_shipped(files("capacity_tui.profiles") / "hardware_settings.yaml")
+    return parse_shipped("hardware_settings.yaml")
 
 
 @lru_cache(maxsize=1)

@@ -8,7 +8,6 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Any
 
 from capacity_tui.engine.catalog import parse_shipped
@@ -253,7 +252,7 @@ class ModelParts:
 @cache
 def load_model_parts() -> ModelParts:
     """Read the parts that come with the program."""
-    content = parse_shipped(files("capacity_tui.profiles") / "model_parts.yaml")
+    content = parse_shipped("model_parts.yaml")
     functions = {}
     for head, formula in content["functions"].items():
         name, _, names = head.removesuffix(")").partition("(")

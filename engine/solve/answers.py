@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -198,7 +197,7 @@ def open_plan(task: str | None = None) -> Plan:
 @cache
 def proposal() -> dict[str, Any]:
     """Return what is proposed where nobody has a plan yet."""
-    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "proposal.yaml")
+    rows: dict[str, Any] = parse_shipped("proposal.yaml")
     return rows
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import cast
 
 import numpy as np
@@ -191,5 +190,5 @@ def _rate(measured: MeasuredFacts | None, name: str, usual: float, tier: str) ->
 
 @cache
 def _tiers() -> Mapping[str, Mapping[str, float]]:
-    rows = parse_shipped(files("capacity_tui.profiles").joinpath(FILE))
+    rows = parse_shipped(FILE)
     return {tier: {name: float(value) for name, value in row.items()} for tier, row in rows.items()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +123,7 @@ _TYPE = "workload_type"
 @cache
 def words() -> Mapping[str, Any]:
     """Return what tells the sections of these files, and their words."""
-    table: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "fleet_files.yaml")
+    table: dict[str, Any] = parse_shipped("fleet_files.yaml")
     return table
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Literal, TypeAlias, get_args
 
 from capacity_tui.engine.catalog import Catalog, Workload, key_of, nearest, parse_shipped
@@ -229,7 +228,7 @@ def _plan(model: str, kind: JobKind) -> Plan:
 
 @cache
 def _plans() -> Mapping[str, Mapping[str, object]]:
-    return parse_shipped(files("capacity_tui.profiles").joinpath("job_plans.yaml"))
+    return parse_shipped("job_plans.yaml")
 
 
 _WHOLE = 10.0  # Ratios from here on are written without decimals

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from math import isfinite
 from pathlib import Path
 
@@ -101,7 +100,7 @@ def _rate(value: Plain, place: Place) -> float:
 
 @cache
 def _shapes() -> Mapping[str, LoadCurve]:
-    rows = parse_shipped(files("capacity_tui.profiles").joinpath("load_shapes.yaml"))
+    rows = parse_shipped("load_shapes.yaml")
     return {key: LoadCurve(row["name"], tuple(map(float, row["shares"])), row["source"]) for key, row in rows.items()}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, fields, is_dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -116,7 +115,7 @@ def _conditions(entries: list[dict[str, Any]]) -> tuple[Condition, ...]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    return parse_shipped(files("capacity_tui.profiles") / name)
+    return parse_shipped(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, Field, ValidationError
@@ -34,7 +33,7 @@ class Names(BaseModel):
 @cache
 def names() -> Names:
     """Return the names."""
-    return Names.model_validate(parse_shipped(files("capacity_tui.profiles") / "kubernetes.yaml"))
+    return Names.model_validate(parse_shipped("kubernetes.yaml"))
 
 
 Model = TypeVar("Model", bound=BaseModel)

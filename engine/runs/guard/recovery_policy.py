@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
-from importlib.resources import files
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -68,7 +67,7 @@ def recovery_ladder() -> Mapping[str, Mapping[str, tuple[Rung, ...]]]:
     """Return the rungs of each remedy, by failure and name."""
     return {
         kind: {name: tuple(Rung(**rung) for rung in rungs) for name, rungs in by_name.items()}
-        for kind, by_name in parse_shipped(files("capacity_tui.profiles") / _LADDER).items()
+        for kind, by_name in parse_shipped(_LADDER).items()
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from importlib.resources import files
 
 from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.errors import CapacityError
@@ -280,5 +279,5 @@ class Rules:
 @lru_cache(maxsize=1)
 def rules() -> Rules:
     """Return the shipped thresholds."""
-    data = parse_shipped(files("capacity_tui.profiles") / "bottlenecks.yaml")
+    data = parse_shipped("bottlenecks.yaml")
     return Rules(data["thresholds"], data["tiers"], data["gpu"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
-from importlib.resources import files
 
 from capacity_tui.engine.catalog import Quantization, parse_shipped
 from capacity_tui.engine.cluster import Device
@@ -104,7 +103,7 @@ class RemedyRow:
 @cache
 def remedy_rows() -> tuple[RemedyRow, ...]:
     """Return the changes of plan fields that are tried on the same hardware."""
-    rows = parse_shipped(files("capacity_tui.profiles") / "remedies.yaml")["remedies"]
+    rows = parse_shipped("remedies.yaml")["remedies"]
     return tuple(RemedyRow(**row) for row in rows)
 
 

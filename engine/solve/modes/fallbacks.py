@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from capacity_tui.engine.catalog import Catalog, parse_shipped
@@ -72,7 +71,7 @@ def _every(task: str, optimizer: str, seq_len: int, catalog: Catalog) -> Iterato
 
 @cache
 def _rows() -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = parse_shipped(files("capacity_tui.profiles") / "remedies.yaml")["fallbacks"]
+    rows: list[dict[str, Any]] = parse_shipped("remedies.yaml")["fallbacks"]
     return rows
 
 
