@@ -266,14 +266,10 @@ def linked_groups(matrix: Sequence[Sequence[str]]) -> tuple[tuple[int, ...], ...
         group, edge = set(), {min(remaining)}
         while edge:
             group |= edge
-            edge = {peer for device in edge for peer in remaining if _is_direct(matrix[device][peer])} - group
+            edge = {peer for device in edge for peer in remaining if matrix[device][peer] not in (*LEVELS, "X")} - group
         remaining -= group
         groups.append(tuple(sorted(group)))
     return tuple(groups)
-
-
-def _is_direct(cell: str) -> bool:
-    return cell not in (*LEVELS, "X")
 
 
 def all_reduce_seconds(payload_bytes: float, devices: int, bandwidth: float) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from capacity_tui.engine.catalog import Catalog, load_catalog, parse_shipped
 from capacity_tui.engine.catalog.fleet_files import fleet_files_below, guide_instances
@@ -19,7 +19,6 @@ from capacity_tui.engine.fleet.migration import (
     JobWords,
     Migration,
     WorkloadRun,
-    checked_kind,
     migrate,
     question_of_job,
     run_workloads,
@@ -122,26 +121,17 @@ def _misses(promise: Promise, value: float) -> float:
     return 0.0 if promise.most is None else min(0.0, promise.most - value)
 
 
-def _promise(key: str, row: Mapping[str, object]) -> Promise:
-    job, to = row["job"], row["to"]
-    assert isinstance(job, Mapping) and isinstance(to, list)  # noqa: S101 - shipped data
+def _promise(key: str, row: Mapping[str, Any]) -> Promise:
+    job, least, most = row["job"], float(row["least"]), row.get("most")
     words = JobWords(
-        instance=str(job["instance"]),
-        model=str(job["model"]),
-        kind=checked_kind(str(job["kind"])),
-        devices=int(job["gpus"]),
-        precision=str(job["precision"]),
-        instances=tuple(map(str, to)),
+        job["instance"],
+        job["model"],
+        job["kind"],
+        devices=job["gpus"],
+        precision=job["precision"],
+        instances=tuple(row["to"]),
     )
-    return Promise(
-        id=key,
-        name=str(row["name"]),
-        job=words,
-        figure=next(name for name in _FIGURES if name == row["figure"]),
-        least=float(str(row["least"])),
-        most=None if row.get("most") is None else float(str(row["most"])),
-        source=str(row["source"]),
-    )
+    return Promise(key, row["name"], words, row["figure"], least, None if most is None else float(most), row["source"])
 
 
 _FIGURES: Mapping[Promised, str] = {

@@ -321,7 +321,8 @@ def run_like(
         words = {KIND: family.kind, "family": family.id, "precision": str(spec.get("precision"))}
         sizes = {"length": spec.get("n"), "parameters": spec.get("p")}
         return RunFeatures(words, numbers={name: float(str(size)) for name, size in sizes.items() if size is not None})
-    kind = {KIND: kind_of_run(plan, shape), "family": family.id if shape is None else _family(shape)}
+    name = family.id if shape is None else MIXTURE if float(shape.experts) > 0 else shape.kind
+    kind = {KIND: kind_of_run(plan, shape), "family": name}
     words = {**kind, **_software(plan, shape, device, catalog), "layout": ", ".join(_layout(plan))}
     return RunFeatures(words, numbers=_numbers(plan, shape))
 
@@ -365,10 +366,6 @@ def _numbers(plan: Plan, shape: TransformerShape | None) -> dict[str, Number]:
         return numbers
     length = inference.prompt_tokens + inference.output_tokens if serves else training.seq_len
     return {**numbers, "length": float(length), "parameters": count_parameters(shape).total}
-
-
-def _family(shape: TransformerShape) -> str:
-    return MIXTURE if float(shape.experts) > 0 else shape.kind
 
 
 def user_runs_of(runs: Sequence[MeasuredRun], catalog: Catalog) -> UserRuns:

@@ -74,15 +74,10 @@ def explain_estimate(resolved: ResolvedPlan, estimate: Estimate, name: str, cata
         sum=summed,
         derivations=_derivations(record, SAME_FORMULA.get(key, key), value.number),
         remarks=tuple(remarks(value, resolved, estimate, catalog)),
-        interval_basis=_basis(key, value, estimate),
+        interval_basis=estimate.range_of(key).basis if isinstance(value.value, Interval) else "",
         calibration="" if key.startswith(WITHOUT_CONSTANTS) else estimate.basis.calibration,
         assumed=estimate.basis.assumed,
     )
-
-
-def _basis(key: str, value: FigureValue, estimate: Estimate) -> str:
-    """Return what the range of a figure rests on; empty where it has none."""
-    return estimate.range_of(key).basis if isinstance(value.value, Interval) else ""
 
 
 def _derivations(record: Iterable[Derivation], key: str, value: float | None) -> tuple[Derivation, ...]:

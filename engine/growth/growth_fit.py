@@ -159,13 +159,10 @@ def _missing(measured: MeasuredSizes, chosen: Judged) -> Iterator[str]:
     if count < least:
         yield f"{count} sizes are too few, {least} at least"
     if span < wanted:
-        yield f"the largest size is only {span:.3g} times the smallest, {wanted:g} times at least{_hidden(chosen)}"
+        hidden = ": what is steep may hide below the start" if chosen.fitted.law is CONSTANT else ""
+        yield f"the largest size is only {span:.3g} times the smallest, {wanted:g} times at least{hidden}"
     if measured.measurements - chosen.fitted.law.coefficients <= 2:
         yield f"{measured.measurements} measurements are too few: measure each size again"
-
-
-def _hidden(chosen: Judged) -> str:
-    return ": what is steep may hide below the start" if chosen.fitted.law is CONSTANT else ""
 
 
 def _chosen(laws: tuple[Judged, ...]) -> Judged:

@@ -62,9 +62,12 @@ def network_work(
         else None
     )
     parameters, flops = float(network.parameters), float(network.flops) * steps_of_sample * at_once
+    # Products of a backward pass for each of a forward one: weights that stay have no gradient.
+    backward_passes = 1.0 if run.adapters else TRAINING_FLOPS - 1.0
+    samples_are: Literal["images", "samples"] = "images" if is_of_images(spec) else "samples"
     reach, batches = cluster.device.efficiency, run.micro_batches * steps_of_sample
     return Work(
-        facts=ModelFacts(parameters, parameters, flops, "sample", spec.complexity, _samples(spec)),
+        facts=ModelFacts(parameters, parameters, flops, "sample", spec.complexity, samples_are),
         memory=parts,
         host_bytes=host,
         host_holds="the optimizer" if run.layout.offload_optimizer else "",
@@ -84,23 +87,13 @@ def network_work(
         units_per_step=samples,
         units_per_sample=1.0,
         steps=steps if run.trains else None,
-        model_flops_per_step=samples * (flops + run.trains * _backward_passes(run) * network.trained_flops),
+        model_flops_per_step=samples * (flops + run.trains * backward_passes * network.trained_flops),
         peak_flops=run.kernels.peak,
         method=METHOD,
         assumed=cluster.assumed if supply is None else (*cluster.assumed, *supply.assumed),
         state_bytes=(lambda: parts["weights"] + parts["optimizer"] + host) if run.trains else None,
         delivery=None if supply is None else supply.delivery(samples),
     )
-
-
-def _backward_passes(run: NetworkRun) -> float:
-    """Return the products of a backward pass for each of a forward one: weights that stay have no gradient."""
-    return 1.0 if run.adapters else TRAINING_FLOPS - 1.0
-
-
-def _samples(spec: NetworkSpec) -> Literal["images", "samples"]:
-    """Return what the samples of a network are called, by the parameters that networks over images have."""
-    return "images" if is_of_images(spec) else "samples"
 
 
 def _collectives(run: NetworkRun) -> Iterator[Collective]:
