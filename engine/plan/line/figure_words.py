@@ -158,6 +158,10 @@ class FigureWords(NamedWords):
             return
         makers = ((token.text, vocabulary().machines.get(key_of(token.text))) for token in self._tokens)
         word, maker = next(((word, maker) for word, maker in makers if maker), ("", ""))
+        portable = next((token.text for token in self._tokens if key_of(token.text) in vocabulary().portable), "")
+        if portable and hardware.MEMORY in given and not any(key_of(token.text) == "vram" for token in self._tokens):
+            hint = "name its card or its processor, or write 8gb vram or 16gb ram"
+            self._faults.append(PlanError("whose memory is this?", f"that of a {portable}", hint))
         if given.keys() - {"host_memory_gib"}:
             meaning = hardware.custom_device(given, self._catalog, maker)
             self._values = {key: value for key, value in self._values.items() if not key.startswith(hardware.SPEC)}

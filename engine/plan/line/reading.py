@@ -317,9 +317,16 @@ class _Line(GuessedWords):
     def _limit_loads(self) -> None:
         """Take a limit on time or money for that of all requests; what is served without an end has none."""
         ends = Key.INFERENCE_REQUESTS in self._values
-        for index, limit in self._limits.items() if self._task == INFER else ():
+        for index, limit in [*self._limits.items()] if self._task == INFER else ():
             figure, sign, most = limit.partition("<=")
             if figure not in JOB_LIMITS or JOB_LIMITS[figure].served == figure:
+                continue
+            if not ends and figure == "time" and index and key_of(self._span(index - 1, 1)) == "for":
+                why = (
+                    f"left out: for {self._tokens[index].text}; it is served without an end, and costs so much an hour"
+                )
+                self._taken[index] = 1, Meaning(why=why)
+                self._limits.pop(index)
                 continue
             self._limits[index] = f"{JOB_LIMITS[figure].served}{sign}{most}"
             if not ends:
