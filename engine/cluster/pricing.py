@@ -109,11 +109,13 @@ def _no_network(used: Quote, nodes: int, catalog: Catalog) -> Iterable[str]:
 def price_ends(cluster: Cluster, pricing: PricingSection, catalog: Catalog) -> tuple[float, float] | None:
     """Return the lowest and the highest price known for the devices of a cluster, the way the plan pays for them.
 
+    Instances of which devices would idle count only where there are no others: nobody rents eight devices for one.
     None where the plan says the price, or names the instance that has it.
     """
     if pricing.usd_per_hour is not None or cluster.rented or cluster.mix or not cluster.price.rate_quotes:
         return None
     rows = catalog.instances_with(cluster.device.id)
+    rows = [row for row in rows if float(cluster.devices) % row.sold_devices == 0] or rows
     nodes = math.ceil(float(cluster.devices) / float(cluster.direct_devices))
     payment = cluster.price.rate_quotes[0].payment
     offers = [usd for usd, _ in _offers(rows, int(cluster.devices), nodes, payment, pricing.region, catalog)]

@@ -11,7 +11,8 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import figure
 from capacity_tui.engine.plan import Plan, edited
-from capacity_tui.engine.solve import Sensitivity, Swing, sensitivity
+from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.solve import Sensitivity, Swing, plan_of_line, sensitivity
 from capacity_tui.engine.solve.modes import fill
 
 TRAINED = {
@@ -94,6 +95,14 @@ def test_the_strongest_stands_first_and_the_plan_lies_inside(name: str, of: str)
         assert swing.high >= found.value * (1 - 1e-9)
 
 
+def test_a_reward_model_without_an_output_head_is_compared_with_the_others() -> None:
+    plan = plan_of_line(read_line("llama-3.1-8b lora h100 4k 50M")).plan
+    found = sensitivity(plan, "cost.usd")
+    preference = by_key(found)["training.preference"]
+    assert preference.start == "reward"
+    assert 0.8 * found.value < preference.low < found.value < preference.high
+
+
 def test_what_does_not_move_a_figure_is_not_listed() -> None:
     found = by_key(sensitivity_of("trained", STEP))
     assert "pricing.spot" not in found
@@ -135,6 +144,12 @@ def test_a_price_nobody_gave_is_unknown() -> None:
     assert found.measure_next is not None
     assert found.measure_next.measurement.kind == "price"
     assert by_key(sensitivity_of("priced", "cost.usd"))[price.key].kind == "knob"
+
+
+def test_nobody_rents_idle_devices_for_one() -> None:
+    price = by_key(sensitivity_of("served", "cost.usd_per_million_tokens"))["pricing.usd_per_hour"]
+    alone = [row for row in load_catalog().instances_with("h100-sxm-80gb") if row.sold_devices == 1]
+    assert price.end == pytest.approx(max(row.on_demand_usd_per_hour or 0.0 for row in alone))
 
 
 def test_how_often_spot_capacity_is_taken_back_is_unknown() -> None:

@@ -49,6 +49,7 @@ def gemm_rate(
 ) -> Number:
     """FLOP/s a matrix product (m × k)·(k × n) reaches."""
     tiles = np.maximum(m * (1.0 / TILE_ROWS), 1.0) * np.maximum(n * (1.0 / TILE_COLUMNS), 1.0)
+    k = np.maximum(k, 1.0)  # of no inner length there is nothing to multiply, at whatever rate
     return peak * reach * (tiles * k / ((tiles + fill * units) * (k + ramp)))
 
 
