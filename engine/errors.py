@@ -44,6 +44,11 @@ class CapacityError(Exception):
         self.place = place or Place()
         super().__init__(self.one_line())
 
+    def in_place(self) -> str:
+        """Return what happened and what to do as one printable line for whoever has just typed it: they know where."""
+        title = ": ".join(part for part in (self.title, self.detail) if part)
+        return printable(f"{title} ({self.hint})" if self.hint else title)
+
     def one_line(self) -> str:
         """Return place, title, detail and hint as one printable line."""
         line = ": ".join(part for part in (str(self.place), self.title, self.detail) if part)

@@ -256,8 +256,7 @@ class Session:
         try:
             changed = self.store.change(change)
         except CapacityError as error:
-            allowed = error.hint or error.detail
-            return f"{error.title} ({allowed})" if allowed else error.title
+            return error.in_place()
         if changed:
             self.plan_changed()
         return ""

@@ -94,6 +94,7 @@ def test_what_makes_no_sense_is_refused_with_its_words(engine: CapacityEngine, k
     with pytest.raises(CapacityError) as refused:
         asked(engine).edited(key, text)
     assert told in refused.value.one_line()
+    assert told in refused.value.in_place()
 
 
 def test_the_command_says_all_of_the_question(engine: CapacityEngine) -> None:

@@ -14,8 +14,10 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from capacity_tui.tui.terminal.text import Line, Span, fit, fold, line
+from capacity_tui.tui.terminal.text import Line, Span, clip, fit, fold, line
 from capacity_tui.tui.widgets.lines import Guarded, Lines
+
+_MOST_LINES = 4  # That what is refused takes at the most
 
 Accept = Callable[[str], str]  # Takes what was typed; returns why it is refused, or an empty text when all is well
 Follow = Callable[[str | None], str]
@@ -113,7 +115,10 @@ class Prompt(Guarded, Vertical):
         shown = [fit(content, width)]
         if len(content.spans) == 1:
             (span,) = content.spans
-            shown = [line(span._replace(text=part)) for part in fold(span.text, width)]
+            first, *rest = fold(span.text, width)
+            # Of what goes on and on, such as a name of thousands of letters, the beginning and the end are told.
+            parts = [first, *rest] if len(rest) < _MOST_LINES else [clip(f"{first}…", width), *rest[1 - _MOST_LINES :]]
+            shown = [line(span._replace(text=part)) for part in parts]
         lines = self.query_one(Lines)
         lines.styles.height = len(shown)
         lines.show(shown)

@@ -358,7 +358,7 @@ class PlanPins:
         try:
             after = changed()
         except CapacityError as error:
-            self._session.say(f"{error.title}: {error.hint or error.detail}", "bad")
+            self._session.say(error.in_place(), "bad")
             return False
         self._session.change_to(after, PINS_KEY)
         if message:

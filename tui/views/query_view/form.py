@@ -162,8 +162,7 @@ class QuestionEdits:
         try:
             self._edit(key, text)
         except CapacityError as error:
-            allowed = error.hint or error.detail
-            return f"{error.title} ({allowed})" if allowed else error.title
+            return error.in_place()
         return ""
 
     def _tell(self, refusal: str) -> None:

@@ -115,7 +115,7 @@ class CorpusEdits(FieldEdits):
         try:
             after = self.corpus.edited(field.key, text)
         except CapacityError as error:
-            refusal = ": ".join(part for part in (error.title, error.hint or error.detail) if part)
+            refusal = error.in_place()
             self._fields.show_error(field.key, refusal)
             return refusal
         if after.given != self.given:
