@@ -83,7 +83,6 @@ def check_promises(
 
     Args:
         wanted: the promises; all by default.
-        stopped: asked between promises whether to stop.
         shown: gets the id of the promise at work and its answer so far.
     """
     facts = catalog or load_catalog()

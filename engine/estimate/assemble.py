@@ -88,7 +88,6 @@ class Assembled:
 
     Args:
         work: what the run does; without evidence no figure has a range.
-        iteration: what the work is one of.
         time: the time of its phases, where it is known already.
     """
 

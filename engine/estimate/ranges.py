@@ -66,11 +66,7 @@ _IN_BASIS: Mapping[str, FigureName] = {"time": "step", "memory": "memory"}
 
 
 class Ranges:
-    """The ranges of one estimate.
-
-    Args:
-        times: the times of its phases.
-    """
+    """The ranges of one estimate."""
 
     def __init__(self, work: Work, times: Sequence[PhaseTime]) -> None:
         self._work, self._times = work, tuple(times)

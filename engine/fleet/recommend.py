@@ -127,10 +127,6 @@ def recommend(
 
     Each is a plan: with the change that it names the user's plan is filled and estimated by planning itself.
 
-    Args:
-        callback: gets what was found so far now and then.
-        stopped: asked now and then whether to stop; what was found by then is returned.
-
     Raises:
         CapacityError: the job has no length, or cannot be estimated.
     """

@@ -127,11 +127,7 @@ def _value(value: object) -> object:
 
 
 class Evaluator:
-    """Evaluates chunks of one question.
-
-    Args:
-        machine: the detected machine, for plans that run on it.
-    """
+    """Evaluates chunks of one question."""
 
     def __init__(self, question: Question, catalog: Catalog, machine: Machine | None, cutting: Cutting) -> None:
         self._spaces, self._cutting = spaces_of(question, catalog, machine), cutting
@@ -141,11 +137,7 @@ class Evaluator:
         self._made: tuple[int, tuple[Prepared | Refused, ...]] = (-1, ())
 
     def evaluated(self, chunk: Chunk, filled: Mapping[tuple[object, ...], Values]) -> tuple[Outcome, ...]:
-        """Return the outcome of each number of a chunk.
-
-        Args:
-            filled: what plans left open, as filled in the order of the question.
-        """
+        """Return the outcome of each number of a chunk."""
         self._spaces.filled.update(filled)
         best = self._begin()
         if chunk.end:

@@ -67,7 +67,6 @@ class RayWorkers:
     """The workers of a Ray cluster, one a processor of each node.
 
     Args:
-        work: what all chunks have in common.
         is_kept: whether workers stay for the next search of the same program and the same files of the user.
     """
 
@@ -346,8 +345,6 @@ def search_on_ray(
 
     Args:
         address: ``HOST:PORT`` of a cluster, ``auto``, ``local`` or ``local:N``.
-        progress: gets the best so far now and then.
-        stopped: polled for whether to stop.
 
     Raises:
         CapacityError: the question makes no sense or nothing of it can be estimated, or the cluster cannot be used.

@@ -85,9 +85,6 @@ class _Slot:
 class SharedSearch:
     """One search, shared out.
 
-    Args:
-        machine: the detected machine, for plans that run on it.
-
     Raises:
         CapacityError: the question makes no sense.
     """
@@ -114,10 +111,6 @@ class SharedSearch:
         stopped: Callable[[], bool] = lambda: False,
     ) -> Answer:
         """Return the best configurations; the best so far where the search is stopped.
-
-        Args:
-            progress: gets the best so far now and then.
-            stopped: polled for whether to stop.
 
         Raises:
             CapacityError: nothing of the question can be estimated, or the workers cannot.

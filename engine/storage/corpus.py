@@ -76,11 +76,7 @@ class Chunks:
 
 
 class Sentences:
-    """Pieces that end with a full stop or the like, or with the document.
-
-    Args:
-        ends: tokens that end a sentence.
-    """
+    """Pieces that end with a full stop or the like, or with the document."""
 
     def __init__(self, ends: Hashes) -> None:
         self._ends = ends

@@ -154,7 +154,6 @@ def fit_corpus(
     Args:
         source: a file, a folder of files, or ``-`` for standard input.
         callback: called after each block with what was read.
-        stopped: is asked then whether to stop; what was counted is reported as what it is.
 
     Raises:
         PlanError: the question makes no sense.

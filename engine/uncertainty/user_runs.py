@@ -77,12 +77,7 @@ class UserSpread:
 
 
 class UserRuns:
-    """All runs that count for a device.
-
-    Args:
-        runs: in any order.
-        likeness: how alike runs are.
-    """
+    """All runs that count for a device."""
 
     def __init__(self, runs: Sequence[MeasuredRun], likeness: Similarity) -> None:
         self.runs, self.likeness = tuple(runs), likeness

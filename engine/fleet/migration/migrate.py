@@ -36,11 +36,7 @@ _EIGHT_BITS = ("int8", "fp8")
 
 
 class Remedies:
-    """Finds remedies: changes with which planning the job on the same machine makes it fit.
-
-    Args:
-        job: the job; what the user wrote of it is not changed.
-    """
+    """Finds remedies: changes with which planning the job on the same machine makes it fit."""
 
     def __init__(self, job: Job, catalog: Catalog) -> None:
         self._job, self._plan, self._catalog = job, job.plan, catalog
@@ -220,10 +216,6 @@ def migrate(
 ) -> Migration:
     """Return what moving a job to other instances would bring; what was found so far where it is stopped.
 
-    Args:
-        callback: gets what was found so far now and then.
-        stopped: asked between instances whether to stop.
-
     Raises:
         CapacityError: the job cannot be estimated where it is, or nothing is called what was asked for.
     """
@@ -322,7 +314,6 @@ def run_workloads(
     Args:
         names: ids in the workloads catalogue, each run once.
         callback: gets the id of the workload at work and what was found so far.
-        stopped: asked between instances whether to stop.
         instances: instances to compare with, or a provider for all of its own; none for all.
 
     Raises:

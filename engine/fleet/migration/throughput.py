@@ -164,11 +164,7 @@ class Job:
         return best
 
     def with_change(self, change: Mapping[str, object]) -> Throughput:
-        """Return what the job reaches with a change of the user's plan.
-
-        Args:
-            change: all of it, hardware and how that is paid for included.
-        """
+        """Return what the job reaches with a change of the user's plan, hardware and its payment included."""
         try:
             plan = edited(self.plan, change, self._catalog).plan
             return Throughput.of(fill(plan, self._mode, self._machine, self._catalog), change)
@@ -202,8 +198,6 @@ class Fewest:
     """Finds how many machines a service takes.
 
     Args:
-        on: returns what so many machines reach.
-        one: what one machine reaches.
         wanted: work a second that they have to do.
         keeps_limits: whether limits of latency depend on how many there are.
     """

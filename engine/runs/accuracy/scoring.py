@@ -202,7 +202,6 @@ def evaluate(
     Args:
         predict: called once a measurement with its plan; a CapacityError is reported, not raised.
         measurements: rows to use instead of the published ones of quality A and B.
-        stopped: whether nobody waits for more; asked before each, and the report is on those before.
     """
     wanted = tuple(scored_measurements(kind) if measurements is None else measurements)
     pairs, refused = _predict_all(predict, takewhile(lambda _: not stopped(), wanted))

@@ -176,11 +176,7 @@ class Listeners:
 
 
 class TrainerWords:
-    """The file to which the callback of an attempt appends.
-
-    Args:
-        reader: reads its lines as those of a log.
-    """
+    """The file to which the callback of an attempt appends."""
 
     def __init__(self, folder: Path, reader: LineReader) -> None:
         self._file = FollowedFile(folder / TRAINER_EVENTS)

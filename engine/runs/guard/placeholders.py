@@ -137,7 +137,6 @@ class RewrittenFiles:
     """The files of a command that are rewritten.
 
     Args:
-        work: the folder the command works in.
         folder: below which copies lie, each under the name of its file.
     """
 

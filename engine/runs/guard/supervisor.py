@@ -50,9 +50,6 @@ class Supervisor:
     """Guards one run from its start, or from where another guard left it, to its end.
 
     To be run in the main thread, since signals are passed on.
-
-    Args:
-        machine: this machine, for plans that run on it.
     """
 
     def __init__(

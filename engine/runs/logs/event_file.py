@@ -207,13 +207,7 @@ class Fields(NamedTuple):
 
 
 class Messages:
-    """Messages of protocol buffers, read side by side: the first field of all, then the second, and so on.
-
-    Args:
-        content: bytes that they are in.
-        starts: where they begin.
-        ends: where they end.
-    """
+    """Messages of protocol buffers, read side by side: the first field of all, then the second, and so on."""
 
     def __init__(self, content: Bytes, starts: Places, ends: Places) -> None:
         self.content, self.starts, self.ends = content, starts, ends

@@ -136,11 +136,7 @@ class RunMonitor:
         )
 
     def entry(self, state: RunState, command: Sequence[str] = (), exit_code: int | None = None) -> RunRecord | None:
-        """Return what the history keeps of the run; None where nothing was measured.
-
-        Args:
-            command: what ran, where this program started it.
-        """
+        """Return what the history keeps of the run; None where nothing was measured."""
         if not state.actual:
             return None
         details = {
@@ -169,11 +165,7 @@ class RunMonitor:
         return why | ({"others": round(min(others, 1.0), 3)} if math.isfinite(others) else {})
 
     def beginning(self, command: Sequence[str] = ()) -> RunRecord:
-        """Return what is known of the run before anything was measured.
-
-        Args:
-            command: what runs, where this program started it.
-        """
+        """Return what is known of the run before anything was measured."""
         return self._record({}, {"command": list(command)} if command else {})
 
     def close(self) -> None:

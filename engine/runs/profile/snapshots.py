@@ -151,11 +151,7 @@ class Snapshots:
 
 
 class Timeline:
-    """The snapshots of a run of any length: the longer it takes, the more time each of them stands for.
-
-    Args:
-        most: how many are kept at most.
-    """
+    """The snapshots of a run of any length: the longer it takes, the more time each of them stands for."""
 
     def __init__(self, most: int = 3600) -> None:
         self._most = most

@@ -292,9 +292,7 @@ def sample_kernels(
 
     Args:
         device: key of the device, which names the file.
-        limit_seconds: time for one case.
         folder: the program's data, the user's own by default.
-        cancelled: ends the iteration when set; what was timed stays.
 
     Raises:
         StorageError: the file cannot be written.

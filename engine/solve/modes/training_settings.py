@@ -88,12 +88,7 @@ class Search:
         return values, reasons
 
     def settings(self, base: Values, wanted: tuple[str, ...]) -> Searched:
-        """Choose the fastest settings that stay inside the mode's memory.
-
-        Args:
-            base: values besides the plan's own, which the search leaves alone.
-            wanted: paths of the fields it may set.
-        """
+        """Choose the fastest settings that stay inside the mode's memory."""
         resolved = resolve_plan(with_values(self.resolved.plan, base), self.catalog, self.machine, self.resolved)
         space = self._space(resolved, wanted)
         ranked = self._best(space, whole=True) or self._best(space, whole=False)
