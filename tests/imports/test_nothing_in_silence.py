@@ -356,3 +356,15 @@ def test_a_program_of_ones_own_with_options_of_a_tool_is_named(alone):
 def test_what_is_switched_off_needs_no_remark(alone, offload: str, is_named: bool):
     imported = alone("run.sh", f"vllm serve Qwen/Qwen3-8B --cpu-offload-gb {offload}\n")
     assert ("--cpu-offload-gb" in remarks(imported)) is is_named
+
+
+@pytest.mark.parametrize(
+    ("further", "is_read"), [("model.save_pretrained('out')\n", False), ("loss.backward()\n", True)]
+)
+def test_a_script_that_only_loads_a_model_is_no_run(alone, further: str, is_read: bool):
+    text = f"import transformers\nmodel = LlamaForCausalLM.from_pretrained('huggyllama/llama-7b')\n{further}"
+    if is_read:
+        assert alone("own.py", text).plan.value("model.name") == "llama-1-7b"
+    else:
+        with pytest.raises(CapacityError, match="neither trains nor answers"):
+            alone("own.py", text)

@@ -44,6 +44,11 @@ _SHELL_SCRIPTS = frozenset({".sh", ".bash", ".slurm", ".sbatch"})
 
 _GENERATES = re.compile(r"\.generate\(|\bpipeline\(")  # What scripts call that load a model to answer
 
+_RUNS = re.compile(rf"{_GENERATES.pattern}|\bbackward\(|\btrain\w*\(|Trainer|\.fit\(|optimizer|Accelerator")
+"""What scripts call or name that do anything with a model."""
+
+_CONVERTS = "what converts or saves weights has no plan"
+
 _OPTIONS = re.compile(r"\.(?:ya?ml|json)$")  # What the name of a file of options ends with
 
 _LOADING = "loading"  # The tool that loads models in Python
@@ -164,6 +169,8 @@ def _read_calls(text: str, name: str) -> list[Reading]:
         readings[0].settings.append(ImportedSetting(Key.TASK, "infer", Place(name), "generate", _LOADING))
     if all(reading.tool.id == _TOKENIZING for reading in readings):
         raise PlanError("no call of a known tool", hint=f"known: {known_tools()}", place=Place(name))
+    if all(reading.tool.id in _LOADS for reading in readings) and not _RUNS.search(text):
+        raise PlanError("it loads a model, and neither trains nor answers", hint=_CONVERTS, place=Place(name))
     return readings
 
 
