@@ -321,10 +321,9 @@ class _Line(GuessedWords):
             figure, sign, most = limit.partition("<=")
             if figure not in JOB_LIMITS or JOB_LIMITS[figure].served == figure:
                 continue
-            if not ends and figure == "time" and index and key_of(self._span(index - 1, 1)) == "for":
-                why = (
-                    f"left out: for {self._tokens[index].text}; it is served without an end, and costs so much an hour"
-                )
+            is_served = not ends and models.MODEL in self._values
+            if is_served and figure == "time" and index and key_of(self._span(index - 1, 1)) == "for":
+                why = f"left out: for {self._tokens[index].text}; it is served without an end, at a price an hour"
                 self._taken[index] = 1, Meaning(why=why)
                 self._limits.pop(index)
                 continue
