@@ -8,6 +8,7 @@ from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, task_named
@@ -20,6 +21,8 @@ from capacity_tui.engine.units import parse_count, parse_quantity
 
 _ACCUMULATION, _STEPS_OF_EPOCH = "accumulation", "steps of an epoch"
 _BETWEEN = frozenset({"of", "is", "to", "="})  # Words between a name and its value, as in ``attention is flash``
+_RELEASE_DATE = re.compile(r"0[1-9][0-3]\d|2[3-9](?:0[1-9]|1[0-2])")  # 0324, 2507
+_SAME_PARAMETERS = 0.15  # Share by which a size in a model's name, as ``671b``, may differ from its parameters
 EVERY_NODE, OF_A_NODE = frozenset({"each", "apiece"}), frozenset({"of", "with", "w/", "x", "×"})
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}(?:[x×].*)?", re.IGNORECASE)  # nodes with 8xh100, nodes of 16
 _DRAWING, _GROUPS = ("grpo", "ppo"), ("answers to a prompt", "answers of a group")  # Preferences that draw answers
@@ -238,3 +241,75 @@ class CountedWords(NumberNames):
             if amount is not None and amount.name == "nodes" and is_size and self._span(index + 1, 1) in OF_A_NODE:
                 return True
         return False
+
+    def _is_of_degree(self, index: int) -> bool:
+        """Whether a word is of the name of a degree, whatever it alone says: ``8-way data parallel``, ``ep 8``."""
+        text, fields = self._tokens[index].text.partition("=")[0], vocabulary().fields
+        is_last = not self._is_number_at(index - 1) and any(map(self._is_number_at, (index + 1, index + 2)))
+        glued = settings.glued(text) or (text if is_last or text != self._tokens[index].text else "",)
+        names = (glued[0], self._span(max(index - 1, 0), 2), self._span(index, 2))
+        return any(settings.is_degree(path) for name in names for path in fields.get(key_of(name), ()))
+
+    # Sizes of models
+
+    def _size_first(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a model whose size stands before its family: ``70b llama2``, ``the 120b model of gpt-oss``."""
+        size, start = self._tokens[index].text, self._behind_joints(index + 1)
+        if not models.is_size(size) or self._tokens[index].ends:
+            return None
+        for count in (3, 2, 1):
+            match = self._model_of(self._span(start, count), size)
+            if match is not None and self._is_free(index, start + count - index):
+                return start + count - index, match
+        name = self._span(index + 1, 1)
+        is_another = key_of(name) in vocabulary().fillers or key_of(name) in self._catalog.architectures.variants
+        is_another |= self._is_setting(name) or not name[:1].isalpha() or not self._is_free(index, 2)
+        is_another |= self._is_number_at(index + 2) and not self._tokens[index + 1].ends
+        if is_another or models.named_model(name, self._catalog):
+            return None
+        match = models.resembling_model(f"{name}-{size}", self._catalog)
+        if match is None and name.casefold() in models.families_of_models(self._catalog):  # a 50m llama
+            match = models.sized_model(size, self._catalog)
+        return None if match is None else (2, match)
+
+    def _behind_joints(self, index: int) -> int:
+        while key_of(self._span(index, 1)) in vocabulary().size_joints:
+            index += 1
+        return index
+
+    def _model_of(self, family: str, size: str) -> Meaning | None:
+        return models.named_model(f"{family.replace(' ', '-')}-{size}", self._catalog) if family[:1].isalpha() else None
+
+    def _release_date(self, index: int) -> tuple[int, Meaning] | None:
+        """Pass over the year and month, or the month and day, that a model is of, as in ``qwen3 30b-a3b 2507``."""
+        before = self._span(index - 1, 1) if index else ""
+        is_date = _RELEASE_DATE.fullmatch(self._tokens[index].text) is not None and not self._is_counted(index)
+        is_model = models.is_size(before.split("-")[0]) or self._model_called(before) is not None
+        return (1, Meaning()) if is_date and is_model else None
+
+    def _model_called(self, name: str) -> Meaning | None:
+        return models.sized_model(name, self._catalog) or models.named_model(name, self._catalog)
+
+    def _is_model_word(self, text: str) -> bool:
+        """Whether a word behind a number says that it is the parameters of a model, as in ``400M model``."""
+        return key_of(text) in vocabulary().model_words
+
+    def _is_setting(self, text: str) -> bool:
+        """Whether a word has a meaning beside models."""
+        parts = settings.glued(text)
+        known = settings.amount_of(text) or (parts is not None and settings.amount_of(parts[0]))
+        return bool(known or self._is_value(text) or hardware.figures_of(text) or vocabulary().fields.get(key_of(text)))
+
+    def _is_size_of_model(self, index: int) -> bool:
+        """Whether a word says once more how large the model is, as 671b behind deepseek r1."""
+        text = self._tokens[index].text
+        row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))
+        if row_id is None or text[-1:] not in "bBmMtT" or not settings.is_number(text) or self._is_counted(index):
+            return False
+        row, size = self._catalog.architectures[row_id], parse_quantity(text, "")
+        sizes = (row.params_total, row.params_active if row.experts else None)
+        return any(total and abs(size / total - 1) < _SAME_PARAMETERS for total in sizes)
+
+    def _is_value(self, word: str) -> bool:
+        """Whether a word is the exact name of a number format, framework, engine or optimizer."""
+        return settings.is_exact_value(word, self._catalog) or key_of(word) in vocabulary().formats

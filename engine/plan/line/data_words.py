@@ -11,6 +11,7 @@ from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
+from capacity_tui.engine.plan.line.lexicon.task_words import task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import image_of, sides_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, Sight, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
@@ -18,14 +19,15 @@ from capacity_tui.engine.plan.line.model_pairs import ModelPairs
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
-_LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)/(\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
+_LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)[/:+](\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
 _PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
 _ARTICLES = frozenset({"the", "our", "my", "all"})
 _IMAGE_SIZE, _PICTURES = "image size", "pictures of a request"
-CACHE = frozenset({"kv", "cache", "kvcache", "kvcachedtype", "cachetypek", "cachetypev"})
+CACHE = frozenset({"kv", "cache", "kvcache", "kvcachedtype", "cachetypek", "cachetypev", "ctk", "ctv"})
+OF_CACHE = CACHE | {"dtype", "format", "in", "at", "to", "is", "for", "as", "with", "the", "quantized", "quant"}
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
 
@@ -131,7 +133,8 @@ class DataWords(ModelPairs):
         What begins with one mark may be a value with a dash, as ``-awq``: it is left out where nothing else reads it.
         """
         text = self._tokens[index].text
-        is_known = settings.amount_named(text, self._task, self._model) or self._is_setting(text) or self._phrase(text)
+        is_known = bool(settings.amount_named(text, self._task, self._model)) or self._is_setting(text)
+        is_known |= task_named(text) is not None or any(key_of(text) in rows for rows in vocabulary().phrases.values())
         is_option = text.startswith(mark) and text.lstrip(mark)[:1].isalpha()
         if not is_option or is_known or key_of(text) in CACHE or "=" in text:
             return None
@@ -174,10 +177,9 @@ class DataWords(ModelPairs):
     def _samples_of(self, index: int) -> tuple[int, Meaning] | None:
         """Take thousands of something that nothing else counts for samples to train on, as ``12k patents``."""
         text, after = self._tokens[index].text, self._span(index + 1, 1)
-        is_plural = (
-            settings.is_number(text) and self._counts_something(index) and after.endswith("s") and text[-1] not in "bB"
-        )
+        is_plural = settings.is_number(text) and self._counts_something(index) and text[-1] not in "bB"
         lengths = {Key.TRAINING_SAMPLES, Key.TRAINING_TOKENS, Key.TRAINING_STEPS}
+        is_plural &= after.endswith("s") or after == "dataset"
         is_open = (
             self._task in (TRAIN, FINETUNE) and lengths.isdisjoint(self._values) and not self._is_model_word(after)
         )

@@ -11,7 +11,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
-from capacity_tui.engine.plan.line.data_words import CACHE
+from capacity_tui.engine.plan.line.data_words import CACHE, OF_CACHE
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
@@ -29,6 +29,7 @@ _CONTEXT = re.compile(r"-(\d+k)$")  # A context that names of releases end in, a
 
 WITH_OR_WITHOUT = "with it, or without it?"
 _EDGE, _OF_REPLICA = "image_size", "per replica"
+_AND_WEIGHTS = frozenset({"weights", "and"})  # Words of a format that is theirs too
 _PACKED, _DIGIT = "qlora", re.compile(r"\d+")
 _FAR_FROM_OFFERS = 4  # Times the cheapest offer, or part of it, that hardware of the line hardly costs
 _SAME_BATCH = 0.05  # Share by which a batch of tokens may differ from a power of two and is meant to be that
@@ -91,7 +92,7 @@ class DerivedValues(LoadValues):
             release = longer[0].id
             self._rename(MODEL, release)
             why = f"{release}: the release that reads {format_count(length)} tokens, where {name} reads {suffix[1]}"
-            self._assumed.append(Assumption(MODEL, release, why))
+            self._assume(MODEL, release, why)
 
     def _length_given_twice(self) -> None:
         """Make one length of the steps and the epochs of a training: those of an epoch are so many times as many.
@@ -113,7 +114,7 @@ class DerivedValues(LoadValues):
             fault = PlanError("a length given twice", f"{steps} steps and {epochs} epochs", "keep one of them")
             self._faults.append(fault)
             return
-        self._assumed.append(Assumption(Key.TRAINING_STEPS, steps, why))
+        self._assume(Key.TRAINING_STEPS, steps, why)
 
     def _devices_of_layout(self) -> None:
         """Take as many devices as the degrees of the line make up, where it does not say how many there are.
@@ -127,16 +128,13 @@ class DerivedValues(LoadValues):
         is_counted = others == 1 and any(taken.words.startswith("replicas ") for _, taken in self._taken.values())
         is_of_replica &= is_counted or replicas * others != named  # dp 4 tp 2 8 h100 each 80gb
         if is_of_replica and replicas > 1 and isinstance(named, int) and Key.HARDWARE_PER_NODE not in self._values:
-            self._values[hardware.DEVICES] = devices = replicas * named
-            why = f"{devices} devices: {named} for each of {replicas} replicas"
-            self._assumed.append(Assumption(hardware.DEVICES, devices, why))
+            devices = replicas * named
+            self._assume(hardware.DEVICES, devices, f"{devices} devices: {named} for each of {replicas} replicas")
         devices = math.prod(map(self._degree, _DEGREES))
         is_device = self._values.get(hardware.NAME) in self._catalog.accelerators
         if hardware.DEVICES in self._values or not is_device or devices < 2:
             return
-        self._values[hardware.DEVICES] = devices
-        why = f"{devices} devices, as the degrees of the line make up"
-        self._assumed.append(Assumption(hardware.DEVICES, devices, why))
+        self._assume(hardware.DEVICES, devices, f"{devices} devices, as the degrees of the line make up")
 
     def _ends_a_replica(self, index: int) -> bool:
         """Whether a word says that devices before it are those of each replica: nothing that each has follows."""
@@ -183,7 +181,7 @@ class DerivedValues(LoadValues):
         batch = micro_batch * self._accumulation * replicas
         self._values |= {Key.TRAINING_MICRO_BATCH: micro_batch, Key.TRAINING_GLOBAL_BATCH: batch}
         why = f"{batch} a step: {micro_batch} of each of {replicas} replicas, {self._accumulation} times"
-        self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))
+        self._assume(Key.TRAINING_GLOBAL_BATCH, batch, why)
 
     def _batch_of_tokens(self) -> None:
         """Make the batch of a step of its tokens, as ``batch 4M tokens``: so many sequences of the line's length."""
@@ -196,31 +194,29 @@ class DerivedValues(LoadValues):
             usual = int(vocabulary().usual[TRAIN]["sequence_of_a_batch"])
             sequence = min(usual, int(context or usual))
             self._values[Key.TRAINING_SEQ_LEN] = sequence
-            self._assumed.append(Assumption(Key.TRAINING_SEQ_LEN, sequence, f"sequences of {sequence} tokens"))
+            self._assume(Key.TRAINING_SEQ_LEN, sequence, f"sequences of {sequence} tokens")
         batch = max(round(self._batch_tokens / sequence), 1)
         power = 2 ** round(math.log2(batch))
         batch = power if abs(power / batch - 1) < _SAME_BATCH else batch  # 4M tokens are 1024 sequences of 4096
-        self._values[Key.TRAINING_GLOBAL_BATCH] = batch
         why = f"{batch} sequences a step: {format_count(batch * sequence)} tokens"
-        self._assumed.append(Assumption(Key.TRAINING_GLOBAL_BATCH, batch, why))
+        self._assume(Key.TRAINING_GLOBAL_BATCH, batch, why)
 
     def _answers_to_prompts(self) -> None:
         """Make the samples of a training of its prompts and the answers drawn to each, which follow their prompt."""
         prompts, read = self._values.get(Key.TRAINING_SAMPLES), self._values.get(Key.TRAINING_SEQ_LEN)
         if self._group and isinstance(prompts, int):
-            self._values[Key.TRAINING_SAMPLES] = samples = prompts * self._group
+            samples = prompts * self._group
             why = f"{samples} samples: {self._group} answers to each of {prompts} prompts"
-            self._assumed.append(Assumption(Key.TRAINING_SAMPLES, samples, why))
+            self._assume(Key.TRAINING_SAMPLES, samples, why)
         elif self._group and self._values.keys().isdisjoint({Key.TRAINING_TOKENS, Key.TRAINING_STEPS}):
             why = f"{self._group} answers to each prompt: say how many prompts there are, as 7.5k prompts"
             self._assumed.append(Assumption(Key.TRAINING_SAMPLES, None, why))
         of_prompt = any(taken.words.startswith("prompt ") for _, taken in self._taken.values())
         if self._answer_tokens and (read is None or (of_prompt and isinstance(read, int))):
             before = read if isinstance(read, int) else 0
-            self._values[Key.TRAINING_SEQ_LEN] = sequence = before + self._answer_tokens
+            sequence = before + self._answer_tokens
             parts = f"a prompt of {before} and an answer" if before else "an answer; say seq for it and its prompt"
-            why = f"sequences of {sequence} tokens: {parts}"
-            self._assumed.append(Assumption(Key.TRAINING_SEQ_LEN, sequence, why))
+            self._assume(Key.TRAINING_SEQ_LEN, sequence, f"sequences of {sequence} tokens: {parts}")
 
     def _small_images(self) -> None:
         """Train a network on images as small as those of the data, as ``resnet-18 cifar10``."""
@@ -232,7 +228,7 @@ class DerivedValues(LoadValues):
             if edge is not None:
                 path = f"{OWN_PARAMETERS}{_EDGE}"
                 self._values[path] = edge
-                self._assumed.append(Assumption(path, edge, f"images of {edge} pixels, as {token.text} has"))
+                self._assume(path, edge, f"images of {edge} pixels, as {token.text} has")
 
     def _price_of_devices(self) -> None:
         """Make the price of all devices of that of each, of each machine, or of whichever is the nearest to offers."""
@@ -245,10 +241,10 @@ class DerivedValues(LoadValues):
         counts, ratios = self._priced_counts(), self._price_ratios(self._device_price)
         what = self._price_of if self._price_of in counts else min(ratios, key=lambda of: abs(math.log(ratios[of])))
         self._values.setdefault(hardware.DEVICES, counts[OF_ONE])  # the price is of so many, where it is asked too
-        self._values[Key.PRICING_USD_PER_HOUR] = price = self._device_price * counts[what]
+        price = self._device_price * counts[what]
         of = {OF_ONE: "for each device", OF_BOX: "for each machine", OF_ALL: f"for all {counts[OF_ONE]} devices"}[what]
         why = f"price: ${price:g} an hour, ${self._device_price:g} {of} (of all: pricing.usd_per_hour=)"
-        self._assumed.append(Assumption(Key.PRICING_USD_PER_HOUR, price, why))
+        self._assume(Key.PRICING_USD_PER_HOUR, price, why)
 
     def _priced_counts(self) -> dict[str, int]:
         """Return how many there are of what may cost so much an hour."""
@@ -285,14 +281,23 @@ class DerivedValues(LoadValues):
         if self._task == INFER and Key.INFERENCE_WEIGHTS not in self._values and not is_stored:
             for token in self._tokens:
                 if (weights := vocabulary().weights_of.get(key_of(token.text))) is not None:
-                    self._values[Key.INFERENCE_WEIGHTS] = weights
                     why = f"weights: {weights}, what {token.text} serves where no other is named"
-                    self._assumed.append(Assumption(Key.INFERENCE_WEIGHTS, weights, why))
+                    self._assume(Key.INFERENCE_WEIGHTS, weights, why)
+        formats = vocabulary().bits.get(self._engine_of_weights(), {})
+        values = {key: formats[key] for token in self._tokens if (key := key_of(token.text)) in formats}
+        for bits, name in [*values.items()][:1] if Key.INFERENCE_WEIGHTS in self._values else ():
+            self._assume(Key.INFERENCE_WEIGHTS, name, f"weights: {name}, as its engine has {bits}")
+        if (kept := str(self._values.get(Key.INFERENCE_KV_CACHE))) in formats:
+            self._assume(Key.INFERENCE_KV_CACHE, formats[kept], f"cache: {formats[kept]}, as its engine has {kept}")
+
+    def _engine_of_weights(self) -> str:
+        """Return the engine that the line names, else the usual one of its packed file or of its hardware."""
         engine = self._catalog.engines.find_id(named_release(str(self._values.get(Key.INFERENCE_ENGINE, "")))[0])
-        formats = vocabulary().bits.get(engine or "", {})
-        values = [formats[key] for token in self._tokens if (key := key_of(token.text)) in formats]
-        if values and Key.INFERENCE_WEIGHTS in self._values:
-            self._values[Key.INFERENCE_WEIGHTS] = values[0]
+        name = str(self._values.get(hardware.NAME))
+        is_packed = any(key_of(token.text) == "gguf" for token in self._tokens)
+        device = self._catalog.accelerators.get(name)
+        kind = "CPU" if name in self._catalog.processors else "" if device is None else device.vendor
+        return engine or vocabulary().engines.get("gguf" if is_packed else kind, "")
 
     def _length_of_documents(self) -> None:
         """Train on the tokens of shorter samples than a sequence, which are packed, as ``8k ctx, 30k texts of 3k``."""
@@ -310,7 +315,7 @@ class DerivedValues(LoadValues):
             why = (
                 f"{format_count(tokens)} tokens: {samples} samples of {self._document_tokens}, {epochs:g} times, packed"
             )
-            self._assumed.append(Assumption(Key.TRAINING_TOKENS, tokens, why))
+            self._assume(Key.TRAINING_TOKENS, tokens, why)
 
     def _optimal_length(self) -> None:
         """Train as many tokens as suit the size of the model best, where the line says so."""
@@ -323,7 +328,7 @@ class DerivedValues(LoadValues):
             ratio = vocabulary().usual[TRAIN]["tokens_per_parameter"]
             self._values[Key.TRAINING_TOKENS] = round(ratio * parameters)
             why = f"{ratio:g} tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
-            self._assumed.append(Assumption(Key.TRAINING_TOKENS, self._values[Key.TRAINING_TOKENS], why))
+            self._assume(Key.TRAINING_TOKENS, self._values[Key.TRAINING_TOKENS], why)
 
     # Formats, which other words of the line tell apart
 
@@ -360,15 +365,18 @@ class DerivedValues(LoadValues):
 
     def _cache(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the format of keys and values, as in ``fp8 kv cache``, ``32k q4 cache`` and ``kv q8``."""
-        for count in (3, 2) if self._task == INFER else ():
+        for count in (5, 4, 3, 2) if self._task == INFER else ():
             words = [key_of(self._span(index + at, 1)) for at in range(count)]
             name, of_cache = (words[0], words[1:]) if words[0] not in CACHE else (words[-1], words[:-1])
-            if not self._is_free(index, count) or not CACHE.issuperset(of_cache):
+            both = _AND_WEIGHTS if _AND_WEIGHTS.issubset(of_cache) else frozenset()
+            is_cache = (OF_CACHE | both).issuperset(of_cache) and not CACHE.isdisjoint(of_cache)
+            if not self._is_free(index, count) or not is_cache:
                 continue
             format_ = vocabulary().formats.get(name, name)
             kept = settings.known_value(format_, Key.INFERENCE_KV_CACHE, self._catalog)
             if kept is not None:
-                return count, Meaning(self._span(index, count), {Key.INFERENCE_KV_CACHE: kept})
+                paths = (Key.INFERENCE_KV_CACHE, *([Key.INFERENCE_WEIGHTS] if both else []))
+                return count, Meaning(self._span(index, count), dict.fromkeys(paths, kept))
             if settings.named_value(name, INFER, "", self._catalog) is not None:
                 hint = "leave it out, or say fp8, int8 or a format of llama.cpp, as q8_0"
                 fault = PlanError("keys and values are not kept in this format", self._span(index, count), hint)

@@ -21,7 +21,7 @@ from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, Assumpt
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _MOST_WORDS = 5  # Words that the name of a model may have, as ``llama 3.1 8b instruct``
-_SIZES = re.compile(r"(\d+(?:\.\d+)?b)-a(\d+(?:\.\d+)?b)", re.IGNORECASE)
+_SIZES = re.compile(r"(\d+(?:\.\d+)?b)(?:[-/ ]a|/)(\d+(?:\.\d+)?b)", re.IGNORECASE)
 _SEVERAL = frozenset({"multilora", "multiloraserving"})  # Adapters of which nobody says how many
 _Model: TypeAlias = tuple[int, int, int]  # Parameters, where the name begins, and how many words it has
 _LIKE_IT = 0.15  # Share by which a mixture may differ from the sizes that the line gives
@@ -102,12 +102,12 @@ class ModelPairs(FigureWords):
 
     def _split_mixture(self) -> None:
         """Read the sizes of a mixture that is called by them, as ``400B-A17B``, as two words."""
-        for index, token in enumerate(self._tokens):
-            match, before = _SIZES.fullmatch(token.text), self._span(max(index - 1, 0), 1)
-            names = (token.text, f"{before}-{token.text}")
+        for index, words in ((at, words) for at in range(len(self._tokens)) for words in (1, 2)):
+            match, before = _SIZES.fullmatch(self._span(index, words)), self._span(max(index - 1, 0), 1)
+            names = (self._span(index, words), f"{before}-{self._span(index, words)}")
             if match is not None and not any(models.resembling_model(name, self._catalog) for name in names):
                 parts = (match[1], match[2], max(vocabulary().active, key=len))
-                self._tokens[index : index + 1] = [replace(token, text=part) for part in parts]
+                self._tokens[index : index + words] = [replace(self._tokens[index], text=part) for part in parts]
 
     def _mixture(self) -> None:
         """Take the mixture of experts that has the sizes of a line, as ``30B with 3B active``."""

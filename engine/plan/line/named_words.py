@@ -20,15 +20,15 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_nodes
 from capacity_tui.engine.plan.names import UNNAMED, without_release
-from capacity_tui.engine.units import parse_quantity
 
 _FULL = "full"
 _MOST_WORDS = 6  # Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``
 _MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 3 super 120b``
-_SAME_PARAMETERS = 0.15  # Share by which a size in a model's name, as ``671b``, may differ from its parameters
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}[x×]?.*", re.IGNORECASE)  # nodes with 8xh100, nodes of 8
 _HOURS = frozenset({"hours", "hrs"})
 _NODES, _MACHINES, _OF_A_SIZE = frozenset({"node", "nodes"}), frozenset({"boxes", "servers", "machines"}), 3
+_ANY_ADAPTER = frozenset({"adapter", "peft", "usepeft"})
+_HAVE_NONE = frozenset({Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD})
 
 
 class NamedWords(CountedWords):
@@ -68,7 +68,7 @@ class NamedWords(CountedWords):
         token = self._tokens[index]
         ruled_out = self._ruled_out(index) or self._some_hardware(index) or self._family_asked_for(index)
         ruled_out = ruled_out or self._configured(token.text) or self._device_hours(index) or self._amount_asked(index)
-        ruled_out = ruled_out or self._aside(index) or self._beneath(index)
+        ruled_out = ruled_out or self._aside(index) or self._beneath(index) or self._release_date(index)
         if ruled_out is not None:
             return ruled_out
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
@@ -114,7 +114,13 @@ class NamedWords(CountedWords):
         return behind is not None and behind.amount.is_behind
 
     def _beneath(self, index: int) -> tuple[int, Meaning] | None:
-        """Pass over what other training software of the line is built on, as in ``pytorch fsdp``."""
+        """Pass over what another word of the line says in particular, as in ``pytorch fsdp`` and ``adapter: qlora``."""
+        methods = vocabulary().methods
+        named = {methods.get(key_of(token.text)) for token in self._tokens} - {None, _FULL}
+        is_any = key_of(self._tokens[index].text) in _ANY_ADAPTER
+        is_any |= settings.amount_of(self._span(index, 2).partition("=")[0]) is not None  # lora rank 64 qlora
+        if is_any and key_of(self._tokens[index].text) in methods and len(named) > 1:
+            return 1, Meaning()
         if self._catalog.frameworks.find_id(self._tokens[index].text) != UNNAMED:
             return None
         others = {self._catalog.frameworks.find_id(token.text) for token in self._tokens}
@@ -135,11 +141,15 @@ class NamedWords(CountedWords):
         counted = self._count_of(index + 1) if self._is_number_at(index + 1) else None
         is_length = counted is not None and counted.name.casefold().startswith(("context", "ctx", "prompt", "window"))
         named = settings.amount_of(self._span(index + 1, 1))
-        is_length |= named is not None and named.name == settings.SEQUENCE  # a full context of 8k
+        is_length |= named is not None and named.name in (settings.SEQUENCE, "epochs")  # a full context of 8k
         behind = [self._span(index + 1, words) for words in range(1, _MOST_PIECES + 1)]
+        tasks = {meaning.values.get(TASK) for token in self._tokens if (meaning := task_named(token.text)) is not None}
+        if self._is_value(behind[0]) and TRAIN in tasks:
+            return True  # pretrain in full fp32
         is_model = self._is_value(behind[0]) or key_of(behind[0]) in vocabulary().model_words
-        is_model |= any(models.named_model(name, self._catalog) is not None for name in behind)
-        return is_length or (is_model and not self._is_trained_elsewhere(index))
+        is_model |= any(self._model_called(name) for name in (*behind, self._span(index + 2, 1)))
+        methods = {vocabulary().methods.get(key_of(token.text), _FULL) for token in self._tokens}
+        return is_length or (is_model and (methods != {_FULL} or not self._is_trained_elsewhere(index)))
 
     def _is_trained_elsewhere(self, index: int) -> bool:
         """Whether another word than the one at a place is of training."""
@@ -168,11 +178,15 @@ class NamedWords(CountedWords):
     def _ruled_out(self, index: int) -> tuple[int, Meaning] | None:
         """Return what is set by a word that another one rules out, as in ``no offload``."""
         words, task = vocabulary(), TRAIN if self._task == FINETUNE else self._task
-        if key_of(self._tokens[index].text) not in words.negations:
-            return None
-        for count in (2, 1):  # no flash attention
-            key = key_of(self._span(index + 1, count))
-            values = words.ruled_out.get(task or "any", {}).get(key) if self._is_free(index, count + 1) else None
+        is_before = key_of(self._tokens[index].text) in words.negations
+        for count in (3, 2, 1):  # no flash attention; flash attention off
+            at = index + int(is_before)
+            key, is_free = key_of(self._span(at, count)), self._is_free(index, count + 1)
+            is_off = is_before or key_of(self._span(index + count, 1)) in words.switched_off
+            values = words.ruled_out.get(task or "any", {}).get(key) if is_free and is_off else None
+            phrase = words.phrase(key, task or "") or {}
+            if values is None and is_free and is_off and phrase and _HAVE_NONE.issuperset(phrase):
+                values = dict.fromkeys(phrase, "none")
             if values is not None:
                 return count + 1, Meaning(self._span(index, count + 1) if values else "", values)
         return None
@@ -269,29 +283,6 @@ class NamedWords(CountedWords):
         values = {**match.values, hardware.DEVICES: racks * size, Key.HARDWARE_PER_NODE: size}
         return Meaning(f"{racks} x {size} {match.values[hardware.NAME]}", values)
 
-    def _size_first(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize a model whose size stands before its name, as ``70b llama2`` or ``350M gpt``."""
-        if not self._is_free(index, 2) or not models.is_size(self._tokens[index].text) or self._tokens[index].ends:
-            return None
-        name, size = self._tokens[index + 1].text, self._tokens[index].text
-        named = models.named_model(f"{self._span(index + 1, 2).replace(' ', '-')}-{size}", self._catalog)
-        if named is not None and name[:1].isalpha() and self._is_free(index, 3):  # 13B Llama 2
-            return 3, named
-        is_another = (
-            key_of(name) in vocabulary().fillers
-            or key_of(name) in self._catalog.architectures.variants
-            or self._is_setting(name)
-            or not name[:1].isalpha()
-        )
-        is_numbered = self._is_number_at(index + 2) and not self._tokens[index + 1].ends
-        if is_another or is_numbered or models.named_model(name, self._catalog):
-            return None
-        turned = f"{name}-{size}"
-        match = models.named_model(turned, self._catalog) or models.resembling_model(turned, self._catalog)
-        if match is None and name.casefold() in models.families_of_models(self._catalog):  # a 50m llama
-            match = models.sized_model(size, self._catalog)
-        return None if match is None else (2, match)
-
     def _thing(self, phrase: str, count: int) -> Meaning | None:
         """Return model or hardware of a name; of several words only names without additions."""
         if count > 1 and any(mark in phrase for mark in "=("):
@@ -306,10 +297,6 @@ class NamedWords(CountedWords):
         if count > 1 and self._catalog.architectures.is_variant(phrase.replace(":", "-")):
             return None
         return models.named_model(phrase, self._catalog)
-
-    def _is_value(self, word: str) -> bool:
-        """Whether a word is the exact name of a number format, framework, engine or optimizer."""
-        return settings.is_exact_value(word, self._catalog) or key_of(word) in vocabulary().formats
 
     def _sized(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a size, or a part of a model's name, where no model was named in full."""
@@ -367,28 +354,3 @@ class NamedWords(CountedWords):
     def _family_fault(self, name: str, text: str) -> PlanError:
         hint = f"`capacity-tui models --filter {name} --on HARDWARE` shows which of them fit"
         return PlanError("the best of a family is no plan", text, hint)
-
-    def _is_model_word(self, text: str) -> bool:
-        """Whether a word behind a number says that it is the parameters of a model, as in ``400M model``."""
-        return key_of(text) in vocabulary().model_words
-
-    def _is_setting(self, text: str) -> bool:
-        """Whether a word has a meaning beside models."""
-        parts = settings.glued(text)
-        known = settings.amount_of(text) or (parts is not None and settings.amount_of(parts[0]))
-        return bool(known or self._is_value(text) or hardware.figures_of(text) or vocabulary().fields.get(key_of(text)))
-
-    def _is_size_of_model(self, index: int) -> bool:
-        """Whether a word says once more how large the model is, as 671b behind deepseek r1."""
-        text = self._tokens[index].text
-        at = index + int(self._is_model_word(self._span(index + 1, 1)))  # a 1T param kimi k2
-        nearby = [
-            meaning for start, (count, meaning) in self._taken.items() if at == start - 1 or index == start + count
-        ]
-        if self._is_counted(index) or not any(models.MODEL in meaning.values for meaning in nearby):
-            return False
-        row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))
-        total = self._catalog.architectures[row_id].params_total if row_id is not None else None
-        if not total or text[-1:] not in "bBmMtT" or not settings.is_number(text):
-            return False
-        return abs(parse_quantity(text, "") / total - 1) < _SAME_PARAMETERS

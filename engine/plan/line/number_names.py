@@ -98,7 +98,11 @@ class NumberNames(TakenWords):
             one = settings.amount_named(settings.SEQUENCE, self._task, self._model)
             has_steps = one is not None and (one.field(self._task) or "").startswith(OWN_PARAMETERS)
             return replace(behind, amount=one) if one is not None and has_steps else behind
-        is_of_another = before is not None and before.amount.name == _OTHER_STEPS and not self._is_apart(index - 1)
+        is_of_another = (
+            before is not None
+            and before.amount.name in (_OTHER_STEPS, "accumulation")
+            and not self._is_apart(index - 1)
+        )
         is_last = not self._is_number_at(behind.end) or self._is_apart(behind.end - 1)  # warmup 10 steps 100
         return replace(before, end=behind.end) if before is not None and is_of_another and is_last else None
 
@@ -146,7 +150,8 @@ class NumberNames(TakenWords):
         for at in (first + 1, first) if is_unit else (first,):
             for words in range(MOST_WORDS, 0, -1):
                 amount = self._amount_at(at, words, number, self._unit_at(first) if at > first else "")
-                is_phrase = words == 1 and self._is_phrase(self._span(at, 2))
+                two = self._span(at, 2)
+                is_phrase = words == 1 and " " in two and (self._is_phrase(two) or key_of(two) in vocabulary().fields)
                 if amount is None or is_phrase or not (amount.behind or is_time) or self._is_length(index, amount):
                     continue
                 count = Count(index, at + words, self._span(at, words), amount)
@@ -164,7 +169,7 @@ class NumberNames(TakenWords):
                 amount = self._amount_at(start, words, text, self._unit_at(index + 1), is_before=True)
                 if amount is not None and amount.leading:
                     amount = settings.amount_named(amount.leading, self._task, self._model)
-                if self._is_apart(index - 1, "?"):
+                if self._is_apart(index - 1, "?") or (amount is not None and self._is_of_devices(index)):
                     return
                 is_apart = self._is_apart(index - 1) or self._span(end, 1) == "of"  # how many nodes of 8 h100
                 is_other = amount is not None and ((amount.is_behind and is_apart) or self._is_length(index, amount))
@@ -200,7 +205,8 @@ class NumberNames(TakenWords):
         names = [next(self._names_behind(at), None) for at in numbers]
         if self._is_sample(index) and any(count is not None and self._is_token(count, index) for count in names):
             return True
-        return any(count is not None and count.amount.is_behind and count.end > index for count in names)
+        others = (count for count in names if count is not None and count.end > index)
+        return any(count.amount.is_behind or not self._begins_another(count) for count in others)
 
     def _is_token(self, count: Count, end: int) -> bool:
         """Whether words before a place say how long those behind them are, as in ``200000 token sequences``."""
@@ -244,7 +250,9 @@ class NumberNames(TakenWords):
         described = self._span(index + 1, 1)
         amount = settings.amount_of(self._span(index + 2, 1)) if self._is_free(index + 1, 2) else None
         names = (self._span(index + 1, count) for count in (2, 3))
-        is_one_name = any(settings.amount_of(name) is not None for name in names)  # 10k daily active users
+        is_one_name = any(
+            settings.amount_of(name) or key_of(name) in words.fields for name in names
+        )  # 10k daily active users
         is_apart = self._is_apart(index) or self._is_apart(index + 1) if amount is not None else True
         if amount is None or is_apart or is_one_name or settings.amount_of(described):
             return False
@@ -280,8 +288,17 @@ class NumberNames(TakenWords):
         behind = next(self._names_behind(count.end), None) if is_number else None
         if not is_number or (behind is not None and not self._begins_another(behind)):  # seq 2048 steps 1000 batch 8
             return False
+        is_long = bool(count.amount.unit) or self._span(count.end, 1) == "1"
+        if is_long and self._is_of_devices(count.end, is_apart=True):  # 500 output 2 h200, but batch 64 h200
+            return False
         is_hardware = hardware.named_hardware(self._tokens[count.end].text, self._catalog) is not None
         return not is_hardware or hardware.NAME in self._values  # 16k ctx 3090
+
+    def _is_of_devices(self, index: int, *, is_apart: bool = False) -> bool:
+        """Whether a number behind a comma is that of the devices behind it, as in ``grad accumulation, 8 h100``."""
+        after = self._span(index + 1, 1)
+        is_number = bool(after) and self._tokens[index].text.isdecimal() and (is_apart or self._is_apart(index - 1))
+        return is_number and hardware.named_hardware(after, self._catalog) is not None
 
     def _is_of_hardware(self, index: int, behind: Count) -> bool:
         """Whether a number is a device's, and words behind it of the next: ``4090 batch 16``, ``4090 images 1080p``.

@@ -69,6 +69,7 @@ class _Line(GuessedWords):
             self._faults.append(PlanError("too long for one line", f"{len(self._text)} characters", hint))
         self._second_model()
         self._mixture()
+        self._pass(lambda index: self._flag(index, "--"))
         self._pass(self._named)
         self._pass(self._sized)
         self._portable()
@@ -167,7 +168,7 @@ class _Line(GuessedWords):
             self._task = str(self._values[TASK])
             return
         telling = [index for index in range(len(self._tokens)) if not self._is_size_of_model(index)]
-        telling = [index for index in telling if not self._is_other_size(index)]
+        telling = [index for index in telling if not (self._is_other_size(index) or self._is_of_degree(index))]
         counts = {index: self._count_of(index) for index in telling if self._is_number_at(index)}
         telling = [
             index for index in telling if (count := counts.get(index)) is None or count.amount.name == settings.TOKENS
@@ -215,11 +216,13 @@ class _Line(GuessedWords):
         limit = limit_in(self._tokens, index) if measured is None else None
         if measured is not None or limit is not None:
             return measured or (1, self._limit(index, limit or ""))
-        if "=" in text.rstrip("="):
+        if "=" in text.rstrip("=") and any(map(str.isalnum, text)):
             key, _, number = text.partition("=")
             amount = settings.amount_of(key) if settings.is_number(number) else None
             kept = None if amount is None else self._kept(amount, number, key)
-            return 1, kept or settings.assigned(text, self._task, self._model)
+            meaning = kept or settings.assigned(text, self._task, self._model)
+            is_option = text.startswith("--") and meaning.fault is not None and meaning.fault.title == settings.NO_FIELD
+            return 1, Meaning(why=f"left out: {text}") if is_option else meaning
         figure = hardware.figures_of(text)
         if figure is not None:
             return self._figure(index, figure)
@@ -337,7 +340,7 @@ class _Line(GuessedWords):
 
     def _value_of_some(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a name or a phrase of some words, as ``paged adamw 8bit`` or ``flash attention``."""
-        for count in (3, 2):
+        for count in (4, 3, 2):
             is_one = not any(token.ends for token in self._tokens[index : index + count - 1])  # adamw, bf16
             if is_one and self._is_free(index, count) and not self._counts_beyond(index, count):
                 words = self._span(index, count)
@@ -368,16 +371,9 @@ class _Line(GuessedWords):
         parts = settings.glued(text)
         if meaning is None and parts is not None:
             meaning = self._pair(parts[0], parts[1])
-        silent = (
-            words.fillers,
-            words.suggests,
-            words.of_serving,
-            words.guessing,
-            words.negations,
-            words.queries,
-            words.ram,
-        )
-        if meaning is None and any(key in group for group in silent):
+        is_silent = any(key in group for group in (words.fillers, words.of_serving, words.guessing, words.negations))
+        is_silent |= any(key in group for group in (words.suggests, words.queries, words.ram))
+        if meaning is None and is_silent:
             meaning = _NOTHING
         if meaning is None and key in words.remarks:
             meaning = _NOTHING if key in self._traits() else Meaning(why=words.remarks[key])

@@ -90,6 +90,11 @@ class TakenWords:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
 
+    def _assume(self, path: str, value: object, why: str) -> None:
+        """Set what follows from other words, and say why."""
+        self._values[path] = value
+        self._assumed.append(Assumption(path, value, why))
+
     def _is_given_up(self, index: int) -> bool:
         """Whether words before a name say that another one takes its place, as in ``instead of our 8 a100``."""
         if " to " in (self._written_range(index, 1) or ""):

@@ -43,8 +43,10 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
     name = _HUB.sub("", word).rstrip("/")
     if not any(map(str.isalpha, name)):
         return None
-    if key_of(name) == AUTO:
-        return Meaning("largest model that fits", {MODEL: AUTO})
+    like = vocabulary().like.get(key_of(name))
+    if like is not None or key_of(name) == AUTO:
+        largest = Meaning("largest model that fits", {MODEL: AUTO})
+        return largest if like is None else _model(like, f"{_shown(name)}: taken for {like}")
     plain = _PATCH.sub(r"-\1", name.replace(":", "-"))
     row_id = None if count_in(name) else catalog.architectures.find_id(plain)
     if row_id is not None and row_id not in catalog.networks:
@@ -55,15 +57,16 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
         stored = plain if catalog.architectures.find_id(name) is None else name
         return Meaning(f"model {_shown(name)}", {MODEL: stored}, why) if format_in_name(name) else _model(row_id, why)
     known = find_known_model(name, catalog) if key_of(name) in _other_names(catalog) else None
-    like = vocabulary().like.get(key_of(name)) if known is None else known.id
-    if like is not None:
-        return _model(like, "" if known else f"{_shown(name)}: {like} is the nearest of the catalogue")
     is_one_word = not any(map(str.isspace, name))  # serve /models/config.json
-    return Meaning(f"model {_shown(name)}", {MODEL: name}) if is_one_word and is_model_file(name, catalog) else None
+    if known is not None or not is_one_word or not is_model_file(name, catalog):
+        return None if known is None else _model(known.id)
+    return Meaning(f"model {_shown(name)}", {MODEL: name})
 
 
 def sized_model(word: str, catalog: Catalog) -> Meaning | None:
-    """Return the usual model of a size such as ``70b``, or a transformer of that size; None for other words."""
+    """Return the usual model of a size such as ``70b``, or of a short name as ``r1``; None for other words."""
+    if (meant := vocabulary().nicknames.get(key_of(word))) is not None:
+        return _model(meant, f"{word}: {meant}")
     match = _SIZE.fullmatch(word)
     if match is None or (match["unit"] in "mM" and match["experts"]):
         return None
@@ -91,7 +94,12 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     parts = ((_PIECES.split(name.casefold()), row_id) for name, row_id in others)
     ids += [row_id for words, row_id in parts if words[0] == pieces[0] and set(pieces) <= set(words)]  # llama guard 8b
     sizes = list(filter(is_size, pieces[1:]))
-    if not ids and sizes and (within := catalog.architectures.find_id(f"of/{'-'.join(pieces)}")) is not None:
+    if (
+        not ids
+        and sizes
+        and is_size(pieces[-1])
+        and (within := catalog.architectures.find_id(f"of/{'-'.join(pieces)}")) is not None
+    ):
         ids = [within]  # dolphin-mixtral 8x7b
     if ids:
         meant = _preferred(ids, catalog)

@@ -23,6 +23,7 @@ _RANGE = re.compile(
 )
 _THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
 _TERA, _LETTERS = re.compile(r"\d+(?:\.\d+)?T", re.IGNORECASE), {"gbs": "gb", "g": "gb", "t": "tb"}
+_VERSION = re.compile(r"\b([a-z]+)([- _]?v?)(\d[-_. ]\d)(?=[-_ ]?(\d+(?:\.\d+)?b)\b)", re.IGNORECASE)  # llama 3 3 70b
 _TEN, _HUNDRED, _THOUSAND, _DOZENS = 10, 100, 1000, ("dozen", "dozens")
 _HALF, _ARTICLES, _FEWEST_OF_A_UNIT = "half", ("a", "an", "one", "the", "this"), 3
 _CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
@@ -39,9 +40,19 @@ _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what i
 
 def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     """Return the words of a line, its numbers as digits before hardware and before what they count."""
-    tokens = _with_products(_with_ranges(_with_hours_of_day(_with_products([*_without_dashes(split(text))]))))
+    words = split(_VERSION.sub(lambda match: _version(match, catalog), text))
+    tokens = _with_products(_with_ranges(_with_hours_of_day(_with_products([*_without_dashes(words)]))))
     tokens = _with_host_memory(with_latencies(_with_times(tokens, catalog)))
-    return _with_parts(_with_digits(_with_names_first(_with_images_first(tokens), catalog), catalog))
+    tokens = _with_kinds_first(tokens)
+    return _with_parts(_with_digits(_with_names_first(tokens, catalog), catalog))
+
+
+def _version(match: re.Match[str], catalog: Catalog) -> str:
+    """Return the version of a model as its name has it, as long as before: ``llama 3.3`` of ``llama 3 3 70b``."""
+    family, mark, version, size = match.groups()
+    version = re.sub("[-_ ]", ".", version)
+    is_known = catalog.architectures.find_id(f"{family}-{version}-{size}") is not None
+    return f"{family}{re.sub('v$', ' ' if ' ' in mark else '-', mark)}{version}" if is_known else match[0]
 
 
 def range_in(source: str, read: str) -> str | None:
@@ -174,17 +185,24 @@ def _is_named(tokens: list[Token], catalog: Catalog) -> bool:
     return any(meaning is not None and hardware.DEVICES not in meaning.values for meaning in named)
 
 
-def _with_images_first(tokens: list[Token]) -> list[Token]:
-    """Return the words with the size of images before their number, as in ``2000 512x512 images``."""
-    amounts = vocabulary().amounts
-    for index in range(1, len(tokens) - 1):
-        count, size, noun = tokens[index - 1 : index + 2]
-        before = amounts.get(key_of(tokens[index - 2].text)) if index > 1 else None
-        amount = amounts.get(key_of(noun.text))
-        is_of_images = amount is not None and amount.described == "any" and image_of(size.text) is not None
-        if is_of_images and before is None and PLAIN_COUNT.fullmatch(count.text):
-            return [*tokens[: index - 1], size, count, *_with_images_first(tokens[index + 1 :])]
-    return tokens
+def _with_kinds_first(tokens: list[Token]) -> list[Token]:
+    """Return the words with kinds of samples before their number, and data behind it.
+
+    As in ``60k DPO pairs``, ``2000 512x512 images`` and ``alpaca 52k``.
+    """
+    words, made = vocabulary(), list(tokens)
+    kinds = words.objectives.keys() | words.suggests.keys() | {"sft"}
+    for index in range(len(tokens) - 1):
+        first, second, noun = [*(token.text for token in made[index : index + 3]), ""][:3]
+        amount = words.amounts.get(key_of(noun))
+        is_image = image_of(second) is not None and (not index or key_of(made[index - 1].text) not in words.amounts)
+        is_kind = PLAIN_COUNT.fullmatch(first) is not None and (is_image or key_of(second) in kinds)
+        is_data = (
+            key_of(first) in words.datasets and second[-1] in "kKmM" and key_of(first + second) not in words.datasets
+        )
+        if (amount is not None and amount.described == "any" and is_kind) or (is_data and amount is None):
+            made[index : index + 2] = made[index + 1], made[index]
+    return made
 
 
 def _with_host_memory(tokens: list[Token]) -> list[Token]:
@@ -254,7 +272,8 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         if times is not None and len(made) > 1 and _is_named(made[-2:-1], catalog) and made[-1].text.isdecimal():
             made[-2:-1] = [replace(made[-2], text=f"{count}x{made[-2].text}", end=token.end)]  # a100 80 x2
             continue
-        if count is None or not behind or is_behind:
+        is_vague = bool(made) and vocabulary().refusal(f"{made[-1].text} {token.text}") is not None  # few thousand
+        if count is None or not behind or is_behind or is_vague:
             made.append(token)
             continue
         amount = vocabulary().amounts.get(key_of(behind[0]))
@@ -338,6 +357,8 @@ def _with_products(tokens: list[Token]) -> list[Token]:
 def _scaled_in_words(keys: list[str], index: int) -> tuple[str, int]:
     """Return a number in some words, and where it ends: 2.5M of ``two and a half million``."""
     number, end = _number_in_words(keys, index)
+    if keys[index] in ("a", "an") and keys[index - 1 : index] != ["per"]:  # a million
+        number, end = 1, index + 1
     half = index + 2 if keys[index : index + 2] == [_HALF, "a"] else 0
     half = end + 3 if number and keys[end : end + 3] == _AND_A_HALF else half
     for value, at in ((number + 0.5, half), (number, end)):

@@ -59,12 +59,12 @@ _PERCENT = re.compile(r"^(\d+(?:\.\d+)?)-?(?:pct|percent)$", re.IGNORECASE)
 _MANY_BITS = re.compile(r"\d{1,2}-?bits", re.IGNORECASE)
 _UNDER = re.compile(r"[<≤]=?\d[\d.]*(?:us|ms|s|min|h|days?)", re.IGNORECASE)  # <300ms ttft
 _SUB = re.compile(r"^sub-?(?:second|(\d+m?s))$", re.IGNORECASE)  # sub-second, sub-500ms
-_SCALED = re.compile(r"(\d[\d.,]*)([a-z]{2,})", re.IGNORECASE)  # 2bn
+_SCALED = re.compile(r"(\d[\d.,]*)-?([a-z]{2,})", re.IGNORECASE)  # 2bn, 7-billion
 _AT_LEAST = re.compile(r"^(\d[\d.,]*[kKmMbB]?)\+$")  # 30+ t/s
 _POSSESSIVE = re.compile(r"^(.*\d.*|[a-z]{4,}|ti)['’]s$", re.IGNORECASE)
-_LIKE = re.compile(r"^(.*\d[a-z]*)-(?:equivalent|like|style|type|class|sized|scale)$", re.IGNORECASE)  # llama-2-7b-like
+_LIKE = re.compile(r"^(.*\d[a-z]*)-(?:equivalent|like|style|type|class|sized|scale|ish)$", re.IGNORECASE)  # 7b-like
 _EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
-_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?:\.\d{3})*\.000")
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+[kKmMbBtT]?|[1-9]\d{0,2}(?:\.\d{3})*\.000")
 """Thousands apart, as ``10,000`` and ``10.000``; ``5.125`` is no such number."""
 _DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
 _DURATION = re.compile(

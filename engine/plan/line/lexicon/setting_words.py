@@ -20,36 +20,32 @@ from capacity_tui.engine.plan.line.lexicon.tokens import PERCENTILE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.names import known_names
-from capacity_tui.engine.schema import Knob
+from capacity_tui.engine.schema import AUTO, Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length, parse_quantity
 
 SHARED = ("users", "requests at once", "sequences at once")  # What a share of all users is counted as
 SEQUENCE, TOKENS, IMAGE_SIZE = "sequence", "tokens", "image_size"
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmbgtq]i?)?", re.IGNORECASE)
-
 _YEAR = re.compile(r"20(?:1[5-9]|2\d)")
-
 _TIME = re.compile(r"\d+(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
-
-_GLUED = re.compile(r"([a-z_\-]{2,}|r(?=\d\d))[<:]?=?(\d\S*)", re.IGNORECASE)
+_GLUED = re.compile(r"([a-z_\-]{2,}|r(?=\d\d)|z(?=[0-3]$))[<:]?=?(\d\S*)", re.IGNORECASE)
+_MEAN_BITS = re.compile(r"(\d(?:\.\d+)?)bpw", re.IGNORECASE)  # 4.5bpw, as only ExLlama has them
 
 _FEWEST_OF_A_SLIP, _SLIP = 5, 0.85
 """Letters of a word that may be a slip of one beside a number, and how similar it is to be."""
-
 _SHORTEST_SEQUENCE, _LONGEST_SEQUENCE = 64, 16 * 2**20
 _STEPS_OF_LENGTHS = (64, 500)
 """Lengths that people choose are multiples of one of these; 2026 and 123456 are other numbers."""
 
 _IN_SHORT_FROM = 10**5
-
 _TASK_WORDS = {"train": "training", "finetune": "fine-tuning", "infer": "serving", "fit": "fitting"}
-
 _LAYOUT, _PERCENT = "parallelism.", 100
 
 _NEVER_NONE = frozenset({Key.TRAINING_STEPS, Key.TRAINING_EPOCHS, Key.HARDWARE_DEVICES})
 _FREE = (f"{Key.HARDWARE_SPEC}.", f"{Key.MODEL_SPEC}.")
 
+NO_FIELD = "no such field"
 EXAMPLES = "such as batch 16, rank 64 or training.micro_batch=4"
 
 
@@ -110,7 +106,8 @@ def is_amount(word: str, amount: Amount, task: str) -> bool:
     """Return whether a word says how many of something there are: a number, or a time of what is counted in seconds."""
     known = all_fields().get(amount.field(task) or "")
     if word.endswith("%"):
-        return known is not None and (known.knob.maximum == 1 or amount.name in SHARED)
+        is_share = known is not None and (known.knob.maximum == 1 or amount.name in SHARED)
+        return is_share or amount.field(task) == ""  # warmup 3%
     takes_time = known is not None and known.knob.unit == "s"
     return is_number(word) or ((takes_time or bool(amount.hint)) and is_time(word))
 
@@ -136,16 +133,17 @@ def amount_named(words: str, task: str, model: KnownModel | None, *, is_before: 
     if amount is not None and own is None:
         return amount
     if not task:
-        path = next(filter(_is_degree, others), None)
-        return None if path is None else Amount(words, {TRAIN: path, INFER: path})
+        path = next((path for path in others if is_degree(path) or words.startswith("--")), None)
+        return None if path is None else Amount(words, {TRAIN: path, INFER: path}, "either")
     field = named_field(words, task, model)
     if field is None or field[1].kind in ("switch", "choice"):
         return None  # what has names takes no number
-    behind = "either" if field[0].startswith(OWN_PARAMETERS) else ""
+    behind = "either" if field[0].startswith(OWN_PARAMETERS) or is_degree(field[0]) else ""
     return Amount(_in_sentence(field[1].label), {TRAIN if task == FINETUNE else task: field[0]}, behind)
 
 
-def _is_degree(path: str) -> bool:
+def is_degree(path: str) -> bool:
+    """Return whether a field says how many devices share the work in one way."""
     return path.startswith(_LAYOUT) and all_fields()[path].knob.kind not in ("switch", "choice")
 
 
@@ -290,7 +288,8 @@ def named_value(word: str, task: str, method: str, catalog: Catalog) -> Meaning 
     if release:
         of_task = Key.INFERENCE_ENGINE if task == INFER else Key.TRAINING_FRAMEWORK
         return field_value(of_task, word, task) if _otherwise(software, of_task, catalog) else None
-    name = words.formats.get(key_of(word), word)
+    mean = _MEAN_BITS.fullmatch(word)
+    name = words.formats.get(key_of(word), word) if mean is None else f"exl2-{float(mean[1])}"
     if task == INFER and name in words.formats.values() and name != word:
         name = words.served.get(name, name)
     paths = [path for path in words.values_of(task) if path != Key.TRAINING_QUANTIZATION or method == "qlora"]
@@ -328,14 +327,16 @@ def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
         return field_value(key, value, task)
     amount = amount_of(key)
     if amount is not None and amount.behind != "only" and amount.field(task) is not None:
-        return counted(amount, value, task, model)
+        is_value = is_amount(value, amount, task) or key_of(value) == AUTO
+        hint = "write key=number, such as batch=16"
+        return counted(amount, value, task, model) if is_value else _fault("not a number", repr(text), hint)
     named = named_field(key, task, model)
     if named is not None:
         return field_value(named[0], value, task, knob=named[1])
     near = nearest(key, (*all_fields(), *vocabulary().fields), 2)
     hint = f"did you mean {' or '.join(near)}?" if near else "the fields are in the list of the screen"
     of_any = f"a line limits time, dollars, ttft, tpot and e2e; `capacity-tui need --limit '{text[:40]}'` any figure"
-    return _fault("no such limit", repr(text), of_any) if is_limit else _fault("no such field", repr(key), hint)
+    return _fault("no such limit", repr(text), of_any) if is_limit else _fault(NO_FIELD, repr(key), hint)
 
 
 def value_names(task: str, catalog: Catalog) -> list[str]:

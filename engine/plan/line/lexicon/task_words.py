@@ -90,8 +90,10 @@ def task_meant(
 
 def _is_of_samples(word: str) -> bool:
     """Whether a word is of a training that goes over some samples, which a model is tuned by rather than made."""
-    amount = amount_of((glued(word) or (word,))[0])
-    return amount is not None and amount.fields.get(TRAIN) == Key.TRAINING_EPOCHS
+    parts = glued(word)
+    amount = amount_of((parts or (word,))[0])
+    is_before = parts is not None and amount is not None and amount.behind == "only"  # ep8 is no 8 ep
+    return amount is not None and not is_before and amount.fields.get(TRAIN) == Key.TRAINING_EPOCHS
 
 
 def _suggests_serving(key: str, *, is_named: bool, is_open: bool) -> bool:

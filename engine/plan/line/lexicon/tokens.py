@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon.options import words_in
 from capacity_tui.engine.plan.line.lexicon.quantities import (
     COMMITMENT,
     OF_TOKEN,
@@ -50,24 +51,20 @@ _LANES = re.compile(
     re.IGNORECASE,
 )
 """Generation and lanes of a bus, which say nothing: ``pcie 4.0 x16``."""
-
 _OF_A_NODE = re.compile(r"\b(nodes|servers|machines|hosts),? each (?:with|of|having|has) (?=\d)", re.IGNORECASE)
 
 _MACHINE = re.compile(r"(?<=\bdgx)-(?=[a-z]\d)|(?<=\bhgx)-(?=[a-z]\d)|-(?=nvl\d\d)", re.IGNORECASE)
 """A hyphen between a machine and its devices: ``DGX-H100``, ``GB200-NVL72``."""
-
-_COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,})")
-"""A number and what it counts as one word: ``384-dim``, ``50rps``."""
-
+_COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,}(?:/[a-z]+)?)")
+"""A number and what it counts as one word: ``384-dim``, ``50rps``, ``20req/s``."""
 _BRACKETED = re.compile(r"\((\d{1,3})[x×]\)", re.IGNORECASE)
 """A number of what stands before it: ``A6000 (4x)``."""
-
-_SLASH = re.compile(r"(?:(?<=in)|(?<=input)|(?<=prompt)|(?<=tok)|(?<=tokens))/(?=\d)", re.IGNORECASE)
-"""A slash between what is counted and the next number, as in ``1024 in/128 out``."""
-
+_SLASH = re.compile(
+    r"(?:(?<=in)|(?<=input)|(?<=prompt)|(?<=tok)|(?<=tokens))/(?=\d)|(?<=\d[bB])[/x×*](?=[\d.]+[tT]\b)", re.IGNORECASE
+)
+"""A mark between what is counted and the next number, as in ``1024 in/128 out`` and ``70b/3T``."""
 _FIGURES = re.compile(r"\(\s*(?:[\d.]+\s*[a-z/]*b(?:/s)?\s*,|\w+_(?:mib|gib|gbs|tflops|w)=)", re.IGNORECASE)
 """Figures of a device in brackets: ``(48GiB,180TFLOPs)``."""
-
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*(?:\.?(?:post|rc)\d+)?)", re.IGNORECASE)
 """A release of the software before it, as in ``vllm 0.6.3``."""
 
@@ -132,6 +129,9 @@ def split(text: str) -> list[Token]:
                 continue  # a comma behind brackets, out ~ 300
             marks = len(plain) - len(plain.lstrip(_MARKS))
             marks = 0 if marks == len(plain) else marks
+            if several := words_in(plain):
+                tokens += (Token(word, at, at + len(plain), plain != part) for word in several)
+                continue
             counted, words = _COUNTED_WORD.fullmatch(plain), vocabulary()
             if counted is not None and counted[1][-1] in "bB" and counted[2].casefold() in words.model_words:
                 tokens += (
@@ -256,7 +256,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens[-2:] = [token if is_name else one]
     elif (
         (unit := vocabulary().spans.get(key_of(token.text)))
-        and before.text.casefold() in _PER
+        and (before.text.casefold() in _PER or (before.text == "every" and PLAIN_COUNT.fullmatch(tokens[-3:][0].text)))
         and not (before.ends or tokens[-2:-1] == [] or tokens[-2].ends)
         and _is_rated(tokens[:-1])
     ):

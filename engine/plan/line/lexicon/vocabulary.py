@@ -206,6 +206,12 @@ class Vocabulary:
     needs: Mapping[str, tuple[str, str]]  # field that a word is about, and what to write where no number says it
     adjectives: Words  # words between a number and hardware
     like: ByWord  # models by other names that nothing of the catalogue has
+    known_by_value: Words  # names of settings that say nothing beside the name of their value
+    switched_on: Words  # values of a switch that is on
+    switched_off: Words  # values of one that is off
+    switches: Words  # names of values that scripts switch on
+    nicknames: ByWord  # models by short names, where a line has no other name of one
+    size_joints: Words  # words between the size of a model and its family
     model_words: Words  # words behind a number that is the parameters of a model
     sized_models: Names  # ids that are meant by a size alone, the first before the others
     models: Names  # ids that are meant by a part of a name, the first ones before the others
@@ -320,6 +326,7 @@ def _amounts(rows: Mapping[str, Any]) -> Iterator[tuple[str, Amount]]:
             nouns = {word: rate} | dict.fromkeys((f"output{word}", f"{word}generated"), replace(rate, name=_WRITTEN))
             for noun, counted in nouns.items():
                 yield from ((key_of(f"{noun}{per}{span}"), counted) for per in ("/", "per") for span in row["spans"])
+                yield key_of(f"{noun}{row.get('adverb', f'/{span}')}"), counted
     for name, row in rows["numbers"].items():
         before = rows["numbers"][row["after"]]["words"] if "after" in row else ("",)
         yield from ((key_of(f"{first}{word}"), amounts[name]) for first in before for word in row["words"])
