@@ -112,7 +112,7 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
         if self.footer.lists_views:
             event.stop()
             event.prevent_default()
-            self.footer.list_views(False)
+            self.footer.lists_views = False
             if view := self.footer.view_of(event.key):
                 self.session.show_view(view)
 
@@ -163,7 +163,7 @@ class PanelScreen(ViewScreen):
         """Mark a panel, name its keys, and have the help speak of it."""
         self.current = panel
         self.topic = panel.TITLE.lower()
-        self.footer.name_keys_of(panel.scope)
+        self.footer.panel = panel.scope
         for other in self.panels:
             other.set_class(other is panel, "-current")
             other.repaint()
@@ -192,7 +192,7 @@ class Views:
         """List the views, and take the key of one."""
         screen = self._app.screen
         if isinstance(screen, ViewScreen):
-            screen.footer.list_views()
+            screen.footer.lists_views = True
 
     def show_next(self, offset: int) -> None:
         """Show the view that many places further, around the end."""

@@ -13,7 +13,7 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import ACTIONS, VIEWS, Action, heard_in, key_codes, key_names
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import MOVED, Line, Span, clip, fit, line, spread
-from capacity_tui.tui.widgets.lines import Bar
+from capacity_tui.tui.widgets.lines import Bar, Painted
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import Column, Row
@@ -32,22 +32,13 @@ class Footer(Bar):
         view: the view whose keys are shown, with those of every view and of the program.
     """
 
+    panel = Painted("")  # whose keys are named besides those of the view
+    lists_views = Painted(False)  # whether the views stand in place of the keys
+
     def __init__(self, session: Session, view: str) -> None:
         super().__init__(id="footer")
         self._keymap = session.settings.keys
         self._view = view
-        self._panel = ""
-        self.lists_views = False
-
-    def name_keys_of(self, panel: str) -> None:
-        """Name the keys of another panel besides those of the view."""
-        self._panel = panel
-        self.repaint()
-
-    def list_views(self, wanted: bool = True) -> None:
-        """List the views in place of the keys, or the keys again."""
-        self.lists_views = wanted
-        self.repaint()
 
     def view_of(self, key: str) -> str:
         """Return the view that a key stands for while they are listed, empty for none."""
@@ -78,10 +69,10 @@ class Footer(Bar):
     def _hints(self) -> list[tuple[str, str, str]]:
         """Return key, name and action of what is worth naming."""
         hints = []
-        own_keys = {key for action in ACTIONS if action.scope == self._panel for key in key_names(action, self._keymap)}
+        own_keys = {key for action in ACTIONS if action.scope == self.panel for key in key_names(action, self._keymap)}
         for action in sorted(ACTIONS, key=self._rank):
             key = key_names(action, self._keymap)[0]
-            is_heard = action.scope == self._panel or (action.scope in heard_in(self._view) and key not in own_keys)
+            is_heard = action.scope == self.panel or (action.scope in heard_in(self._view) and key not in own_keys)
             if not action.footer or not is_heard:
                 continue
             own, space, name = action.footer.rpartition(" ")
@@ -91,7 +82,7 @@ class Footer(Bar):
 
     def _rank(self, action: Action) -> int:
         """Return how far at the right a key stands: after what always holds come the keys of panel and view."""
-        return 0 if action.id in _ALWAYS else 1 if action.scope in (self._panel, self._view, "asking") else 2
+        return 0 if action.id in _ALWAYS else 1 if action.scope in (self.panel, self._view, "asking") else 2
 
 
 def _view_actions() -> list[tuple[str, Action]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -25,6 +25,7 @@ from capacity_tui.tui.actions import Commanded
 from capacity_tui.tui.requests import Answered
 from capacity_tui.tui.terminal.text import Line, left, right, to_ascii
 
+Shown = TypeVar("Shown")
 _NO_LINE = Line()
 WHEEL = 3  # Lines, or items, that a notch of the mouse's wheel moves by
 
@@ -218,6 +219,28 @@ class Lines(Guarded, Widget):
                 style += _ROLE_STYLES.of("cursor", self)
             self._styles_by_role[role, selected] = style
         return style
+
+
+class Painted(Generic[Shown]):
+    """What lines show: they are laid out anew once it is set.
+
+    Args:
+        first: what it is until then.
+    """
+
+    def __init__(self, first: Shown) -> None:
+        self._first = first
+
+    def __set_name__(self, owner: type[Lines], name: str) -> None:
+        self._name = name
+
+    def __get__(self, lines: Lines, owner: type[Lines]) -> Shown:
+        shown: Shown = lines.__dict__.get(self._name, self._first)
+        return shown
+
+    def __set__(self, lines: Lines, shown: Shown) -> None:
+        lines.__dict__[self._name] = shown
+        lines.repaint()
 
 
 class DrawnLines(Lines):

@@ -16,6 +16,7 @@ from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, wrap
 from capacity_tui.tui.widgets.head import mark_of
+from capacity_tui.tui.widgets.lines import Painted
 from capacity_tui.tui.widgets.panel import Findable, Panel
 
 if TYPE_CHECKING:
@@ -32,12 +33,12 @@ class AdviceList(Panel):
     NUMBER = 6
     TITLE = "Advice"
     KEYS = "a apply"
+    subject = Painted("")  # what the advice is on, where that is not the chosen column
 
     def __init__(self) -> None:
         super().__init__()
         self._advice: tuple[Advice, ...] | None = None
         self._items: list[int] = []
-        self._subject = ""
 
     @property
     def chosen(self) -> Advice | None:
@@ -57,12 +58,6 @@ class AdviceList(Panel):
             if advice != self._advice:
                 self.cursor = 0
             self._advice, self.is_old = advice, stale
-            self.repaint()
-
-    def show_subject(self, subject: str) -> None:
-        """Say what the advice is on, where that is not the chosen column; nothing where it is."""
-        if subject != self._subject:
-            self._subject = subject
             self.repaint()
 
     def about(self) -> tuple[str, str]:
@@ -98,7 +93,7 @@ class AdviceList(Panel):
 
     def edge(self) -> str:
         count = self.item_count()
-        return " · ".join(part for part in (self._subject, f"{self.cursor + 1} of {count}" if count else "") if part)
+        return " · ".join(part for part in (self.subject, f"{self.cursor + 1} of {count}" if count else "") if part)
 
     def _lines_of(self, advice: Advice, index: int, width: int) -> list[Line]:
         here = index == self.cursor
@@ -189,7 +184,7 @@ class Advising:
         self._panel.show_advice(
             None if is_first else store.advice, stale=not is_known, urgent=column.verdict.holds is False
         )
-        self._panel.show_subject(f"on {column.mode}" if column is not store.column else "")
+        self._panel.subject = f"on {column.mode}" if column is not store.column else ""
         wanted = (store.generation, column.mode)
         if store.is_stale or self._requested == wanted:
             return

@@ -73,7 +73,7 @@ class Estimates:
         """Show new numbers, unless they answer for an earlier plan."""
         if self._store.accept(generation, comparison):
             self._session.trouble = None
-            self._hardware.show_rows(comparison.hardware)
+            self._hardware.rows = comparison.hardware
             self.show_columns()
             self.show_fields()
             self.explain()

@@ -177,7 +177,7 @@ class Opening:
         self._session.app.push_screen(picker, picked)
 
     def _show_machine(self, rows: tuple[HardwareRow, ...]) -> None:
-        self._hardware.show_rows(rows)
+        self._hardware.rows = rows
         # A plan that was opened meanwhile knows nothing of this machine yet.
         self._session.renew_plan()
 

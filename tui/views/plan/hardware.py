@@ -17,6 +17,7 @@ from capacity_tui.tui.requests import Fault, Request, reported
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import FASTEST_SECONDS, SLOWEST_SECONDS
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line, wrap
+from capacity_tui.tui.widgets.lines import Painted
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.plots import plot
 
@@ -35,30 +36,23 @@ class Hardware(Panel):
     NUMBER = 1
     TITLE = "Hardware"
     KEYS = "enter simulate · backspace back"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._rows: tuple[HardwareRow, ...] | None = None
-
-    def show_rows(self, rows: tuple[HardwareRow, ...]) -> None:
-        """Show what is known about the machine."""
-        self._rows = rows
-        self.repaint()
+    # what is known about the machine; None while it is looked at
+    rows: Painted[tuple[HardwareRow, ...] | None] = Painted(None)
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
-        labels = _LABELS if self._rows is None else [row.label for row in self._rows]
+        labels = _LABELS if self.rows is None else [row.label for row in self.rows]
         label_width = min(max(map(cell_len, labels), default=0), width // 3)
-        if self._rows is None:
+        if self.rows is None:
             detecting = clip("detecting…", width - label_width - 1)
             return [
                 line(Span(left(label, label_width), "label"), " ", Span(detecting, "dim")) for label in labels
             ], None
-        return [text for row in self._rows for text in self._lines_of(row, label_width, width)], None
+        return [text for row in self.rows for text in self._lines_of(row, label_width, width)], None
 
     def summary(self) -> Line:
-        if self._rows is None:
+        if self.rows is None:
             return line(Span(f"{_LABELS[0]} ", "label"), Span("detecting…", "value"))
-        label, text = next(((row.label, row.text) for row in self._rows), ("", ""))
+        label, text = next(((row.label, row.text) for row in self.rows), ("", ""))
         return line(Span(f"{label} ", "label"), Span(text, "value"))
 
     def _lines_of(self, row: HardwareRow, label_width: int, width: int) -> list[Line]:
@@ -94,19 +88,14 @@ class Live(Panel):
     NUMBER = 5
     TITLE = "Live"
     KEYS = ", pause · [ ] rate"
+    state = Painted("")  # the interval, or that sampling is paused
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__()
         self._glyphs = glyphs
         self._readings: tuple[Reading, ...] = ()
         self._history: dict[str, deque[float | None]] = {}
-        self._state = ""
         self._widest = 0
-
-    def show_state(self, state: str) -> None:
-        """Name the interval, or that sampling is paused."""
-        self._state = state
-        self.repaint()
 
     def take(self, readings: tuple[Reading, ...]) -> None:
         """Add a sample to the graphs."""
@@ -141,7 +130,7 @@ class Live(Panel):
         return Line(tuple(self._strip(self.size.width - _HEADING, 1)[0]))
 
     def edge(self) -> str:
-        return " · ".join(part for part in (self._state, super().edge()) if part)
+        return " · ".join(part for part in (self.state, super().edge()) if part)
 
     def _strip(self, width: int, height: int) -> list[list[Span]]:
         """Return lines of readings side by side, each with its name, its value and its graph."""
@@ -217,9 +206,9 @@ class Sensors:
         """Read the sensors as often as it is wanted now; a reading that fails is reported once."""
         if self._is_paused:
             self._session.cancel(self._screen, "live")
-            self._panel.show_state("paused")
+            self._panel.state = "paused"
             return
-        self._panel.show_state(f"every {self.seconds:g} s")
+        self._panel.state = f"every {self.seconds:g} s"
         seconds = self.seconds * (1.0 if self._session.app.app_focus else _UNFOCUSED_SLOWDOWN)
 
         def work(request: Request[tuple[Reading, ...]]) -> None:

@@ -14,7 +14,7 @@ from capacity_tui.tui.shown.results import TableColumn
 from capacity_tui.tui.shown.runs import RunDevice, RunEvent, RunGraph, RunRow, Standing
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, fit, left, line, marked, right, wrap
 from capacity_tui.tui.widgets.head import gauge
-from capacity_tui.tui.widgets.lines import Bar, TableLayout
+from capacity_tui.tui.widgets.lines import Bar, Painted, TableLayout
 from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
 from capacity_tui.tui.widgets.plots import Tick, axis_line, band_plot, side_by_side
 
@@ -31,21 +31,16 @@ class Curves(Panel):
     NUMBER = 2
     TITLE = "Curves"
     KEYS: ClassVar[str] = "+ - zoom · . pause · z full screen"
+    state = Painted("")  # what part of the run is shown, and whether it is followed
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__()
         self._glyphs = glyphs
         self._graphs: tuple[RunGraph, ...] = ()
-        self._state = ""
 
     def show_graphs(self, graphs: tuple[RunGraph, ...], message: str) -> None:
         self._graphs, self.message = graphs, message
         self.keep_cursor()
-        self.repaint()
-
-    def show_state(self, state: str) -> None:
-        """Say what part of the run is shown, and whether it is followed."""
-        self._state = state
         self.repaint()
 
     def item_count(self) -> int:
@@ -56,7 +51,7 @@ class Curves(Panel):
         return None
 
     def edge(self) -> str:
-        return self._state
+        return self.state
 
     def summary(self) -> Line:
         return line(Span(" · ".join(f"{graph.title} {graph.now}" for graph in self._graphs), "value"))
@@ -141,17 +136,15 @@ def _ticks(graph: RunGraph) -> Iterator[Tick]:
 class RunHead(Bar):
     """Says what runs, how far it is, and how long it goes on."""
 
+    said = Painted(Span(""))
+
     def __init__(self) -> None:
         super().__init__(id="run-head")
-        self._text, self._role = "", "value"
-
-    def show_head(self, text: str, role: str = "value") -> None:
-        self._text, self._role = text, role
-        self.repaint()
 
     def build(self, width: int) -> Line:
         """Cut the line where there is no more room."""
-        return line(Span(clip(f" {self._text}", width), self._role)) if self._text else line()
+        text, role = self.said[:2]
+        return line(Span(clip(f" {text}", width), role)) if text else line()
 
 
 _MARKS = {
@@ -252,24 +245,16 @@ class Usage(Panel):
 
     NUMBER = 3
     TITLE = "Usage"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._devices: tuple[RunDevice, ...] = ()
-
-    def show_devices(self, devices: tuple[RunDevice, ...]) -> None:
-        """Show how they are by now."""
-        self._devices = devices
-        self.repaint()
+    devices: Painted[tuple[RunDevice, ...]] = Painted(())
 
     def summary(self) -> Line:
-        return line(Span(" · ".join(f"{device.name} {device.text}" for device in self._devices[:1]), "value"))
+        return line(Span(" · ".join(f"{device.name} {device.text}" for device in self.devices[:1]), "value"))
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay them out, a line each with those who use it below."""
-        if not self._devices:
+        if not self.devices:
             return [line(Span(" no telemetry yet", "dim"))], None
-        return [size for device in self._devices for size in self._lines_of(device, width)], None
+        return [size for device in self.devices for size in self._lines_of(device, width)], None
 
     def _lines_of(self, device: RunDevice, width: int) -> Iterator[Line]:
         role = "warn" if device.warning else "good"

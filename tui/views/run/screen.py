@@ -21,7 +21,7 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import PINS_KEY, TableColumn
 from capacity_tui.tui.shown.runs import RunRow, WatchedRun
 from capacity_tui.tui.store import TAKEN
-from capacity_tui.tui.terminal.text import plain_text
+from capacity_tui.tui.terminal.text import Span, plain_text
 from capacity_tui.tui.view import Document, RunsReader
 from capacity_tui.tui.views.run.panels import Curves, Events, RunHead, RunsTable, Usage
 from capacity_tui.tui.views.view_screen import PanelScreen
@@ -94,9 +94,9 @@ class RunScreen(PanelScreen):
         if run.id != row.id:
             self._watching.follow(row.id)
             return
-        self._head.show_head(run.head)
+        self._head.said = Span(run.head, "value")
         self._curves.show_graphs(run.graphs, "no figures known")
-        self._usage.show_devices(run.devices)
+        self._usage.devices = run.devices
         self._events.show_events(run.events, run.remarks)
 
     def _take_plan(self, other: Document, *, is_pinned: bool) -> None:
@@ -125,7 +125,7 @@ class RunScreen(PanelScreen):
     def _show_failure(self, fault: Fault) -> None:
         """Say why runs cannot be looked at."""
         self.session.last_failure = fault
-        self._head.show_head(fault.in_short, "bad")
+        self._head.said = Span(fault.in_short, "bad")
 
     @on(Panel.CursorMoved)
     def follow_row(self, event: Panel.CursorMoved) -> None:
@@ -170,9 +170,9 @@ class RunScreen(PanelScreen):
         self.topic = self.VIEW
 
     def _show_nothing(self) -> None:
-        self._head.show_head("")
+        self._head.said = Span("")
         self._curves.show_graphs((), "")
-        self._usage.show_devices(())
+        self._usage.devices = ()
         self._events.show_events((), ())
 
     def _read_plan(self, *, is_pinned: bool) -> None:
@@ -315,4 +315,4 @@ class Watching:
     def _show_state(self) -> None:
         part = _WINDOWS[self._window]
         shown = "all of it" if part >= 1 else f"the newest {part:.0%}".replace("%", " %")
-        self._curves.show_state(f"{shown}, paused" if self._is_paused else shown)
+        self._curves.state = f"{shown}, paused" if self._is_paused else shown

@@ -15,7 +15,7 @@ from textual.binding import BindingType
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line, marked, right, wrap
 from capacity_tui.tui.widgets.head import gauge
-from capacity_tui.tui.widgets.lines import GAP, DrawnLines, TableLayout
+from capacity_tui.tui.widgets.lines import GAP, DrawnLines, Painted, TableLayout
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.plots import FRONT, HERE, Dots, Tick, axis_line, log_plane, side_by_side, spans_of
 
@@ -296,22 +296,18 @@ _NARROWEST_CHART, _LOWEST = 34, 8  # Cells and lines below which one picture doe
 class PatternCharts(DrawnLines):
     """Two pictures side by side, or one above the other, or the first alone."""
 
+    charts: Painted[tuple[LogChart, ...]] = Painted(())
+
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="charts")
         self._glyphs = glyphs
-        self._charts: tuple[LogChart, ...] = ()
-
-    def show_charts(self, *charts: LogChart) -> None:
-        """Show other pictures, the first in any case."""
-        self._charts = charts
-        self.repaint()
 
     def drawings(self) -> Iterator[tuple[str, str]]:
         """Yield the pictures as SVG files."""
         from capacity_tui.engine.present.pictures import Axis, Plane, plane_file
         from capacity_tui.engine.units import format_quantity
 
-        for chart in self._charts:
+        for chart in self.charts:
             up, _, across = chart.title.partition(" over ")
             axes = Axis(across, partial(format_quantity, unit="")), Axis(up, partial(format_quantity, unit=chart.up))
             curves = tuple(("bound" if curve.is_bound else up, curve.points) for curve in chart.curves)
@@ -320,10 +316,10 @@ class PatternCharts(DrawnLines):
             yield chart.title, plane_file(plane)
 
     def draw(self, width: int, height: int) -> list[Line]:
-        count = max(len(self._charts), 1)
+        count = max(len(self.charts), 1)
         size = (width - _GAP * (count - 1)) // count
         if size >= _NARROWEST_CHART:
-            drawn = [log_plane(chart, size, height, self._glyphs) for chart in self._charts]
+            drawn = [log_plane(chart, size, height, self._glyphs) for chart in self.charts]
             return [side_by_side(lines, _GAP) for lines in zip_longest(*drawn, fillvalue=Line())]
-        shown = self._charts if height // count >= _LOWEST else self._charts[:1]
+        shown = self.charts if height // count >= _LOWEST else self.charts[:1]
         return [line for chart in shown for line in log_plane(chart, width, height // len(shown), self._glyphs)]

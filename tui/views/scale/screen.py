@@ -136,7 +136,7 @@ class ScaleScreen(PanelScreen):
         """Show how often patterns of the level under the cursor occur."""
         patterns, level = self._levels.patterns, self._levels.level
         if patterns is not None and level is not None:
-            self._charts.show_charts(patterns.growth, level.frequencies)
+            self._charts.charts = patterns.growth, level.frequencies
 
     # Commands
 
