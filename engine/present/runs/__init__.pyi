@@ -1,6 +1,6 @@
 from .accuracy_report import IDENTIFIED as IDENTIFIED
 from .accuracy_report import PAIR_HEADINGS as PAIR_HEADINGS
-from .accuracy_report import SCORE_HEADINGS as SCORE_HEADINGS
+from .accuracy_report import SCORE_CELLS as SCORE_CELLS
 from .accuracy_report import TITLES as TITLES
 from .accuracy_report import VERDICT_HEADINGS as VERDICT_HEADINGS
 from .accuracy_report import pair_cells as pair_cells

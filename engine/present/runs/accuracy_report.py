@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from html import escape
 from textwrap import shorten
@@ -32,18 +32,6 @@ from capacity_tui.engine.verdict import Verdict
 
 UnseenScores: TypeAlias = Mapping[LeftOut, Scores]
 TITLES: Mapping[Kind, str] = {kind: figure.title for kind, figure in DESCRIBED.items()}
-SCORE_HEADINGS = (
-    "runs",
-    "publishers",
-    "median error",
-    "each publisher once",
-    "mean error",
-    "90th percentile",
-    "bias",
-    "in the range",
-    "by publisher",
-    "high/low",
-)
 PAIR_HEADINGS = ("run", "predicted", "measured", "unit", "error", "what is known of it")
 FIRST_SIGHT_HEADINGS = (
     *("figure, and what was run", "by publisher", "in the range", "high/low", "runs", "publishers"),
@@ -61,22 +49,28 @@ _MOST_WORDS = 110
 _MOST_GROUPS = 12
 
 
+def _share(part: float | None) -> str:
+    return "n/a" if part is None else f"{part:.0%}"
+
+
+SCORE_CELLS: Mapping[str, Callable[[Scores], str]] = {
+    "runs": lambda scores: str(scores.count),
+    "publishers": lambda scores: str(scores.sources),
+    "median error": lambda scores: f"{scores.median:.1%}",
+    "each publisher once": lambda scores: f"{scores.source_median:.1%}",
+    "mean error": lambda scores: f"{scores.mean:.1%}",
+    "90th percentile": lambda scores: f"{scores.p90:.1%}",
+    "bias": lambda scores: f"{math.expm1(scores.bias):+.1%}",
+    "in the range": lambda scores: _share(scores.coverage),
+    "by publisher": lambda scores: _share(scores.source_coverage),
+    "high/low": lambda scores: "n/a" if scores.width is None else f"{scores.width:.2f}",
+}
+"""Columns of tables of scores, and what stands in them."""
+
+
 def score_cells(scores: Scores) -> tuple[str, ...]:
-    """Return scores as the cells under ``SCORE_HEADINGS``."""
-    inside, shares = ("n/a" if part is None else f"{part:.0%}" for part in (scores.coverage, scores.source_coverage))
-    bias = math.expm1(scores.bias)
-    return (
-        str(scores.count),
-        str(scores.sources),
-        f"{scores.median:.1%}",
-        f"{scores.source_median:.1%}",
-        f"{scores.mean:.1%}",
-        f"{scores.p90:.1%}",
-        f"{bias:+.1%}",
-        inside,
-        shares,
-        "n/a" if scores.width is None else f"{scores.width:.2f}",
-    )
+    """Return scores as the cells under the names of ``SCORE_CELLS``."""
+    return tuple(cell(scores) for cell in SCORE_CELLS.values())
 
 
 def score_rows(report: AccuracyReport, unseen: UnseenScores = MappingProxyType({})) -> list[tuple[str, ...]]:
@@ -239,7 +233,7 @@ def _summary(reports: Sequence[AccuracyReport], unseen: Mapping[Kind, UnseenScor
     remarks = {"Ranges that hold more or less": outside, "Ranges that are wider": wider}
     return {
         "remarks": [f"{what}: {'; '.join(kinds)}" for what, kinds in remarks.items() if kinds],
-        "table": _table(("", *SCORE_HEADINGS), rows),
+        "table": _table(("", *SCORE_CELLS), rows),
     }
 
 
@@ -284,12 +278,12 @@ def _section(report: AccuracyReport, unseen: UnseenScores, plot: str | None) -> 
     groups = {tag: list(groups.items())[:_MOST_GROUPS] for tag, groups in report.groups.items() if len(groups) > 1}
     return {
         "title": TITLES[report.kind],
-        "scores": "" if report.overall is None else _table(("", *SCORE_HEADINGS), score_rows(report, unseen)),
+        "scores": "" if report.overall is None else _table(("", *SCORE_CELLS), score_rows(report, unseen)),
         "refused": report.refused,
         "left_out": report.left_out,
         "plot": plot,
         "groups": [
-            (tag, _table((tag, *SCORE_HEADINGS), [(name or "n/a", *score_cells(scores)) for name, scores in shown]))
+            (tag, _table((tag, *SCORE_CELLS), [(name or "n/a", *score_cells(scores)) for name, scores in shown]))
             for tag, shown in groups.items()
         ],
         "worst": _table(PAIR_HEADINGS, [pair_cells(pair) for pair in report.worst[:10]]),

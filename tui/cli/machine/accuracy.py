@@ -128,7 +128,7 @@ def _tables(
     from rich.table import Table
     from rich.text import Text
 
-    heads = ("", *run_texts.SCORE_HEADINGS)
+    heads = ("", *run_texts.SCORE_CELLS)
     # Runs of one's own have one publisher.
     shown = [column for column, head in enumerate(heads) if not (mine and "publisher" in head)]
     for report in reports:
