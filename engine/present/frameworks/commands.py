@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import counted, load_catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.plan.imports import tool
 from capacity_tui.engine.present.frameworks.exports import (
     as_yaml,
     command,
     comment,
     exported,
     exported_arguments,
-    known_values,
+    exported_remarks,
     limits,
     script,
 )
@@ -117,6 +116,7 @@ TGI = "Text Generation Inference 3 (launcher/src/main.rs)"
 OLLAMA = "Ollama 0.12 (docs/modelfile.md and docs/faq.md)"
 MODELFILE = "Modelfile"
 TENSORRT_OPTIONS = "llm_api_options.yaml"
+_OF_GGUF_FILES = ("llamacpp", "ollama")
 _SIXTEEN_BITS_AND_MORE = ("bf16", "fp16", "fp32")
 _LLAMACPP_CACHE = {"fp32": "f32", "fp16": "f16", "bf16": "bf16", "fp8": "q8_0", "int8": "q8_0"}
 
@@ -127,8 +127,12 @@ class Server:
 
     heading: str  # for which release its command is written
     words: Callable[[Job], Sequence[str]]  # the program, and what stands before its options
-    block: str  # rows of its options
-    remarks: Callable[[Job], Iterator[str]]  # yields what of a plan it has no option for
+    block: str  # rows of its options; what of a plan it has none for stands in those of ``limits`` behind the same name
+    file: str  # what its command is written to
+
+    def remarks(self, job: Job) -> Iterator[str]:
+        """Yield what of a plan it has no option for."""
+        return _remarks(self.block, job)
 
     def command(self, job: Job) -> str:
         """Return the command, one option a line."""
@@ -147,8 +151,7 @@ def tensorrt_options(job: Job) -> str:
 
 def ollama_files(job: Job) -> Iterator[tuple[str, str]]:
     """Yield the Modelfile of a plan, and the commands that serve it with Ollama."""
-    heading, remarks = [f"Written for {OLLAMA}."], list(_gguf_remarks(job))
-    remarks += _adapter_remarks(job, "a Modelfile has one (ADAPTER), and the weights are loaded for each again")
+    heading, remarks = [f"Written for {OLLAMA}."], list(_remarks("ollama", job))
     parameters = exported("ollama", job, **_values(job)).items()
     lines = (f"PARAMETER {name} {value}\n" for name, value in parameters)
     yield MODELFILE, f"{comment(heading)}{limits(remarks)}FROM ./model.gguf\n{''.join(lines)}"
@@ -162,22 +165,6 @@ def ollama_files(job: Job) -> Iterator[tuple[str, str]]:
 def _model(job: Job) -> str:
     """Return the model's name, or a word the shell asks for: the name of a model on the hub needs no quotes."""
     return job.model if job.on_hub else '"${MODEL:?folder of the checkpoint}"'
-
-
-def _tgi_remarks(job: Job) -> Iterator[str]:
-    inference = job.plan.inference
-    yield from _serving_remarks(job)
-    yield from _adapter_remarks(job, "name them behind --lora-adapters, with commas between them")
-    if job.data_parallel > 1:
-        yield f"{job.data_parallel} replicas: start this command once for each"
-    if inference.weights_format not in {*_SIXTEEN_BITS_AND_MORE, *tool("tgi").words("quantize")}:
-        yield f"weights in {inference.weights_format}: the checkpoint must be in this format"
-
-
-def _adapter_remarks(job: Job, how: str) -> Iterator[str]:
-    """Yield that an engine takes adapters by their files, which a plan does not name."""
-    if job.plan.inference.adapters:
-        yield f"{job.plan.inference.adapters} adapters of rank {job.plan.inference.adapter_rank}: {how}"
 
 
 def _running(job: Job) -> int | None:
@@ -196,6 +183,7 @@ def _values(job: Job) -> dict[str, object]:
     """Return what the rows of engines read besides the job itself."""
     inference, running = job.plan.inference, _running(job)
     guesses = {"model": "DRAFT", "num_speculative_tokens": inference.num_speculative_tokens}
+    kept = inference.weights_format if inference.weights_format in _SIXTEEN_BITS_AND_MORE else "bf16"
     split = "row" if job.tensor_parallel > 1 else "layer" if job.pipeline_parallel > 1 else None
     return {
         "inference": inference,
@@ -204,64 +192,17 @@ def _values(job: Job) -> dict[str, object]:
         "model_word": _model(job),
         "guesses": json.dumps(guesses) if inference.num_speculative_tokens else None,
         "drafted": inference.num_speculative_tokens + 1,
+        "spread": job.tensor_parallel * job.data_parallel,
+        "spreads_all": job.expert_parallel == job.tensor_parallel * job.data_parallel,
+        "experts_outside": job.expert_parallel > job.tensor_parallel,
         "experts_over": min(job.expert_parallel, job.tensor_parallel) if job.shape.experts else None,
         "requests": running or 1,
         "context": _length(job) * (running or 1),
         "gpu_layers": _gpu_layers(job),
+        "cache_of_weights": inference.kv_cache == kept,
         "cache_type": _LLAMACPP_CACHE.get(inference.kv_cache, inference.kv_cache),
         "split_mode": split,
     }
-
-
-def _vllm_remarks(job: Job) -> Iterator[str]:
-    inference = job.plan.inference
-    yield from _serving_remarks(job)
-    if inference.weights_format not in {*_SIXTEEN_BITS_AND_MORE, *known_values("vllm", "--quantization")}:
-        yield f"weights in {inference.weights_format}: the checkpoint must be in this format, vLLM reads it from there"
-    if inference.kv_cache not in {"fp8", _sixteen_bits(job)}:
-        yield f"KV cache in {inference.kv_cache}: the type of the weights is written"
-    spread = job.tensor_parallel * job.data_parallel
-    if job.expert_parallel not in {1, spread}:
-        yield f"{job.expert_parallel}-way expert parallel: vLLM spreads the experts over all {spread} devices"
-
-
-def _sglang_remarks(job: Job) -> Iterator[str]:
-    inference = job.plan.inference
-    yield from _serving_remarks(job)
-    if inference.weights_format not in {*_SIXTEEN_BITS_AND_MORE, *known_values("sglang", "--quantization")}:
-        yield f"weights in {inference.weights_format}: the checkpoint must be in this format; SGLang reads it there"
-    if inference.kv_cache not in {*known_values("sglang", "--kv-cache-dtype"), _sixteen_bits(job)}:
-        yield f"KV cache in {inference.kv_cache}: the type of the weights is written"
-    yield "the share of memory is of weights and cache alone: activations and captured kernels come beside it"
-
-
-def _tensorrt_remarks(job: Job) -> Iterator[str]:
-    inference = job.plan.inference
-    yield from _serving_remarks(job)
-    if job.data_parallel > 1:
-        yield f"{job.data_parallel} replicas: start this command once for each"
-    if job.expert_parallel > job.tensor_parallel:
-        yield f"{job.expert_parallel}-way expert parallel: TensorRT-LLM spreads the experts inside tensor parallel"
-    if inference.weights_format not in _SIXTEEN_BITS_AND_MORE:
-        yield f"weights in {inference.weights_format}: the checkpoint must be in this format"
-    if inference.kv_cache not in {"fp8", "int8", _sixteen_bits(job)}:
-        yield f"KV cache in {inference.kv_cache}: the type of the weights is written"
-    yield "the share of memory is of what weights leave free, not of all memory"
-
-
-def _llamacpp_remarks(job: Job) -> Iterator[str]:
-    yield from _gguf_remarks(job)
-    yield from _adapter_remarks(job, "add --lora with the GGUF file of each")
-
-
-def _gguf_remarks(job: Job) -> Iterator[str]:
-    inference = job.plan.inference
-    yield f"the model: a GGUF file of {job.model} in {inference.weights_format}"
-    yield from _serving_remarks(job, by_name=False)
-    if job.data_parallel > 1:
-        yield f"{job.data_parallel} replicas: start this command once for each"
-    if inference.kv_cache in {"fp8", "int8"}:
-        yield f"KV cache in {inference.kv_cache}: llama.cpp has q8_0 in its place"
 
 
 def _gpu_layers(job: Job) -> str:
@@ -271,40 +212,28 @@ def _gpu_layers(job: Job) -> str:
     return "0" if job.on_cpu else "all"
 
 
-def _serving_remarks(job: Job, by_name: bool = True) -> Iterator[str]:
-    inference = job.plan.inference
+def _remarks(block: str, job: Job) -> Iterator[str]:
+    """Yield what neither the command of an engine says of a plan nor its files."""
+    inference, by_name = job.plan.inference, block not in _OF_GGUF_FILES
+    if not by_name:
+        yield f"the model: a GGUF file of {job.model} in {inference.weights_format}"
     if inference.arrival_rate is not None:
         yield f"{inference.arrival_rate:g} requests a second: whoever sends them decides that"
     if by_name and inference.num_speculative_tokens > 0:
         yield "the draft: put its name in the place of DRAFT"
     yield from layout_remarks(job)
-    if job.context_parallel > 1:
-        yield f"{job.context_parallel}-way context parallel: not written"
-    if by_name and inference.gpu_layers is not None:
-        yield f"{inference.gpu_layers} layers on the accelerator: this engine keeps all of them there"
-    if by_name and not job.on_hub:
-        yield f"the model: set MODEL to the checkpoint of {job.model}"
-
-
-def _sixteen_bits(job: Job) -> str:
-    return job.plan.inference.weights_format if job.plan.inference.weights_format in _SIXTEEN_BITS_AND_MORE else "bf16"
+    yield from exported_remarks("serving_limits", job, by_name=by_name, **_values(job))
+    yield from exported_remarks(f"{block}_limits", job, **_values(job))
 
 
 SERVERS: Mapping[str, Server] = {
-    "vllm": Server(VLLM, lambda job: ("vllm", "serve", _model(job)), "vllm", _vllm_remarks),
-    "sglang": Server(SGLANG, lambda _: ("python3", "-m", "sglang.launch_server"), "sglang", _sglang_remarks),
-    "tensorrt-llm": Server(TENSORRT, lambda job: ("trtllm-serve", _model(job)), "tensorrt", _tensorrt_remarks),
-    "llamacpp": Server(LLAMACPP, lambda _: ("llama-server",), "llamacpp", _llamacpp_remarks),
-    "tgi": Server(TGI, lambda _: ("text-generation-launcher",), "tgi", _tgi_remarks),
+    "vllm": Server(VLLM, lambda job: ("vllm", "serve", _model(job)), "vllm", "vllm_serve.sh"),
+    "sglang": Server(SGLANG, lambda _: ("python3", "-m", "sglang.launch_server"), "sglang", "sglang_serve.sh"),
+    "tensorrt-llm": Server(TENSORRT, lambda job: ("trtllm-serve", _model(job)), "tensorrt", "trtllm_serve.sh"),
+    "llamacpp": Server(LLAMACPP, lambda _: ("llama-server",), "llamacpp", "llama_server.sh"),
+    "tgi": Server(TGI, lambda _: ("text-generation-launcher",), "tgi", "tgi_launcher.sh"),
 }
 """Programs that serve a model, by row of ``engines.yaml``."""
-SERVER_FILES: Mapping[str, str] = {
-    "vllm": "vllm_serve.sh",
-    "sglang": "sglang_serve.sh",
-    "tensorrt-llm": "trtllm_serve.sh",
-    "llamacpp": "llama_server.sh",
-    "tgi": "tgi_launcher.sh",
-}
 
 
 def serving_files(engine: str, job: Job) -> Iterator[tuple[str, str]]:
@@ -312,6 +241,6 @@ def serving_files(engine: str, job: Job) -> Iterator[tuple[str, str]]:
     if engine == "ollama":
         yield from ollama_files(job)
     elif engine in SERVERS:
-        yield SERVER_FILES[engine], SERVERS[engine].script(job)
+        yield SERVERS[engine].file, SERVERS[engine].script(job)
     if engine == "tensorrt-llm":
         yield TENSORRT_OPTIONS, tensorrt_options(job)
