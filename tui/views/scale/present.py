@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 _TIMES = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS)
 _SERVED = (Figure.OUTPUT_TOKENS_PER_SECOND, Figure.STEP_SECONDS)
 _COSTS = (Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS)
-_FAILURES = (Figure.RELIABILITY_CALENDAR_SECONDS, Figure.RELIABILITY_FAILURES)
 
 _HEADS: Mapping[str, str] = {
     Figure.ESTIMATED_TRAIN_TIME_SECONDS: "time",
@@ -106,49 +105,38 @@ class _Words:
         rows = tuple(self._row(run, point, knee) for run, point in zip(runs, points, strict=True))
         failing = calendar_text(self._case.estimate)
         lines = (*((f"{failing}.",) if failing else ()), *remarks.lines)
-        return ScaledPlan(self.growth, tuple(self._columns()), rows, lines, is_complete)
+        columns = tuple(column for column, _ in self._cells(runs[0], points[0])) if runs else ()
+        return ScaledPlan(self.growth, columns, rows, lines, is_complete)
 
-    def _columns(self) -> Iterator[TableColumn]:
-        yield TableColumn("devices")
-        yield TableColumn(_HEADS.get(self._time, self._case.estimate.computation.iteration))
-        yield TableColumn("speed-up", rank=4)
-        yield TableColumn("efficiency")
-        yield TableColumn(WAITS, rank=2)
-        yield TableColumn(_HEADS[self._cost])
-        yield TableColumn("$/h saved", rank=1)
-        yield TableColumn("memory", rank=3)
+    def _cells(self, run: ScaledRun, point: Scaling) -> Iterator[tuple[TableColumn, str]]:
+        """Yield the columns of the table, each with what a number of devices has there."""
+        estimate, held = run.candidate.estimate, usage(run.candidate.estimate)
+        holds = point.fits is not False
+        pace = _HEADS.get(self._time, self._case.estimate.computation.iteration)
+        yield TableColumn("devices"), format_number(point.devices)
+        yield TableColumn(pace), _text(estimate, self._time)
+        yield TableColumn("speed-up", rank=4), f"{format_number(point.speedup, 1)} ×" if holds else _NOTHING
+        yield TableColumn("efficiency"), format_percent(point.efficiency) if holds else _NOTHING
+        yield TableColumn(WAITS, rank=2), format_percent(point.communication_share)
+        yield TableColumn(_HEADS[self._cost]), _text(estimate, self._cost)
+        yield TableColumn("$/h saved", rank=1), _saved(point)
+        yield TableColumn("memory", rank=3), _NOTHING if held.share is None else format_percent(held.share)
         if self._has_failures:
-            yield TableColumn("calendar", rank=5)
-            yield TableColumn("failures", rank=6)
-        yield TableColumn("batch", rank=8)
+            yield TableColumn("calendar", rank=5), _text(estimate, Figure.RELIABILITY_CALENDAR_SECONDS)
+            yield TableColumn("failures", rank=6), _text(estimate, Figure.RELIABILITY_FAILURES)
+        yield TableColumn("batch", rank=8), format_number(point.batch)
         if self._has_layout:
-            yield TableColumn("layout", rank=7, is_number=False)
-        yield TableColumn("limit", rank=9, is_number=False)
+            yield TableColumn("layout", rank=7, is_number=False), _layout(run.candidate.made.plan, self._case.plan)
+        yield TableColumn("limit", rank=9, is_number=False), limit_label(point.limited_by)
 
     def _row(self, run: ScaledRun, point: Scaling, knee: int | None) -> ScaledRow:
-        estimate, plan = run.candidate.estimate, run.candidate.made.plan
-        holds = point.fits is not False
-        held = usage(estimate)
-        cells = (
-            format_number(point.devices),
-            _text(estimate, self._time),
-            f"{format_number(point.speedup, 1)} ×" if holds else _NOTHING,
-            format_percent(point.efficiency) if holds else _NOTHING,
-            format_percent(point.communication_share),
-            _text(estimate, self._cost),
-            _saved(point),
-            _NOTHING if held.share is None else format_percent(held.share),
-            *((_text(estimate, key) for key in _FAILURES) if self._has_failures else ()),
-            format_number(point.batch),
-            *((_layout(plan, self._case.plan),) if self._has_layout else ()),
-            limit_label(point.limited_by),
-        )
+        estimate = run.candidate.estimate
         return ScaledRow(
             devices=point.devices,
             change={} if run.devices == self._devices else run.change,
             verdict=estimate.verdict,
-            cells=cells,
-            efficiency=point.efficiency if holds else None,
+            cells=tuple(text for _, text in self._cells(run, point)),
+            efficiency=None if point.fits is False else point.efficiency,
             waits=point.communication_share,
             is_own=run.devices == self._devices,
             is_knee=point.devices == knee,
