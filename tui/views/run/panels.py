@@ -136,14 +136,14 @@ def _ticks(graph: RunGraph) -> Iterator[Tick]:
 class RunHead(Bar):
     """Says what runs, how far it is, and how long it goes on."""
 
-    said = Painted(Span(""))
+    status = Painted(Span(""))
 
     def __init__(self) -> None:
         super().__init__(id="run-head")
 
     def build(self, width: int) -> Line:
         """Cut the line where there is no more room."""
-        text, role = self.said[:2]
+        text, role = self.status[:2]
         return line(Span(clip(f" {text}", width), role)) if text else line()
 
 

@@ -94,7 +94,7 @@ class RunScreen(PanelScreen):
         if run.id != row.id:
             self._watching.follow(row.id)
             return
-        self._head.said = Span(run.head, "value")
+        self._head.status = Span(run.head, "value")
         self._curves.show_graphs(run.graphs, "no figures known")
         self._usage.devices = run.devices
         self._events.show_events(run.events, run.remarks)
@@ -125,7 +125,7 @@ class RunScreen(PanelScreen):
     def _show_failure(self, fault: Fault) -> None:
         """Say why runs cannot be looked at."""
         self.session.last_failure = fault
-        self._head.said = Span(fault.in_short, "bad")
+        self._head.status = Span(fault.in_short, "bad")
 
     @on(Panel.CursorMoved)
     def follow_row(self, event: Panel.CursorMoved) -> None:
@@ -170,7 +170,7 @@ class RunScreen(PanelScreen):
         self.topic = self.VIEW
 
     def _show_nothing(self) -> None:
-        self._head.said = Span("")
+        self._head.status = Span("")
         self._curves.show_graphs((), "")
         self._usage.devices = ()
         self._events.show_events((), ())
