@@ -28,6 +28,7 @@ COMPARED = {
     "mac mini m4 pro 24gb and a coding assistant, qwen2.5 coder 14b or 32b? 16k context, which one": ["14b", "32b"],
     "gemma 2 9b or 27b on a 4090?": ["9b", "27b"],
     "full fine-tune qwen2.5 14b on 4x a6000, 120k examples, or should i just do lora": ["full fine-tune", "lora"],
+    "lora or full llama 8b 8xh100 100M tokens": ["lora", "full"],
     "how much slower is qlora than lora on an A6000 for a 13b?": ["qlora", "lora"],
     "will 2x4090 beat 1xA6000 for lora on 13b?": ["2x4090", "1xA6000"],
     "4090 laptop vs desktop 4070 ti super for mistral small 3 q4": ["4090 laptop", "desktop 4070 ti super"],

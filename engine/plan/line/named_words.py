@@ -147,9 +147,12 @@ class NamedWords(CountedWords):
         if self._is_value(behind[0]) and TRAIN in tasks:
             return True  # pretrain in full fp32
         is_model = self._is_value(behind[0]) or key_of(behind[0]) in vocabulary().model_words
-        is_model |= any(self._model_called(name) for name in (*behind, self._span(index + 2, 1)))
-        methods = {vocabulary().methods.get(key_of(token.text), _FULL) for token in self._tokens}
-        return is_length or (is_model and (methods != {_FULL} or not self._is_trained_elsewhere(index)))
+        is_model |= counted is None and any(self._model_called(name) for name in behind)
+        is_model |= not self._is_counted(index + 2) and self._model_called(self._span(index + 2, 1)) is not None
+        keys = {key_of(token.text) for token in self._tokens}
+        is_only_method = {vocabulary().methods.get(key, _FULL) for key in keys} == {_FULL}
+        is_choice = not vocabulary().comparing.isdisjoint(keys)  # lora or full llama 8b
+        return is_length or (is_model and not ((is_only_method or is_choice) and self._is_trained_elsewhere(index)))
 
     def _is_trained_elsewhere(self, index: int) -> bool:
         """Whether another word than the one at a place is of training."""

@@ -131,6 +131,9 @@ class Questions:
             noun = next((match for match in nouns if match and match[1] == index), None)  # batch size max
         if noun is not None and not noun[2]:
             return  # how many hours, which every plan tells
+        is_of_method = index > 0 and self._keys[index - 1] in vocabulary().methods
+        if noun is None and is_of_method and "".join(self._keys[index:end]) in vocabulary().whether["behind"]:
+            return  # is qlora needed
         if noun is None:
             otherwise = HARDWARE if kind in (CHEAPEST, FASTEST, COST) or (kind == WHICH and needs) else ""
             otherwise = DEVICES if kind == MANY and is_last else otherwise
