@@ -42,6 +42,8 @@ COMPARED = {
     "llama 70b lora on 4xh100, does it fit or do i need 8?": ["4xh100", "8 h100"],
     "are three A100 nodes sufficient or do i need four for llama 405b": ["three A100 nodes", "four A100 nodes"],
     "how much sooner with 8 h100 instead of 4 for llama 8b lora 100M": ["8 h100", "4 h100"],
+    "does gpt-oss-120b really need 2 dgx sparks or is one enough": ["2 dgx sparks", "one dgx sparks"],
+    "m4 pro mini 24 or 48gb for qwen2.5-coder 32b": ["24gb", "48gb"],
     "llama-3.1-405b fp8 on 8xh100 with tp8 or pp8": ["tp8", "pp8"],
     "llama-3.1-405b fp8 on 8xh100: tp2 pp4 vs tp8": ["tp2 pp4", "tp8"],
     "should i get a strix halo 128gb or a mac mini m4 pro 48gb for gpt-oss-120b": [

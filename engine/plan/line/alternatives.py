@@ -21,6 +21,8 @@ _MOST_WORDS = 5  # Words that one of the compared names may have, as in ``rtx 60
 _JOINTS = frozenset({"with", "to"})  # Between names of a line that says that it compares
 _ENDS = ".,;:?!"
 _ARTICLE = re.compile(r"\b((?:vs|or|versus) )an? ", re.IGNORECASE)
+_BARE = re.compile(r"\d{1,3}")
+_QUANTITY = re.compile(r"\d+([gt]b?|[kmb])", re.IGNORECASE)
 _CHOICE = re.compile(r",? or (?:with |in |on |an? )?", re.IGNORECASE)
 _THAN = re.compile(
     r"\b(?:(?:be|is|are|any|much) )*(?:faster|slower|cheaper|better|worse|quicker) than\b"
@@ -69,6 +71,10 @@ def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative
     both = [at for at, key in enumerate(keys) if key in known.both and compares]
     marks = marks or both or [at for at, key in enumerate(keys) if key in _JOINTS and compares]
     facts = catalog or load_catalog()
+    for at in marks:  # 24 or 48gb
+        first, second = words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
+        if _BARE.fullmatch(first) and (quantity := _QUANTITY.fullmatch(second.rstrip(_ENDS))):
+            words[at - 1] = f"{first}{quantity[1]}"
 
     @cache
     def read(line: str) -> OneLine:
@@ -124,7 +130,9 @@ def _joins_values(line: OneLine) -> bool:
 def _counts_otherwise(words: list[str], mark: int, line: OneLine) -> bool:
     """Whether a number in words behind a mark counts nothing: ``are three nodes sufficient or do i need four``."""
     at = _number_behind(words, mark)
-    return at > 0 and any(remark.startswith(f"left out: {words[at].strip(_ENDS)}") for remark in line.remarks)
+    asks_whether = not vocabulary().sufficing.isdisjoint(key_of(word.rstrip(_ENDS)) for word in words[mark + 1 :])
+    is_left_out = any(remark.startswith(f"left out: {words[at].strip(_ENDS)}") for remark in line.remarks)
+    return at > 0 and (is_left_out or (asks_whether and not words[at].strip(_ENDS).isdecimal()))
 
 
 def _number_behind(words: list[str], mark: int) -> int:

@@ -214,11 +214,12 @@ class NamedWords(CountedWords):
     def _portable(self) -> None:
         """Take the card of a laptop where the line says that it is one, as in ``my laptop with a 3050``."""
         places = [at for at, token in enumerate(self._tokens) if key_of(token.text) in vocabulary().portable]
-        row_id = hardware.portable_of(str(self._values.get(hardware.NAME)), self._catalog) if places else None
-        if row_id is None:
-            return
-        self._taken |= {at: (1, Meaning()) for at in places if self._is_free(at)}
-        self._rename(hardware.NAME, row_id)
+        named = str(self._values.get(hardware.NAME))
+        row_id = hardware.portable_of(named, self._catalog) if places else None
+        if row_id is not None:
+            self._rename(hardware.NAME, row_id)
+        if row_id is not None or named not in self._catalog.accelerators:
+            self._taken |= {at: (1, Meaning()) for at in places if self._is_free(at)}
 
     def _rename(self, path: str, row_id: str) -> None:
         """Take another row of the catalogue for the words that named one."""

@@ -24,6 +24,7 @@ _HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:model
 _SIZE = re.compile(r"(?P<experts>\d+x)?(?P<size>\d+(?:\.\d+)?)(?P<unit>[bm])", re.IGNORECASE)
 _PATCH = re.compile(r"/(\d+)$")  # ViT-L/16
 _PIECES = re.compile(r"[\s_/\-]+")
+_VERSION = re.compile(r"(?<=[a-z]{3})(?=\d)")  # llama3
 
 
 def is_size(word: str) -> bool:
@@ -89,10 +90,12 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     if not pieces or not any(map(str.isalpha, name)) or sum(map(str.isalnum, name)) < FEWEST_CHARACTERS:
         return None
     known = (*catalog.architectures, *FAMILIES, *catalog.networks)
-    ids = [row_id for row_id in known if _has(row_id, pieces) and _is_telling(row_id, pieces)]
+    ids: list[str] = []
+    for parts in (pieces, [*_VERSION.split(pieces[0]), *pieces[1:]]):
+        ids = ids or [row_id for row_id in known if _has(row_id, parts) and _is_telling(row_id, parts)]
     others = catalog.architectures.aliases.items() if not ids and any(map(is_size, pieces[1:])) else ()
-    parts = ((_PIECES.split(name.casefold()), row_id) for name, row_id in others)
-    ids += [row_id for words, row_id in parts if words[0] == pieces[0] and set(pieces) <= set(words)]  # llama guard 8b
+    spelled = ((_PIECES.split(name.casefold()), row_id) for name, row_id in others)
+    ids += [row_id for words, row_id in spelled if words[0] == pieces[0] and set(pieces) <= set(words)]  # llama guard 8b
     sizes = list(filter(is_size, pieces[1:]))
     if (
         not ids

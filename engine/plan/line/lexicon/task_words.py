@@ -68,7 +68,7 @@ def task_meant(
     serving = _first(words, lambda word: _is_of_serving(word, catalog))
     is_sampled = family is not None and _is_sampled(family.id, catalog)
     training = _first(free, lambda word: is_of_training(word, catalog, is_sampled=is_sampled))
-    tuned = _first(free, lambda word: vocabulary().suggests.get(key_of(word)) == FINETUNE)
+    tuned = _first(free, lambda word: vocabulary().suggests.get(key_of(word.partition("=")[0])) == FINETUNE)
     is_answering = family is not None and (is_sampled or _is_answering(family.id, catalog))
     is_open = family is None or is_answering
     suggested = _first(free, lambda word: _suggests_serving(key_of(word), is_named=family is not None, is_open=is_open))
