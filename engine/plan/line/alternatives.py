@@ -21,8 +21,7 @@ _MOST_WORDS = 5  # Words that one of the compared names may have, as in ``rtx 60
 _JOINTS = frozenset({"with", "to"})  # Between names of a line that says that it compares
 _ENDS = ".,;:?!"
 _ARTICLE = re.compile(r"\b((?:vs|or|versus) )an? ", re.IGNORECASE)
-_BARE = re.compile(r"\d{1,3}")
-_QUANTITY = re.compile(r"\d+([gt]b?|[kmb])", re.IGNORECASE)
+_UNIT_BEHIND = re.compile(r"(?<!\S)(\d{1,3})(?= (?:or|vs|versus) \d+([gt]b?|[kmb])\b)", re.IGNORECASE)  # 24 or 48gb
 _CHOICE = re.compile(r",? or (?:with |in |on |an? )?", re.IGNORECASE)
 _THAN = re.compile(
     r"\b(?:(?:be|is|are|any|much) )*(?:faster|slower|cheaper|better|worse|quicker) than\b"
@@ -63,7 +62,7 @@ def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative
         text: the line.
         catalog: what names stand for; the shipped one with the user's own by default.
     """
-    words = _ARTICLE.sub(r"\1", _THAN.sub("vs", text)).split()
+    words = _UNIT_BEHIND.sub(r"\1\2", _ARTICLE.sub(r"\1", _THAN.sub("vs", text))).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
     known = vocabulary()
     marks = [at for at, key in enumerate(keys) if key in known.comparing]
@@ -71,10 +70,6 @@ def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative
     both = [at for at, key in enumerate(keys) if key in known.both and compares]
     marks = marks or both or [at for at, key in enumerate(keys) if key in _JOINTS and compares]
     facts = catalog or load_catalog()
-    for at in marks:  # 24 or 48gb
-        first, second = words[at - 1] if at else "", words[at + 1] if at + 1 < len(words) else ""
-        if _BARE.fullmatch(first) and (quantity := _QUANTITY.fullmatch(second.rstrip(_ENDS))):
-            words[at - 1] = f"{first}{quantity[1]}"
 
     @cache
     def read(line: str) -> OneLine:

@@ -95,7 +95,7 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
         ids = ids or [row_id for row_id in known if _has(row_id, parts) and _is_telling(row_id, parts)]
     others = catalog.architectures.aliases.items() if not ids and any(map(is_size, pieces[1:])) else ()
     spelled = ((_PIECES.split(name.casefold()), row_id) for name, row_id in others)
-    ids += [row_id for words, row_id in spelled if words[0] == pieces[0] and set(pieces) <= set(words)]  # llama guard 8b
+    ids += [row_id for words, row_id in spelled if words[0] == pieces[0] and {*pieces} <= {*words}]  # llama guard 8b
     sizes = list(filter(is_size, pieces[1:]))
     if (
         not ids
