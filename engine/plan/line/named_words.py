@@ -136,7 +136,7 @@ class NamedWords(CountedWords):
 
     def _is_whole(self, index: int) -> bool:
         """Whether a method of training says that another thing is whole: ``full 128k context``, ``full fp8``."""
-        if key_of(self._tokens[index].text) != _FULL:
+        if key_of(self._tokens[index].text) != _FULL or self._tokens[index].ends:
             return False
         counted = self._count_of(index + 1) if self._is_number_at(index + 1) else None
         is_length = counted is not None and counted.name.casefold().startswith(("context", "ctx", "prompt", "window"))
@@ -147,12 +147,15 @@ class NamedWords(CountedWords):
         if self._is_value(behind[0]) and TRAIN in tasks:
             return True  # pretrain in full fp32
         is_model = self._is_value(behind[0]) or key_of(behind[0]) in vocabulary().model_words
-        is_model |= counted is None and any(self._model_called(name) for name in behind)
-        is_model |= not self._is_counted(index + 2) and self._model_called(self._span(index + 2, 1)) is not None
+        is_model |= any(models.named_model(name, self._catalog) for name in behind)
+        is_model |= key_of(behind[0]) in vocabulary().nicknames
+        is_called = counted is None and any(map(self._model_called, behind))
+        is_called |= not self._is_counted(index + 2) and self._model_called(self._span(index + 2, 1)) is not None
         keys = {key_of(token.text) for token in self._tokens}
-        is_only_method = {vocabulary().methods.get(key, _FULL) for key in keys} == {_FULL}
-        is_choice = not vocabulary().comparing.isdisjoint(keys)  # lora or full llama 8b
-        return is_length or (is_model and not ((is_only_method or is_choice) and self._is_trained_elsewhere(index)))
+        has_other = {vocabulary().methods.get(key, _FULL) for key in keys} != {_FULL}
+        has_other &= vocabulary().comparing.isdisjoint(keys)  # but lora or full llama 8b
+        is_sized = is_called and (has_other or INFER in tasks)  # qlora of the full 70b, but full 7b 4xa100
+        return is_length or is_sized or (is_model and not self._is_trained_elsewhere(index))
 
     def _is_trained_elsewhere(self, index: int) -> bool:
         """Whether another word than the one at a place is of training."""
