@@ -69,12 +69,14 @@ def resolve_cluster(
     section = with_named_cluster(section, catalog)
     spec = _overrides(section.spec)
     match = _match(section, name, catalog, machine)
-    device = _overridden(match.device, spec)
-    if _is_another_device(spec):
-        device = replace(device, name=f"{OWN_DEVICE} like {device.name}")
     devices = section.devices or match.devices
     unit = section.per_node or match.per_node
     per_node = min(unit, devices)
+    if match.device.is_processor and "host_memory_gib" in spec:
+        spec = {"memory_mib": spec["host_memory_gib"] * 2**30 / MIB / per_node} | spec  # a processor has the host's
+    device = _overridden(match.device, spec)
+    if _is_another_device(spec):
+        device = replace(device, name=f"{OWN_DEVICE} like {device.name}")
     if "link_gbs" not in spec and per_node > PAIR:
         device = replace(device, link_bandwidth=np.minimum(device.link_bandwidth, device.bus_bandwidth))
     network = match.network

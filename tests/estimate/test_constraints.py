@@ -101,3 +101,10 @@ def test_unknown_memory_stays_unknown() -> None:
     plan = {"model": {"name": "llama-3.2-1b"}, "task": "infer", "hardware": {"name": "i7-1165g7", "devices": 1}}
     found = answer(Plan.model_validate(plan)).estimate
     assert (found.verdict, found.fits) == (Verdict.UNKNOWN, None)
+
+
+@pytest.mark.parametrize(("gib", "verdict"), [(8, Verdict.DOES_NOT_FIT), (64, Verdict.FITS)])
+def test_a_processor_has_the_memory_of_its_host(gib: float, verdict: Verdict) -> None:
+    hardware = {"name": "i9-13900k", "spec": {"host_memory_gib": gib}}
+    plan = {"model": {"name": "llama-3.1-8b"}, "task": "infer", "hardware": hardware}
+    assert answer(Plan.model_validate(plan)).estimate.verdict is verdict
