@@ -6,6 +6,7 @@ Each device has one file, ``measured/<device>.json`` in the folder of the progra
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, field
 from pathlib import Path
@@ -115,9 +116,11 @@ def _constants(data: object) -> MeasuredEfficiency:
             if number > most:
                 raise ValueError(f"{name} is {number:g}, beyond the {most:g} that can be")
     for curve in measured.curves:
-        if not curve.sizes or len(curve.sizes) != len(curve.ratios) or list(curve.sizes) != sorted(curve.sizes):
+        are_sizes = bool(curve.sizes) and all(0 < size < math.inf for size in curve.sizes)
+        if not are_sizes or len(curve.sizes) != len(curve.ratios) or list(curve.sizes) != sorted(curve.sizes):
             raise ValueError(f"curve {curve.name!r:.60} has no ascending sizes, each with its ratio")
-        most = max(curve.ratios)
-        if not 0 < min(curve.ratios) <= most <= MOST_RATIO:
-            raise ValueError(f"curve {curve.name!r:.60} has a ratio of {most:g}, beyond the {MOST_RATIO:g} that can be")
+        for ratio in curve.ratios:
+            if not 0 < ratio <= MOST_RATIO:
+                what = f"a ratio of {ratio:g}, beyond the {MOST_RATIO:g} that can be"
+                raise ValueError(f"curve {curve.name!r:.60} has {what}")
     return measured

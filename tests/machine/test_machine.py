@@ -1,6 +1,7 @@
 """Constants of a machine: fitted to samples and runs, stored, and used by estimates for this machine alone."""
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -116,6 +117,18 @@ def test_torch_counts_before_numpy(tmp_path):
 def test_what_is_written_is_read_again(tmp_path, measured):
     path = write_measured(measured, tmp_path)
     assert read_constants(path) == measured
+
+
+@pytest.mark.parametrize(
+    ("sizes", "ratios"),
+    [((0, 1), (1, 1)), ((-1, 1), (1, 1)), ((1, math.inf), (1, 1)), ((2, 1), (1, 1)), ((1, 2), (1, math.nan))],
+)
+def test_a_curve_that_no_machine_has_is_refused(tmp_path, measured, sizes, ratios):
+    path = write_measured(measured, tmp_path)
+    curve = {"name": "gemm.fp32", "sizes": sizes, "ratios": ratios}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "curves": [curve]}))
+    with pytest.raises(StorageError, match=r"gemm\.fp32"):
+        read_constants(path)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"device": "x"}', "\x00"])

@@ -177,6 +177,10 @@ def test_what_is_the_same_to_all_that_is_shown_is_not_beaten() -> None:
     assert dominator(rows, 0) == 2
 
 
+def test_what_is_not_known_is_beaten_by_what_is() -> None:
+    assert dominator(np.array([[1.0, 2.0], [1.0, np.inf]]), 1) == 0
+
+
 def test_a_search_that_is_stopped_keeps_the_best_so_far() -> None:
     asked: list[bool] = []
 

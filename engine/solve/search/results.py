@@ -176,7 +176,8 @@ SAME_SHARE = 1e-3  # Figures that differ by less are the same to whoever compare
 def dominator(points: Floats, place: int) -> int | None:
     """Return the first point that is no worse than one in any figure and better in one; None where there is none."""
     point = points[place]
-    better = np.all(points <= point, axis=1) & np.any(points < point - SAME_SHARE * np.abs(point), axis=1)
+    known = np.where(np.isfinite(point), point, 0.0)  # one that is not known is worse than any
+    better = np.all(points <= point, axis=1) & np.any(points < point - SAME_SHARE * np.abs(known), axis=1)
     return int(np.argmax(better)) if better.any() else None
 
 
