@@ -148,7 +148,7 @@ class NamedWords(CountedWords):
             return True  # pretrain in full fp32
         is_model = self._is_value(behind[0]) or key_of(behind[0]) in vocabulary().model_words
         is_model |= any(models.named_model(name, self._catalog) for name in behind)
-        is_model |= key_of(behind[0]) in vocabulary().nicknames
+        is_model |= any(key_of(word) in vocabulary().nicknames for name in behind for word in name.split())
         is_called = counted is None and any(map(self._model_called, behind))
         is_called |= not self._is_counted(index + 2) and self._model_called(self._span(index + 2, 1)) is not None
         keys = {key_of(token.text) for token in self._tokens}
