@@ -334,7 +334,10 @@ class NamedWords(CountedWords):
         # A family has no model of a size that nothing is called by.
         is_other_size = not models.is_size(text) and models.is_size(after) and not self._is_counted(index + 1)
         is_other_size = is_other_size and not models.is_family(text)
-        if is_other_number or is_other_size:
+        nickname = vocabulary().nicknames.get(key_of(text))  # but nvlink v3 beside llama 70b
+        names = {token.text.casefold() for token in self._tokens} & models.families_of_models(self._catalog)
+        is_of_another = nickname is not None and any(name not in nickname for name in names)
+        if is_other_number or is_other_size or is_of_another:
             return None
         match = models.sized_model(text, self._catalog) or models.resembling_model(text, self._catalog)
         return (1, match) if match is not None else None
