@@ -26,6 +26,7 @@ _MOST_WORDS = 6  # Words that one name may have, as in ``llama 3.1 70b`` or ``H1
 _MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 3 super 120b``
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}[x×]?.*", re.IGNORECASE)  # nodes with 8xh100, nodes of 8
 _HOURS = frozenset({"hours", "hrs"})
+_HOW_LARGE = 2  # Words of "how large"
 _NODES, _MACHINES, _OF_A_SIZE = frozenset({"node", "nodes"}), frozenset({"boxes", "servers", "machines"}), 3
 _ANY_ADAPTER = frozenset({"adapter", "peft", "usepeft"})
 _HAVE_NONE = frozenset({Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD})
@@ -351,8 +352,10 @@ class NamedWords(CountedWords):
         return any(count is not None and count.amount.name == settings.TOKENS for count in counts)
 
     def _family_asked_for(self, index: int) -> tuple[int, Meaning] | None:
-        """Refuse what asks for the largest or the best of a family of models: ``the largest qwen``."""
+        """Refuse what asks for the largest or the best of a family of models: ``largest qwen``, ``how big a llama``."""
         name, asks = self._tokens[index].text.casefold(), self._span(max(index - 1, 0), 1)
+        if index > _HOW_LARGE and key_of(asks) in ("a", "an"):
+            asks = self._span(index - _HOW_LARGE - 1, _HOW_LARGE)
         after = self._span(index + 1, 1)
         family = (re.match("[a-z]*", name) or [""])[0]
         is_family = family in models.families_of_models(self._catalog) and not after[:1].isdigit()
