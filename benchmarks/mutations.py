@@ -61,7 +61,7 @@ FORMULAS = (
              "blocks * (2.0 +",
              "blocks * (1.0 +"),
     Mutation("sharded parameters gathered once", f"{TRAINING}/communication.py",
-             "full * gather + (full + gradients) * reduce\n\n", "(full + gradients) * reduce\n\n"),
+             "full * gather + scattered * reduce\n\n", "scattered * reduce\n\n"),
     Mutation("a fourth of the all-to-alls", f"{TRAINING}/communication.py",
              "run.shape.moe_share * (EXPERT_EXCHANGES +", "run.shape.moe_share * (1.0 +"),
     Mutation("context parallelism free", f"{TRAINING}/attention.py", "            layers * count,\n            hidden,",

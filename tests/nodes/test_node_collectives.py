@@ -89,7 +89,7 @@ def test_collectives_run_between_hosts_and_say_why_where_they_cannot(ssh_hosts: 
 
 def test_collectives_run_through_slurm(slurm: SlurmCluster) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
-    found = sample_network(Slurm(), sys.executable, (2**13, 2**20))
+    found = sample_network(Slurm(), sys.executable, (2**13, 2**20), lambda _: None)
     assert [group.failure for group in found.groups] == ["", ""]
     assert {sample.shape["nodes"] for group in found.groups for sample in group.samples} == {2, 4}
     assert {sample.name for sample in found.groups[1].samples} == set(COLLECTIVES)

@@ -137,7 +137,7 @@ def test_nodes_of_a_ray_cluster_are_detected_and_one_that_dies_is_named(two_node
 
 def test_collectives_run_through_ray(two_nodes: Any) -> None:
     pytest.importorskip("torch", reason="torch is not installed")
-    found = sample_network(RayNodes(two_nodes.address), sys.executable, (2**13, 2**20))
+    found = sample_network(RayNodes(two_nodes.address), sys.executable, (2**13, 2**20), lambda _: None)
     assert [group.failure for group in found.groups] == [""]
     assert {sample.name for sample in found.groups[0].samples} == set(COLLECTIVES)
     assert found.link is not None

@@ -47,7 +47,7 @@ async def test_samples_go_as_far_as_the_disk_and_nonsense_is_refused_below_the_f
         assert "only the samples have a limit" in shown(pilot, "note")
         await press(pilot, "e")
         await type_text(pilot, "many")
-        assert "✗ many is not a number: such as 100" in shown(pilot, "corpus")
+        assert "✗ many is not a number (such as 100)" in shown(pilot, "corpus")
         assert "auto → 15" in row(pilot, "corpus", "Chunk")
 
 
