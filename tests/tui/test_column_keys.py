@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+import pytest
+from fake_document import FakeDocument
 from flow import press, settle, shown
 
 from capacity_tui.tui.app import CapacityApp
@@ -38,3 +41,18 @@ async def test_columns_are_sorted_by_the_row_under_the_cursor(make_app: MakeApp)
         await press(pilot, "s")
         assert shown(pilot, "plans").splitlines()[0].split() == listed
         assert "w saves" in shown(pilot, "note")
+
+
+async def test_a_long_name_of_a_pinned_plan_stands_apart_from_the_name_before(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pinned(document: FakeDocument, mode: str) -> FakeDocument:
+        column = replace(document.column(mode), mode="no grad checkpointing", is_pinned=True)
+        return replace(document, beside=(*document.beside, (column.mode, column)))
+
+    monkeypatch.setattr(FakeDocument, "pinned", pinned)
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "P")
+        assert " no grad" in shown(pilot, "plans").splitlines()[0]

@@ -205,7 +205,7 @@ class ComparisonTable(Panel):
             chosen = column.mode == self._mode
             names = [f"[{name}]" if chosen else name for name in (column.head, column.mode, column.brief) if name]
             name = next((name for name in names if cell_len(name) < cell), names[-1])
-            spans.append(Span(_placed(name, cell), "accent" if chosen else "label"))
+            spans.append(Span(_placed(clip(name, cell - 1), cell), "accent" if chosen else "label"))
         return Line(tuple(spans))
 
     def _corner(self, columns: tuple[Column, ...], label: int) -> Span:
