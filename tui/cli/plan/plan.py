@@ -184,7 +184,8 @@ def _refuse_contradictions(
         raise click.UsageError("--frameworks is one folder for one plan: name one FILE, without --explain")
     if brief and (verbose or compare or key is not None or not REPORT_FORMATS[form or "table"].is_drawn):
         raise click.UsageError(
-            "--brief shortens the table of a plan: leave out -v, --scaling, --compare, --explain and --format"
+            "--brief shortens the table of one plan: leave out -v, --scaling, --explain, --format and --compare, "
+            "which a line that compares plans stands for"
         )
     if key is not None and form not in (None, *EXPLAINED_FORMS):
         raise click.UsageError(f"--explain tells one figure: its --format is {' or '.join(EXPLAINED_FORMS)}")
