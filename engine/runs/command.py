@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 
 from capacity_tui.engine.errors import CapacityError, MissingPartError
@@ -127,7 +127,7 @@ class RunningCommand:
             if ended is not None:
                 self._release()
                 return ended
-            received = _next_signal()
+            received = _next_signal({*PASSED_ON, signal.SIGCHLD}, _LONGEST_WAIT)
             if received is not None:
                 self._pass_on(*received)
 
@@ -181,17 +181,16 @@ class RunningCommand:
         """Let signals through again, less those that were meant for the command."""
         while pending := signal.sigpending() & {*PASSED_ON, signal.SIGCHLD}:
             self.interrupted |= bool(pending & {*_ENDING})
-            signal.sigwait(pending)
+            _next_signal(pending, 0.0)  # without waiting: a thread of a library may have taken it meanwhile
         for number, handler in self._handlers.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
 
-def _next_signal() -> tuple[int, bool] | None:
-    """Return the next signal, and whether it came from the terminal to all of the group; None for none in a while."""
-    awaited = {*PASSED_ON, signal.SIGCHLD}
+def _next_signal(awaited: Collection[int], seconds: float) -> tuple[int, bool] | None:
+    """Return the next signal, and whether it came from the terminal to all of the group; None for none in so long."""
     if hasattr(signal, "sigtimedwait"):
-        info = signal.sigtimedwait(awaited, _LONGEST_WAIT)
+        info = signal.sigtimedwait(awaited, seconds)
         return None if info is None else (info.si_signo, info.si_code > 0)
     # The sender is unknown here; those of keys go to the whole group.
     number = signal.sigwait(awaited)

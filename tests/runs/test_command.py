@@ -11,6 +11,9 @@ import time
 
 import pytest
 
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.runs.command import RunningCommand
+
 RUN = """
 import sys
 from capacity_tui.engine.errors import CapacityError
@@ -127,3 +130,11 @@ print("passed on")
 def test_a_signal_before_anybody_waits_is_passed_on():
     done = subprocess.run([sys.executable, "-c", EARLY], check=False, capture_output=True, text=True, timeout=50)
     assert done.stdout == "passed on\n", done
+
+
+def test_a_signal_that_another_thread_took_is_not_waited_for(monkeypatch):
+    pending = iter([{signal.SIGCHLD}])
+    monkeypatch.setattr(signal, "sigpending", lambda: next(pending, set()))
+    monkeypatch.setattr(signal, "sigwait", lambda _: pytest.fail("waits for what is gone"))
+    with pytest.raises(CapacityError, match="cannot be started"):
+        RunningCommand(["no-such-program"])
