@@ -45,9 +45,8 @@ class TablePart:
     # how long the bar behind each row is, as a share; without any there are none. Pages draw them.
     bars: tuple[float, ...] = ()
     has_swatches: bool = False  # whether the rows are the parts of the picture above, each in its colour
-    is_list: bool = (
-        False  # whether it is looked through: a row keeps to one line, and columns without room are left out
-    )
+    # whether it is looked through: a row keeps to one line, and columns without room are left out
+    is_list: bool = False
 
 
 class Column(NamedTuple, Generic[RowT]):
