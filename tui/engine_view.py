@@ -93,7 +93,8 @@ class CapacityEngine:
         return self._document(propose(self._machine, hardware, self._catalog))
 
     def read_line(self, text: str, cursor: int) -> Understood:
-        line, compared = read_line(text, self._catalog), alternatives(text, self._catalog)
+        line = read_line(text, self._catalog)
+        compared = alternatives(text, self._catalog, line)
         if compared:
             line = read_line(compared[0].text, self._catalog)
         completed = completions(text, cursor, self._catalog)

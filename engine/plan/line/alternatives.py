@@ -53,7 +53,7 @@ class Alternative:
         return any(word.start < at < word.end for word in named)
 
 
-def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative, ...]:
+def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | None = None) -> tuple[Alternative, ...]:
     """Return the lines that a line compares, where it is no plan by itself and all of them are; empty for others.
 
     The shortest names that make every line a plan are the compared ones.
@@ -61,6 +61,7 @@ def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative
     Args:
         text: the line.
         catalog: what names stand for; the shipped one with the user's own by default.
+        whole: the same line as it was read; read here by default.
     """
     words = _UNIT_BEHIND.sub(r"\1\2", _ARTICLE.sub(r"\1", _THAN.sub("vs", text))).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
@@ -75,7 +76,7 @@ def alternatives(text: str, catalog: Catalog | None = None) -> tuple[Alternative
     def read(line: str) -> OneLine:
         return read_line(line, facts)
 
-    whole = read(text)
+    whole = read(text) if whole is None else whole
     if (fault := next((fault for fault in whole.faults if fault.title == WITH_OR_WITHOUT), None)) is not None:
         return _with_and_without(whole, fault.detail)
     if marks and not whole.faults and _counts_otherwise(words, marks[-1], whole):
