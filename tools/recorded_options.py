@@ -4,7 +4,7 @@ Nothing is installed or imported: archives are read as they come, and Python in 
 PyPI (Megatron-LM's trainer) is read from a folder of its source. Run anew for newer releases, or where an export has a
 new option; engines that are not written in Python have no record.
 
-    pip download --no-deps -d FOLDER vllm sglang axolotl llamafactory torchtune deepspeed torchtitan==0.2.2 \
+    pip download --no-deps -d FOLDER vllm sglang axolotl llamafactory torchtune deepspeed torchtitan \
         transformers trl peft accelerate
     git clone https://github.com/NVIDIA/Megatron-LM FOLDER/megatron_lm-REVISION
     python -m tools.recorded_options FOLDER
@@ -44,7 +44,18 @@ RELEASES: Mapping[str, tuple[str, Mapping[str, tuple[str, ...]]]] = {
         {"llamafactory-*": ("llamafactory/hparams/*.py",), "transformers-*": ("transformers/training_args.py",)},
     ),
     "deepspeed": ("DeepSpeed", {"deepspeed-*": ("*/deepspeed/runtime/*.py", "*/runtime/*/*config.py")}),
-    "torchtitan": ("torchtitan", {"torchtitan-0.2*": ("torchtitan/config/job_config.py",)}),
+    "torchtitan": (
+        "torchtitan",
+        {
+            "torchtitan-*": (
+                "*/config/configs.py",
+                "*/components/*/base.py",
+                "*/components/dataloader.py",
+                "torchtitan/trainer.py",
+                "*/text_datasets.py",
+            )
+        },
+    ),
     "torchtune": ("torchtune", {"torchtune-*": ("recipes/*.py", "torchtune/config/*.py")}),
     "training_arguments": ("Transformers", {"transformers-*": ("transformers/training_args.py",)}),
     "accelerate": ("Accelerate", {"accelerate-*": ("*/commands/config/config_args.py", "*/commands/launch.py")}),
@@ -62,6 +73,7 @@ ROWS = {
 }  # Of files of several
 TOP_ALONE = frozenset({"torchtune"})  # Tools whose sections are arguments of whatever component they name
 IN_CODE: Mapping[str, tuple[str, ...]] = {
+    "torchtitan": ("model_spec", "hf_assets_path", "loss", "optimizer", "activation_checkpoint"),
     "megatron": (
         *("--recompute-granularity", "--recompute-method", "--recompute-num-layers", "--recompute-modules"),
         *("--mock-data", "--tokenizer-type", "--tokenizer-model", "--vocab-size"),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
 import sys
 import warnings
+from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -20,12 +23,14 @@ ON_THIS_PROCESSOR = {"bf16": False, "fp16": False, "tf32": None, "use_cpu": True
 """What a machine without a GPU cannot be asked for when a file is read."""
 
 
-def written(hardware: str = "h100-sxm-80gb", devices: int = 8, **training: object) -> dict[str, str]:
+def written(
+    hardware: str = "h100-sxm-80gb", devices: int = 8, parallelism: Mapping[str, int] | None = None, **training: object
+) -> dict[str, str]:
     data = {
         "model": {"name": "llama-3.1-8b"},
         "training": {"micro_batch": 2, "global_batch": 64, "steps": 100, **training},
         "hardware": {"name": hardware, "devices": devices, "per_node": devices},
-        "parallelism": {"tp": 2} if devices > 1 else {},
+        "parallelism": parallelism or ({"tp": 2} if devices > 1 else {}),
     }
     return dict(framework_files(resolve_plan(plan_from_data(data), load_catalog()), load_catalog()))
 
@@ -59,6 +64,54 @@ def test_accelerate_loads_its_configuration(framework: str, tmp_path: Path) -> N
     path = tmp_path / "accelerate.yaml"
     path.write_text(written(framework=framework)["accelerate.yaml"])
     assert arguments.load_config_from_file(str(path)).num_processes == 8
+
+
+def test_torchtitan_takes_its_configurations(tmp_path: Path) -> None:
+    for library in ("torchtitan", "triton"):
+        if find_spec(library) is None:
+            pytest.skip(f"{library} is not installed")
+    plans = {
+        "plain": {},
+        "chunked": {"checkpointing": "full", "loss": "chunked", "compile": True, "learning_rate": 1e-4},
+        "selective": {"checkpointing": "selective-ops", "master_weights": "none"},
+    }
+    for name, training in plans.items():
+        text = written(framework="torchtitan", **training)["torchtitan_config.py"]
+        (tmp_path / f"{name}.py").write_text(text)
+    takes = (
+        "import sys; from torchtitan.config import ConfigManager\n"
+        "for name in sys.argv[1:]:\n"
+        "    read = ConfigManager().parse_args(['--module', name, '--config', 'planned'])\n"
+        "    loss = type(read.loss).__qualname__\n"
+        "    print(read.training.global_batch_size, read.parallelism.tensor_parallel_degree, loss)"
+    )
+    lines = _run_alone(takes, *plans, folder=tmp_path).splitlines()
+    losses = ("CrossEntropyLoss", "ChunkedLossWrapper", "CrossEntropyLoss")
+    assert lines[-3:] == [f"64 2 {loss}.Config" for loss in losses]
+
+
+def test_deepspeed_takes_its_configurations(tmp_path: Path) -> None:
+    if find_spec("deepspeed") is None:
+        pytest.skip("DeepSpeed is not installed")
+    for zero in (1, 3):
+        text = written(framework="deepspeed", parallelism={"tp": 1, "zero": zero})["ds_config.json"]
+        (tmp_path / f"{zero}.json").write_text(text)
+    takes = (
+        "import sys; from deepspeed import comm; from deepspeed.runtime.config import DeepSpeedConfig\n"
+        "comm.get_rank, comm.get_world_size = (lambda: 0), (lambda: 8)\n"  # as on the devices that it is for
+        "for name in sys.argv[1:]:\n"
+        "    read = DeepSpeedConfig(name); print(read.train_batch_size, int(read.zero_config.stage))"
+    )
+    assert _run_alone(takes, "1.json", "3.json", folder=tmp_path).splitlines()[-2:] == ["64 1", "64 3"]
+
+
+def _run_alone(script: str, *words: str, folder: Path) -> str:
+    """Run a script in a process of its own, which loads what this one is spared."""
+    process = subprocess.run(
+        [sys.executable, "-c", script, *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 def test_a_script_that_splits_no_layer_is_launched_without_tensor_parallel() -> None:

@@ -6,13 +6,14 @@ import json
 import os
 import shlex
 import subprocess
-import tomllib
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from python_files import parts_of
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolve_plan
@@ -51,13 +52,12 @@ def read(name: str, text: str) -> Any:
         return json.loads(text)
     if name.endswith(".yaml"):
         return yaml.safe_load(text)
-    if name.endswith(".toml"):
-        return tomllib.loads(text)
+    if name.endswith(".py"):
+        return parts_of(text)
     words = shlex.split(text.replace("\\\n", " "), comments=True)
     found: dict[str, Any] = {"words": words}
-    for place, word in enumerate(words):
+    for word, after in zip(words, [*words[1:], "--"], strict=True):
         if word.startswith("--"):
-            after = words[place + 1] if place + 1 < len(words) else "--"
             assert word not in found, f"{word} twice"
             found[word] = True if after.startswith("--") else after
     return found
@@ -79,23 +79,17 @@ def world_and_batch(name: str, data: Any, plan: ResolvedPlan) -> tuple[int | Non
     if name == "accelerate.yaml":
         split = data.get("parallelism_config")
         if split and plan.plan.parallelism.pp == 1:
-            product = 1
-            for size in split.values():
-                product *= size
-            assert product == data["num_processes"]
+            assert prod(split.values()) == data["num_processes"]
         return data["num_processes"], None
     if name == "training_arguments.yaml":
         return None, data["per_device_train_batch_size"] * data["gradient_accumulation_steps"] * replicas
     if name == "ds_config.json":
-        micro, steps = data["train_micro_batch_size_per_gpu"], data["gradient_accumulation_steps"]
-        assert data["train_batch_size"] == micro * steps * replicas
+        micro_batches = data["train_micro_batch_size_per_gpu"] * data["gradient_accumulation_steps"]
+        assert data["train_batch_size"] == micro_batches * replicas
         return None, data["train_batch_size"]
-    if name == "torchtitan.toml":
-        parts = data["parallelism"]
-        names = ("data_parallel_replicate", "data_parallel_shard", "tensor_parallel", "context_parallel")
-        world = parts["pipeline_parallel_degree"]
-        for part in names:
-            world *= parts[f"{part}_degree"]
+    if name == "torchtitan_config.py":
+        kinds = ("data_parallel_replicate", "data_parallel_shard", "tensor_parallel", "context_parallel")
+        world = prod(data["parallelism"][f"{kind}_degree"] for kind in (*kinds, "pipeline_parallel"))
         training = data["training"]
         assert training["global_batch_size"] % (training["local_batch_size"] * replicas) == 0
         return world, training["global_batch_size"]
@@ -228,8 +222,8 @@ def test_a_fused_loss_is_switched_on_or_said() -> None:
 
 def test_torchtitan_counts_the_micro_batches_of_a_pipeline_as_one_local_batch() -> None:
     plan = job("torchtitan", devices=16, parallelism={"pp": 2, "interleave": 2, "tp": 2})
-    config = read("torchtitan.toml", files_of(plan)["torchtitan.toml"])
-    assert (config["model"]["name"], config["model"]["flavor"]) == ("llama3", "8B")
+    config = read("torchtitan_config.py", text := files_of(plan)["torchtitan_config.py"])
+    assert 'model_spec = llama3.model_registry("8B")' in text
     assert config["training"]["local_batch_size"] == 64 // 4
     assert config["parallelism"]["pipeline_parallel_microbatch_size"] == 2
     assert config["parallelism"]["pipeline_parallel_layers_per_stage"] == 8
@@ -237,14 +231,13 @@ def test_torchtitan_counts_the_micro_batches_of_a_pipeline_as_one_local_batch() 
 
 
 def test_torchtitan_writes_nothing_for_a_model_it_has_not() -> None:
-    found = files_of(job("torchtitan", "gpt2-small"))
-    assert list(found) == ["environment.sh"]
-    assert "no flavor" in found["environment.sh"]
+    [(name, text)] = files_of(job("torchtitan", "gpt2-small")).items()
+    assert name == "environment.sh" and "no flavor" in text
 
 
 def test_torchtitan_replicates_sharding_groups() -> None:
-    plan = job("torchtitan", devices=32, parallelism={"zero": 3, "shard": 8})
-    parts = read("torchtitan.toml", files_of(plan)["torchtitan.toml"])["parallelism"]
+    text = files_of(job("torchtitan", devices=32, parallelism={"zero": 3, "shard": 8}))["torchtitan_config.py"]
+    parts = read("torchtitan_config.py", text)["parallelism"]
     assert (parts["data_parallel_replicate_degree"], parts["data_parallel_shard_degree"]) == (4, 8)
 
 
@@ -252,7 +245,7 @@ def test_torchtitan_replicates_sharding_groups() -> None:
     ("framework", "file", "where"),
     [
         ("transformers", "training_arguments.yaml", ("save_steps",)),
-        ("torchtitan", "torchtitan.toml", ("checkpoint", "interval")),
+        ("torchtitan", "torchtitan_config.py", ("checkpoint", "interval")),
         ("megatron", "megatron.sh", ("--save-interval",)),
     ],
 )
@@ -286,13 +279,19 @@ def test_sglang_serves_the_plan() -> None:
     assert (options["--quantization"], options["--kv-cache-dtype"]) == ("fp8", "fp8_e4m3")
 
 
-@pytest.mark.parametrize(("context", "written"), [("ring", "alltoall"), ("all_gather", "allgather")])
-def test_torchtitan_exchanges_sequences_as_planned(context: str, written: str) -> None:
-    text = files_of(job("torchtitan", parallelism={"cp": 2, "context": context}))["torchtitan.toml"]
-    assert read("torchtitan.toml", text)["parallelism"]["context_parallel_rotate_method"] == written
-    assert "context all_to_all" in remarks(
-        files_of(job("torchtitan", parallelism={"cp": 2, "context": "all_to_all"}))["torchtitan.toml"]
-    )
+@pytest.mark.parametrize(
+    ("checkpointing", "policy"), [("full", "Full"), ("selective-ops", "Selective"), ("every-2", "")]
+)
+def test_torchtitan_recomputes_as_planned_or_says_so(checkpointing: str, policy: str) -> None:
+    text = files_of(job("torchtitan", training={"checkpointing": checkpointing}))["torchtitan_config.py"]
+    assert f"activation_checkpoint={policy or 'Selective'}AC.Config()," in text
+    assert (f"checkpointing {checkpointing}" in remarks(text)) is (checkpointing == "every-2")
+
+
+@pytest.mark.parametrize(("context", "is_written"), [("all_gather", True), ("ring", False), ("all_to_all", False)])
+def test_torchtitan_says_that_it_gathers_sequences(context: str, is_written: bool) -> None:
+    text = files_of(job("torchtitan", parallelism={"cp": 2, "context": context}))["torchtitan_config.py"]
+    assert (f"context {context}" in remarks(text)) is not is_written
 
 
 def test_a_load_is_written_as_flags_of_engines():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from python_files import parts_of
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import resolve_plan
@@ -26,7 +26,7 @@ BLOCKS = {
     "axolotl.yaml": "axolotl",
     "llamafactory.yaml": "llamafactory",
     "ds_config.json": "deepspeed",
-    "torchtitan.toml": "torchtitan",
+    "torchtitan_config.py": "torchtitan",
     "torchtune.yaml": "torchtune",
     "training_arguments.yaml": "training_arguments",
     "accelerate.yaml": "accelerate",
@@ -83,7 +83,7 @@ def options(name: str, text: str) -> Iterator[tuple[str, Any]]:
             if word.startswith("--"):
                 yield word, True if after.startswith("--") else after
         return
-    data = json.loads(text) if name.endswith(".json") else tomllib.loads(text) if name.endswith(".toml") else None
+    data = json.loads(text) if name.endswith(".json") else parts_of(text) if name.endswith(".py") else None
     yield from inner(yaml.safe_load(text) if data is None else data, RECORD[BLOCKS[name]]["options"])
 
 

@@ -55,7 +55,7 @@ def test_flash_attention_is_not_written_for_a_device_without_it(hardware: str) -
     ("framework", "name", "has", "lacks"),
     [
         ("megatron", "megatron.sh", "--fp16", "--bf16"),
-        ("torchtitan", "torchtitan.toml", 'mixed_precision_param = "float32"', 'bfloat16"'),
+        ("torchtitan", "torchtitan_config.py", 'mixed_precision_param="float32"', 'bfloat16"'),
         ("deepspeed", "ds_config.json", '"fp16": {\n    "enabled": true', '"bf16": {\n    "enabled": true'),
     ],
 )

@@ -205,7 +205,7 @@ def names(value: Plain) -> object:
 def float8(value: Plain) -> object:
     """Return that matrices are multiplied in 8 bits where a converter makes them so."""
     names = value if isinstance(value, list) else [value]
-    return {"eight_bits": "fp8"} if any("float8" in str(name) for name in names) else None
+    return {"eight_bits": "fp8"} if any("float8" in str(name).casefold() for name in names) else None
 
 
 def expert_layers(value: Plain) -> object:

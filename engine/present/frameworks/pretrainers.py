@@ -1,7 +1,7 @@
-"""Files of programs that pretrain: arguments of Megatron-LM's pretrain_gpt.py, and torchtitan's TOML.
+"""Files of programs that pretrain: arguments of Megatron-LM's pretrain_gpt.py, and a configuration of torchtitan.
 
 Names as in Megatron Core 0.19 (training/arguments.py, transformer_config.py, model_parallel_config.py) and torchtitan
-0.2.2 (config/job_config.py); later versions of torchtitan are configured in Python.
+0.3.0 (config/configs.py, trainer.py).
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from types import SimpleNamespace
-from typing import cast
 
 from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.models.transformer import ATTENTION_PARTS, Latent
@@ -17,7 +16,6 @@ from capacity_tui.engine.plan import EQUAL_STAGES
 from capacity_tui.engine.plan.imports import tool
 from capacity_tui.engine.present.frameworks.exports import (
     command,
-    comment,
     exported,
     exported_arguments,
     exported_remarks,
@@ -25,9 +23,12 @@ from capacity_tui.engine.present.frameworks.exports import (
     script,
 )
 from capacity_tui.engine.present.frameworks.job import Job, data_remarks, run_remarks
+from capacity_tui.engine.present.parts import template
+from capacity_tui.engine.printable import printable
 
 MEGATRON_VERSION = "Megatron-LM with Megatron Core 0.19"
 MEGATRON_FILE = "megatron.sh"
+_CHUNKED = ("chunked", "fused")  # Losses that hold the logits of a part of the tokens at once
 Arguments = Iterator[tuple[str, ...]]
 _SHARDED_BY_FSDP = ("adam", "sgd")
 _FSDP_STAGES = (2, 3)  # Stages of sharding that its own FSDP does
@@ -156,43 +157,61 @@ def model_remarks(job: Job) -> Iterator[str]:
             yield f"{title}: not among these options, so this is another model"
 
 
-TORCHTITAN_VERSION = "torchtitan 0.2.2"
-TORCHTITAN_FILE = "torchtitan.toml"
+TORCHTITAN_VERSION = "torchtitan 0.3.0"
+TORCHTITAN_FILE = "torchtitan_config.py"
+_CONSTRUCTORS = {
+    "dataloader": "HuggingFaceTextDataLoader.Config",
+    "training": "TrainingConfig",
+    "parallelism": "ParallelismConfig",
+    "compile": "CompileConfig",
+    "checkpoint": "CheckpointManager.Config",
+}
+"""What makes each part of its configuration."""
 
 
 def torchtitan_config(job: Job) -> str:
-    """Return the file for ``run_train.sh``; the model must be one of ``flavors``."""
-    heading = [
-        f"Written for {TORCHTITAN_VERSION}.",
-        f"NGPU={job.per_node} CONFIG_FILE={TORCHTITAN_FILE} ./run_train.sh"
-        + (f", on each of {job.nodes} nodes by torchrun's --nnodes and --rdzv_endpoint." if job.nodes > 1 else ""),
-    ]
-    tables = [f"[{name}]\n{_entries(values)}" for name, values in _sections(job).items()]
-    return comment(heading) + limits(list(_torchtitan_remarks(job))) + "\n" + "\n".join(tables)
+    """Return a module with the run's configuration for ``torchtitan.train``; the model must be one of ``flavors``."""
+    model, flavor = flavors()[job.model]
+    nodes = f" --nnodes {job.nodes} --rdzv_backend c10d --rdzv_endpoint HOST:29500" if job.nodes > 1 else ""
+    launch = f"torchrun --nproc_per_node {job.per_node}{nodes} -m torchtitan.train"
+    values = {
+        "title": printable(job.model),
+        "written_for": TORCHTITAN_VERSION,
+        "launch": f"{launch} --module {TORCHTITAN_FILE.removesuffix('.py')} --config planned",
+        "limits": limits(list(_torchtitan_remarks(job))),
+        "model": model,
+        "flavor": flavor,
+        "assets": f"./assets/hf/{job.model.rpartition('/')[2]}",
+        "in_float8": job.precision == "fp8",
+        "compiles": job.training.compile,
+        "is_chunked": job.training.loss in _CHUNKED,
+        "learning_rate": job.training.learning_rate,
+        "policy": _policy(job),
+        "parts": {
+            name: {"constructor": _CONSTRUCTORS[name], "options": options} for name, options in _parts(job).items()
+        },
+    }
+    return template("torchtitan_config.py.jinja").render(values) + "\n"
 
 
-def _sections(job: Job) -> dict[str, dict[str, object]]:
-    name, flavor = flavors()[job.model]
-    staged, recomputed = job.pipeline_parallel > 1, job.training.checkpointing
-    every = recomputed.removeprefix("every-") if recomputed.startswith("every-") else "op"
-    is_whole = recomputed in {"none", "full"}
-    sections = exported(
+def _parts(job: Job) -> Mapping[str, object]:
+    staged = job.pipeline_parallel > 1
+    return exported(
         "torchtitan",
         job,
-        model_name=name,
-        flavor=flavor,
-        assets=f"./assets/hf/{job.model.rpartition('/')[2]}",
         # With a pipeline, a local batch is all micro-batches of a step.
         local_batch=job.micro_batch * (job.accumulation if staged else 1),
         multiplied_in=_multiplied_in(job),
         sharded_copies=job.data_parallel // job.shards,
-        expert_tensor_parallel=job.parallel.etp if job.expert_parallel > 1 else 1,
         is_staged=staged,
         layers_per_stage=-(-job.layers // (job.pipeline_parallel * job.interleave)),
-        checkpointing_mode=recomputed if is_whole else "selective",
-        selective_option=None if is_whole else every,
     )
-    return cast("dict[str, dict[str, object]]", sections)
+
+
+def _policy(job: Job) -> str:
+    """Return the class of what is computed again in the backward pass; empty where nothing is."""
+    recomputed = job.training.checkpointing
+    return "" if recomputed == "none" else "FullAC" if recomputed == "full" else "SelectiveAC"
 
 
 def flavors() -> Mapping[str, tuple[str, ...]]:
@@ -206,21 +225,8 @@ def _multiplied_in(job: Job) -> str:
 
 
 def _torchtitan_remarks(job: Job) -> Iterator[str]:
-    recomputed = job.training.checkpointing
-    named = recomputed in {"none", "full", "selective-ops"} or recomputed.startswith("every-")
+    named = job.training.checkpointing in {"none", "full", "selective-ops"}
     yield from run_remarks(job)
-    yield "training.dataset: name your data"
+    yield "dataset: name your data"
     yield from data_remarks(job)
     yield from exported_remarks("torchtitan_limits", job, multiplied_in=_multiplied_in(job), names_checkpointing=named)
-
-
-def _entries(values: Mapping[str, object]) -> str:
-    return "".join(f"{name} = {_value(value)}\n" for name, value in values.items())
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return f"[{', '.join(_value(entry) for entry in value)}]"
-    return f'"{value}"' if isinstance(value, str) else repr(value)

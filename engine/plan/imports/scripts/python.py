@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from types import MappingProxyType
 from typing import cast
@@ -27,6 +27,8 @@ _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
 _LOADS = "from_pretrained"
 
 _MODEL = re.compile(r"Model|For[A-Z]")  # In the name of a class of models: AutoModel, LlamaForCausalLM
+
+_RETURNED = "return"  # What stands for the configuration that a function returns without giving it a name
 
 _TURNS_ON = frozenset({"gradient_checkpointing_enable"})  # Calls that count only where a script surely makes them
 
@@ -178,16 +180,19 @@ def assignments(text: str, name: str) -> Iterator[tuple[Document, str]]:
     """Yield what functions of a script assign to parts of a configuration, and the function that made it.
 
     ``config = llama3_8b()`` makes one, ``config.training.steps = 100`` sets an option of it; of a value that is called
-    into being, as ``FullAC.Config()``, the name counts, and arguments are options below it.
+    into being, as ``FullAC.Config()``, the name counts, and arguments are options below it. So they are of a call whose
+    value is returned, as ``Trainer.Config(training=TrainingConfig(steps=100))``.
     """
     tree = ast.parse(text)
     outside = dict(assigned(tree.body, {}))
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.Module):
             made = _Made(name, {**outside, **dict(assigned(function.body, outside))})
-            for node in _statements(function.body):
+            statements = [*_statements(function.body)]
+            for node in statements:
                 if isinstance(node, ast.Assign) and len(node.targets) == 1:
-                    made.assign(ast.unparse(node.targets[0]), node.value, node.lineno)
+                    made.assign(ast.unparse(node.targets[0]), node.value)
+            made.take_returned(node.value for node in statements if isinstance(node, ast.Return))
             if made.data:
                 yield Document(made.data, name, made.lines), next(iter(made.by.values()))
 
@@ -201,8 +206,25 @@ class _Made:
         self.lines: dict[KeyPath, int] = {}
         self.by: dict[str, str] = {}  # what made each, by its variable
         self._arguments: dict[str, Plain] = {}
+        self._calls: dict[str, ast.Call] = {}  # likewise
 
-    def assign(self, target: str, value: ast.expr, line: int) -> None:
+    def take_returned(self, values: Iterable[ast.expr | None]) -> None:
+        """Take the parts of calls whose values are returned."""
+        for value in values:
+            call = self._call(value)
+            parts = [] if call is None else [(word.arg, self._call(word.value)) for word in call.keywords]
+            if call is not None and any(part is not None for _, part in parts):
+                self.assign(_RETURNED, call)
+                for option, part in parts:
+                    if part is not None:
+                        self.assign(f"{_RETURNED}.{option}", part)
+
+    def _call(self, value: ast.expr | None) -> ast.Call | None:
+        """Return the call that a value is, or that made what it names; None for others."""
+        made = self._calls.get(value.id) if isinstance(value, ast.Name) else value
+        return made if isinstance(made, ast.Call) else None
+
+    def assign(self, target: str, value: ast.expr) -> None:
         """Take one assignment, with the arguments of the call that made what it is to."""
         base, dot, option = target.partition(".")
         if not dot:
@@ -210,6 +232,7 @@ class _Made:
                 self.by[target] = ast.unparse(value.func)
                 words = cast("dict[str, Plain]", _arguments(value, self._constants, self._name).data)
                 self._arguments = {key: word for key, word in words.items() if not isinstance(word, OfARun)}
+                self._calls[target] = value
             return
         if base not in self.by:
             return
@@ -220,16 +243,18 @@ class _Made:
             while isinstance(value.func, ast.Attribute) and isinstance(value.func.value, ast.Call):
                 value = value.func.value
             call = ast.unparse(value.func)
-            if not value.keywords or call.endswith(".Config"):
-                self.data[option], self.lines[option,] = call, line
+            if not value.keywords or "." in call:
+                self.data[option], self.lines[option,] = call, value.lineno
             given = {f"{option}.argument": part for part in value.args[:1]}
             given |= {f"{option}.{word.arg}": word.value for word in value.keywords if word.arg}
         for key, part in given.items():
-            self.lines[key,] = line
+            self.lines[key,] = part.lineno
             part_of, _, other = ast.unparse(part).partition(".")
             if part_of in self.by:  # cfg.dataset.seq_length = cfg.model.seq_length
                 self.data |= {key: self.data[other]} if other in self.data else {}
                 continue
+            if isinstance(part, ast.List) and part.elts and all(isinstance(one, ast.Call) for one in part.elts):
+                self.data[key] = [ast.unparse(one) for one in part.elts]  # converters=[Float8LinearConverter.Config()]
             with suppress(ValueError):
                 self.data[key] = literal(part, self._constants)
 
