@@ -211,6 +211,25 @@ def test_batches_that_are_counted_in_tokens_are_sequences(alone):
     assert [plan.value(f"training.{name}") for name in ("seq_len", "micro_batch", "global_batch")] == [4096, 4, 64]
 
 
+def test_a_configuration_that_is_returned_in_one_call_is_read_whole(alone):
+    text = (
+        "from torchtitan.models import qwen3\nfrom torchtitan.trainer import Trainer\n\n\n"
+        "def qwen3_8b_long() -> Trainer.Config:\n"
+        "    compile = CompileConfig(enable=True)\n"
+        '    model_spec = qwen3.model_registry("8B", converters=[Float8LinearConverter.Config(emulate=False)])\n'
+        "    return Trainer.Config(\n        model_spec=model_spec, compile=compile, activation_checkpoint=None,\n"
+        "        loss=ChunkedLossWrapper.Config(loss_fn=CrossEntropyLoss.Config(global_vocab_size=151936)),\n"
+        "        training=TrainingConfig(local_batch_size=2, seq_len=16384),\n"
+        "        parallelism=ParallelismConfig(data_parallel_shard_degree=4, context_parallel_degree=2),\n    )\n"
+    )
+    plan = alone("config.py", text).plan
+    assert plan.model.name == "qwen3-8b"
+    training = [plan.value(f"training.{name}") for name in ("seq_len", "micro_batch", "precision", "loss", "compile")]
+    assert training == [16384, 2, "fp8", "chunked", True]
+    assert plan.value("training.checkpointing") == "none"
+    assert (plan.hardware.devices, plan.parallelism.cp) == (8, 2)
+
+
 @pytest.mark.parametrize("terms", [" + ".join(["1"] * 900), "4 // 0", "8 * 512"])
 def test_a_sum_of_any_length_is_no_mistake(alone, terms: str):
     text = f"from trl import SFTConfig\nargs = SFTConfig(max_length={terms}, per_device_train_batch_size=2)\n"
