@@ -56,7 +56,7 @@ def read(name: str, text: str) -> Any:
         return parts_of(text)
     words = shlex.split(text.replace("\\\n", " "), comments=True)
     found: dict[str, Any] = {"words": words}
-    for word, after in zip(words, [*words[1:], "--"], strict=True):
+    for word, after in zip(words, [*words[1:], "--"], strict=False):
         if word.startswith("--"):
             assert word not in found, f"{word} twice"
             found[word] = True if after.startswith("--") else after
