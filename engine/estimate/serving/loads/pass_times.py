@@ -179,7 +179,7 @@ def scattered(mean: Floats, scatter: Floats, weights: Floats) -> tuple[Floats, F
 def weighted_percentile(values: Floats, weights: Floats, share: Number) -> Floats:
     """Return the value that a share of the weights lies below; values of no weight lie nowhere between others."""
     values = np.where(weights > 0, values, np.where(weights > 0, values, np.inf).min(axis=0))
-    order = np.argsort(values, axis=0)
+    order = np.argsort(values, axis=0, kind="stable")  # processors sort equal values otherwise, each in its own way
     values, weights = np.take_along_axis(values, order, 0), np.take_along_axis(weights, order, 0)
     below = np.cumsum(weights, axis=0)
     below = (below - weights / 2.0) / np.maximum(below[-1], LEAST)
