@@ -55,11 +55,14 @@ def adapters(settings: Settings) -> None:
         settings.chosen[METHOD] = replace(settings.chosen["bits"], field=METHOD, value="qlora", tool=tool, level="said")
 
 
-def _recomputed_in_code(settings: Settings) -> None:
-    """Let recomputation count that a script turns on in a model itself: nothing that a trainer is told turns it off."""
+def _done_in_code(settings: Settings) -> None:
+    """Let count what a script does to a model itself, recomputation and compiling: no option of a trainer undoes it."""
     names = ("recomputed_in_code", *(("recomputed_where_quantized",) if settings.count("bits") else ()))
     for option in filter(None, map(settings.chosen.get, names)):
-        settings.set(CHECKPOINTING, option.value, option, option.level)
+        if option.value != "none":
+            settings.set(CHECKPOINTING, option.value, option, option.level)
+    if (compiled := settings.chosen.get("compiled_in_code")) is not None:
+        settings.set(Key.TRAINING_COMPILE, compiled.value, compiled, compiled.level)
 
 
 def _targets(settings: Settings) -> None:
@@ -131,7 +134,8 @@ def _sharded(settings: Settings) -> None:
         settings.derive(ZERO, 3, f"{settings.chosen['sharded'].words}: FSDP shards parameters unless told otherwise")
     checkpointing = settings.chosen.get("sharded_checkpointing")
     if checkpointing is not None and checkpointing.value:
-        if settings.is_given(CHECKPOINTING) and not is_kept(settings.chosen[CHECKPOINTING]):
+        own = settings.chosen.get(CHECKPOINTING)
+        if own is not None and settings.is_given(CHECKPOINTING) and own.value != "none" and not is_kept(own):
             why = "layers are recomputed by FSDP and by the model, which the Trainer refuses"
             settings.clash("checkpointing_twice", why, ("sharded_checkpointing", CHECKPOINTING))
         settings.set(CHECKPOINTING, checkpointing.value, checkpointing)
@@ -160,7 +164,7 @@ def _precision(settings: Settings) -> None:
     if alone is not None and PRECISION not in settings.chosen and not settings.value("precision_of_trainer"):
         settings.set(PRECISION, alone.value, alone, "default")
     if settings.value("not_bf16") and not settings.is_given(PRECISION):
-        settings.set(PRECISION, "fp32", settings.chosen["not_bf16"])
+        settings.set(PRECISION, settings.value("matrices", "fp32"), settings.chosen["not_bf16"])
     # Beside a decoder's length the plain one is that of an encoder of pictures; an encoder of text is the longer part.
     length = settings.chosen.get("encoder_length") or settings.chosen.get("decoder_length")
     if length is None and Key.TRAINING_SEQ_LEN not in settings.chosen:
@@ -353,7 +357,7 @@ _RULES = (
     eight_bits,
     megatron_shards,
     adapters,
-    _recomputed_in_code,
+    _done_in_code,
     _overlapped,
     batches_of_stages,
     split_devices,

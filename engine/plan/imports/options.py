@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Document, KeyPath, Plain, nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.meanings import MEANINGS
-from capacity_tui.engine.plan.imports.scripts import OfARun
+from capacity_tui.engine.plan.imports.scripts import FURTHER, OfARun
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, UnmodelledError, UnreadError, tool, word_of
 
@@ -105,8 +105,11 @@ class _Options:
         if name in owner.unmodelled:
             if is_open or (word_of(value) not in _OFF and value not in ([], {})):
                 self._reading.unmodelled.append(Remark(place, owner.unmodelled[name]))
-        elif any(part in owner.ignored for part in _and_above(name)):
+        elif owner.ignores(name, is_open or value):
             self._reading.ignored.append(place)
+        elif name.startswith(FURTHER):
+            why = f"only running the script tells {name.removeprefix(FURTHER)}: what it gives is not read"
+            self._reading.unmodelled.append(Remark(place, why))
         else:
             close = nearest(written, owner.known, 1)
             self._reading.unknown.append(Remark(place, close[0] if close else ""))
@@ -205,10 +208,3 @@ def _below(name: str, value: Mapping[str, Plain]) -> set[str]:
         if isinstance(inner, dict):
             names |= _below(f"{name}.{key}", inner)
     return names
-
-
-def _and_above(name: str) -> Iterator[str]:
-    """Yield a name and those of the sections that it stands in."""
-    while name:
-        yield name
-        name = name.rpartition(".")[0]

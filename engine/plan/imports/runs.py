@@ -10,6 +10,7 @@ from capacity_tui.engine.errors import Place
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.scripts import LAUNCHER
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark
+from capacity_tui.engine.plan.imports.tools import tool
 from capacity_tui.engine.record import dataclass
 
 _VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")
@@ -86,12 +87,17 @@ def _models(reading: Reading) -> list[str]:
 
 def from_shell(environment: Mapping[str, str], readings: Sequence[Reading], place: Place) -> Iterator[ImportedSetting]:
     """Yield what variables of the shell tell a tool, and a process for each device seen where nothing else does."""
-    given = {setting.field for one in readings for setting in one.settings}
-    for variable, field in readings[-1].tool.variables.items():
+    given = {setting.field for one in readings for setting in one.settings if setting.value is not None}
+    answers = readings[-1].tool.sets.get(Key.TASK) == "infer"
+    devices = environment.get(_VISIBLE, "")
+    seen = str(devices.count(",") + 1) if _DEVICES.fullmatch(devices) else ""
+    is_open = not {"processes", "per_process", "replicas"} & given
+    of_job = tool(LAUNCHER).variables if is_open and not answers and not seen else {}
+    for variable, field in (*readings[-1].tool.variables.items(), *of_job.items()):
         if (value := environment.get(variable, "")).isdigit() and field not in given:
             yield ImportedSetting(field, int(value), replace(place, field=variable), value, LAUNCHER)
             given.add(field)
-    devices = environment.get(_VISIBLE, "")
-    if _DEVICES.fullmatch(devices) and not {"processes", "per_process"} & given:
-        field = "seen" if readings[-1].tool.sets.get(Key.TASK) == "infer" else "per_process"
-        yield ImportedSetting(field, devices.count(",") + 1, replace(place, field=_VISIBLE), devices, LAUNCHER)
+    if seen and not {"processes", "per_process"} & given:
+        yield ImportedSetting(
+            "seen" if answers else "per_process", int(seen), replace(place, field=_VISIBLE), devices, LAUNCHER
+        )

@@ -27,6 +27,7 @@ from capacity_tui.engine.plan.imports.scripts import (
     is_command,
     is_python,
     manifest_of,
+    names_read,
     options_kept,
     read_script,
     settings_alone,
@@ -36,7 +37,7 @@ from capacity_tui.engine.plan.imports.scripts import (
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.texts import read_kept, read_text_of_tool
-from capacity_tui.engine.plan.imports.tools import RECIPE, Tool, option_name, tool, tools
+from capacity_tui.engine.plan.imports.tools import RECIPE, Tool, bears_on_a_run, option_name, tool, tools
 
 _MOST_FILES = 64  # Files of a folder that are looked at
 
@@ -53,7 +54,9 @@ _OPTIONS = re.compile(r"\.(?:ya?ml|json)$")  # What the name of a file of option
 
 _LOADING = "loading"  # The tool that loads models in Python
 _TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
-_LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", _TOKENIZING})  # What scripts call that only load one
+_LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", "compiling", _TOKENIZING})
+"""What scripts call that only load a model, or change it for another that trains it."""
+
 _DEEPSPEED = "deepspeed"  # The tool whose files are known by names that others gave them
 
 _IS_MODEL = frozenset({"architectures", "model_type"})  # Keys of a config.json
@@ -243,7 +246,8 @@ def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...]
     given = {setting.field for setting in reading.settings if setting.level == "said"}
     for one in called:
         one.settings = [setting for setting in one.settings if setting.field not in given]
-    reading.unknown = [one for one in reading.unknown if not called or option_name(one.place.field or "") not in text]
+    read = names_read(text) if called else frozenset()
+    reading.unknown = [one for one in reading.unknown if not called or _is_unread(one.place.field or "", text, read)]
     return Run(reading, command.program, serves, launchers, tuple(called))
 
 
@@ -284,13 +288,20 @@ def _own_options(command: Command, text: str, read: Set[str]) -> Iterator[Remark
         read: the names of the files that are read.
     """
     data = command.document.data if isinstance(command.document.data, dict) else {}
+    behind = names_read(text) if text else frozenset()
     owner = command.program.rpartition(" ")[2] or "a program that is not named"
     for key, value in data.items():
         if isinstance(value, str) and _OPTIONS.search(value):
             if Path(value).name not in read:
                 yield Remark(command.document.place(key), f"{value}: options in a form of {owner} itself: not read")
-        elif key.startswith("-") and option_name(key) not in text:
+        elif key.startswith("-") and _is_unread(key, text, behind, value):
             yield Remark(command.document.place(key), f"an option of {owner} itself: not read")
+
+
+def _is_unread(key: str, text: str, read: Set[str], value: object = None) -> bool:
+    """Whether an option of a script goes unread: its text has none, or no call that is known depends on it."""
+    name = option_name(key)
+    return name not in text or (name not in read and bears_on_a_run(name, value))
 
 
 def _read_written(script: Script, readings: Sequence[Reading], name: str) -> list[Reading]:

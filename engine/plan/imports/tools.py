@@ -100,6 +100,16 @@ class Tool:
         """Whether an option at a path, or a section above it, tells the tool's files from others."""
         return any(self.named(name) in self.signs for name in _and_above(path))
 
+    def ignores(self, name: str, value: object) -> bool:
+        """Whether an option has no part in an estimate: it, or its section unless its name tells of memory or time."""
+        if name in self.ignored:
+            return True
+        above = [section for section in _and_above(tuple(name.split("."))) if section in self.ignored]
+        counted = (*self.options, *self.unmodelled)
+        is_mixed = any(one.startswith(f"{section}.") for section in above for one in counted)
+        is_off = value in (None, False, "", "null", "none", [], {})
+        return bool(above) and (not is_mixed or is_off or not bears_on_a_run(name, value))
+
     @property
     def known(self) -> Collection[str]:
         """The names of its options."""
@@ -204,6 +214,28 @@ def _option(name: str, row: str | Mapping[str, Any]) -> Option:
         sets=row.get("sets", {}),
     )
 
+
+@cache
+def _words_of_options() -> Mapping[str, frozenset[str]]:
+    """Return words by what they say of an option: ``profiles/option_words.yaml``; and names that bear on no run."""
+    rows = parse_shipped(files("capacity_tui.profiles") / "option_words.yaml")
+    trained = (one.ignored for one in tools().values() if one.sets.get(Key.TASK) != "infer")
+    without = {name.rpartition(".")[2] for ignored in trained for name in ignored}
+    return {"tells": frozenset(rows["tells"]), "tells_not": frozenset(rows["tells_not"]), "ignored": frozenset(without)}
+
+
+def bears_on_a_run(written: str, value: object = None) -> bool:
+    """Whether the name of an option that no table has tells of memory or time, or the word that it is given."""
+    last = option_name(written.rpartition(".")[2])
+    words = _words_of_options()
+    named = {*_WORD.findall(last.casefold())}
+    if last in words["ignored"] or words["tells_not"] & named:
+        return False
+    given = {*_WORD.findall(value.casefold())} if isinstance(value, str) else set()
+    return bool(words["tells"] & (named | given))
+
+
+_WORD = re.compile(r"[a-z0-9]+")
 
 _RECIPE = re.compile(r"(.+?)_(?:low_precision_)?(pretrain|sft|peft|finetune|lora|dora)(_.*)?_config(?:_.*)?")
 _TUNED = re.compile(r"([a-z0-9_.]+/\d+(?:\.\d+)?B)(?:_instruct)?_(full|q?lora|dora)(_.*)?")

@@ -3,12 +3,14 @@ from .commands import Command as Command
 from .commands import is_command as is_command
 from .commands import options_kept as options_kept
 from .commands import tool_commands as tool_commands
+from .expressions import OfARun as OfARun
 from .manifests import manifest_of as manifest_of
 from .manifests import variables_of as variables_of
-from .python import OfARun as OfARun
+from .python import FURTHER as FURTHER
 from .python import assignments as assignments
 from .python import calls as calls
 from .python import is_python as is_python
+from .python import names_read as names_read
 from .python import settings_alone as settings_alone
 from .python import variables_set as variables_set
 from .shell import Script as Script

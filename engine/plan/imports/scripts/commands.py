@@ -274,11 +274,13 @@ def _programs(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], tuple[Word, ..
 def _starts_launcher(words: Sequence[Word], index: int, text: str) -> bool:
     called = text.rpartition("/")[2]
     following = words[index + 1].text if index + 1 < len(words) else ""
+    before = words[:index] if words[0].text.rpartition("/")[2] in _SPREADS else ()
     return (
         called in {"torchrun", "deepspeed", "torch.distributed.launch", "torch.distributed.run"}
         or (called == "accelerate" and following == "launch")
     ) and (
         words[index - 1].text == "-m"
+        or (before and not any(_PYTHON.fullmatch(word.text) or _SCRIPT.fullmatch(word.text) for word in before))
         or not any(_OPTION.match(word.text) and word.text not in {"-m", "-u"} for word in words[:index])
     )
 

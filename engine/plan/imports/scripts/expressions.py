@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,7 +18,19 @@ SHELL = "$"  # Before the name of a variable of the shell
 STARTED = "="  # Before the name of an option that the script is started with
 _LIBRARIES = frozenset({"torch", "jnp", "jax", "np", "transformers"})  # What number types and the like are named of
 
-_TYPES: Mapping[str, Callable[[str | int | float], str | int | float]] = {"int": int, "float": float, "str": str}
+
+class OfARun(str):
+    """A value as it is written that only running the script tells."""
+
+    __slots__ = ()
+
+
+_TYPES: Mapping[str, Callable[[str | int | float], str | int | float]] = {
+    "int": int,
+    "float": float,
+    "str": str,
+    "Path": str,
+}
 
 _COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
@@ -35,6 +47,9 @@ _COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 _TRUE_TODAY = frozenset({"is_bfloat16_supported", "is_bf16_supported", "is_available"})
 """What scripts ask of the device that every one since 2020 answers with yes."""
+
+_TODAY: Mapping[str, str] = {"torch.__version__": "2.9", "sys.platform": "linux"}
+"""What scripts ask of the machine, as it is where models are trained."""
 
 _ENVIRONMENT = frozenset({"getenv", "environ.get"})  # What returns a variable of the shell, or a default
 
@@ -53,10 +68,38 @@ def literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
         return _decided(node, constants)
     if (reader := _READERS.get(type(node))) is not None:
         return reader(node, constants)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        with suppress(ValueError):
+            return _joined((node.left, node.right), constants)
     value: object = calculated(node) if isinstance(node, ast.BinOp) else ast.literal_eval(node)
     if not isinstance(value, str | int | float | bool | list | dict | None):
         raise ValueError(type(value).__name__)
     return value
+
+
+def _joined(parts: Sequence[ast.expr], constants: Mapping[str, Plain]) -> str:
+    """Return a path as far as the script says it: ``ROOT / "models" / "gemma-2-2b-it"`` ends with its model.
+
+    Raises:
+        ValueError: it does not say what it ends with, or that is no text.
+    """
+    last, folder = literal(parts[-1], constants), ""
+    if not isinstance(last, str):
+        raise ValueError(ast.unparse(parts[-1]))
+    for part in parts[:-1]:
+        with suppress(ValueError):
+            folder += f"{str(literal(part, constants)).rstrip('/')}/"
+    return f"{folder or '/'}{last}"
+
+
+def _filled(node: ast.JoinedStr, constants: Mapping[str, Plain]) -> str:
+    """Return a text with values put in: ``f"unsloth/{NAME}"``.
+
+    Raises:
+        ValueError: only running the script tells it.
+    """
+    parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
+    return "".join(str(literal(part, constants)) for part in parts)
 
 
 def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Plain:
@@ -66,12 +109,13 @@ def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Pl
         ValueError: the script does not say it.
     """
     name = node.id if isinstance(node, ast.Name) else node.attr
-    if (whole := ast.unparse(node)) in constants:
-        return constants[whole]
-    if isinstance(node, ast.Attribute) and f"{OPTION}{name}" in constants:
-        return constants[f"{OPTION}{name}"]
-    if name in constants:
-        return constants[name]
+    keys = (ast.unparse(node), *((f"{OPTION}{name}",) if isinstance(node, ast.Attribute) else ()), name)
+    if (key := next((key for key in keys if key in constants), None)) is not None:
+        if isinstance(value := constants[key], OfARun):
+            raise ValueError(value)
+        return value
+    if keys[0] in _TODAY:
+        return _TODAY[keys[0]]
     first: ast.expr = node
     while isinstance(first, ast.Attribute):
         first = first.value
@@ -143,10 +187,9 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
         ValueError: another call.
     """
     called = ast.unparse(call.func)
-    if called.rpartition(".")[2] in _TRUE_TODAY:
-        return True
-    if called == "getattr" or called.endswith(".split"):
-        return _attribute(call, constants) if called == "getattr" else _cut(call, constants)
+    reader = next((reader for name, reader in _CALLS.items() if f".{called}".endswith(f".{name}")), None)
+    if reader is not None:
+        return reader(call, constants)
     if called in _TYPES and len(call.args) == 1:
         value = literal(call.args[0], constants)
         if isinstance(value, str | int | float):
@@ -160,6 +203,17 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     if called.rpartition(".")[2].casefold() == "field" and default is not None:
         return literal(default, constants)
     raise ValueError(called)
+
+
+def _has(call: ast.Call, *_: object) -> bool:
+    """Return that a library has what a script looks for: ``hasattr(torch, "compile")``.
+
+    Raises:
+        ValueError: it looks elsewhere.
+    """
+    if ast.unparse(call.args[0]) not in _LIBRARIES:
+        raise ValueError(ast.unparse(call))
+    return True
 
 
 def _cut(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
@@ -204,9 +258,19 @@ def _attribute(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     raise ValueError(name)
 
 
+_CALLS: Mapping[str, Callable[[ast.Call, Mapping[str, Plain]], Plain]] = {
+    **dict.fromkeys(_TRUE_TODAY, lambda *_: True),
+    "getattr": _attribute,
+    "hasattr": _has,
+    "split": _cut,
+    "path.join": lambda call, constants: _joined(call.args, constants),
+}
+"""What reads a call, by its name."""
+
 _READERS: Mapping[type[ast.expr], Callable[[Any, Mapping[str, Plain]], Plain]] = {
     ast.Call: _made,
     ast.Compare: _compared,
+    ast.JoinedStr: _filled,
     ast.ListComp: _stripped,
     ast.Subscript: _part,
 }
@@ -222,12 +286,22 @@ def within(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
-    """Yield names that some statements give a plain value."""
+    """Yield names that some statements give a plain value, or one that only a run tells where they had one before."""
+    known = dict(constants)
     for node in nodes:
         is_single = isinstance(node, ast.AnnAssign) or (isinstance(node, ast.Assign) and len(node.targets) == 1)
         if not isinstance(node, ast.Assign | ast.AnnAssign) or not is_single or node.value is None:
             continue
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        if isinstance(target, ast.Name):
-            with suppress(ValueError):
-                yield target.id, literal(node.value, constants)
+        if not isinstance(target, ast.Name):
+            continue
+        try:
+            known[target.id] = literal(node.value, known)
+        except ValueError:
+            is_made_of_itself = any(
+                isinstance(part, ast.Name) and part.id == target.id for part in ast.walk(node.value)
+            )
+            if target.id not in known or is_made_of_itself:  # model = load(model): what it was given counts
+                continue
+            known[target.id] = OfARun(ast.unparse(node.value))
+        yield target.id, known[target.id]

@@ -15,10 +15,12 @@ from capacity_tui.engine.plan.imports.scripts.expressions import (
     OPTION,
     SHELL,
     STARTED,
+    OfARun,
     assigned,
     literal,
     within,
 )
+from capacity_tui.engine.plan.imports.scripts.flow import called, changed_later, local, names_behind, reached, unused
 from capacity_tui.engine.plan.imports.scripts.modules import imported
 from capacity_tui.engine.plan.imports.tools import Tool, option_name, tools
 
@@ -30,13 +32,7 @@ _MODEL = re.compile(r"Model|For[A-Z]")  # In the name of a class of models: Auto
 
 _RETURNED = "return"  # What stands for the configuration that a function returns without giving it a name
 
-_TURNS_ON = frozenset({"gradient_checkpointing_enable"})  # Calls that count only where a script surely makes them
-
-
-class OfARun(str):
-    """A value as it is written that only running the script tells."""
-
-    __slots__ = ()
+FURTHER = "**"  # Before what holds further arguments of a call
 
 
 def is_python(text: str) -> bool:
@@ -89,12 +85,21 @@ def calls(
     constants |= dict(assigned(within(tree), constants))
     constants |= dict(_made_global(tree, constants))
     with suppress(RecursionError):
-        reached = _reached_calls(tree, constants, constants, tree)
-        for call, known in sorted(reached, key=lambda pair: pair[0].lineno):
-            called = _called(call)
-            owner = _caller(called)
-            if owner is not None:
-                yield _arguments(call, known, name), owner, called
+        steps = sorted(reached(tree, constants, constants, tree), key=lambda pair: pair[0].lineno)
+        made_for_nothing = set(unused(tree))
+        for call, known in steps:
+            owner = _caller(_called(call)) if isinstance(call, ast.Call) else None
+            if owner is not None and isinstance(call, ast.Call) and call not in made_for_nothing:
+                is_open = any(word.arg == _called(call) for word in call.keywords)
+                later = changed_later(call, steps, known)
+                yield _arguments(call, known, name, later), owner, "" if is_open else _called(call)
+
+
+def names_read(text: str) -> Set[str]:
+    """Return the names of a script on which the calls depend that a tool knows."""
+    tree = ast.parse(text)
+    known = {node for node in ast.walk(tree) if isinstance(node, ast.Call) and _caller(_called(node)) is not None}
+    return names_behind(known, tree)
 
 
 def _made_global(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
@@ -102,60 +107,8 @@ def _made_global(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tupl
     for function in ast.walk(tree):
         if isinstance(function, FUNCTIONS):
             names = {name for node in within(function) if isinstance(node, ast.Global) for name in node.names}
-            known = _local(function, constants) if names else {}
+            known = local(function, constants) if names else {}
             yield from ((name, known[name]) for name in names if name in known)
-
-
-def _reached_calls(
-    node: ast.AST, constants: Mapping[str, Plain], outer: Mapping[str, Plain], tree: ast.AST
-) -> Iterator[tuple[ast.Call, Mapping[str, Plain]]]:
-    """Yield the calls in a part of a script with the names that have a plain value there: of its function, and outer.
-
-    What a script never does is left out, as ``if False: model = from_pretrained("saved")`` of a notebook. What it sets
-    itself, or where nothing is given, decides too: ``if arguments.load_in_8bit: ...``.
-
-    Args:
-        outer: the names that functions in it see: none of a class around them.
-    """
-    holds: Plain = None
-    if isinstance(node, ast.If):
-        with suppress(ValueError):
-            holds = literal(node.test, constants)
-            holds = bool(holds) if isinstance(node.test, ast.Constant) else holds
-    for field, children in ast.iter_fields(node):
-        if isinstance(node, ast.If) and holds is {"body": False, "orelse": True}.get(field, ""):
-            continue
-        for child in children if isinstance(children, list) else [children]:
-            if isinstance(child, FUNCTIONS):
-                inner = _inside(child, outer, tree)
-                yield from _reached_calls(child, inner, inner, tree)
-            elif isinstance(child, ast.ClassDef):
-                yield from _reached_calls(child, _local(child, constants), outer, tree)
-            elif isinstance(child, ast.AST):
-                is_open = isinstance(node, ast.If) and holds is None and field != "test"
-                for call, known in _reached_calls(child, constants, outer, tree):
-                    if not (is_open and _called(call) in _TURNS_ON):
-                        yield call, known
-                if isinstance(child, ast.Call):
-                    yield child, constants
-
-
-def _inside(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, outer: Mapping[str, Plain], tree: ast.AST
-) -> Mapping[str, Plain]:
-    """Return the names that have a plain value in a function, its arguments among them."""
-    return _local(function, outer, dict(_own_arguments(function, outer, tree)))
-
-
-def _local(
-    part: ast.AST, outer: Mapping[str, Plain], arguments: Mapping[str, Plain] = MappingProxyType({})
-) -> dict[str, Plain]:
-    """Return the names that have a plain value in a class, or a function of arguments: its own hide those around it."""
-    stored = {node.id for node in within(part) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    if isinstance(part, FUNCTIONS):
-        stored |= {node.arg for node in within(part.args) if isinstance(node, ast.arg)}
-    known = {**{name: value for name, value in outer.items() if name not in stored}, **arguments}
-    return known | dict(assigned(within(part), known))
 
 
 def variables_set(text: str) -> Mapping[str, str]:
@@ -269,15 +222,11 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _called(call: ast.Call) -> str:
     """Return what is called; loading counts where a model is loaded, not its tokenizer."""
-    function = call.func
-    if isinstance(function, ast.Name):
-        return function.id
-    if not isinstance(function, ast.Attribute):
-        return ""
-    base = function.value.id if isinstance(function.value, ast.Name) else ""
-    if _caller(whole := f"{base}.{function.attr}") is not None:
+    function, name = call.func, called(call)
+    base = ast.unparse(function.value) if isinstance(function, ast.Attribute) else ""
+    if _caller(whole := f"{base}.{name}") is not None:
         return whole
-    return "" if function.attr == _LOADS and _MODEL.search(base) is None else function.attr
+    return "" if name == _LOADS and base and _MODEL.search(base) is None else name
 
 
 def _behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
@@ -296,44 +245,6 @@ def _behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tupl
     for call in of_parsers:
         if _called(call) == "add_argument":
             yield from _own_option(call, plain, defaults, None if is_open else changed)
-
-
-def _own_arguments(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, constants: Mapping[str, Plain], tree: ast.AST
-) -> Iterator[tuple[str, Plain]]:
-    """Yield the arguments of a function: as the script first calls it, as it is started, or by default.
-
-    ``def train(rank=16)`` has 16; behind ``train(rank=8)`` it has 8, and what only a run tells is left out.
-    """
-    given = function.args
-    positional = [*given.posonlyargs, *given.args]
-    pairs = [*zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True)]
-    values = {one.arg: value for one, value in [*pairs, *zip(given.kwonlyargs, given.kw_defaults, strict=True)]}
-    started = {one.arg: f"{STARTED}{one.arg}" for one in (*positional, *given.kwonlyargs)}
-    passed: dict[str, ast.expr] = {}
-    there = constants
-    if (first := _first_call(function.name, tree)) is not None:
-        call, around = first
-        passed = {one.arg: value for one, value in zip(positional, call.args, strict=False)}
-        passed |= {word.arg: word.value for word in call.keywords if word.arg}
-        there = constants if isinstance(around, ast.Module) else _local(around, constants)
-    yield from ((name, constants[key]) for name, key in started.items() if key in constants and name not in passed)
-    for name, value in {**values, **passed}.items():
-        with suppress(ValueError):
-            if value is not None and (started.get(name) not in constants or name in passed):
-                yield name, literal(value, there if name in passed else constants)
-
-
-def _first_call(name: str, tree: ast.AST) -> tuple[ast.Call, ast.AST] | None:
-    """Return the call of a function that stands first in a script, and what it stands in; None where there is none."""
-    made = (
-        (node, around)
-        for around in ast.walk(tree)
-        if isinstance(around, (ast.Module, ast.ClassDef, *FUNCTIONS))
-        for node in within(around)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
-    )
-    return min(made, key=lambda pair: (pair[0].lineno, pair[0].col_offset), default=None)
 
 
 def _own_option(
@@ -362,18 +273,27 @@ def _own_option(
         yield f"{OPTION}{name}", not switched
 
 
-def _arguments(call: ast.Call, constants: Mapping[str, Plain], name: str) -> Document:
-    """Return the arguments of a call; the first one without a name is its ``model``."""
+def _arguments(
+    call: ast.Call, constants: Mapping[str, Plain], name: str, later: Iterable[ast.keyword] = ()
+) -> Document:
+    """Return the arguments of a call; the first one without a name is its ``model``.
+
+    Args:
+        later: what is set behind a dot of what the call made.
+    """
     data: dict[str, Plain] = {}
     lines: dict[KeyPath, int] = {}
     given = [("model", argument) for argument in call.args[:1]]
-    given += [(word.arg, word.value) for word in call.keywords if word.arg is not None]
+    given += [(word.arg or f"{FURTHER}{ast.unparse(word.value)}", word.value) for word in (*call.keywords, *later)]
     for key, value in given:
         lines[key,] = value.lineno
         try:
             data[key] = literal(value, constants)
         except ValueError:
             data[key] = OfARun(ast.unparse(value))
+        further = data.pop(key) if key.startswith(FURTHER) and isinstance(data[key], dict) else {}
+        for option, part in further.items() if isinstance(further, dict) else ():
+            data[option], lines[option,] = part, value.lineno
     return Document(data, name, lines)
 
 

@@ -93,7 +93,6 @@ def read_script(text: str, other_script: Callable[[str], str | None] | None = No
         other_script: returns the text of a script that this one reads in or starts; None where it is not there.
     """
     script = Script()
-    script.variables |= dict(_slurm_variables(text))
     _Reader(script.variables, 0, None, script, {}, 0, other_script).read(text)
     return script
 
@@ -106,11 +105,11 @@ def filled_text(text: str, variables: Mapping[str, str]) -> str:
     return text if body is None else Variables(values, 0, None).filled(body).removesuffix("\n")
 
 
-def _slurm_variables(text: str) -> Iterator[tuple[str, tuple[Word, ...]]]:
-    """Yield the variables that Slurm sets from the head of a batch script."""
+def _slurm_variables(text: str, before: str) -> Iterator[tuple[str, tuple[Word, ...]]]:
+    """Yield the variables that Slurm sets from the head of a batch script, or from a command of ``srun``."""
     for line, content in enumerate(text.splitlines(), 1):
         for pattern, names in _SLURM.items():
-            match = re.match(rf"#SBATCH\s+(?:{pattern})(\d+)", content)
+            match = re.match(rf"{before}\s+(?:{pattern})(\d+)", content)
             for name in names if match is not None else ():
                 yield name, (Word(match[1] if match else "", line),)
 
@@ -134,6 +133,7 @@ class _Reader(Variables):
 
     def read(self, text: str) -> None:
         """Read a text."""
+        self._take(_slurm_variables(text, "#SBATCH"))
         plain = _BARE.sub(r"${\1}", _PLACEHOLDER.sub("", _REMARK.sub("", text)))
         root = _parser().parse(plain.encode()).root_node
         broken = (
@@ -144,6 +144,12 @@ class _Reader(Variables):
         if not self.depth and root.has_error and (first := next(broken, None)) is not None:
             self.script.open_quote = self.line(first)
         self._statement(root)
+
+    def _take(self, variables: Iterator[tuple[str, tuple[Word, ...]]]) -> None:
+        """Take variables of a job, which all of its programs see."""
+        for name, words in variables:
+            self.values[name] = words
+            self.script.exported.add(name)
 
     def _statement(self, node: Node) -> None:
         if node.type == "list":
@@ -228,6 +234,8 @@ class _Reader(Variables):
                 other
             )
             return
+        if words[0].text == "srun":
+            self._take(_slurm_variables(joined(words), r"srun(?:\s.*)?"))
         shared = {name: joined(self.values[name]) for name in self.script.exported & self.values.keys()}
         own = ((child.child_by_field_name("name"), child) for child in node.named_children if child.type == _OWN)
         alone = {source_of(name): joined(self._values(one.child_by_field_name("value"))) for name, one in own if name}
@@ -252,12 +260,13 @@ class _Reader(Variables):
 
     def _other_text(self, words: Sequence[Word]) -> str | None:
         """Return the text of the script that a command reads in or starts; None where it does neither."""
-        if self.other_script is None:
-            return None
         called = words[0].text.rpartition("/")[2]
         rest = words[1:] if called in _STARTS_SCRIPT else words[:1]
+        written = {file.name.removeprefix("./"): file.text for file in self.script.files}
+        if text := next((written[name] for word in rest if (name := word.text.removeprefix("./")) in written), None):
+            return text
         named = words[1:2] if called in _READ_IN else [word for word in rest if _SCRIPT.fullmatch(word.text)]
-        return self.other_script(named[0].text) if named else None
+        return self.other_script(named[0].text) if named and self.other_script is not None else None
 
     def _redirected(self, node: Node) -> None:
         body = node.child_by_field_name("body")
