@@ -214,3 +214,123 @@ def test_scripts_of_open_instruct_are_read(alone, name: str, preference: str) ->
 def test_a_file_of_options_of_torchtitan_that_is_not_there_is_named(written) -> None:
     command = "torchrun --nproc_per_node 8 -m torchtitan.train --job.config_file ./mine.toml\n"
     assert remarks(written("run.sh", command))["--job.config_file"] == "mine.toml is not there: give it too"
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "value"),
+    [
+        ("--max-seq-length 8192", "training.seq_len", 8192),
+        ("--micro_batch_size 4", "training.micro_batch", 4),
+        ("--grad_accum 16 --micro_batch_size 1", "training.global_batch", 128),
+        ("--gradient_checkpointing", "training.checkpointing", "full"),
+        ("--use_qlora", "training.method", "qlora"),
+    ],
+)
+def test_an_option_of_a_script_itself_is_read_by_its_name_and_that_is_named(
+    alone, tmp_path: Path, options: str, field: str, value: object
+) -> None:
+    (tmp_path / "train.py").write_text(
+        "import torch\nmodel = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B')\n"
+        "trainer = Trainer(model=model, train_dataset=packed(settings))\ntrainer.train()\n"
+    )
+    imported = alone("run.sh", f"python train.py {options} --out_dir x\n")
+    assert imported.plan.value(field) == value
+    name = options.split(maxsplit=1)[0]
+    assert remarks(imported)[name] == "an option of train.py itself: read by its name"
+
+
+def test_what_a_known_call_says_goes_before_the_name_of_an_option(alone, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        f"{LIBRARIES}{LOADED}arguments = TrainingArguments(per_device_train_batch_size=2, bf16=True)\n{TRAINED}"
+    )
+    imported = alone("run.sh", "python train.py --per_device_batch_size 16 --own_thing 3\n")
+    assert imported.plan.value("training.micro_batch") == 2
+
+
+@pytest.mark.parametrize(
+    ("adapted", "method", "rank"),
+    [
+        ("model = get_peft_model(model, made_elsewhere())\n", "lora", "given by no file"),
+        ("model = get_peft_model(model, LoraConfig(r=64))\n", "lora", None),
+        ("", None, None),
+    ],
+)
+def test_adapters_whose_settings_stand_elsewhere_are_still_adapters(alone, adapted: str, method, rank) -> None:
+    imported = alone("train.py", f"{LIBRARIES}{LOADED}{adapted}{ARGUMENTS}{TRAINED}")
+    assert imported.plan.value("training.method") == method
+    assert any("training.adapter.rank" in guess for guess in imported.guesses) is (rank is not None)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_named"),
+    [
+        ("for weight in model.parameters():\n    weight.requires_grad = False\n", True),
+        ("model.vision.requires_grad_(False)\n", True),
+        ("ref_model.requires_grad_(False)\n", False),
+        ("model.requires_grad_(False)\nmodel = get_peft_model(model, LoraConfig(r=8))\n", False),
+        ("", False),
+    ],
+)
+def test_parts_that_a_script_freezes_are_named(alone, text: str, is_named: bool) -> None:
+    imported = alone("train.py", f"{LIBRARIES}{LOADED}{text}{ARGUMENTS}{TRAINED}")
+    assert ("requires_grad" in remarks(imported)) is is_named
+
+
+@pytest.mark.parametrize(
+    ("switch", "checkpointing", "is_named"),
+    [("True", "full", False), ("False", "none", False), ("wanted()", "none", True)],
+)
+def test_a_function_that_is_left_early_does_nothing_more(
+    alone, switch: str, checkpointing: str, is_named: bool
+) -> None:
+    text = (
+        "def prepare(model, enabled):\n    if not enabled:\n        return\n"
+        "    if hasattr(model, 'gradient_checkpointing_enable'):\n        model.gradient_checkpointing_enable()\n"
+        f"prepare(model, {switch})\n"
+    )
+    imported = alone("train.py", f"{LIBRARIES}{LOADED}{text}{ARGUMENTS}{TRAINED}")
+    assert imported.plan.value("training.checkpointing") == checkpointing
+    assert ("gradient_checkpointing_enable" in remarks(imported)) is is_named
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "torchrun --nproc_per_node=2 $(which swift) sft",
+        "torchrun --nproc_per_node 2 swift sft",
+        "srun --export=ALL,OMP_NUM_THREADS=8 --gres=gpu:2 swift sft",
+    ],
+)
+def test_a_program_of_two_words_behind_a_launcher_is_read(written, command: str) -> None:
+    text = f"{command} --model Qwen/Qwen3-8B --train_type lora --lora_rank 16 --max_length 4096\n"
+    plan = written("run.sh", text, model__name=None, hardware__devices=None).plan
+    assert (plan.value("hardware.devices"), plan.value("training.adapter.rank")) == (2, 16)
+
+
+def test_a_script_of_any_name_with_options_of_torchtitan_is_torchtitan(written, tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(
+        '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nbatch_size = 3\nseq_len = 4096\n'
+        "tensor_parallel_degree = 8\ncompile = true\n"
+    )
+    command = "torchrun --nproc_per_node 8 ./train.py --job.config_file ./own.toml\n"
+    plan = written("run.sh", command, model__name=None, hardware__devices=None).plan
+    assert (plan.value("training.micro_batch"), plan.value("parallelism.tp")) == (3, 8)
+    assert plan.value("training.compile") is True
+
+
+def test_how_many_an_array_has_is_what_only_the_shell_knows(written) -> None:
+    text = (
+        'IFS="," read -ra SEEN <<< "$LIST"\nN="${N:-${#SEEN[@]}}"\n'
+        "accelerate launch --num_processes $N train.py --output_dir x --per_device_train_batch_size 1\n"
+    )
+    assert "--num_processes" in remarks(written("run.sh", text))
+
+
+@pytest.mark.parametrize(
+    ("options", "micro"),
+    [("--train.global_batch_size 64", 1), ("--train.global_batch_size 64 --train.micro_batch_size 4", 4), ("", 1)],
+)
+def test_a_tool_accumulates_up_to_the_batch_that_it_is_told(written, options: str, micro: int) -> None:
+    text = f"litgpt finetune_full meta-llama/Llama-3.2-1B --devices 4 {options}\n"
+    plan = written("run.sh", text, model__name=None, hardware__devices=None).plan
+    assert (plan.value("training.micro_batch"), plan.value("training.global_batch")) == (micro, 64 if options else 16)

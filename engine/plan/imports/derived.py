@@ -34,6 +34,9 @@ _FOUR_BITS, _EIGHT_BITS = "nf4", "int8"
 
 def adapters(settings: Settings) -> None:
     """Settle the method from its parts; without adapters, their options do not count."""
+    made = settings.chosen.get("adapted_in_code")
+    if made is not None and METHOD not in settings.chosen:
+        settings.set(METHOD, made.value, made, "default")
     method = settings.value(METHOD)
     if method in (None, "full"):
         if METHOD in settings.chosen and settings.value("bits"):
@@ -297,7 +300,7 @@ def _batches(settings: Settings) -> None:
         whole = None
     if whole and replicas:
         given_steps = steps if settings.is_given("accumulation") else None
-        given_micro = micro if settings.is_given(MICRO) or settings.is_begun_with(MICRO) else None
+        given_micro = micro if settings.is_given(MICRO) or settings.is_begun_with(MICRO) or _is_own(settings) else None
         if given_micro and given_steps and given_micro * given_steps * replicas != whole:
             product = f"{given_micro} x {given_steps} x {replicas} replicas"
             why = f"{product} is {given_micro * given_steps * replicas}, not {whole}"
@@ -314,6 +317,12 @@ def _batches(settings: Settings) -> None:
     elif not whole and replicas and (micro or settings.is_given("accumulation")):
         steps, micro = steps or 1, micro or 1
         settings.derive(GLOBAL, micro * steps * replicas, f"{micro} x {steps} x {replicas} replicas")
+
+
+def _is_own(settings: Settings) -> bool:
+    """Whether the tool that is told the batch of a step has a micro-batch of its own, up to which it accumulates."""
+    micro, whole = settings.chosen.get(MICRO), settings.chosen.get(GLOBAL)
+    return micro is not None and whole is not None and micro.tool == whole.tool and bool(micro.place.field)
 
 
 def _replicas(settings: Settings) -> int | None:

@@ -41,6 +41,7 @@ _HARDWARE, _FILE = Key.HARDWARE_NAME, Key.MODEL_CONFIG
 _SECTIONS = ("model", "hardware", "training", "inference", "parallelism")
 _CONFIG = "config.json"
 _ASSUMED = (Key.TRAINING_SEQ_LEN, Key.TRAINING_MICRO_BATCH, Key.TRAINING_PRECISION)
+_RANK = Key.TRAINING_ADAPTER_RANK
 _SERVED = "infer"
 _MAKER = re.compile(r"^(NVIDIA|AMD)\s*", re.IGNORECASE)
 
@@ -141,7 +142,8 @@ def import_plan(
     if plan.is_inference:
         guesses += assumed_load(settings, plan)
     else:
-        guesses += [f"{path} {plan.value(path)}: given by no file" for path in _ASSUMED if path not in settings.chosen]
+        assumed = (*_ASSUMED, *((_RANK,) if plan.training.adapter is not None else ()))
+        guesses += [f"{path} {plan.value(path)}: given by no file" for path in assumed if path not in settings.chosen]
         guesses += (*assumed_sizes(settings), *assumed_samples(settings))
     return Imported(plan, tuple(readings), origins, tuple(settings.clashes), tuple(guesses))
 

@@ -55,7 +55,7 @@ def owner_of(command: Command) -> Tool | None:
         not command.names_script or sum(map(owner.knows_option, options)) * LEAST_KNOWN >= len(options)
     ):
         return owner
-    if command.program and len(data) < _FEWEST_TELLING:
+    if command.program and len(data) < _FEWEST_TELLING and not any("." in key for key in data):
         return None
     return tool_of({key: value for key, value in data.items() if not command.program or len(key.lstrip("-")) > 1})
 

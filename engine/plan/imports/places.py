@@ -26,13 +26,12 @@ def located(named: Path, folder: Path, given: set[Path]) -> Path | None:
 
 
 def other_script(script: Path, name: str) -> str | None:
-    """Return the text of a script that another one names; folders that only a shell knows count as that one's."""
-    parts = name.split("/")
-    for first in range(len(parts)):
-        path = script.parent.joinpath(*parts[first:])
-        with suppress(CapacityError, OSError, ValueError):
-            if path.is_file() and path.resolve() != script.resolve():
-                return read_text(path)
+    """Return the text of a script that another one names, beside it or where a run that starts above it finds it."""
+    path = located(Path(name), script.parent, set())
+    if path is None or path.resolve() == script.resolve():
+        return None
+    with suppress(CapacityError):
+        return read_text(path)
     return None
 
 

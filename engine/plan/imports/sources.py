@@ -48,6 +48,9 @@ _GENERATES = re.compile(r"\.generate\(|\bpipeline\(")  # What scripts call that 
 _RUNS = re.compile(rf"{_GENERATES.pattern}|\bbackward\(|\btrain\w*\(|Trainer|\.fit\(|optimizer|Accelerator")
 """What scripts call or name that do anything with a model."""
 
+_FREEZES = re.compile(r"^(?!.*(?:ref|teacher)).*requires_grad(?:\s*=\s*False|_\(False\))", re.MULTILINE)
+"""What scripts set that train parts of a model."""
+
 _CONVERTS = "what converts or saves weights has no plan"
 
 _OPTIONS = re.compile(r"\.(?:ya?ml|json)$")  # What the name of a file of options ends with
@@ -57,6 +60,7 @@ _TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
 _LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", "compiling", _TOKENIZING})
 """What scripts call that only load a model, or change it for another that trains it."""
 
+_OWN_OPTIONS = "own_options"  # The tool that has names people give to options of their scripts
 _DEEPSPEED = "deepspeed"  # The tool whose files are known by names that others gave them
 
 _IS_MODEL = frozenset({"architectures", "model_type"})  # Keys of a config.json
@@ -170,11 +174,21 @@ def _read_calls(text: str, name: str) -> list[Reading]:
         readings[0].settings += from_shell(variables_set(text), readings, Place(name))
     if readings and all(reading.tool.id in _LOADS for reading in readings) and _GENERATES.search(text):
         readings[0].settings.append(ImportedSetting(Key.TASK, "infer", Place(name), "generate", _LOADING))
+    _frozen(text, readings)
     if all(reading.tool.id == _TOKENIZING for reading in readings):
         raise PlanError("no call of a known tool", hint=f"known: {known_tools()}", place=Place(name))
     if all(reading.tool.id in _LOADS for reading in readings) and not _RUNS.search(text):
         raise PlanError("it loads a model, and neither trains nor answers", hint=_CONVERTS, place=Place(name))
     return readings
+
+
+def _frozen(text: str, readings: Sequence[Reading]) -> None:
+    """Remark on a script that trains parts of a model, where those are no adapters."""
+    fields = {setting.field for one in readings for setting in one.settings}
+    match = _FREEZES.search(text)
+    if match is not None and readings and not {Key.TRAINING_METHOD, "adapted_in_code"} & fields:
+        place = Place(readings[0].file, text.count("\n", 0, match.end()) + 1, "requires_grad")
+        readings[0].unmodelled.append(Remark(place, "parts of the model that are not trained: counted as trained"))
 
 
 def _started(reading: Reading, called: str) -> Reading:
@@ -226,7 +240,12 @@ def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...]
         called += _own_configuration(command, name)
     place = Place(name, next(iter(command.document.lines.values()), None))
     if owner is None and called:
-        called[-1].unmodelled += _own_options(command, text, {Path(one.file).name for one in called})
+        named = _named_options(command, (*launchers, *called))
+        called[-1].settings += [setting for setting in named.settings if setting.level == "said"]
+        called[-1].unmodelled += [
+            *named.unmodelled,
+            *_own_options(command, text, {Path(one.file).name for one in called}, named),
+        ]
         environment = {**command.environment, **(variables_set(text) if text else {})}
         called[-1].settings += from_shell(environment, (*launchers, *called), place)
         return Run(called[-1], command.program, False, launchers, tuple(called[:-1]))
@@ -267,7 +286,9 @@ def _own_script(command: Command, name: str) -> tuple[str, list[Reading]]:
         (read_document(document, owner), called)
         for document, owner, called in calls(text, str(path), given, command.environment, partial(module_text, path))
     ]
-    return text, [_started(reading, called) for reading, called in made]
+    readings = [_started(reading, called) for reading, called in made]
+    _frozen(text, readings)
+    return text, readings
 
 
 def _own_configuration(command: Command, name: str) -> Iterator[Reading]:
@@ -281,12 +302,25 @@ def _own_configuration(command: Command, name: str) -> Iterator[Reading]:
                 yield from _readings(document) if tool_of(document.data) is not None else ()
 
 
-def _own_options(command: Command, text: str, read: Set[str]) -> Iterator[Remark]:
+def _named_options(command: Command, readings: Sequence[Reading]) -> Reading:
+    """Return what options of a script itself say by their names of which no call that is known says anything."""
+    owner, document = tool(_OWN_OPTIONS), command.document
+    given = {setting.field for one in readings for setting in one.settings if setting.level == "said"}
+    data = document.data if isinstance(document.data, dict) else {}
+    named = {key: value for key, value in data.items() if key.startswith("-") and owner.knows_option((key,))}
+    reading = read_document(replace(document, data=named), owner)
+    reading.settings = [setting for setting in reading.settings if setting.field not in given]
+    return reading
+
+
+def _own_options(command: Command, text: str, read: Set[str], named: Reading) -> Iterator[Remark]:
     """Yield the options of a program that is none of a tool's which neither its text nor a file of them explains.
 
     Args:
         read: the names of the files that are read.
+        named: what options say by their names.
     """
+    by_name = {setting.place.field for setting in named.settings}
     data = command.document.data if isinstance(command.document.data, dict) else {}
     behind = names_read(text) if text else frozenset()
     owner = command.program.rpartition(" ")[2] or "a program that is not named"
@@ -294,6 +328,8 @@ def _own_options(command: Command, text: str, read: Set[str]) -> Iterator[Remark
         if isinstance(value, str) and _OPTIONS.search(value):
             if Path(value).name not in read:
                 yield Remark(command.document.place(key), f"{value}: options in a form of {owner} itself: not read")
+        elif key in by_name:
+            yield Remark(command.document.place(key), f"an option of {owner} itself: read by its name")
         elif key.startswith("-") and _is_unread(key, text, behind, value):
             yield Remark(command.document.place(key), f"an option of {owner} itself: not read")
 

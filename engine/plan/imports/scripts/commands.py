@@ -244,7 +244,10 @@ def _wrapped(words: tuple[Word, ...]) -> tuple[Word, ...]:
     starts = (index for index, word in enumerate(words[:-1]) if _PYTHON.fullmatch(word.text))
     at = next((index for index in starts if words[index + 1].text == "-m" or _is_program(words, index + 1)), 0)
     if not at and words[0].text.rpartition("/")[2] in _SPREADS:
-        at = next((index for index, word in enumerate(words) if index and _tool(word.text) is not None), 0)
+        starts = (
+            index for index, word in enumerate(words) if _tool(word.text) is not None or _starts_tool(words, index)
+        )
+        at = next((index for index in starts if index), 0)
     return words[at:] if any(_OPTION.match(word.text) for word in words[:at]) else words
 
 
@@ -265,7 +268,7 @@ def _programs(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], tuple[Word, ..
     if not starts:
         return (), words
     rest = range(starts[-1] + 1, len(words))
-    script = next((index for index in rest if _is_program(words, index)), None)
+    script = next((index for index in rest if _is_program(words, index) or _starts_tool(words, index)), None)
     if script is None:
         return words[starts[-1] :], ()
     return words[starts[-1] : script], words[script:]
@@ -288,6 +291,12 @@ def _starts_launcher(words: Sequence[Word], index: int, text: str) -> bool:
 def _is_program(words: Sequence[Word], index: int) -> bool:
     text, before = words[index].text, words[index - 1].text
     return _SCRIPT.fullmatch(text) is not None or before in {"-m", "--module"}
+
+
+def _starts_tool(words: Sequence[Word], index: int) -> bool:
+    """Whether a word and the next one are the program of a tool: ``swift sft``."""
+    called = [word.text.rpartition("/")[2] for word in words[index : index + 2]]
+    return any(program.split()[:2] == called for tool in tools().values() for program in tool.programs)
 
 
 def _before_options(words: Sequence[Word]) -> Iterator[Word]:

@@ -48,6 +48,8 @@ _COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 _TRUE_TODAY = frozenset({"is_bfloat16_supported", "is_bf16_supported", "is_available"})
 """What scripts ask of the device that every one since 2020 answers with yes."""
 
+_OF_MODELS = frozenset({"gradient_checkpointing_enable", "enable_input_require_grads"})  # What every model has
+
 _TODAY: Mapping[str, str] = {"torch.__version__": "2.9", "sys.platform": "linux"}
 """What scripts ask of the machine, as it is where models are trained."""
 
@@ -206,12 +208,12 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
 
 
 def _has(call: ast.Call, *_: object) -> bool:
-    """Return that a library has what a script looks for: ``hasattr(torch, "compile")``.
+    """Return that a library or a model has what a script looks for: ``hasattr(torch, "compile")``.
 
     Raises:
         ValueError: it looks elsewhere.
     """
-    if ast.unparse(call.args[0]) not in _LIBRARIES:
+    if ast.unparse(call.args[0]) not in _LIBRARIES and ast.unparse(call.args[-1]).strip("'") not in _OF_MODELS:
         raise ValueError(ast.unparse(call))
     return True
 

@@ -33,15 +33,12 @@ def reached(
     Args:
         outer: the names that functions in it see: none of a class around them.
     """
-    holds: Plain = None
-    if isinstance(node, ast.If):
-        with suppress(ValueError):
-            holds = literal(node.test, constants)
-            holds = bool(holds) if isinstance(node.test, ast.Constant) else holds
+    holds = _holds(node, constants)
     for field, children in ast.iter_fields(node):
         is_never = isinstance(node, ast.If) and holds is {"body": False, "orelse": True}.get(field, "")
         if is_never or field == "decorator_list":
             continue
+        unless: ast.expr | None = None  # a condition with which the part is left before its end
         for child in children if isinstance(children, list) else [children]:
             if isinstance(child, FUNCTIONS):
                 inner = _inside(child, outer, tree)
@@ -49,11 +46,31 @@ def reached(
             elif isinstance(child, ast.ClassDef):
                 yield from reached(child, local(child, constants), outer, tree)
             elif isinstance(child, ast.AST):
-                is_open = isinstance(node, ast.If) and holds is None and field != "test"
+                condition = unless
+                if isinstance(node, ast.If) and holds is None and field != "test":
+                    condition = node.test
                 steps = [*reached(child, constants, outer, tree)]
                 steps += [(child, constants)] if isinstance(child, ast.Call | ast.Assign) else []
                 for step, known in steps:
-                    yield (_where(step, cast("ast.If", node).test) if is_open else step), known
+                    yield (_where(step, condition) if condition is not None else step), known
+                if isinstance(child, ast.If) and isinstance(child.body[-1], ast.Return | ast.Raise):
+                    leaves = _holds(child, constants)
+                    if leaves:
+                        break
+                    unless = unless if leaves is False else _not(child.test)
+
+
+def _holds(node: ast.AST, constants: Mapping[str, Plain]) -> bool | None:
+    """Return whether the condition of an ``if`` holds; None where only running the script tells."""
+    if isinstance(node, ast.If):
+        with suppress(ValueError):
+            value = literal(node.test, constants)
+            return None if value is None and not isinstance(node.test, ast.Constant) else bool(value)
+    return None
+
+
+def _not(test: ast.expr) -> ast.expr:
+    return ast.copy_location(ast.UnaryOp(ast.Not(), test), test)
 
 
 def _where(step: ast.Call | ast.Assign, test: ast.expr) -> ast.Call | ast.Assign:
