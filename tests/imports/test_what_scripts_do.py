@@ -121,12 +121,11 @@ def test_arguments_that_come_in_a_mapping_count_or_are_named(alone) -> None:
         "ROOT / 'models' / 'Qwen2.5-7B'",
         "str(Path(__file__).parent / 'Qwen2.5-7B')",
         "os.path.join(os.environ['HOME'], 'models', 'Qwen2.5-7B')",
-        "f'Qwen/{NAME}'",
     ],
 )
 def test_a_model_that_a_script_puts_together_is_read(alone, path: str) -> None:
     text = (
-        f"{LIBRARIES}ROOT = Path(__file__).resolve().parents[1]\nNAME = 'Qwen2.5-7B'\nPATH = {path}\n"
+        f"{LIBRARIES}ROOT = Path(__file__).resolve().parents[1]\nPATH = {path}\n"
         f"model = AutoModelForCausalLM.from_pretrained(PATH)\n{ARGUMENTS}{TRAINED}"
     )
     assert alone("train.py", text).plan.value("model.name") == "qwen2.5-7b"

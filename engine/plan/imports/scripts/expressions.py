@@ -94,16 +94,6 @@ def _joined(parts: Sequence[ast.expr], constants: Mapping[str, Plain]) -> str:
     return f"{folder or '/'}{last}"
 
 
-def _filled(node: ast.JoinedStr, constants: Mapping[str, Plain]) -> str:
-    """Return a text with values put in: ``f"unsloth/{NAME}"``.
-
-    Raises:
-        ValueError: only running the script tells it.
-    """
-    parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
-    return "".join(str(literal(part, constants)) for part in parts)
-
-
 def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Plain:
     """Return what a name stands for.
 
@@ -272,7 +262,6 @@ _CALLS: Mapping[str, Callable[[ast.Call, Mapping[str, Plain]], Plain]] = {
 _READERS: Mapping[type[ast.expr], Callable[[Any, Mapping[str, Plain]], Plain]] = {
     ast.Call: _made,
     ast.Compare: _compared,
-    ast.JoinedStr: _filled,
     ast.ListComp: _stripped,
     ast.Subscript: _part,
 }

@@ -121,29 +121,22 @@ def unused(tree: ast.AST) -> Iterator[ast.AST]:
 
 def names_behind(calls: Set[ast.AST], tree: ast.AST) -> Set[str]:
     """Return the names on which calls of a script depend, through what it assigns and hands to its functions."""
-    depends: dict[str, set[str]] = {}
     nodes = list(ast.walk(tree))
     parameters = {node.name: [one.arg for one in node.args.args] for node in nodes if isinstance(node, FUNCTIONS)}
+    made: list[tuple[str, ast.AST]] = []  # names, each with what it is made of
     for node in nodes:
-        given: list[tuple[str, ast.AST]] = []
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            given = [(name, node.value) for target in targets for name in _named_in(target)]
+        if isinstance(node, ast.Assign):
+            made += [(name, node.value) for target in node.targets for name in _named_in(target)]
         elif isinstance(node, ast.Call):
-            given = [(word.arg, word.value) for word in node.keywords if word.arg]
-            given += zip(parameters.get(called(node), ()), node.args, strict=False)
+            made += zip(parameters.get(called(node), ()), node.args, strict=False)
+            made += [(word.arg, word.value) for word in node.keywords if word.arg]
         elif isinstance(node, ast.If):
-            stored = (one for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
-            given = [(one.id, node.test) for one in stored]
-        for name, value in given:
-            depends.setdefault(name, set()).update(_named_in(value))
-    conditions = (node.test for node in nodes if isinstance(node, ast.If) and calls & {*ast.walk(node)})
-    behind = {name for part in (*calls, *conditions) for name in _named_in(part)}
-    rest = [*behind]
-    while rest:
-        new = depends.get(rest.pop(), set()) - behind
+            made += [(name, node.test) for part in node.body for name in _named_in(part)]
+    parts = {*calls, *(node.test for node in nodes if isinstance(node, ast.If) and calls & {*ast.walk(node)})}
+    behind: set[str] = set()
+    while new := {name for part in parts for name in _named_in(part)} - behind:
         behind |= new
-        rest += new
+        parts = {value for name, value in made if name in new}
     return behind
 
 
