@@ -333,3 +333,30 @@ def test_a_tool_accumulates_up_to_the_batch_that_it_is_told(written, options: st
     text = f"litgpt finetune_full meta-llama/Llama-3.2-1B --devices 4 {options}\n"
     plan = written("run.sh", text, model__name=None, hardware__devices=None).plan
     assert (plan.value("training.micro_batch"), plan.value("training.global_batch")) == (micro, 64 if options else 16)
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "base"),
+    [
+        ("unsloth/Meta-Llama-3.1-8B-bnb-4bit", "qlora", "nf4"),
+        ("hugging-quants/Meta-Llama-3.1-8B-Instruct-GPTQ-INT4", "lora", "gptq-4"),
+        ("meta-llama/Meta-Llama-3.1-8B", "lora", None),
+    ],
+)
+def test_adapters_on_a_base_whose_name_says_its_format_are_on_that(
+    alone, name: str, method: str, base: str | None
+) -> None:
+    text = f"base_model: {name}\nadapter: lora\nmicro_batch_size: 1\nsequence_len: 2048\n"
+    plan = alone("a.yaml", text).plan
+    assert (plan.value("training.method"), plan.value("training.quantization")) == (method, base)
+
+
+def test_adapters_of_a_mapping_that_a_script_partly_says_count(alone) -> None:
+    text = (
+        f"{LIBRARIES}RANK = 24\nmodel = FastLanguageModel.from_pretrained('Qwen/Qwen2.5-7B')\n"
+        "settings = {'r': RANK, 'lora_alpha': 8, 'target_modules': chosen()}\n"
+        f"model = FastLanguageModel.get_peft_model(model, **settings)\n{ARGUMENTS}{TRAINED}"
+    )
+    imported = alone("train.py", text)
+    assert (imported.plan.value("training.method"), imported.plan.value("training.adapter.rank")) == ("lora", 24)
+    assert remarks(imported)["target_modules"].startswith("only running the script tells chosen()")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from capacity_tui.engine.catalog import format_in_name
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.setting import (
     FRAMEWORK,
@@ -31,6 +32,8 @@ _ADAPTER = f"{Key.TRAINING_ADAPTER}."
 
 _FOUR_BITS, _EIGHT_BITS = "nf4", "int8"
 
+_WHOLE = (None, "fp32", "bf16", "fp16")  # What the name of a model says that is not quantized
+
 
 def adapters(settings: Settings) -> None:
     """Settle the method from its parts; without adapters, their options do not count."""
@@ -50,12 +53,17 @@ def adapters(settings: Settings) -> None:
     if bits and BASE not in settings.chosen:
         base = settings.value("format_of_bits", _FOUR_BITS) if bits == 4 else _EIGHT_BITS
         settings.set(BASE, base, settings.chosen["bits"])
+    named = settings.chosen.get("model") or settings.chosen.get("built_model")
+    stored = format_in_name(str(named.value)) if named is not None else None
+    if named is not None and stored not in _WHOLE and BASE not in settings.chosen:
+        settings.set(BASE, stored, named)
+        bits = 4 if stored == _FOUR_BITS else bits
     tool = settings.chosen[METHOD].tool
     if settings.value("weight_decomposed"):
         source = settings.chosen["weight_decomposed"]
         settings.chosen[METHOD] = replace(source, field=METHOD, value="dora", text="true", tool=tool, level="said")
     elif method == "lora" and bits == 4:
-        settings.chosen[METHOD] = replace(settings.chosen["bits"], field=METHOD, value="qlora", tool=tool, level="said")
+        settings.chosen[METHOD] = replace(settings.chosen[BASE], field=METHOD, value="qlora", tool=tool, level="said")
 
 
 def _done_in_code(settings: Settings) -> None:

@@ -116,6 +116,18 @@ def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Pl
     return name
 
 
+def _mapping(node: ast.Dict, constants: Mapping[str, Plain]) -> dict[str, Plain]:
+    """Return a mapping by names; what only running the script tells of it stays as it is written."""
+    read: dict[str, Plain] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is not None:
+            try:
+                read[str(literal(key, constants))] = literal(value, constants)
+            except ValueError:
+                read[ast.unparse(key).strip("'")] = OfARun(ast.unparse(value))
+    return read
+
+
 def _part(node: ast.Subscript, constants: Mapping[str, Plain]) -> Plain:
     """Return what stands in a mapping under a name, or in a list: ``SETTINGS["rank"]``, ``os.environ["RANK"]``.
 
@@ -127,7 +139,7 @@ def _part(node: ast.Subscript, constants: Mapping[str, Plain]) -> Plain:
         if name.removeprefix("os.") == "environ":
             return constants[f"{SHELL}{key}"]
         whole = literal(node.value, constants)
-        if isinstance(whole, dict) and isinstance(key, str):
+        if isinstance(whole, dict) and isinstance(key, str) and not isinstance(whole[key], OfARun):
             return whole[key]
         if isinstance(whole, list | str) and isinstance(key, int):
             return whole[key]
@@ -262,6 +274,7 @@ _CALLS: Mapping[str, Callable[[ast.Call, Mapping[str, Plain]], Plain]] = {
 _READERS: Mapping[type[ast.expr], Callable[[Any, Mapping[str, Plain]], Plain]] = {
     ast.Call: _made,
     ast.Compare: _compared,
+    ast.Dict: _mapping,
     ast.ListComp: _stripped,
     ast.Subscript: _part,
 }
