@@ -45,10 +45,8 @@ _COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.GtE: operator.ge,
 }
 
-_TRUE_TODAY = frozenset({"is_bfloat16_supported", "is_bf16_supported", "is_available"})
-"""What scripts ask of the device that every one since 2020 answers with yes."""
-
-_OF_MODELS = frozenset({"gradient_checkpointing_enable", "enable_input_require_grads"})  # What every model has
+_TRUE_TODAY = frozenset({"is_bfloat16_supported", "is_bf16_supported", "is_available", "hasattr"})
+"""What scripts ask of the device, and of libraries and models, that those since 2020 answer with yes as a rule."""
 
 _TODAY: Mapping[str, str] = {"torch.__version__": "2.9", "sys.platform": "linux"}
 """What scripts ask of the machine, as it is where models are trained."""
@@ -209,17 +207,6 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     raise ValueError(called)
 
 
-def _has(call: ast.Call, *_: object) -> bool:
-    """Return that a library or a model has what a script looks for: ``hasattr(torch, "compile")``.
-
-    Raises:
-        ValueError: it looks elsewhere.
-    """
-    if ast.unparse(call.args[0]) not in _LIBRARIES and ast.unparse(call.args[-1]).strip("'") not in _OF_MODELS:
-        raise ValueError(ast.unparse(call))
-    return True
-
-
 def _cut(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     """Return the parts of a text: ``arguments.modules.split(",")``.
 
@@ -265,7 +252,6 @@ def _attribute(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
 _CALLS: Mapping[str, Callable[[ast.Call, Mapping[str, Plain]], Plain]] = {
     **dict.fromkeys(_TRUE_TODAY, lambda *_: True),
     "getattr": _attribute,
-    "hasattr": _has,
     "split": _cut,
     "path.join": lambda call, constants: _joined(call.args, constants),
 }

@@ -43,7 +43,7 @@ _COUNTED = re.compile(
 )
 """How many a list has, counted by programs: ``$(echo $CUDA_VISIBLE_DEVICES | awk -F',' '{print NF}')``."""
 
-_FOUND = re.compile(r"\$\(\s*(?:which|command\s+-v)\s+([\w.-]+)\s*\)")  # A program, as another one finds it
+_WHICH = re.compile(r"\$\(\s*(?:which|command\s+-v)\s+([\w.-]+)\s*\)")  # A program, as another one finds it
 
 _PART = re.compile(r"(?:\$\([^()]*\)|\S)+")  # A word of a text; what a program prints, as ``$(hostname -i)``, is one
 
@@ -92,7 +92,7 @@ class Variables:
         elif kind == "command_substitution" and (listed := _COUNTED.fullmatch(source)):
             texts = _NAME.sub(lambda match: joined(self.values.get(match[1], (Word(match[0], 0),))), listed[1])
             source = source if "$" in texts else str(texts.count(",") + 1)
-        elif program := _FOUND.fullmatch(source):
+        elif program := _WHICH.fullmatch(source):
             source = program[1]
         elif kind in {"raw_string", "ansi_c_string"}:
             return [Word(source.removeprefix("$")[1:-1], self.line(node), True)]
