@@ -360,3 +360,14 @@ def test_adapters_of_a_mapping_that_a_script_partly_says_count(alone) -> None:
     imported = alone("train.py", text)
     assert (imported.plan.value("training.method"), imported.plan.value("training.adapter.rank")) == ("lora", 24)
     assert remarks(imported)["target_modules"].startswith("only running the script tells chosen()")
+
+
+def test_what_an_image_is_entered_by_is_what_runs(written) -> None:
+    text = (
+        "docker run --rm --gpus all --entrypoint python3 mine/verl:3 -m recipe.dapo.main_dapo \\\n"
+        "  actor_rollout_ref.model.path=/models/gemma-2-2b-it data.max_prompt_length=192 \\\n"
+        "  data.max_response_length=512 \\\n"
+        "  actor_rollout_ref.actor.ppo_mini_batch_size=96 actor_rollout_ref.rollout.n=8 trainer.n_gpus_per_node=4\n"
+    )
+    plan = written("run.sh", text, model__name=None, hardware__devices=None).plan
+    assert (plan.value("training.seq_len"), plan.value("hardware.devices")) == (704, 4)

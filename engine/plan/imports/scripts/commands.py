@@ -227,6 +227,12 @@ def _in_image(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return what an image runs that a command starts, as ``docker run --gpus all vllm/vllm-openai --model ...``."""
     if words[0].text.rpartition("/")[2] not in _CONTAINERS:
         return words
+    entry = next(
+        (at for at, word in enumerate(words[1:]) if words[at].text == "--entrypoint" and _PYTHON.fullmatch(word.text)),
+        None,
+    )
+    if entry is not None:
+        return (words[entry + 1], *words[entry + 3 :])  # the image stands between
     at = next((index for index, word in enumerate(words) if index and program_of_image(word.text)), None)
     if at is None:
         return words
