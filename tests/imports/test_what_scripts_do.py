@@ -223,6 +223,7 @@ def test_a_file_of_options_of_torchtitan_that_is_not_there_is_named(written) -> 
         ("--grad_accum 16 --micro_batch_size 1", "training.global_batch", 128),
         ("--gradient_checkpointing", "training.checkpointing", "full"),
         ("--use_qlora", "training.method", "qlora"),
+        ("--train_type qlora", "training.method", "qlora"),
     ],
 )
 def test_an_option_of_a_script_itself_is_read_by_its_name_and_that_is_named(
@@ -371,3 +372,10 @@ def test_what_an_image_is_entered_by_is_what_runs(written) -> None:
     )
     plan = written("run.sh", text, model__name=None, hardware__devices=None).plan
     assert (plan.value("training.seq_len"), plan.value("hardware.devices")) == (704, 4)
+
+
+def test_a_name_that_a_branch_only_reads_depends_on_no_condition(alone, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        f"{OWN}if arguments.batch_size > 1:\n    print(model)\nmodel = get_peft_model(model, LoraConfig(r=4))\n"
+    )
+    assert "--batch_size" in remarks(alone("run.sh", "python train.py --batch_size 4 --width 32\n"))

@@ -131,7 +131,8 @@ def names_behind(calls: Set[ast.AST], tree: ast.AST) -> Set[str]:
             made += zip(parameters.get(called(node), ()), node.args, strict=False)
             made += [(word.arg, word.value) for word in node.keywords if word.arg]
         elif isinstance(node, ast.If):
-            made += [(name, node.test) for part in node.body for name in _named_in(part)]
+            stored = (one for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+            made += [(one.id, node.test) for one in stored]
     parts = {*calls, *(node.test for node in nodes if isinstance(node, ast.If) and calls & {*ast.walk(node)})}
     behind: set[str] = set()
     while new := {name for part in parts for name in _named_in(part)} - behind:
