@@ -167,12 +167,15 @@ class DataWords(ModelPairs):
         path, size = vocabulary().datasets.get(key_of(text), ("", 0))
         if not path or self._task not in (TRAIN, FINETUNE):
             return None
+        return Meaning(f"data of {text}", {} if self._has_length() else {path: size})
+
+    def _has_length(self) -> bool:
+        """Whether a number of the line says how long a training is."""
         lengths = (Key.TRAINING_TOKENS, Key.TRAINING_SAMPLES, Key.TRAINING_STEPS)
         counts = (self._count_of(at) for at in range(len(self._tokens)) if self._is_number_at(at) and self._is_free(at))
-        is_given = any(length in self._values for length in lengths) or any(
+        return any(length in self._values for length in lengths) or any(
             count is not None and count.amount.field(TRAIN) in lengths for count in counts
         )
-        return Meaning(f"data of {text}", {} if is_given else {path: size})
 
     def _samples_of(self, index: int) -> tuple[int, Meaning] | None:
         """Take thousands of something that nothing else counts for samples to train on, as ``12k patents``."""

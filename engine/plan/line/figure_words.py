@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Container
 from itertools import takewhile
 
-from capacity_tui.engine.catalog import Accelerator, Catalog, key_of
+from capacity_tui.engine.catalog import Accelerator, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
@@ -20,6 +22,11 @@ _GROUPS, _GROUPED = ("128g", "64g"), frozenset({"gptq", "awq"})  # Weights of on
 _BITS = frozenset({"4bit", "int4"})  # Of weights that are packed in groups
 _AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
 _MEMORY = frozenset({"memory", "mem"})  # What may be a device's or the host's
+_SPEED = re.compile(
+    r"(?:(?P<ports>\d{1,2})[x×])?(?P<number>\d+(?:\.\d+)?)(?P<unit>gb|gbe|gige|gbit|gbps|gb/s|gbit/s)", re.I
+)
+_BITS_OF_A_BYTE = 8
+_PLAIN = "text"  # How data is stored of which no word says it
 
 
 class FigureWords(NamedWords):
@@ -30,32 +37,30 @@ class FigureWords(NamedWords):
         if self._is_of_groups(index):
             return 1, Meaning(why=f"left out: {self._written(index)}, weights of one scale")
         after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
-        behind = [key_of(self._span(index + at, 1)) for at in (2, 3, 4)] if after == "of" else [after]
+        is_of = after == "of" or self._span(index + 2, 1) == "of"  # 16 GB of text, a 20 GB dataset of code
+        behind = [key_of(self._span(index + at, 1)) for at in (1, 2, 3, 4)[: 4 if is_of else 1]]
         behind = [*takewhile(lambda word: not word[:1].isdigit(), behind)] or [""]
-        nouns = vocabulary().stored | vocabulary().ram
+        words, is_memory = vocabulary(), hardware.MEMORY in figure
+        nouns = words.stored.keys() | words.ram
         of = next((word for word in behind if word in nouns), behind[0])  # 15 GB of Dutch text, of regular ram
-        supply = next((words for words in (1, 2) if key_of(self._span(index + 1, words)) in vocabulary().supplies), 0)
-        if supply and "tdp_w" in figure:
+        supply = next((few for few in (1, 2) if key_of(self._span(index + 1, few)) in words.supplies), 0)
+        supply = supply or int(is_memory and after in words.surroundings)  # 30TB nvme
+        if supply and (is_memory or "tdp_w" in figure):
             return 1 + supply, Meaning(why=f"left out: {self._span(index, 1 + supply)}")
+        amount = settings.amount_of(behind[1]) if after == "of" and behind[1:] else None
         is_data = (
-            of in vocabulary().stored
-            or (after == "of" and settings.amount_of(of) not in (None, vocabulary().amounts["devices"]))
+            of in words.stored
+            or self._is_named_before(index, words.stored)
+            or amount not in (None, words.amounts["devices"])
             or figure.get(hardware.MEMORY, 0) > hardware.most_memory(self._catalog)
         )
-        is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and of not in vocabulary().ram
-        is_data &= not self._is_behind_ram(index)
+        is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and of not in words.ram
+        is_data &= not self._is_named_before(index, words.ram) and _MEMORY.isdisjoint(behind)
         size, is_trained = self._tokens[index].text, self._task in (TRAIN, FINETUNE)
-        tokens = _tokens_of(size, of, self._catalog) if is_data and is_trained else 0
-        if tokens:
-            count = format_count(tokens)
-            words = 2 + (behind.index(of) + 1 if after == "of" else 0)
-            why = f"{size} of {of}: {count} tokens, as such data has"
-            return words, Meaning(f"{count} tokens", {Key.TRAINING_TOKENS: tokens}, why)
-        if hardware.MEMORY in figure and is_data:
-            hint = "say how many tokens, samples or rows there are"
-            return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
-        is_ram = of in vocabulary().ram and hardware.MEMORY in figure
-        is_ram |= (self._is_of_host(index) or self._is_behind_ram(index)) and hardware.MEMORY in figure
+        if is_memory and is_data:
+            return self._size_of_data(index, behind)
+        is_ram = of in words.ram and is_memory
+        is_ram |= (self._is_of_host(index) or self._is_named_before(index, words.ram)) and is_memory
         name = str(self._values.get(hardware.NAME, ""))
         row = self._catalog.accelerators.get(name)
         if of in _MEMORY and row is not None and hardware.memory_of_another(row, figure.get(hardware.MEMORY, 0)):
@@ -66,8 +71,49 @@ class FigureWords(NamedWords):
         meaning = hardware.given_figure(self._tokens[index].text, figure, is_ram, name, self._catalog, together)
         if hardware.NAME in meaning.values:
             self._values.pop(hardware.NAME)  # the same device with another memory
-        is_behind = is_ram and of in vocabulary().ram
-        return 1 + (behind.index(of) + 1 + int(after == "of") if is_behind else 0), meaning
+        is_behind = is_ram and of in words.ram
+        return 1 + (behind.index(of) + 1 if is_behind else 0), meaning
+
+    def _size_of_data(self, index: int, behind: list[str]) -> tuple[int, Meaning]:
+        """Recognize the tokens of so many bytes of data, as ``5 GB of text``, which words behind or before it name."""
+        size, stored = self._tokens[index].text, vocabulary().stored
+        nouns = [word for word in behind if word in stored]
+        before = self._name_before(index)
+        kinds = [stored[word] for word in (*nouns, before) if word in stored]
+        rows = [self._catalog.data_formats[kind] for kind in kinds if kind]
+        row = next((row for row in rows if row.id != _PLAIN), next(iter(rows), None))  # a dataset of code
+        reads_text = settings.named_field(settings.IMAGE_SIZE, self._task, self._model) is None and "" not in kinds
+        if self._task not in (TRAIN, FINETUNE) or row is None or not row.bytes_per_token or not reads_text:
+            hint = "say how many tokens, samples or rows there are"
+            return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
+        words = 1 + max((behind.index(word) + 1 for word in nouns), default=0)
+        if self._has_length():
+            return words, Meaning(why=f"left out: {self._span(index, words)}")
+        tokens = round(parse_quantity(size, "B") / row.bytes_per_token)
+        why = f"{size} of {row.name}: {format_count(tokens)} tokens, as such data has"
+        return words, Meaning(f"{format_count(tokens)} tokens", {Key.TRAINING_TOKENS: tokens}, why)
+
+    def _network(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize the network between nodes by its speed: ``100GbE between``, ``8x400G infiniband``."""
+        match = _SPEED.fullmatch(self._tokens[index].text)
+        around = (index, index + 1, index + 2, index - 1) if match else ()
+        kinds = {
+            at: vocabulary().networks.get(match["unit"].casefold() if at == index else key_of(self._span(at, 1)))
+            for at in around
+            if match and at >= 0 and (at >= index or not self._is_apart(at))
+        }
+        named = next((at for at, kind in kinds.items() if kind and at != index), index)
+        if match is None or not kinds[named]:
+            return None
+        number = float(match["number"]) * (_BITS_OF_A_BYTE if "GB/s" in self._written(index) else 1)
+        names = (f"{kind}-{number:g}" for kind in str(kinds[named]).split())
+        link = next((row_id for name in names if (row_id := self._catalog.links.find_id(name))), None)
+        words = max(named + 1 - index, 1)
+        text = self._span(index, words)
+        if link is None:
+            return words, Meaning(why=f"left out: {text}")
+        ports = {Key.HARDWARE_PORTS_PER_NODE: int(match["ports"])} if match["ports"] else {}
+        return words, Meaning(f"{text} between nodes", {Key.HARDWARE_INTERCONNECT: link, **ports}, f"{text}: {link}")
 
     def _reached(self, row: Accelerator, figure: dict[str, float], text: str) -> Meaning | None:
         """Return the MFU of devices that compute so much, as ``400 TFLOPs``; None where that is their peak or more."""
@@ -92,11 +138,15 @@ class FigureWords(NamedWords):
         rows = (self._catalog.accelerators.get(name) for name in names)
         return self._catalog.processors.keys().isdisjoint(names) and not any(row and row.unified_memory for row in rows)
 
-    def _is_behind_ram(self, index: int) -> bool:
-        """Whether the word of main memory before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""
+    def _name_before(self, index: int) -> str:
+        """Return the key of what stands before a figure, over words between: ``host memory is 1TB``."""
+        before = vocabulary().start_of([key_of(token.text) for token in self._tokens[:index]])
+        return key_of(self._span(before - 1, 1)) if before > 0 else ""
+
+    def _is_named_before(self, index: int, names: Container[str]) -> bool:
+        """Whether one of some words before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""
         is_of_another = any(count > 1 and start + count == index for start, (count, _) in self._taken.items())
-        before = vocabulary().start_of([key_of(token.text) for token in self._tokens[:index]])  # host memory is 1TB
-        return before > 0 and key_of(self._span(before - 1, 1)) in vocabulary().ram and not is_of_another
+        return self._name_before(index) in names and not is_of_another
 
     def _is_of_a_device(self, index: int) -> bool:
         """Whether a figure is of each device: ``48gb each``, ``48gb vram per card``, ``48gb 4090 x2``."""
@@ -169,10 +219,3 @@ class FigureWords(NamedWords):
             self._assumed.append(Assumption(hardware.NAME, meaning.values[hardware.NAME], meaning.why))
         elif maker:
             self._faults.append(PlanError(f"which {word}?", hint="name its chip, or its memory, as 64gb"))
-
-
-def _tokens_of(size: str, kind: str, catalog: Catalog) -> int:
-    """Return the tokens of so many bytes of text, as ``100MB`` of ``text``; 0 where they are of something else."""
-    row_id = catalog.data_formats.find_id(kind) or catalog.data_formats.find_id(kind.removesuffix("s"))
-    bytes_per_token = None if row_id is None else catalog.data_formats[row_id].bytes_per_token
-    return 0 if bytes_per_token is None else round(parse_quantity(size, "B") / bytes_per_token)

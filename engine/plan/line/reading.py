@@ -212,7 +212,7 @@ class _Line(GuessedWords):
             hint = "write how many a second they make"
             return 1, Meaning(fault=PlanError("a product is no rate", self._span(index - 2, 4), hint))
         measured = self._flag(index, "--") or self._price(index) or self._hours_of_sound(index)
-        measured = measured or self._interval(index) or self._until_a_day(index)
+        measured = measured or self._interval(index) or self._until_a_day(index) or self._network(index)
         limit = limit_in(self._tokens, index) if measured is None else None
         if measured is not None or limit is not None:
             return measured or (1, self._limit(index, limit or ""))

@@ -27,13 +27,14 @@ SUM_OF_ONE = re.compile(
     re.IGNORECASE,
 )
 """What each device costs an hour, or energy: ``$2 per gpu hour``, ``$2/h per gpu``, ``$2 each``, ``30 cents a kWh``."""
-_MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go", "gigabyte", "gigabytes")
+_MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go", "giga", "gigas", "gigabyte", "gigabytes")
 _BITS = ("bit", "bits")
 _QUANTIZED = ("quantization", "quantisation", "quantized", "quantised", "quant")
 _UNITS = (
     (_BITS, "bit"),
     (_MEMORY_UNITS, "gb"),
     (("mb",), "mb"),
+    (("gbe", "gige", "gbit", "gbit/s", "gigabit"), "gbe"),
     (("tb", "tib", "terabyte", "terabytes"), "tb"),
     (("bpw",), "bpw"),
     (("%", "percent", "pct"), "%"),
@@ -54,7 +55,7 @@ _SUM_IN_WORDS = re.compile(r"([^\d\s]*)\s?\d[\d.,]*[km]?\s?((?:[€£]|[a-z]*))(
 _OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|d|day|w|wk|week|mo|month|y|yr|year)", re.IGNORECASE)
 _APART = re.compile(r"[.,](?=\d{3}(?!\d))")  # Before thousands, as in ``€1.500``
 _HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
-_GIGABYTES = re.compile(r"(\d+(?:\.\d+)?)(?:g|gig|gigs|go)", re.IGNORECASE)
+_GIGABYTES = re.compile(r"(\d+(?:\.\d+)?)(?:g|gig|gigs|giga|gigas|go)", re.IGNORECASE)
 _PERCENT = re.compile(r"^(\d+(?:\.\d+)?)-?(?:pct|percent)$", re.IGNORECASE)
 _MANY_BITS = re.compile(r"\d{1,2}-?bits", re.IGNORECASE)
 _UNDER = re.compile(r"[<≤]=?\d[\d.]*(?:us|ms|s|min|h|days?)", re.IGNORECASE)  # <300ms ttft
@@ -158,7 +159,7 @@ def plain_number(word: str) -> str:
     word = word.lstrip("<≤") if _UNDER.fullmatch(word) else word
     scaled = _SCALED.fullmatch(word)
     if scaled is not None and (scale := vocabulary().scales.get(key_of(scaled[2]))) is not None:
-        word = f"{scaled[1]}{scale}"
+        word = _times_scale(scaled[1], scale)
     size, word = _GIGABYTES.fullmatch(word), _PERCENT.sub(r"\1%", word)
     if size is not None:
         return f"{size[1]}gb"
@@ -171,6 +172,11 @@ def plain_number(word: str) -> str:
     if _EXPERTS.fullmatch(word):
         return re.sub("[*×]", "x", word)
     return _DECIMAL_COMMA.sub(r"\1.\2\3", word) if _DECIMAL_COMMA.fullmatch(word) else word
+
+
+def _times_scale(number: str, scale: str) -> str:
+    """Return a number with its suffix: 2.5M, and 2000k of ``20 lakh``, whose scale is 100k."""
+    return f"{float(number) * int(scale[:-1]):.12g}{scale[-1]}" if scale[:-1] else f"{number}{scale}"
 
 
 def with_unit(number: str, word: str) -> str | None:
@@ -190,4 +196,5 @@ def with_unit(number: str, word: str) -> str | None:
     if not _NUMBER.fullmatch(number):
         return None
     unit = next((written for units, written in _UNITS if word in units), span)
-    return plain_number(number) + scale if scale is not None else None if unit is None else f"{number}{unit}"
+    measured = None if unit is None else f"{number}{unit}"
+    return measured if scale is None else _times_scale(plain_number(number), scale)

@@ -124,6 +124,8 @@ class Vocabulary:
     short_options: Mapping[str, str]  # what short options of programs say in words
     given_up: Words  # words before what something else takes the place of
     software: Words  # what a release may stand behind
+    surroundings: Words  # what stands around devices, a number of which is left out
+    networks: ByWord  # what names of links begin with, by words beside the speed of one between nodes
     unsupported: Words  # words behind one that is not to be had
     supplies: Words  # words behind watts that are not those of a device
     optimal: Words  # words of a training as long as suits the size of its model best
@@ -138,7 +140,7 @@ class Vocabulary:
     joints: Words  # words of plain language that say nothing of what stands behind them
     of_something: Words  # words between a number and what it counts
     between: Words  # words between what is counted and its number
-    stored: Words  # words behind a size in bytes that is the size of data
+    stored: ByWord  # rows of data formats, by words beside a size in bytes that is the size of such data
     sound: Words  # words behind a time that is how long something sounds
     hearing: Words  # words before such a time, beside a model of sound
     datasets: Mapping[str, tuple[str, int]]  # field and size of data sets, by name
