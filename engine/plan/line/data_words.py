@@ -169,14 +169,6 @@ class DataWords(ModelPairs):
             return None
         return Meaning(f"data of {text}", {} if self._has_length() else {path: size})
 
-    def _has_length(self) -> bool:
-        """Whether a number of the line says how long a training is."""
-        lengths = (Key.TRAINING_TOKENS, Key.TRAINING_SAMPLES, Key.TRAINING_STEPS)
-        counts = (self._count_of(at) for at in range(len(self._tokens)) if self._is_number_at(at) and self._is_free(at))
-        return any(length in self._values for length in lengths) or any(
-            count is not None and count.amount.field(TRAIN) in lengths for count in counts
-        )
-
     def _samples_of(self, index: int) -> tuple[int, Meaning] | None:
         """Take thousands of something that nothing else counts for samples to train on, as ``12k patents``."""
         text, after = self._tokens[index].text, self._span(index + 1, 1)

@@ -13,8 +13,10 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
+from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_line
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.named_words import NamedWords
 from capacity_tui.engine.units import format_count, parse_quantity
 
@@ -23,9 +25,11 @@ _BITS = frozenset({"4bit", "int4"})  # Of weights that are packed in groups
 _AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
 _MEMORY = frozenset({"memory", "mem"})  # What may be a device's or the host's
 _SPEED = re.compile(
-    r"(?:(?P<ports>\d{1,2})[x×])?(?P<number>\d+(?:\.\d+)?)(?P<unit>gb|gbe|gige|gbit|gbps|gb/s|gbit/s)", re.I
+    r"(?:(?P<ports>\d{1,2})[x×])?(?P<number>\d+(?:\.\d+)?)(?P<unit>gb?|gbe|gige|gbit|[gt]bps|[gt]b/s|gbit/s)",
+    re.IGNORECASE,
 )
-_BITS_OF_A_BYTE = 8
+_PORTS = re.compile(r"(\d{1,2})[x×]", re.IGNORECASE)  # 8x 400G infiniband
+_MEMORY_UNITS, _BITS_OF_A_BYTE = ("g", "gb", "GB", "G"), 8
 _PLAIN = "text"  # How data is stored of which no word says it
 
 
@@ -44,7 +48,9 @@ class FigureWords(NamedWords):
         nouns = words.stored.keys() | words.ram
         of = next((word for word in behind if word in nouns), behind[0])  # 15 GB of Dutch text, of regular ram
         supply = next((few for few in (1, 2) if key_of(self._span(index + 1, few)) in words.supplies), 0)
-        supply = supply or int(is_memory and after in words.surroundings)  # 30TB nvme
+        near = behind if is_of else [after, key_of(self._span(index + 2, 1))]
+        disks = (few for few, word in enumerate(near, 1) if is_memory and word in words.disks)
+        supply = supply or next(disks, 0)  # 30TB nvme, 64GB network storage
         if supply and (is_memory or "tdp_w" in figure):
             return 1 + supply, Meaning(why=f"left out: {self._span(index, 1 + supply)}")
         amount = settings.amount_of(behind[1]) if after == "of" and behind[1:] else None
@@ -68,7 +74,8 @@ class FigureWords(NamedWords):
         if row is not None and is_trained and (reached := self._reached(row, figure, size)) is not None:
             return 1, reached
         together = 1 if self._is_of_a_device(index) else self._degree(hardware.DEVICES)
-        meaning = hardware.given_figure(self._tokens[index].text, figure, is_ram, name, self._catalog, together)
+        is_total = any(key_of(self._span(at, 1)) in words.totals for at in (index - 1, index - 2, index + 1, index + 2))
+        meaning = hardware.given_figure(size, figure, is_ram, name, self._catalog, together, is_total=is_total)
         if hardware.NAME in meaning.values:
             self._values.pop(hardware.NAME)  # the same device with another memory
         is_behind = is_ram and of in words.ram
@@ -82,7 +89,9 @@ class FigureWords(NamedWords):
         kinds = [stored[word] for word in (*nouns, before) if word in stored]
         rows = [self._catalog.data_formats[kind] for kind in kinds if kind]
         row = next((row for row in rows if row.id != _PLAIN), next(iter(rows), None))  # a dataset of code
-        reads_text = settings.named_field(settings.IMAGE_SIZE, self._task, self._model) is None and "" not in kinds
+        shape = self._catalog.architectures.get(str(self._values.get(MODEL)))
+        reads_text = shape is None or (bool(shape.vocab) and not shape.is_of_sound)
+        reads_text &= "" not in kinds and (self._model is None or self._model.kind == "transformer")
         if self._task not in (TRAIN, FINETUNE) or row is None or not row.bytes_per_token or not reads_text:
             hint = "say how many tokens, samples or rows there are"
             return 1, Meaning(fault=PlanError("how much data is this?", self._span(index, 2), hint))
@@ -93,27 +102,65 @@ class FigureWords(NamedWords):
         why = f"{size} of {row.name}: {format_count(tokens)} tokens, as such data has"
         return words, Meaning(f"{format_count(tokens)} tokens", {Key.TRAINING_TOKENS: tokens}, why)
 
+    def _has_length(self) -> bool:
+        """Whether a number of the line says how long a training is."""
+        lengths = (Key.TRAINING_TOKENS, Key.TRAINING_SAMPLES, Key.TRAINING_STEPS)
+        counts = (self._count_of(at) for at in range(len(self._tokens)) if self._is_number_at(at) and self._is_free(at))
+        return any(length in self._values for length in lengths) or any(
+            count is not None and count.amount.field(TRAIN) in lengths for count in counts
+        )
+
+    def _processor(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a line of processors whose number nobody wrote, as ``i5 laptop`` and ``epyc, 32 cores``."""
+        counted = (
+            at
+            for at, token in enumerate(self._tokens)
+            if settings.amount_of(token.text) == vocabulary().amounts["cores"]
+        )
+        number = next((self._span(at - 1, 1) for at in counted if at and self._span(at - 1, 1).isdecimal()), "0")
+        is_any = hardware.NAME not in self._values and self._task != FIT  # of a 13900k cpu all is known
+        is_portable = any(key_of(token.text) in vocabulary().portable for token in self._tokens)
+        for count in (4, 3, 2, 1):
+            named = processor_of_line(self._span(index, count), int(number), self._catalog, is_portable, is_any=is_any)
+            if named is not None and self._is_free(index, count) and not self._is_phrase(self._span(index, count + 1)):
+                return count, named
+        return None
+
     def _network(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the network between nodes by its speed: ``100GbE between``, ``8x400G infiniband``."""
         match = _SPEED.fullmatch(self._tokens[index].text)
-        around = (index, index + 1, index + 2, index - 1) if match else ()
-        kinds = {
-            at: vocabulary().networks.get(match["unit"].casefold() if at == index else key_of(self._span(at, 1)))
-            for at in around
-            if match and at >= 0 and (at >= index or not self._is_apart(at))
-        }
-        named = next((at for at, kind in kinds.items() if kind and at != index), index)
-        if match is None or not kinds[named]:
+        if match is None:
             return None
-        number = float(match["number"]) * (_BITS_OF_A_BYTE if "GB/s" in self._written(index) else 1)
-        names = (f"{kind}-{number:g}" for kind in str(kinds[named]).split())
+        places = [
+            at
+            for at in (index + 1, index + 2, index - 1)
+            if 0 <= at < len(self._tokens) and self._is_of_speed(index, at)
+        ]
+        named = key_of(self._span(places[0], 1)) if places else match["unit"].casefold()
+        if (kind := vocabulary().networks.get(named)) is None:
+            return None
+        scale = (1000 if match["unit"][0] in "tT" else 1) * (_BITS_OF_A_BYTE if "B/s" in self._written(index) else 1)
+        names = (f"{prefix}-{float(match['number']) * scale:g}" for prefix in kind.split())
         link = next((row_id for name in names if (row_id := self._catalog.links.find_id(name))), None)
-        words = max(named + 1 - index, 1)
+        words = max(places[0] + 1 - index, 1) if places else 1
         text = self._span(index, words)
-        if link is None:
-            return words, Meaning(why=f"left out: {text}")
-        ports = {Key.HARDWARE_PORTS_PER_NODE: int(match["ports"])} if match["ports"] else {}
-        return words, Meaning(f"{text} between nodes", {Key.HARDWARE_INTERCONNECT: link, **ports}, f"{text}: {link}")
+        if link is None:  # of an A6000 48gb nvlink it is the memory
+            return None if match["unit"] in _MEMORY_UNITS else (words, Meaning(why=f"left out: {text}"))
+        if places and places[0] < index:
+            self._take(index - 1, 1, Meaning(self._span(index - 1, 1)))
+        several = _PORTS.fullmatch(self._span(index - 1, 1)) if index else None
+        if several is not None:
+            self._take(index - 1, 1, Meaning(f"{several[1]} ports", {Key.HARDWARE_PORTS_PER_NODE: int(several[1])}))
+        values: dict[str, object] = {Key.HARDWARE_INTERCONNECT: link}
+        values |= {Key.HARDWARE_PORTS_PER_NODE: int(match["ports"])} if match["ports"] else {}
+        return words, Meaning(f"{text} between nodes", values, f"{text}: {link}")
+
+    def _is_of_speed(self, index: int, at: int) -> bool:
+        """Whether a word beside a speed names a network: no comma stands between, and no other number."""
+        between = range(min(index, at), max(index, at))
+        is_joined = not any(self._is_apart(place, ",;") for place in between)
+        is_joined &= not any(self._span(place, 1)[:1].isdigit() for place in between[1:])  # 24gb, 10gbe between
+        return is_joined and key_of(self._span(at, 1)) in vocabulary().networks
 
     def _reached(self, row: Accelerator, figure: dict[str, float], text: str) -> Meaning | None:
         """Return the MFU of devices that compute so much, as ``400 TFLOPs``; None where that is their peak or more."""

@@ -12,12 +12,10 @@ from itertools import pairwise
 from capacity_tui.engine.catalog import format_in_name, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.derived_values import DerivedValues
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_cores
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.question_words import Questions
 from capacity_tui.engine.plan.line.lexicon.similarity import (
@@ -37,7 +35,6 @@ from capacity_tui.engine.plan.line.questions import HALF
 from capacity_tui.engine.units import parse_count
 
 _NOTHING = Meaning()
-_CORES_USED = f"{OWN_PARAMETERS}n_jobs"
 _ONE, _NOT = 1, "not"
 _ON = frozenset({"on", "with", "using"})  # Words before a number of devices that were named before
 _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH)
@@ -46,6 +43,9 @@ _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how m
 _A_SPAN = re.compile(r"\d[\d.,]*[kKmM]?/([a-z]+)")  # 40k/month
 _LIKE = re.compile(r"([a-z]+)-(?:style|like|type|based|class)", re.IGNORECASE)
 _DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*", re.IGNORECASE)  # 1am, 2nd, v2
+_LANES = re.compile(r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d", re.IGNORECASE)
+"""Lanes of a slot, height of a box, cores and threads: ``x8/x8``, ``4U``, ``8c/16t``."""
+_DIGITS_OF_MANY = 4  # Of a number that is no release and no few of something
 _VOWELS = frozenset("aeiouy")  # Words without any are short for something
 
 
@@ -59,7 +59,7 @@ class GuessedWords(DerivedValues):
         text = self._tokens[index].text
         is_year = settings.is_year(text) and index > 0 and key_of(self._tokens[index - 1].text) in vocabulary().joints
         nothing = _NOTHING if is_year else self._nothing(index)
-        taken = self._samples_of(index) if nothing is None else (1, nothing)
+        taken = (self._around(index) or self._samples_of(index)) if nothing is None else (1, nothing)
         if taken is not None:
             return taken
         if (fault := self._uncounted(index)) is not None:
@@ -67,6 +67,25 @@ class GuessedWords(DerivedValues):
         if settings.is_number(text):
             return 1, self._memory_behind(index) or self._bare_number(index)
         return 1, _NOTHING if is_near_filler(text) else self._similar(text)
+
+    def _around(self, index: int) -> tuple[int, Meaning] | None:
+        """Leave out a number of what stands around devices, or of a release: ``4 racks``, ``x8``, ``windows 11``."""
+        words, text = vocabulary(), self._tokens[index].text
+        before = key_of(self._span(index - 1, 1)) if index else ""
+        is_few = text.isdecimal() and len(text) < _DIGITS_OF_MANY
+        is_behind = (
+            is_few
+            and key_of(self._span(index + 1, 1)) in words.surroundings | words.disks
+            and not self._is_apart(index)
+        )
+        is_released = is_few and before in words.surroundings | words.software and not self._is_apart(index - 1)
+        is_lane = _LANES.fullmatch(text) is not None
+        if not (is_behind or is_released or is_lane):
+            return None
+        first = index - int(is_released and not is_behind)
+        span = self._span(first, index + 1 + int(is_behind) - first)
+        self._taken.pop(index + 1 if is_behind else first, None)
+        return 1 + int(is_behind), Meaning(why=f"left out: {span}")
 
     def _uncounted(self, index: int) -> PlanError | None:
         """Return what to say of a time, a share or a number of something that nothing is known to be counted in."""
@@ -122,14 +141,17 @@ class GuessedWords(DerivedValues):
         if self._begins_range(index) and self._is_number_at(index + 2):
             return self._range(index)
         behind = self._taken.get(index + 1, (0, _NOTHING))[1].values
-        if self._task == TRAIN and text[-1] in "kK" and hardware.NAME in behind and hardware.DEVICES not in behind:
+        path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
+        is_of_one = hardware.NAME in behind and hardware.DEVICES not in behind
+        if self._task == TRAIN and text[-1] in "kK" and is_of_one and path not in self._values:
             hint = f"write {parse_count(text)} {self._span(index + 1, 1)}, or seq {text}"
             return Meaning(fault=PlanError("so many devices, or a length?", self._span(index, 2), hint))
-        is_last = index + 1 == len(self._tokens) and key_of(self._span(index - 1, 1)) in _ON
-        if is_last and text.isdecimal() and hardware.NAME in self._values and hardware.DEVICES not in self._values:
-            devices = int(text)  # h200 for llama 405b, does it fit on 2?
+        is_part = self._is_part(index) and text.isdecimal()  # a6000s, 3 of them
+        is_part |= index + 1 == len(self._tokens) and key_of(self._span(index - 1, 1)) in _ON and text.isdecimal()
+        is_part |= is_of_one and text[-1] in "kK" and path in self._values  # seq 8192, 16k h100
+        if is_part and hardware.NAME in self._values and hardware.DEVICES not in self._values:
+            devices = parse_count(text)  # h200 for llama 405b, does it fit on 2?
             return Meaning(f"{devices} devices", {hardware.DEVICES: devices}, f"{text}: devices")
-        path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
         # Behind the length of a sequence it is the length of the job, as in ``4k 1B``.
         named = [
             (start + count, taken) for start, (count, taken) in self._taken.items() if models.MODEL in taken.values
@@ -153,13 +175,9 @@ class GuessedWords(DerivedValues):
 
     def _similar(self, text: str) -> Meaning:
         """Return what the name most similar to a word stands for, or say that there is none."""
-        cores = self._cores or int(str(self._values.get(_CORES_USED, 0)))
         if is_common(text):
             self._unknown[text] = text  # left out, unless it may be a name where it stands
             return Meaning(fault=unknown_words({text: text}, self._catalog))
-        of_line = processor_of_cores(text, cores, self._catalog)
-        if of_line is not None and not self._is_number_at(self._tokens_before(text) + 1):
-            return of_line
         counted = hardware.counted(text)
         name = counted[1] if counted else text
         for kind, near in similar_names(name, self._catalog):

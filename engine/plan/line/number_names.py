@@ -20,7 +20,7 @@ from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.taken_words import TakenWords
 from capacity_tui.engine.record import dataclass
 
-_OF_THEM = ("of", ("them", "those", "these", "whom"))
+_OF_THEM = ("of", ("them", "em", "those", "these", "whom"))
 MOST_WORDS = 4  # Words that one name of what is counted may have
 _LONGEST_OTHER = 4  # Letters of words that are seldom what is counted, as ``plus`` and ``only``
 _BATCH, BATCH_OF_TOKENS, _STEPS, TOKEN = "batch", "tokens of a batch", "steps", "token"
@@ -154,6 +154,8 @@ class NumberNames(TakenWords):
                 is_phrase = words == 1 and " " in two and (self._is_phrase(two) or key_of(two) in vocabulary().fields)
                 if amount is None or is_phrase or not (amount.behind or is_time) or self._is_length(index, amount):
                     continue
+                if self._span(at, words) == "in" and at == first and self._is_plain(at + 1):
+                    continue  # users 10 in same time
                 count = Count(index, at + words, self._span(at, words), amount)
                 is_of_unit = amount.unit == self._unit_at(first) and amount.field(self._task or INFER) is not None
                 if at == first or (is_of_unit and not self._begins_another(count)):
@@ -188,6 +190,12 @@ class NumberNames(TakenWords):
                     is_unit &= amount.name == BATCH_OF_TOKENS or not settings.is_length_of_job(text)
                     yield Count(start, index + 1 + int(bool(amount.unit) and is_unit), self._span(start, words), amount)
                 break
+
+    def _is_plain(self, index: int) -> bool:
+        """Whether a word is of plain language, and goes on what stands before it."""
+        key = key_of(self._span(index, 1))
+        is_other = key in vocabulary().joints or settings.amount_of(key) is not None
+        return key.isalpha() and not is_other and not self._is_apart(index - 1)
 
     def _is_length(self, index: int, amount: Amount) -> bool:
         """Whether a number is how long those are that stand before it, as in ``100 seqs of 4k in flight``."""
@@ -321,7 +329,9 @@ class NumberNames(TakenWords):
         if not text.isdecimal() or int(text) % _ROUND == 0 or hardware.named_hardware(text, self._catalog) is None:
             return False
         others = (token.text for at, token in enumerate(self._tokens) if at != index and not self._is_number_at(at))
-        return not any(hardware.named_hardware(other, self._catalog) for other in others)
+        named = (hardware.named_hardware(other, self._catalog) or Meaning() for other in others)
+        names = (name for meaning in named if (name := meaning.values.get(hardware.NAME)) is not None)
+        return all(name in self._catalog.processors for name in names)
 
     def _counts_something(self, index: int) -> bool:
         """Whether a word that no plan knows stands behind a number and may be what it counts: ``25k patients``."""

@@ -70,10 +70,12 @@ class _Line(GuessedWords):
         self._second_model()
         self._mixture()
         self._pass(lambda index: self._flag(index, "--"))
+        self._pass(self._network)
         self._pass(self._named)
         self._pass(self._sized)
         self._portable()
         self._find_task()
+        self._pass(self._processor)
         self._pass(self._of_no_rate)
         self._pass(self._set)
         self._pass(self._guessed)
@@ -212,7 +214,7 @@ class _Line(GuessedWords):
             hint = "write how many a second they make"
             return 1, Meaning(fault=PlanError("a product is no rate", self._span(index - 2, 4), hint))
         measured = self._flag(index, "--") or self._price(index) or self._hours_of_sound(index)
-        measured = measured or self._interval(index) or self._until_a_day(index) or self._network(index)
+        measured = measured or self._interval(index) or self._until_a_day(index)
         limit = limit_in(self._tokens, index) if measured is None else None
         if measured is not None or limit is not None:
             return measured or (1, self._limit(index, limit or ""))

@@ -18,6 +18,8 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.plan import DETECTED
 
+_OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
+
 
 class TakenWords:
     """A line whose words are being recognized, the pass of one after another."""
@@ -80,7 +82,8 @@ class TakenWords:
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
         meaning = self._without_size_of_nodes(self._host(index, meaning))
         for path, value in meaning.values.items():
-            if path in self._values and self._values[path] != value and meaning.fault is None:
+            is_one_more = path == hardware.DEVICES and self._is_one_more(index, meaning)
+            if path in self._values and self._values[path] != value and meaning.fault is None and not is_one_more:
                 text = self._span(index, count)
                 detail = f"{text!r} and {self._values[path]}"
                 hint = vocabulary().twice.get(path, "keep one of them")
@@ -89,6 +92,12 @@ class TakenWords:
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
+
+    def _is_one_more(self, index: int, meaning: Meaning) -> bool:
+        """Whether hardware is counted with what the line had of it before, as in ``two 3090s, add a third 3090``."""
+        written = self._text[self._tokens[index].start : self._tokens[index].end]
+        is_same = meaning.values.get(hardware.NAME) == self._values.get(hardware.NAME)
+        return is_same and key_of(written.split()[-1]) in vocabulary().ordinals
 
     def _assume(self, path: str, value: object, why: str) -> None:
         """Set what follows from other words, and say why."""
@@ -128,7 +137,7 @@ class TakenWords:
             why = f"{self._tokens[index].text}: the processor of the host; what counts of it goes into hardware.spec"
             return Meaning(why=why)
         if name in processors and named in accelerators:
-            self._values.pop(hardware.NAME)
+            self._values = {path: value for path, value in self._values.items() if path not in _OF_HOST}
         return self._machine(name, named, meaning)
 
     def _machine(self, name: object, named: object, meaning: Meaning) -> Meaning:

@@ -56,7 +56,8 @@ def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
     """Return the hardware that a word or some stand for, with a number of devices or without; None where it is none."""
     alone = _alone(word, catalog) or nearest_processor(word, catalog)
     if alone is not None:
-        return alone
+        is_card = alone.fault is not None and _alone(word.rpartition(" ")[2], catalog) is not None
+        return None if is_card else alone  # i7 3060
     chips = _SLICE.fullmatch(word)
     if chips is not None and (sold := vocabulary().slices.get(key_of(chips["name"]))):
         return _several(sold, int(chips["count"]), catalog)
@@ -69,6 +70,8 @@ def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
         return Meaning(f"{nodes['nodes']} x {node.words}", {**node.values, DEVICES: devices, PER_NODE: size})
     for pattern in (*_COUNTS, _GLUED, _NEAR_A_NUMBER):
         match = pattern.fullmatch(word)
+        if match and nearest_processor(f"{match['count']}x", catalog) is not None:
+            continue  # 5600x 32gb
         count = int(match["count"]) if match else 0
         hardware = _several(match["name"], count, catalog) if match else None
         if hardware is not None:
@@ -129,7 +132,14 @@ def figures_of(word: str) -> dict[str, float] | None:
 
 
 def given_figure(
-    text: str, figure: Mapping[str, float], is_ram: bool, name: str, catalog: Catalog, devices: int = 1
+    text: str,
+    figure: Mapping[str, float],
+    is_ram: bool,
+    name: str,
+    catalog: Catalog,
+    devices: int = 1,
+    *,
+    is_total: bool = False,
 ) -> Meaning:
     """Return what a figure of the hardware sets: one of each device, or the memory of their host.
 
@@ -140,6 +150,7 @@ def given_figure(
         name: of the hardware; empty where none was named.
         catalog: facts.
         devices: how many there are.
+        is_total: whether the line says that it is of all of them together.
     """
     row = catalog.accelerators.get(name)
     is_of_host = is_ram and catalog.processors.find_id(name) is None and not (row is not None and row.unified_memory)
@@ -149,10 +160,11 @@ def given_figure(
     if row is not None and memory:
         if is_memory_of(row, memory):
             return Meaning(f"{text}, as it has")
-        if devices > 1 and is_memory_of(row, memory / devices):
+        sibling = with_memory(row, memory, catalog)
+        if devices > 1 and is_memory_of(row, memory / devices) and (is_total or sibling is None):
             why = f"{text}: {memory / devices / 1024:g}GB of each; write {text} each where each has so much"
             return Meaning(f"{text}, as they have together", why=why)
-        if (sibling := with_memory(row, memory, catalog)) is not None:
+        if sibling is not None:
             return Meaning(sibling, {NAME: sibling})
         if (fault := memory_of_another(row, memory)) is not None:
             return Meaning(fault=fault)

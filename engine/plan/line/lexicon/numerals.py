@@ -361,6 +361,8 @@ def _scaled_in_words(keys: list[str], index: int) -> tuple[str, int]:
         number, end = 1, index + 1
     half = index + 2 if keys[index : index + 2] == [_HALF, "a"] else 0
     half = end + 3 if number and keys[end : end + 3] == _AND_A_HALF else half
+    if half and keys[half : half + 1] == [_DOZENS[0]]:
+        return str(round((number + 0.5) * vocabulary().counts[_DOZENS[0]])), half + 1  # half a dozen
     for value, at in ((number + 0.5, half), (number, end)):
         scale = _SCALES.get(keys[at]) if index < at < len(keys) else None
         if scale is not None:

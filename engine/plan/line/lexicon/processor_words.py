@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -18,6 +18,16 @@ _PROCESSOR = re.compile(
     r"[\s-]+(?P<number>\d{4,5})(?P<suffix>[a-z]{0,2}\d?[a-z]?)",
     re.IGNORECASE,
 )
+_LINE = re.compile(
+    r"(?:(?:intel |amd )?(?P<line>(?:core )?i[3579]|ryzen(?: [3579])?|epyc|xeon|threadripper)|cpus?|processors?)",
+    re.IGNORECASE,
+)
+_TIER, _ANY = re.compile(r"(?:\bi|ryzen[ -])([3579])\b", re.IGNORECASE), "i|ryzen-|epyc|xeon"
+_BARE = (
+    (re.compile(r"(?:[6-9]|1[0-4])[679]00k[fs]?", re.IGNORECASE), "i7"),
+    (re.compile(r"[1-9][3-9][05]0(?:x|x3d)", re.IGNORECASE), "ryzen"),
+)
+"""Model numbers without their line, as ``12700k`` and ``5600x``."""
 _LINES = {"i3": "i", "i5": "i", "i7": "i", "i9": "i", "ry": "ryzen", "ep": "epyc", "xe": "xeon", "tr": "tr", "th": "tr"}
 """Lines of processors as ids of the catalogue begin, by the first letters of what people write."""
 
@@ -37,6 +47,8 @@ def numbered_processor(name: str, catalog: Catalog) -> str | None:
 
 def nearest_processor(word: str, catalog: Catalog) -> Meaning | None:
     """Return the nearest processor of a line for a model number that no row has, as ``i5-1235u``; None for others."""
+    line = next((line for pattern, line in _BARE if pattern.fullmatch(word)), "")
+    word = f"{line} {word}".lstrip()
     makers = "|".join(map(re.escape, vocabulary().makers))
     match = _PROCESSOR.fullmatch(re.sub(rf"(?<![a-z])(?:{makers})\s+", "", word, flags=re.IGNORECASE))
     if match is None:
@@ -67,9 +79,29 @@ def _generation(line: str, number: str) -> int:
     return int(number[1]) if line == "xeon" else int(number[: 2 if line == "i" and number[0] == "1" else 1])
 
 
-def processor_of_cores(line: str, cores: int, catalog: Catalog) -> Meaning | None:
-    """Return the processor of a line, as ``epyc``, with the nearest number of cores; None where none is given."""
-    rows = [row for row in catalog.processors.values() if key_of(line) == row.id.partition("-")[0]]
-    row = min(rows, key=lambda row: abs(row.cores - cores), default=None) if cores else None
-    why = "" if row is None else f"{line}: {row.id} of {row.cores} cores, one of {len(rows)} called so"
-    return None if row is None else Meaning(row.id, {Key.HARDWARE_NAME: row.id}, why)
+def processor_of_line(
+    line: str, cores: int, catalog: Catalog, is_portable: bool, *, is_any: bool = False
+) -> Meaning | None:
+    """Return a processor of a line without its number, as ``i5``, ``ryzen 5`` or ``epyc``; None for other words.
+
+    It is the one with the nearest number of cores where that is given, else the middle one of its tier.
+    ``cpu`` is any, of which the cores are known.
+    """
+    match = _LINE.fullmatch(line)
+    whole = _LINES.get((match["line"] or "").casefold().removeprefix("core ")[:2], _ANY) if match else _ANY
+    if match is None or (whole == _ANY and not (cores and is_any)):
+        return None
+    rows = [row for row in catalog.processors.values() if re.match(rf"(?:{whole})[3579]?-", row.id)]
+    rows = [row for row in rows if (row.segment == "laptop") == is_portable] or rows
+    tier = min((_tier(row.id) for row in rows), key=lambda other: abs(other - _tier(line)))
+    rows = [row for row in rows if _tier(row.id) == tier or not _tier(line)]
+    usual = sorted(row.cores for row in rows)[(len(rows) - 1) // 2]
+    row = min(rows, key=lambda row: abs(row.cores - (cores or usual)))
+    why = f"{line}: taken for {row.id}, of {row.cores} cores"
+    return Meaning(row.id, {Key.HARDWARE_NAME: row.id}, why)
+
+
+def _tier(name: str) -> int:
+    """Return the tier in a name, as 5 of ``ryzen 5`` and ``i5-12400``; 0 where it has none."""
+    match = _TIER.search(name)
+    return 0 if match is None else int(match[1])

@@ -35,6 +35,8 @@ _UNITS = (
     (_MEMORY_UNITS, "gb"),
     (("mb",), "mb"),
     (("gbe", "gige", "gbit", "gbit/s", "gigabit"), "gbe"),
+    (("gb/s", "gbps"), "gb/s"),
+    (("tb/s", "tbps", "tbit/s"), "tb/s"),
     (("tb", "tib", "terabyte", "terabytes"), "tb"),
     (("bpw",), "bpw"),
     (("%", "percent", "pct"), "%"),

@@ -124,6 +124,7 @@ class Vocabulary:
     short_options: Mapping[str, str]  # what short options of programs say in words
     given_up: Words  # words before what something else takes the place of
     software: Words  # what a release may stand behind
+    disks: Words  # words behind a size that is what a disk holds
     surroundings: Words  # what stands around devices, a number of which is left out
     networks: ByWord  # what names of links begin with, by words beside the speed of one between nodes
     unsupported: Words  # words behind one that is not to be had
