@@ -219,10 +219,13 @@ class CountedWords(NumberNames):
             return Meaning(f"{number} x {machine.id}", {hardware.DEVICES: named})
         fabric = self._catalog.fabric_of(row) if row is not None else None
         usual = fabric.node_devices if fabric is not None else 1
-        size, why = named, ""
+        size, why, at = named, "", self._place_of_size()
         if fabric is not None and named is None and usual > 1:
             size, why = usual, f"{usual} devices a node, as {fabric.name} have"
-        elif isinstance(named, int) and named > usual > 1 and not self._is_of_a_node():
+        elif isinstance(named, int) and named == nodes * _number(self._span(at, 1)):
+            size = named // nodes  # 8 a100 (2 nodes of 4)
+            self._taken[at - 1] = 2, Meaning()
+        elif isinstance(named, int) and named > usual > 1 and nodes > 1 and not at:
             counts_nodes = any(key_of(token.text) in EVERY_NODE for token in self._tokens)  # 216 mi250x nodes, 4 each
             nodes, size = (named, nodes) if counts_nodes else (nodes, named // nodes if named % nodes == 0 else None)
             size = size if size is not None and size <= usual else None
@@ -233,14 +236,14 @@ class CountedWords(NumberNames):
         counted: dict[str, object] = {hardware.DEVICES: devices, Key.HARDWARE_PER_NODE: size}
         return Meaning(f"{nodes} nodes of {size}, {devices} devices", counted, why)
 
-    def _is_of_a_node(self) -> bool:
-        """Whether words say that devices are those of a node: ``2 nodes of 16 v100``, as a DGX-2 has."""
+    def _place_of_size(self) -> int:
+        """Return where a line has the devices of a node: ``2 nodes of 16 v100``, as a DGX-2 has; 0 for nowhere."""
         for index in range(len(self._tokens) - 2):
             amount, size = settings.amount_of(self._tokens[index].text), self._tokens[index + 2].text
             is_size = _SIZE_OF_A_NODE.fullmatch(size) is not None and next(self._names_behind(index + 2), None) is None
             if amount is not None and amount.name == "nodes" and is_size and self._span(index + 1, 1) in OF_A_NODE:
-                return True
-        return False
+                return index + 2
+        return 0
 
     def _is_of_degree(self, index: int) -> bool:
         """Whether a word is of the name of a degree, whatever it alone says: ``8-way data parallel``, ``ep 8``."""
@@ -318,3 +321,7 @@ class CountedWords(NumberNames):
     def _is_value(self, word: str) -> bool:
         """Whether a word is the exact name of a number format, framework, engine or optimizer."""
         return settings.is_exact_value(word, self._catalog) or key_of(word) in vocabulary().formats
+
+
+def _number(word: str) -> int:
+    return int(word) if word.isdecimal() else 0

@@ -41,8 +41,11 @@ class FigureWords(NamedWords):
         if self._is_of_groups(index):
             return 1, Meaning(why=f"left out: {self._written(index)}, weights of one scale")
         after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
+        is_first = self._is_apart(index, ",;") or self._name_before(index).endswith("ram")
+        if is_first and hardware.MEMORY in (hardware.figures_of(self._span(index + 2, 1)) or {}):
+            after = ""  # vram 24gb, ram 64gb
         is_of = after == "of" or self._span(index + 2, 1) == "of"  # 16 GB of text, a 20 GB dataset of code
-        behind = [key_of(self._span(index + at, 1)) for at in (1, 2, 3, 4)[: 4 if is_of else 1]]
+        behind = [after, *(key_of(self._span(index + at, 1)) for at in (2, 3, 4) if is_of)]
         behind = [*takewhile(lambda word: not word[:1].isdigit(), behind)] or [""]
         words, is_memory = vocabulary(), hardware.MEMORY in figure
         nouns = words.stored.keys() | words.ram

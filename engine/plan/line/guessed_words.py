@@ -72,6 +72,10 @@ class GuessedWords(DerivedValues):
         """Leave out a number of what stands around devices, or of a release: ``4 racks``, ``x8``, ``windows 11``."""
         words, text = vocabulary(), self._tokens[index].text
         before = key_of(self._span(index - 1, 1)) if index else ""
+        devices = self._values.get(hardware.DEVICES)
+        is_whole = text == "1" and key_of(self._span(index + 1, 1)) in words.boxes
+        if is_whole and isinstance(devices, int) and Key.HARDWARE_PER_NODE not in self._values:
+            return 1, Meaning("one machine", {Key.HARDWARE_PER_NODE: devices})  # 16 a10 in one machine
         is_few = text.isdecimal() and len(text) < _DIGITS_OF_MANY
         is_behind = (
             is_few

@@ -26,6 +26,7 @@ _MOST_WORDS = 6  # Words that one name may have, as in ``llama 3.1 70b`` or ``H1
 _MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 3 super 120b``
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}[x×]?.*", re.IGNORECASE)  # nodes with 8xh100, nodes of 8
 _HOURS = frozenset({"hours", "hrs"})
+_HAVING = frozenset({"have", "has", "got", "with", "own"})
 _HOW_LARGE = 2  # Words of "how large"
 _NODES, _MACHINES, _OF_A_SIZE = frozenset({"node", "nodes"}), frozenset({"boxes", "servers", "machines"}), 3
 _ANY_ADAPTER = frozenset({"adapter", "peft", "usepeft"})
@@ -204,16 +205,28 @@ class NamedWords(CountedWords):
         first = at = index + 1
         while at < len(self._tokens) and key_of(self._tokens[at].text) in words.adjectives:
             at += 1
+        at += int(at == first and self._is_adjective(index, first))
         number = number.rstrip("xX×")
         if at == first or not number.isdigit() or self._is_counted(index):
             return None
         for count in range(min(_MOST_WORDS, len(self._tokens) - at), 0, -1):
             match = hardware.named_hardware(f"{number}x{self._span(at, count)}", self._catalog)
-            if match is not None and match.fault is None:
+            if match is not None and match.fault is None and hardware.NAME in match.values:
                 phrases = [words.phrase(self._tokens[place].text, TRAIN) or {} for place in range(first, at)]
                 values = {**match.values, **{path: value for some in phrases for path, value in some.items()}}
                 return at + count - index, replace(match, values=values)
         return None
+
+    def _is_adjective(self, index: int, at: int) -> bool:
+        """Whether a word behind a number only describes what follows, as in ``4 beefy A100s``: no plural."""
+        word, words = self._span(at, 1), vocabulary()
+        before = key_of(self._span(index - 1, 1)) if index else ""
+        is_first = not before or self._tokens[index - 1].ends or before in words.joints | _HAVING
+        is_plain = word.isalpha() and not word.endswith("s") and not self._tokens[index].ends
+        is_other = key_of(word) in words.joints | words.queries.keys() | words.model_words | words.refused.keys()
+        is_other |= key_of(word) in words.nodes.keys() | words.tiers or self._thing(self._span(index, 1), 1) is not None
+        is_other |= task_named(word) is not None or self._is_setting(word) or self._thing(word, 1) is not None
+        return is_first and is_plain and not is_other
 
     def _portable(self) -> None:
         """Take the card of a laptop where the line says that it is one, as in ``my laptop with a 3050``."""

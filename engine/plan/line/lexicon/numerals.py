@@ -42,7 +42,7 @@ def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     """Return the words of a line, its numbers as digits before hardware and before what they count."""
     words = split(_VERSION.sub(lambda match: _version(match, catalog), text))
     tokens = _with_products(_with_ranges(_with_hours_of_day(_with_products([*_without_dashes(words)]))))
-    tokens = _with_host_memory(with_latencies(_with_times(tokens, catalog)))
+    tokens = _with_host_memory(with_latencies(_with_times(tokens, catalog)), catalog)
     tokens = _with_kinds_first(tokens)
     return _with_parts(_with_digits(_with_names_first(tokens, catalog), catalog))
 
@@ -205,7 +205,7 @@ def _with_kinds_first(tokens: list[Token]) -> list[Token]:
     return made
 
 
-def _with_host_memory(tokens: list[Token]) -> list[Token]:
+def _with_host_memory(tokens: list[Token], catalog: Catalog) -> list[Token]:
     """Return the words with sizes of main memory in units of these, as ``1.2T ram`` and ``64 G of ram``."""
     made: list[Token] = []
     for index, token in enumerate(tokens):
@@ -216,8 +216,17 @@ def _with_host_memory(tokens: list[Token]) -> list[Token]:
         elif is_memory and (unit := _LETTERS.get(key_of(token.text))) and made and PLAIN_COUNT.fullmatch(made[-1].text):
             made[-1:] = [replace(token, text=f"{made[-1].text}{unit}", start=made[-1].start)]
         else:
-            made.append(token)
+            made.append(replace(token, text=f"{token.text}gb") if _is_of_memory(tokens, index, catalog) else token)
     return made
+
+
+def _is_of_memory(tokens: list[Token], index: int, catalog: Catalog) -> bool:
+    """Whether a plain number is GB of a memory that stands beside it, as in ``vram 24, ram 64`` and ``120 ram``."""
+    before, after = (key_of(" ".join(one.text for one in tokens[max(at, 0) : at + 1])) for at in (index - 1, index + 1))
+    amount, last = vocabulary().amounts.get(after), index + 1 + _LONGEST_NAME
+    is_open = (amount is None or not amount.is_behind) and not any(token.ends for token in tokens[index - 1 : index])
+    is_open &= not _is_named(tokens[index:last], catalog) and not _is_named(tokens[index + 1 : last], catalog)
+    return tokens[index].text.isdecimal() and (after.endswith("ram") or (before.endswith("ram") and is_open))
 
 
 def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
