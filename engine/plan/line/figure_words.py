@@ -151,7 +151,7 @@ class FigureWords(NamedWords):
             return None if match["unit"] in _MEMORY_UNITS else (words, Meaning(why=f"left out: {text}"))
         if places and places[0] < index:
             self._take(index - 1, 1, Meaning(self._span(index - 1, 1)))
-        several = _PORTS.fullmatch(self._span(index - 1, 1)) if index else None
+        several = _PORTS.fullmatch(self._span(index - 1, 1)) if index and not self._is_apart(index - 1) else None
         if several is not None:
             self._take(index - 1, 1, Meaning(f"{several[1]} ports", {Key.HARDWARE_PORTS_PER_NODE: int(several[1])}))
         values: dict[str, object] = {Key.HARDWARE_INTERCONNECT: link}
