@@ -114,7 +114,8 @@ def plan_of_line(
             Assumption(_WEIGHTS, weights, f"weights in {weights}, as the largest are run (or give q8 or bf16)")
         )
     if not line.has(_MODEL):
-        largest = largest_model(plan, usual_models(facts), machine, facts)
+        models = line.asked.models if line.asked is not None and line.asked.models else usual_models(facts)
+        largest = largest_model(plan, models, machine, facts)
         name = largest.comfortable or largest.edge or largest.smallest
         plan = edited(plan, {_MODEL: name}, facts).plan
         if line.asked is None or line.asked.solve != _MODEL:

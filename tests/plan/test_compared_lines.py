@@ -60,6 +60,16 @@ COMPARED = {
         "no activation checkpointing",
     ],
     "full ft 7b 2x a100 80gb, should i use cpu offload?": ["cpu offload", "no cpu offload"],
+    "do i need fp8 for llama 70b on 2 h100": ["fp8", "no fp8"],
+    "do i need zero3 offload for llama 13b full finetune on 4 a100": ["zero3 offload", "no zero3 offload"],
+    "should i use awq or gptq for qwen 32b on 2 4090": ["awq", "gptq"],
+    "llama 70b int8 rather than fp8 on 2 a100": ["int8", "fp8"],
+    "llama 70b tp8 rather than pp8 on 8 h100": ["tp8", "pp8"],
+    "TP=8 x1 or TP=4 x2 for llama 70b on 8 h100": ["TP-8 x1", "TP-4 x2"],
+    "llama2-7b pretraining 8xA800 80G, TP4-PP1-DP2 or TP1-PP1-DP8, token/sec/GPU": ["TP4-PP1-DP2", "TP1-PP1-DP8"],
+    "pp 4 dp 2 vs tp 8 for llama 70b on 8 a100": ["dp 2", "tp 8"],
+    "dp 8 instead of tp 8 for llama 8b training on 8xh100": ["dp 8", "tp 8"],
+    "third 3090 or swap to a single rtx pro 6000, llama 70b q4": ["third 3090", "single rtx pro 6000"],
     "how much longer is a LoRA of llama 3.1 8b on one A100 80GB compared with one H100, 50M tokens": [
         "one A100 80GB",
         "one H100",
@@ -74,6 +84,25 @@ def test_a_line_is_one_for_each_name_that_it_compares(text: str, names: list[str
     read = [read_line(line.text) for line in lines]
     assert not any(line.faults for line in read)
     assert len({str(line.values) for line in read}) == len(names)
+
+
+@pytest.mark.parametrize("first", ["buy 5090s", "rent a B200 @ $4.10/h", "use 2 l40s"])
+@pytest.mark.parametrize("model", ["qwen 32b", "llama 70b q4, 20 users"])
+def test_a_price_is_of_the_option_that_it_stands_behind(first: str, model: str) -> None:
+    lines = alternatives(f"{first} or rent an A100 @ $1.60/h for {model}")
+    prices = [read_line(line.text).values.get("pricing.usd_per_hour") for line in lines]
+    assert prices == [4.1 if "4.10" in first else None, 1.6]
+    assert [line.name for line in lines] == [first.partition(" @")[0].partition(" ")[2].removeprefix("a "), "A100"]
+
+
+@pytest.mark.parametrize(
+    "text", ["what gpu do i need fp8 70b", "llama 70b fp8 required vram", "how many h100 do i need fp8 llama 405b"]
+)
+def test_what_is_needed_with_a_setting_asks_for_no_other_setting(text: str) -> None:
+    line = read_line(text)
+    assert not line.faults
+    assert line.asked is not None and line.asked.solve.startswith("hardware.")
+    assert line.values["inference.weights"] == "fp8"
 
 
 @pytest.mark.parametrize("text", ["llama 8b lora 4090", "qlora or nothing", "foo vs bar", "h100 vs", "vs h100", ""])

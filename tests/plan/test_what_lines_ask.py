@@ -161,3 +161,24 @@ def test_words_that_have_their_number_ask_nothing(text: str) -> None:
     line = read_line(text)
     assert not line.faults
     assert line.asked is None
+
+
+@pytest.mark.parametrize("words", ["largest {} on {}", "how big a {} fits {}", "{} on {}, which model size?"])
+@pytest.mark.parametrize("hardware", ["2x 3090", "an h100"])
+@pytest.mark.parametrize(
+    ("family", "first"), [("llama", "llama-3.1-405b"), ("gemma", "gemma-4-31b"), ("gpt", "gpt3-175b")]
+)
+def test_the_largest_of_a_family_is_looked_for_among_its_models(
+    words: str, hardware: str, family: str, first: str
+) -> None:
+    line = read_line(words.format(family, hardware))
+    assert not line.faults
+    assert line.asked is not None and line.asked.solve == "model.name"
+    assert line.asked.models[0] == first
+    assert all(name.startswith(family) for name in line.asked.models)
+
+
+def test_a_family_with_a_number_has_no_models_of_another_and_none_for_another_thing_than_text() -> None:
+    asked = read_line("largest qwen3 i can lora on a 3090").asked
+    assert asked is not None and "qwen3-14b" in asked.models
+    assert not any("vl" in name or "3.5" in name or "embedding" in name for name in asked.models)

@@ -12,17 +12,18 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.derived_values import WITH_OR_WITHOUT
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size
+from capacity_tui.engine.plan.line.lexicon.quantities import sum_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import OneLine
 from capacity_tui.engine.plan.line.reading import read_line
 from capacity_tui.engine.record import dataclass
 
 _MOST_WORDS = 5  # Words that one of the compared names may have, as in ``rtx 6000 ada``
+_LONGEST_COUNT = 3  # Digits of a number that is a setting's rather than a device, as ``3090`` is
 _JOINTS = frozenset({"with", "to"})  # Between names of a line that says that it compares
 _ENDS = ".,;:?!"
-_ARTICLE = re.compile(r"\b((?:vs|or|versus) )an? ", re.IGNORECASE)
 _UNIT_BEHIND = re.compile(r"(?<!\S)(\d{1,3})(?= (?:or|vs|versus) \d+([gt]b?|[kmb])\b)", re.IGNORECASE)  # 24 or 48gb
-_CHOICE = re.compile(r",? or (?:with |in |on |an? )?", re.IGNORECASE)
+_CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in |on |an? )?", re.IGNORECASE)
 _THAN = re.compile(
     r"\b(?:(?:be|is|are|any|much) )*(?:faster|slower|cheaper|better|worse|quicker) than\b"
     r"|\b(?:beats?|outperforms?|than|compared (?:with|to|against))\b"
@@ -31,7 +32,10 @@ _THAN = re.compile(
 )
 """Words of a comparison between what it compares: ``2x 3090 be faster than a 4090``."""
 _NUMBERS = frozenset(
-    {Key.INFERENCE_WEIGHTS, Key.TRAINING_QUANTIZATION, Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP}
+    {
+        *(Key.INFERENCE_WEIGHTS, Key.TRAINING_QUANTIZATION, Key.PRICING_USD_PER_HOUR),
+        *(Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP, Key.PARALLELISM_DP),
+    }
 )
 """Fields that one of the compared lines may say and the other not, as in ``2 a100 vs h100``."""
 
@@ -63,7 +67,7 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
         catalog: what names stand for; the shipped one with the user's own by default.
         whole: the same line as it was read; read here by default.
     """
-    words = _UNIT_BEHIND.sub(r"\1\2", _ARTICLE.sub(r"\1", _THAN.sub("vs", text))).split()
+    words = _UNIT_BEHIND.sub(r"\1\2", _THAN.sub("vs", text)).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
     known = vocabulary()
     marks = [at for at, key in enumerate(keys) if key in known.comparing]
@@ -78,7 +82,7 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
 
     whole = read(text) if whole is None else whole
     if (fault := next((fault for fault in whole.faults if fault.title == WITH_OR_WITHOUT), None)) is not None:
-        return _with_and_without(whole, fault.detail)
+        return _with_and_without(whole, fault.detail, read)
     if marks and not whole.faults and _counts_otherwise(words, marks[-1], whole):
         return _recounted(words, marks[-1], read)
     if not marks or not (whole.faults or _joins_values(whole)):
@@ -92,28 +96,46 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
 
 def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, ...]]:
     """Yield the lines for names of each length, the shortest first; those between two marks are whole names."""
-    first, last = marks[0], marks[-1]
-    between = [words[one + 1 : other] for one, other in pairwise(marks)]
+    first, last = marks[0], _before_name(words, marks[-1])
+    between = [words[_before_name(words, one) + 1 : other] for one, other in pairwise(marks)]
     lengths = ((before, behind) for before in range(1, _MOST_WORDS + 1) for behind in range(1, _MOST_WORDS + 1))
     for before, behind in sorted(lengths, key=sum):
         if before > first or last + behind >= len(words) or not all(between):
             continue
         head, tail = words[: first - before], words[last + 1 + behind :]
+        whether = (few for few in (5, 4, 3, 2) if key_of("".join(head[-few:])) in vocabulary().whether["before"])
+        head = head[: -next(whether, 0) or None]  # should i use awq or gptq
         names = [words[first - before : first], *between, words[last + 1 : last + 1 + behind]]
-        if tail and figures_of(tail[0].rstrip(_ENDS)):
-            continue  # 4090 or a100 80gb
+        if tail and (figures_of(tail[0].rstrip(_ENDS)) or _is_price(tail)):
+            continue  # 4090 or a100 80gb; 5090s or an a100 at $1.60/h
         if tail and is_size(tail[0]) and any(is_size(word) for name in names for word in name):
             continue  # llama 3.1 8b vs qwen2.5 7b: the size belongs to the last name
+        if len({len(name) == 1 and name[0].isdecimal() and len(name[0]) <= _LONGEST_COUNT for name in names}) > 1:
+            continue  # pp 4 dp 2 vs tp 8
         if is_size(names[-1][0].rstrip(_ENDS)) and not all(is_size(name[0].rstrip(_ENDS)) for name in names):
             continue  # gemma 2 9b or 27b: both are sizes of the name before them
         yield tuple(Alternative(_name(name), " ".join((*head, *name, *tail)), len(head), len(tail)) for name in names)
 
 
-def _with_and_without(line: OneLine, setting: str) -> tuple[Alternative, ...]:
-    """Return a line that asks whether a setting is needed with it and without."""
+def _before_name(words: list[str], mark: int) -> int:
+    """Return where the last word stands before the name behind a mark, as ``to`` in ``or switch to a 5090``."""
+    plain = (at for at in range(mark + 1, len(words)) if key_of(words[at]) not in vocabulary().turning)
+    return next(plain, mark + 1) - 1
+
+
+def _is_price(words: list[str]) -> bool:
+    """Whether some words begin with what a device costs an hour, as ``at $1.60/h``."""
+    at = int(key_of(words[0]) in vocabulary().priced)
+    return any((sum_of(word.rstrip(_ENDS)) or ("", None))[1] for word in words[at : at + 1])
+
+
+def _with_and_without(line: OneLine, setting: str, read: Callable[[str], OneLine]) -> tuple[Alternative, ...]:
+    """Return a line that asks whether a setting is needed with it and without: ruled out, or left out."""
     word = next(word for word in line.words if word.meaning.fault is not None and word.meaning.fault.detail == setting)
     rest = f"{line.text[: word.start]} {line.text[word.end :]}".strip(f" {_ENDS}").removeprefix("for ")
-    return tuple(Alternative(name, f"{rest}, {name}") for name in (setting, f"no {setting}"))
+    without = f"{rest}, no {setting}"
+    without = rest if read(without).faults else without
+    return Alternative(_name([setting]), f"{rest}, {setting}"), Alternative(f"no {_name([setting])}", without)
 
 
 def _joins_values(line: OneLine) -> bool:
@@ -161,7 +183,7 @@ def _otherwise(words: list[str], mark: int, read: Callable[[str], OneLine]) -> t
 
     As ``full fine-tune of qwen2.5-14b on 4xA6000, or should I just do lora``.
     """
-    first, clause = read(" ".join(words[:mark])), " ".join(words[mark + 1 :])
+    first, clause = read(" ".join(words[:mark])), " ".join(words[_before_name(words, mark) + 1 :])
     for word in first.words:
         paths = word.meaning.values.keys() - {Key.TASK}
         second = read(f"{first.text[: word.start]}{first.text[word.end :]} {clause}") if paths else first
@@ -172,8 +194,9 @@ def _otherwise(words: list[str], mark: int, read: Callable[[str], OneLine]) -> t
 
 
 def _name(words: list[str]) -> str:
-    """Return how a compared plan may be called: no dots, no article."""
-    return re.sub(r"[^\w\s-]+", "-", re.sub(r"^an? ", "", " ".join(words))).strip("- ")
+    """Return how a compared plan may be called: no dots, no article, no price."""
+    end = next((at for at in range(1, len(words)) if _is_price(words[at:])), len(words))
+    return re.sub(r"[^\w\s-]+", "-", re.sub(r"^an? ", "", " ".join(words[:end]))).strip("- ")
 
 
 def _are_alike(lines: Iterable[OneLine]) -> bool:

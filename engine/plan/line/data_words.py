@@ -15,7 +15,7 @@ from capacity_tui.engine.plan.line.lexicon.task_words import task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import image_of, sides_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, Sight, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
-from capacity_tui.engine.plan.line.model_pairs import ModelPairs
+from capacity_tui.engine.plan.line.model_details import CACHE, ModelDetails
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
@@ -26,12 +26,10 @@ _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos
 _PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
 _ARTICLES = frozenset({"the", "our", "my", "all"})
 _IMAGE_SIZE, _PICTURES = "image size", "pictures of a request"
-CACHE = frozenset({"kv", "cache", "kvcache", "kvcachedtype", "cachetypek", "cachetypev", "ctk", "ctv"})
-OF_CACHE = CACHE | {"dtype", "format", "in", "at", "to", "is", "for", "as", "with", "the", "quantized", "quant"}
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
 
-class DataWords(ModelPairs):
+class DataWords(ModelDetails):
     """A line whose words are being recognized, and those of them that say how large its data is."""
 
     def _shape(self, index: int) -> tuple[int, Meaning] | None:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from itertools import pairwise
 
-from capacity_tui.engine.catalog import format_in_name, key_of, named_release
+from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
-from capacity_tui.engine.plan.line.data_words import CACHE, OF_CACHE
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.quantities import OF_ONE
-from capacity_tui.engine.plan.line.lexicon.task_words import METHOD
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.load_values import LoadValues
 from capacity_tui.engine.plan.line.questions import OF_ALL, OF_BOX
 from capacity_tui.engine.units import format_count
@@ -29,8 +28,14 @@ _CONTEXT = re.compile(r"-(\d+k)$")  # A context that names of releases end in, a
 
 WITH_OR_WITHOUT = "with it, or without it?"
 _EDGE, _OF_REPLICA = "image_size", "per replica"
-_AND_WEIGHTS = frozenset({"weights", "and"})  # Words of a format that is theirs too
-_PACKED, _DIGIT = "qlora", re.compile(r"\d+")
+_SETTINGS = frozenset(
+    {
+        *(Key.INFERENCE_WEIGHTS, Key.INFERENCE_KV_CACHE, Key.TRAINING_PRECISION, Key.TRAINING_OPTIMIZER),
+        *(Key.PARALLELISM_ZERO, Key.PARALLELISM_OFFLOAD, *_DEGREES_OF_MODEL),
+    }
+)
+"""What a plan may have or not, so that a line may ask whether it is needed."""
+_FARTHEST_QUERY, _IS = 4, frozenset({"is", "are", "isnt"})
 _FAR_FROM_OFFERS = 4  # Times the cheapest offer, or part of it, that hardware of the line hardly costs
 _SAME_BATCH = 0.05  # Share by which a batch of tokens may differ from a power of two and is meant to be that
 
@@ -60,10 +65,12 @@ class DerivedValues(LoadValues):
     def _whether(self) -> None:
         """Refuse to choose where a line asks whether a setting is needed, as ``do i need grad checkpointing``."""
         words, task = vocabulary(), TRAIN if self._task == FINETUNE else self._task
-        for index, (count, _) in [*self._taken.items()]:
+        compares = not words.comparing.isdisjoint(key_of(token.text) for token in self._tokens)
+        for index, (count, meaning) in [*self._taken.items()]:
             is_negated = key_of(self._tokens[index].text) in words.negations
             name, end = self._span(index + is_negated, count - is_negated), index + count
-            if key_of(name) not in words.ruled_out.get(task, {}):
+            is_setting = bool(meaning.values) and _SETTINGS.issuperset(meaning.values) and not compares
+            if key_of(name) not in words.ruled_out.get(task, {}) and not is_setting:
                 continue
             first = next((index - few for few in (5, 4, 3, 2) if self._asks_whether("before", index - few, few)), index)
             last = next((end + few for few in (3, 2, 1) if self._asks_whether("behind", end, few)), end)
@@ -76,7 +83,13 @@ class DerivedValues(LoadValues):
                 self._take(first, last - first, Meaning(fault=fault))
 
     def _asks_whether(self, side: str, start: int, count: int) -> bool:
-        return start >= 0 and key_of(self._span(start, count)) in vocabulary().whether[side]
+        """Whether some words ask for what stands beside them: ``do i need fp8``, but not ``what gpu do i need fp8``."""
+        if start < 0 or key_of(self._span(start, count)) not in vocabulary().whether[side]:
+            return False
+        before = [key_of(token.text) for token in self._tokens[max(start - _FARTHEST_QUERY, 0) : start]]
+        if side == "behind":  # is fp8 needed, but 70b fp8 required memory
+            return not _IS.isdisjoint(before)
+        return vocabulary().queries.keys().isdisjoint({*before, *map("".join, pairwise(before))})
 
     def _release_of_context(self) -> None:
         """Take the release of a model that reads as much as the line says, as ``phi-3-medium`` of 128k."""
@@ -272,33 +285,6 @@ class DerivedValues(LoadValues):
         ratios = self._price_ratios(price).values() if price and is_known else ()
         return any(1 / _FAR_FROM_OFFERS < ratio < _FAR_FROM_OFFERS for ratio in ratios)
 
-    def _weights_of_the_engine(self) -> None:
-        """Take bits of weights for the format that the engine of the line has of so many, as ``mlx 4bit``.
-
-        Some engines serve a format where nobody names one, as Ollama does.
-        """
-        is_stored = format_in_name(str(self._values.get(MODEL, ""))) is not None
-        if self._task == INFER and Key.INFERENCE_WEIGHTS not in self._values and not is_stored:
-            for token in self._tokens:
-                if (weights := vocabulary().weights_of.get(key_of(token.text))) is not None:
-                    why = f"weights: {weights}, what {token.text} serves where no other is named"
-                    self._assume(Key.INFERENCE_WEIGHTS, weights, why)
-        formats = vocabulary().bits.get(self._engine_of_weights(), {})
-        values = {key: formats[key] for token in self._tokens if (key := key_of(token.text)) in formats}
-        for bits, name in [*values.items()][:1] if Key.INFERENCE_WEIGHTS in self._values else ():
-            self._assume(Key.INFERENCE_WEIGHTS, name, f"weights: {name}, as its engine has {bits}")
-        if (kept := str(self._values.get(Key.INFERENCE_KV_CACHE))) in formats:
-            self._assume(Key.INFERENCE_KV_CACHE, formats[kept], f"cache: {formats[kept]}, as its engine has {kept}")
-
-    def _engine_of_weights(self) -> str:
-        """Return the engine that the line names, else the usual one of its packed file or of its hardware."""
-        engine = self._catalog.engines.find_id(named_release(str(self._values.get(Key.INFERENCE_ENGINE, "")))[0])
-        name = str(self._values.get(hardware.NAME))
-        is_packed = any(key_of(token.text) == "gguf" for token in self._tokens)
-        device = self._catalog.accelerators.get(name)
-        kind = "CPU" if name in self._catalog.processors else "" if device is None else device.vendor
-        return engine or vocabulary().engines.get("gguf" if is_packed else kind, "")
-
     def _length_of_documents(self) -> None:
         """Train on the tokens of shorter samples than a sequence, which are packed, as ``8k ctx, 30k texts of 3k``."""
         samples, sequence = self._values.get(Key.TRAINING_SAMPLES), self._values.get(Key.TRAINING_SEQ_LEN)
@@ -329,56 +315,3 @@ class DerivedValues(LoadValues):
             self._values[Key.TRAINING_TOKENS] = round(ratio * parameters)
             why = f"{ratio:g} tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
             self._assume(Key.TRAINING_TOKENS, self._values[Key.TRAINING_TOKENS], why)
-
-    # Formats, which other words of the line tell apart
-
-    def _packed_base(self, text: str) -> Meaning | None:
-        """Take few bits of a base that adapters are trained on for QLoRA, as in ``lora 4bit``."""
-        if self._task != FINETUNE or self._values.get(METHOD) == _PACKED or key_of(text) not in vocabulary().formats:
-            return None
-        base = settings.named_value(text, FINETUNE, _PACKED, self._catalog)
-        if base is None or Key.TRAINING_QUANTIZATION not in base.values:
-            return None
-        if self._values.get(METHOD) == "full":
-            hint = "say qlora, or leave it out"
-            return Meaning(fault=PlanError("full fine-tuning trains weights of 16 bits or more", text, hint))
-        self._values.pop(METHOD, None)
-        why = f"{text}: adapters on packed weights are QLoRA"
-        return Meaning(base.words, {METHOD: _PACKED, **base.values}, why)
-
-    def _same_format(self, key: str) -> Meaning | None:
-        """Recognize bits of weights whose format another word tells, as in ``gptq 4bit``."""
-        bits = _DIGIT.findall(key)
-        if self._task != INFER or key not in vocabulary().formats or not bits:
-            return None
-        others = (token.text for token in self._tokens if key_of(token.text) not in vocabulary().formats)
-        formats = (settings.named_value(other, INFER, "", self._catalog) for other in others)
-        values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
-        return Meaning() if any(bits[0] in _DIGIT.findall(str(name)) for name in values if name) else None
-
-    def _same_value(self, text: str) -> Meaning | None:
-        """Recognize names of one value with hyphens between, as ``int4-awq``."""
-        named = [settings.named_value(part, self._task, "", self._catalog) for part in text.split("-")]
-        first = named[0] if len(named) > 1 else None
-        is_one = first is not None and all(part is not None and part.values == first.values for part in named)
-        return first if is_one else None
-
-    def _cache(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize the format of keys and values, as in ``fp8 kv cache``, ``32k q4 cache`` and ``kv q8``."""
-        for count in (5, 4, 3, 2) if self._task == INFER else ():
-            words = [key_of(self._span(index + at, 1)) for at in range(count)]
-            name, of_cache = (words[0], words[1:]) if words[0] not in CACHE else (words[-1], words[:-1])
-            both = _AND_WEIGHTS if _AND_WEIGHTS.issubset(of_cache) else frozenset()
-            is_cache = (OF_CACHE | both).issuperset(of_cache) and not CACHE.isdisjoint(of_cache)
-            if not self._is_free(index, count) or not is_cache:
-                continue
-            format_ = vocabulary().formats.get(name, name)
-            kept = settings.known_value(format_, Key.INFERENCE_KV_CACHE, self._catalog)
-            if kept is not None:
-                paths = (Key.INFERENCE_KV_CACHE, *([Key.INFERENCE_WEIGHTS] if both else []))
-                return count, Meaning(self._span(index, count), dict.fromkeys(paths, kept))
-            if settings.named_value(name, INFER, "", self._catalog) is not None:
-                hint = "leave it out, or say fp8, int8 or a format of llama.cpp, as q8_0"
-                fault = PlanError("keys and values are not kept in this format", self._span(index, count), hint)
-                return count, Meaning(fault=fault)
-        return None

@@ -46,6 +46,7 @@ _DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*",
 _LANES = re.compile(r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d", re.IGNORECASE)
 """Lanes of a slot, height of a box, cores and threads: ``x8/x8``, ``4U``, ``8c/16t``."""
 _DIGITS_OF_MANY = 4  # Of a number that is no release and no few of something
+_TIMES = re.compile(r"[x×*](\d+)", re.IGNORECASE)  # x2
 _VOWELS = frozenset("aeiouy")  # Words without any are short for something
 
 
@@ -59,7 +60,11 @@ class GuessedWords(DerivedValues):
         text = self._tokens[index].text
         is_year = settings.is_year(text) and index > 0 and key_of(self._tokens[index - 1].text) in vocabulary().joints
         nothing = _NOTHING if is_year else self._nothing(index)
-        taken = (self._around(index) or self._samples_of(index)) if nothing is None else (1, nothing)
+        taken = (
+            (self._replicas(index) or self._around(index) or self._samples_of(index))
+            if nothing is None
+            else (1, nothing)
+        )
         if taken is not None:
             return taken
         if (fault := self._uncounted(index)) is not None:
@@ -90,6 +95,14 @@ class GuessedWords(DerivedValues):
         span = self._span(first, index + 1 + int(is_behind) - first)
         self._taken.pop(index + 1 if is_behind else first, None)
         return 1 + int(is_behind), Meaning(why=f"left out: {span}")
+
+    def _replicas(self, index: int) -> tuple[int, Meaning] | None:
+        """Take what a degree of the model is multiplied by for replicas, as in ``TP=4 x2``."""
+        match = _TIMES.fullmatch(self._tokens[index].text)
+        before = [taken.values for start, (count, taken) in self._taken.items() if start + count == index]
+        if match is None or not any(map(settings.is_degree, (path for values in before for path in values))):
+            return None
+        return 1, Meaning(f"replicas {match[1]}", {Key.PARALLELISM_DP: int(match[1])}, f"{match[0]}: replicas")
 
     def _uncounted(self, index: int) -> PlanError | None:
         """Return what to say of a time, a share or a number of something that nothing is known to be counted in."""
@@ -129,7 +142,8 @@ class GuessedWords(DerivedValues):
         is_known |= is_number and not self._is_number_at(index + 1)  # will cp help?
         is_known |= self._is_size_of_model(index) or settings.amount_of(text) is not None
         is_known |= not any(map(str.isalnum, text)) or text.startswith("r/")
-        is_known |= "/" in text and all(part in words.fields for part in text.casefold().split("/"))  # tp/pp/dp
+        parts, plain = re.split("[-/]", text.casefold()), words.fillers | words.fields.keys() | words.amounts.keys()
+        is_known |= len(parts) > 1 and all(part in plain for part in parts)  # tp/pp/dp, tokens/s/gpu, node-hours
         row = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
         is_known |= row is not None and f"({text})" in row.name  # vit-l-16 at 224
         like = _LIKE.fullmatch(text.casefold())  # a llama-style model

@@ -14,7 +14,7 @@ from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.similarity import is_common, is_near_filler
-from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_training, task_named
+from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_serving, is_of_training, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
@@ -27,7 +27,7 @@ _MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}[x×]?.*", re.IGNORECASE)  # nodes with 8xh100, nodes of 8
 _HOURS = frozenset({"hours", "hrs"})
 _HAVING = frozenset({"have", "has", "got", "with", "own"})
-_HOW_LARGE = 2  # Words of "how large"
+_SCRIPT, _MODULE = re.compile(r"[\w./~-]+\.(?:py|sh)"), re.compile(r"([a-z]+)(?:\.[a-z_]+)+")
 _NODES, _MACHINES, _OF_A_SIZE = frozenset({"node", "nodes"}), frozenset({"boxes", "servers", "machines"}), 3
 _ANY_ADAPTER = frozenset({"adapter", "peft", "usepeft"})
 _HAVE_NONE = frozenset({Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD})
@@ -40,6 +40,10 @@ class NamedWords(CountedWords):
         super().__init__(text, catalog)
         self._mended: dict[str, str] = {}
         self._tokens = [replace(token, text=without_release(token.text, catalog)) for token in self._tokens]
+        modules = ((at, _MODULE.fullmatch(token.text)) for at, token in enumerate(self._tokens))
+        for at, module in modules:
+            if module is not None and settings.is_exact_value(module[1], catalog):  # python -m vllm.entrypoints.openai
+                self._tokens[at] = replace(self._tokens[at], text=module[1])
         self._mend_families()
         self._mend_amounts()
 
@@ -68,7 +72,7 @@ class NamedWords(CountedWords):
     def _named(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize what names task, method, model or hardware, the longest name first."""
         token = self._tokens[index]
-        ruled_out = self._ruled_out(index) or self._some_hardware(index) or self._family_asked_for(index)
+        ruled_out = self._ruled_out(index) or self._some_hardware(index)
         ruled_out = ruled_out or self._configured(token.text) or self._device_hours(index) or self._amount_asked(index)
         ruled_out = ruled_out or self._aside(index) or self._beneath(index) or self._release_date(index)
         if ruled_out is not None:
@@ -137,7 +141,10 @@ class NamedWords(CountedWords):
         return (1, Meaning()) if is_other else None
 
     def _is_whole(self, index: int) -> bool:
-        """Whether a method of training says that another thing is whole: ``full 128k context``, ``full fp8``."""
+        """Whether a method of training says that another thing is whole: ``full 128k context``, ``full fp8``.
+
+        So it does beside words of serving, and before a mixture: ``deepseek-r1 full version``, ``full kimi-k2 8xh200``.
+        """
         if key_of(self._tokens[index].text) != _FULL or self._tokens[index].ends:
             return False
         counted = self._count_of(index + 1) if self._is_number_at(index + 1) else None
@@ -149,15 +156,19 @@ class NamedWords(CountedWords):
         if self._is_value(behind[0]) and TRAIN in tasks:
             return True  # pretrain in full fp32
         is_model = self._is_value(behind[0]) or key_of(behind[0]) in vocabulary().model_words
-        is_model |= any(models.named_model(name, self._catalog) for name in behind)
         is_model |= any(key_of(word) in vocabulary().nicknames for name in behind for word in name.split())
-        is_called = counted is None and any(map(self._model_called, behind))
+        meanings = filter(None, (models.named_model(name, self._catalog) for name in behind))
+        rows = [self._catalog.architectures.get(str(meaning.values[models.MODEL])) for meaning in meanings]
+        is_model |= any(row is None or row.experts for row in rows)
+        is_called = bool(rows) or (counted is None and any(map(self._model_called, behind)))
         is_called |= not self._is_counted(index + 2) and self._model_called(self._span(index + 2, 1)) is not None
         keys = {key_of(token.text) for token in self._tokens}
         has_other = {vocabulary().methods.get(key, _FULL) for key in keys} != {_FULL}
         has_other &= vocabulary().comparing.isdisjoint(keys)  # but lora or full llama 8b
         is_sized = is_called and (has_other or INFER in tasks)  # qlora of the full 70b, but full 7b 4xa100
-        return is_length or is_sized or (is_model and not self._is_trained_elsewhere(index))
+        is_served = INFER in {*tasks, *map(vocabulary().suggests.get, keys)}
+        is_served |= any(is_of_serving(token.text, self._catalog) for token in self._tokens)
+        return is_length or is_sized or ((is_model or is_served) and not self._is_trained_elsewhere(index))
 
     def _is_trained_elsewhere(self, index: int) -> bool:
         """Whether another word than the one at a place is of training."""
@@ -176,7 +187,14 @@ class NamedWords(CountedWords):
         return end + 1 - index, settings.counted(vocabulary().amounts["gpuhours"], hours, TRAIN, None)
 
     def _configured(self, text: str) -> tuple[int, Meaning] | None:
-        """Recognize what a word is set to: ``model.config=config.json``, and the name in ``gpu = 4090``."""
+        """Recognize what a word is set to: ``model.config=config.json``, and the name in ``gpu = 4090``.
+
+        A script is what its name says, as ``run_sft.py``, or nothing.
+        """
+        if _SCRIPT.fullmatch(text):
+            tasks = [named for part in re.split(r"[\W_]", text) if (named := task_named(part)) is not None]
+            named = max(tasks, key=lambda meaning: len(meaning.values), default=Meaning())
+            return 1, replace(named, why=f"{text}: {named.words}" if named.words else "")
         key, _, path = text.partition("=")
         if key == Key.MODEL_CONFIG and path:
             return 1, Meaning(f"model {path}", {models.MODEL: path})
@@ -363,20 +381,3 @@ class NamedWords(CountedWords):
             return True
         counts = (self._count_of(at) for at in range(len(self._tokens)) if self._is_number_at(at))
         return any(count is not None and count.amount.name == settings.TOKENS for count in counts)
-
-    def _family_asked_for(self, index: int) -> tuple[int, Meaning] | None:
-        """Refuse what asks for the largest or the best of a family of models: ``largest qwen``, ``how big a llama``."""
-        name, asks = self._tokens[index].text.casefold(), self._span(max(index - 1, 0), 1)
-        if index > _HOW_LARGE and key_of(asks) in ("a", "an"):
-            asks = self._span(index - _HOW_LARGE - 1, _HOW_LARGE)
-        after = self._span(index + 1, 1)
-        family = (re.match("[a-z]*", name) or [""])[0]
-        is_family = family in models.families_of_models(self._catalog) and not after[:1].isdigit()
-        is_family &= models.named_model(name, self._catalog) is None and not self._is_setting(name)
-        if not index or not is_family or vocabulary().queries.get(key_of(asks)) != "most":
-            return None
-        return 1, Meaning(fault=self._family_fault(name, f"{asks} {name}"))
-
-    def _family_fault(self, name: str, text: str) -> PlanError:
-        hint = f"`capacity-tui models --filter {name} --on HARDWARE` shows which of them fit"
-        return PlanError("the best of a family is no plan", text, hint)

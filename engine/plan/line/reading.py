@@ -28,6 +28,7 @@ from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_
 from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, is_latency
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
+from capacity_tui.engine.plan.line.number_names import BATCH_OF_TOKENS
 from capacity_tui.engine.plan.line.questions import (
     asked_of,
     asks_for_model,
@@ -71,6 +72,7 @@ class _Line(GuessedWords):
         self._mixture()
         self._pass(lambda index: self._flag(index, "--"))
         self._pass(self._network)
+        self._pass(self._family_asked_for)
         self._pass(self._named)
         self._pass(self._sized)
         self._portable()
@@ -97,11 +99,7 @@ class _Line(GuessedWords):
         if self._limits and not is_of_hardware and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
             hint = "name the model, or the hardware, that it is a limit of, as train 8xh100 $50k: which model"
             self._faults.append(PlanError("a limit of what?", next(iter(self._limits.values())), hint))
-        guessed = (at for at, (_, meaning) in self._taken.items() if meaning.why and models.MODEL in meaning.values)
-        names = (self._span(at, self._taken[at][0]) for at in guessed)
-        family = next((name for name in names if not any(map(str.isdigit, name))), "")
-        if family and asks_for_model(self._questions):  # 2x3090 for llama, which model size
-            self._faults.append(self._family_fault(family, family))
+        asked = self._of_family(self._asked() if self._asks_of_family() else asked)
         self._price_of_devices()
         is_named = self._is_named(asked)
         plain = tuple(text for text in self._unknown if self._bears_nothing(text, is_named=is_named))
@@ -171,10 +169,10 @@ class _Line(GuessedWords):
             return
         telling = [index for index in range(len(self._tokens)) if not self._is_size_of_model(index)]
         telling = [index for index in telling if not (self._is_other_size(index) or self._is_of_degree(index))]
+        telling = [index for index in telling if not self._is_active_size(index - 1)]  # 37B active are no users
         counts = {index: self._count_of(index) for index in telling if self._is_number_at(index)}
-        telling = [
-            index for index in telling if (count := counts.get(index)) is None or count.amount.name == settings.TOKENS
-        ]
+        of_job = (settings.TOKENS, BATCH_OF_TOKENS)
+        telling = [index for index in telling if (count := counts.get(index)) is None or count.amount.name in of_job]
         words = [self._tokens[index].text for index in telling]
         words += filter(is_latency, (key_of(self._span(index, 4)) for index in telling))  # time to first token
         free = [self._tokens[index].text for index in telling if self._is_free(index)]
@@ -222,6 +220,7 @@ class _Line(GuessedWords):
             key, _, number = text.partition("=")
             amount = settings.amount_of(key) if settings.is_number(number) else None
             kept = None if amount is None else self._kept(amount, number, key)
+            kept = self._nodes(number) if amount is not None and amount.name == "nodes" else kept
             meaning = kept or settings.assigned(text, self._task, self._model)
             is_option = text.startswith("--") and meaning.fault is not None and meaning.fault.title == settings.NO_FIELD
             return 1, Meaning(why=f"left out: {text}") if is_option else meaning

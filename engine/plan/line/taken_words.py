@@ -38,6 +38,7 @@ class TakenWords:
         self._batch_tokens = 0
         self._steps_of_epoch = 0
         self._cores = 0
+        self._family = ""  # name of the models of which the largest or the best is asked for
         self._tokens_of_job: tuple[str, int] = "", 0  # the length that requests have of them, and all that are served
         self._group = 0  # answers that are drawn to each prompt of a training
         self._answer_tokens = 0  # tokens of one of them

@@ -56,7 +56,7 @@ def question_of_line(plan: Plan, asked: Asked, catalog: Catalog) -> Question:
         plan,
         hardware=(INSTANCES,) if is_open else (),
         devices=_FEW if is_open and plan.hardware.devices is None else (),
-        models=tuple(usual_models(catalog)) if asked.solve == Key.MODEL_NAME else (),
+        models=(asked.models or tuple(usual_models(catalog))) if asked.solve == Key.MODEL_NAME else (),
         limits=tuple(parse_limit(text, task) for text in asked.limits),
         goal=parse_goal(asked.goal, task) if asked.goal else None,
     )

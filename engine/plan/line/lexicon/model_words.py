@@ -133,6 +133,16 @@ def families_of_models(catalog: Catalog) -> frozenset[str]:
     return frozenset(match[0] for match in begins if match)
 
 
+def models_of_family(name: str, catalog: Catalog) -> tuple[str, ...]:
+    """Return the ids of language models of a family, as ``qwen``, ``qwen3`` or ``llama 3.1``, the largest first."""
+    pieces = [piece for part in _PIECES.split(name.casefold()) for piece in _VERSION.split(part)]
+    rows = [row for row in catalog.architectures.values() if row.kind == "decoder" and row.params_total]
+    others = vocabulary().other_kinds - {*pieces}
+    known = [(row, [*map(key_of, filter(None, re.split(r"[-/]|(?<=[a-z]{3})(?=\d)", row.id)))]) for row in rows]
+    named = [row for row, parts in known if parts[: len(pieces)] == pieces and others.isdisjoint(parts)]
+    return tuple(row.id for row in sorted(named, key=lambda row: -(row.params_total or 0)))
+
+
 def model_names(catalog: Catalog) -> Iterable[str]:
     """Return what models may be called, the usual ones first."""
     other = (name for name in catalog.architectures.aliases if "_" not in name and "/" not in name)

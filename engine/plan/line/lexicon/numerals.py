@@ -287,6 +287,7 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
             continue
         amount = vocabulary().amounts.get(key_of(behind[0]))
         is_hardware = any(hardware.named_hardware(" ".join(behind[:words]), catalog) for words in (1, 2))
+        is_hardware |= _is_named(tokens[at : at + _LONGEST_NAME], catalog)
         is_hardware |= key_of(behind[0]) in vocabulary().nodes
         if hardware.MEMORY in (hardware.figures_of(after) or {}):  # two 24gb cards
             made.append(Token(f"{count}x{after}", token.start, tokens[index + 1].end, tokens[index + 1].ends))

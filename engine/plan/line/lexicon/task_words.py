@@ -65,7 +65,7 @@ def task_meant(
         catalog: what names stand for.
         devices: how many there are; so many that no engine serves one model from all are for training.
     """
-    serving = _first(words, lambda word: _is_of_serving(word, catalog))
+    serving = _first(words, lambda word: is_of_serving(word, catalog))
     is_sampled = family is not None and _is_sampled(family.id, catalog)
     training = _first(free, lambda word: is_of_training(word, catalog, is_sampled=is_sampled))
     tuned = _first(free, lambda word: vocabulary().suggests.get(key_of(word.partition("=")[0])) == FINETUNE)
@@ -140,7 +140,7 @@ def is_of_training(word: str, catalog: Catalog, *, is_sampled: bool = False) -> 
         is_served = INFER in amount.fields and (is_step or not amount.fields[INFER].startswith(OWN_PARAMETERS))
         return amount.tells and not is_served and TRAIN in amount.fields
     words = vocabulary()
-    if key_of(word) in words.fillers:
+    if key_of(word) in words.fillers or key_of(word) in words.counts:
         return False
     path = words.field_of(name, TRAIN) or ""
     is_field = path in _OF_TRAINING or (path.startswith("training.") and words.field_of(name, INFER) is None)
@@ -149,7 +149,7 @@ def is_of_training(word: str, catalog: Catalog, *, is_sampled: bool = False) -> 
     return name.startswith("training.") or is_field or (is_value and not is_served)
 
 
-def _is_of_serving(word: str, catalog: Catalog) -> bool:
+def is_of_serving(word: str, catalog: Catalog) -> bool:
     """Whether a word is of serving alone: a limit of latency, an engine, a format that weights are only served in."""
     of_serving = vocabulary().of_serving | vocabulary().embedders
     if percentile(word) is not None or not of_serving.isdisjoint((key_of(word), *word.casefold().split("-"))):

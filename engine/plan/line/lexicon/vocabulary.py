@@ -121,6 +121,7 @@ class Vocabulary:
     comparing: Words  # words between names that a line compares
     both: Words  # words between them where the line says that it compares
     compares: Words  # words that say so
+    turning: Words  # words between one of them and a name, as in ``or switch to a 5090``
     short_options: Mapping[str, str]  # what short options of programs say in words
     given_up: Words  # words before what something else takes the place of
     software: Words  # what a release may stand behind
@@ -175,6 +176,9 @@ class Vocabulary:
     teaching: Words  # words of a large model that a smaller one learns from
     becoming: Words  # words between a model that is distilled and what it becomes
     coming_from: Words  # words between what a model becomes and the one that is distilled
+    companions: Words  # parts of names of models that embed or listen
+    other_kinds: Words  # parts of names of models that are made for another thing than text
+    quantized: Words  # what weights are called of which nobody says the format
     active: Words  # words behind a size that is what one token uses of a mixture
     whole_context: Words  # engines to which a context of 0 is all that the model reads
     money: Words  # words before or behind a sum that has no sign

@@ -56,6 +56,7 @@ class Asked:
     limits: tuple[str, ...] = ()  # what must hold, as ``time<=30d``
     goal: str = ""  # what the best has least or most of; empty for what is usual of the field
     why: str = ""  # the same for people
+    models: tuple[str, ...] = ()  # ids of which one is asked for, the largest first; empty for usual ones
 
 
 @dataclass(frozen=True, slots=True)

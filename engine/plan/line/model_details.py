@@ -1,0 +1,350 @@
+"""The words of a line that say more of its model: the format of its weights, its experts, and a second model.
+
+A second one is a draft that guesses for the first, a teacher that it learns from, or one that stands next to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from operator import itemgetter
+from typing import TypeAlias
+
+from capacity_tui.engine.catalog import format_in_name, key_of, named_release
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.figure_words import FigureWords
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
+from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_named
+from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Asked, Assumption, Meaning
+from capacity_tui.engine.plan.line.questions import asks_for_model
+from capacity_tui.engine.units import format_count, parse_quantity
+
+_WHICH = frozenset({"which", "what", "whats", "best"})  # Words before a family of which a model is asked for
+_HOW_LARGE = 2  # Words of "how large"
+_MOST_WORDS = 5  # Words that the name of a model may have, as ``llama 3.1 8b instruct``
+_SIZES = re.compile(r"(\d+(?:\.\d+)?b)(?:[-/ ]a|/)(\d+(?:\.\d+)?b)", re.IGNORECASE)
+_TRILLIONS = re.compile(r"\d+(?:\.\d+)?t", re.IGNORECASE)  # Parameters, as in ``1T with 32B active``
+_SEVERAL = frozenset({"multilora", "multiloraserving"})  # Adapters of which nobody says how many
+_Model: TypeAlias = tuple[int, int, int]  # Parameters, where the name begins, and how many words it has
+_LIKE_IT = 0.15  # Share by which a mixture may differ from the sizes that the line gives
+CACHE = frozenset({"kv", "cache", "kvcache", "kvcachedtype", "cachetypek", "cachetypev", "ctk", "ctv"})
+_OF_CACHE = CACHE | {"dtype", "format", "in", "at", "to", "is", "for", "as", "with", "the", "quantized", "quant"}
+_AND_WEIGHTS = frozenset({"weights", "and"})  # Words of a format that is theirs too
+_PACKED, _DIGIT, _FEW_BITS = "qlora", re.compile(r"\d+"), "4bit"
+_EXPERTS, _FEWEST_BITS_TO_PACK = "experts", 6.0
+
+
+class ModelDetails(FigureWords):
+    """A line whose words are being recognized, and those of them that say more of its model."""
+
+    def _second_model(self) -> None:
+        """Take one of two models for the draft of the other or for its teacher: by the words, else by their sizes."""
+        keys, words = self._keys(), vocabulary()
+        guesses, teaches = not keys.isdisjoint(words.guessing | words.drafts), not keys.isdisjoint(words.teaching)
+        named = [*self._models()] if guesses or teaches else []
+        if not guesses and not teaches:
+            self._companions()
+        if len(named) != 2 or guesses == teaches:
+            return
+        size, index, count = self._draft(named) if guesses else self._teacher(named)
+        path, name = (
+            (Key.INFERENCE_DRAFT_PARAMETERS, "draft") if guesses else (Key.TRAINING_TEACHER_PARAMETERS, "teacher")
+        )
+        values: dict[str, object] = {path: size}
+        if teaches:
+            values |= {TASK: FINETUNE, Key.TRAINING_PREFERENCE: "distillation"}
+        self._take(index, count, Meaning(f"{name} of {format_count(size)}", values))
+
+    def _companions(self) -> None:
+        """Leave out models that embed or listen beside one that answers: ``gpt-oss-120b, and bge-m3 next to it``."""
+        words, texts = vocabulary(), [token.text for token in self._tokens]
+        tasks = {meaning.values.get(TASK) for text in texts if (meaning := task_named(text)) is not None}
+        is_one = tasks & {TRAIN, FINETUNE} or not words.comparing.isdisjoint(map(key_of, texts))
+        if is_one or not any(map(self._is_companion, texts)):
+            return
+        named = [range(index, index + count) for _, index, count in self._models()]
+        single = [range(at, at + 1) for at, text in enumerate(texts) if self._is_companion(text) and "-" in text]
+        single += [
+            range(at, at + 1)
+            for at, text in enumerate(texts)
+            if self._is_companion(text) and models.named_model(text, self._catalog)
+        ]
+        named += [place for place in single if not any(place.start in other for other in named)]
+        companions = [place for place in named if any(self._is_companion(texts[at]) for at in place)]
+        for place in companions if len(companions) < len(named) else ():
+            text = self._span(place.start, len(place))
+            self._take(place.start, len(place), Meaning(why=f"left out: {text}; a plan serves one model"))
+
+    def _is_companion(self, word: str) -> bool:
+        return not vocabulary().companions.isdisjoint(word.casefold().split("-"))
+
+    def _draft(self, named: Sequence[_Model]) -> _Model:
+        """Return the model that stands next to the word draft; the smaller where neither or both do."""
+        alongside = (
+            (model, {key_of(self._word(model[1] - 1)), key_of(self._word(model[1] + model[2]))}) for model in named
+        )
+        drafts = [model for model, words in alongside if words & vocabulary().drafts]
+        return drafts[0] if len(drafts) == 1 else min(named)
+
+    def _teacher(self, named: Sequence[_Model]) -> _Model:
+        """Return the model that is distilled: before ``into`` or after ``from``; the larger where neither is said."""
+        first, second = sorted(named, key=itemgetter(1))
+        between = {key_of(token.text) for token in self._tokens[first[1] + first[2] : second[1]]}
+        if between & vocabulary().becoming:
+            return first
+        return second if between & vocabulary().coming_from else max(named)
+
+    def _word(self, index: int) -> str:
+        return self._tokens[index].text if 0 <= index < len(self._tokens) else ""
+
+    def _keys(self) -> set[str]:
+        """Return the keys of all words, and of each two."""
+        keys = [key_of(token.text) for token in self._tokens]
+        return {*keys, *map("".join, pairwise(keys))}
+
+    def _models(self) -> Iterator[_Model]:
+        """Yield the parameters of models that the line names, where their names begin and how many words they have."""
+        index = 0
+        while index < len(self._tokens):
+            model = next(filter(None, (self._model_at(index, count) for count in range(_MOST_WORDS, 0, -1))), None)
+            if model is not None:
+                yield model
+            index += 1 if model is None else model[2]
+
+    def _model_at(self, index: int, count: int) -> _Model | None:
+        """Return the model that some words name, by its parameters."""
+        tokens = self._tokens[index : index + count]
+        if len(tokens) < count or any(token.ends for token in tokens[:-1]):
+            return None
+        name = " ".join(token.text for token in tokens)
+        size = models.is_size(tokens[0].text) and tokens[0].text[-1] in "bB"
+        if count == 1 and (not any(map(str.isdigit, name)) or (settings.is_number(name) and not size)):
+            return None
+        if count == 1 and size and self._is_counted(index):
+            return None  # 2B tokens
+        meaning = models.named_model(name, self._catalog)
+        meaning = meaning or (models.sized_model(name, self._catalog) if size and count == 1 else None)
+        if meaning is None and count == 2 and models.is_size(tokens[1].text) and tokens[0].text.isalpha():
+            meaning = models.resembling_model(name.replace(" ", "-"), self._catalog)  # llama 70b
+        row_id = None if meaning is None else self._catalog.architectures.find_id(str(meaning.values[models.MODEL]))
+        total = None if row_id is None else self._catalog.architectures[row_id].params_total
+        if size and count == 1:
+            total = round(parse_quantity(name, ""))
+        return None if not total else (total, index, count)
+
+    def _split_mixture(self) -> None:
+        """Read the sizes of a mixture that is called by them, as ``400B-A17B``, as two words; its experts as one."""
+        for index in range(len(self._tokens) - 3):
+            amount = settings.amount_of(self._word(index + 3))
+            if self._word(index + 1) == "of" and amount is not None and amount.name == _EXPERTS:  # 8 of 256 experts
+                self._tokens[index : index + 3] = [replace(self._tokens[index + 2], start=self._tokens[index].start)]
+        for index, words in ((at, words) for at in range(len(self._tokens)) for words in (1, 2)):
+            match, before = _SIZES.fullmatch(self._span(index, words)), self._span(max(index - 1, 0), 1)
+            names = (self._span(index, words), f"{before}-{self._span(index, words)}")
+            if match is not None and not any(models.resembling_model(name, self._catalog) for name in names):
+                parts = (match[1], match[2], max(vocabulary().active, key=len))
+                self._tokens[index : index + words] = [replace(self._tokens[index], text=part) for part in parts]
+
+    def _is_active_size(self, index: int) -> bool:
+        """Whether a word is the size that one token uses of a mixture, as in ``37B active``."""
+        return models.is_size(self._word(index)) and key_of(self._word(index + 1)) in vocabulary().active
+
+    def _mixture(self) -> None:
+        """Take the mixture of experts that has the sizes of a line, as ``30B with 3B active``."""
+        self._split_mixture()
+        numbers = [
+            at
+            for at, token in enumerate(self._tokens)
+            if models.is_size(token.text) or _TRILLIONS.fullmatch(token.text)
+        ]
+        at = next(filter(self._is_active_size, numbers), None)
+        totals = [other for other in numbers if other != at and not self._is_counted(other)]
+        if at is None or not totals or models.MODEL in self._values:
+            return
+        active, total = (parse_quantity(self._tokens[place].text, "") for place in (at, totals[0]))
+        rows = (row for row in self._catalog.architectures.values() if row.experts and row.params_active)
+        unlike = {
+            row.id: max(abs((row.params_total or 0) / total - 1), abs((row.params_active or 0) / active - 1))
+            for row in rows
+        }
+        size = self._tokens[totals[0]].text.casefold()
+        nearest = min(
+            unlike, key=lambda name: (unlike[name] > _LIKE_IT, size not in name.split("-"), unlike[name]), default=""
+        )
+        if nearest and unlike[nearest] <= _LIKE_IT:
+            text = f"{self._tokens[totals[0]].text} with {self._tokens[at].text} active"
+            why = f"{text}: {nearest}, a mixture of about these sizes"
+            self._take(totals[0], 1, Meaning(f"model {nearest}", {models.MODEL: nearest}, why))
+            self._take(at, 2, Meaning())
+
+    def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
+        """Leave out the experts of a mixture that is named; a model without any is none of so many."""
+        if amount.name != _EXPERTS or amount.field(self._task):
+            return super()._kept(amount, value, name)
+        row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
+        if row is None or not row.experts:
+            hint = "say what a token uses of it, as 30b with 3b active, or give its config.json as model.config=PATH"
+            return Meaning(fault=PlanError("a mixture of which sizes?", f"{value} {name}", hint))
+        return Meaning(why="" if str(row.experts) == value else f"left out: {value} {name}; {row.id} has {row.experts}")
+
+    def _served_adapters(self) -> None:
+        """Ask how many adapters are served where the line only says that there are several."""
+        keys = self._keys()
+        if keys & _SEVERAL and Key.INFERENCE_ADAPTERS not in self._values and "howmany" not in keys:
+            self._faults.append(PlanError("how many adapters?", hint="say how many are served, as 20 adapters"))
+
+    def _guesses_ahead(self) -> None:
+        """Guess as many tokens as usual where the line says that some are guessed."""
+        path, has_draft = Key.INFERENCE_NUM_SPECULATIVE_TOKENS, Key.INFERENCE_DRAFT_PARAMETERS in self._values
+        is_guessed = has_draft or not self._keys().isdisjoint(vocabulary().guessing)
+        if self._task == INFER and is_guessed and path not in self._values:
+            self._values[path] = tokens = int(vocabulary().usual[INFER][path])
+            self._assumed.append(
+                Assumption(path, tokens, f"{tokens} tokens guessed before each pass (or give 4 draft tokens)")
+            )
+
+    # Formats, which other words of the line tell apart
+
+    def _packed_base(self, text: str) -> Meaning | None:
+        """Take few bits of a base that adapters are trained on for QLoRA, as in ``lora 4bit``."""
+        if self._task != FINETUNE or self._values.get(METHOD) == _PACKED or key_of(text) not in vocabulary().formats:
+            return None
+        base = settings.named_value(text, FINETUNE, _PACKED, self._catalog)
+        if base is None or Key.TRAINING_QUANTIZATION not in base.values:
+            return None
+        if self._values.get(METHOD) == "full":
+            hint = "say qlora, or leave it out"
+            return Meaning(fault=PlanError("full fine-tuning trains weights of 16 bits or more", text, hint))
+        self._values.pop(METHOD, None)
+        why = f"{text}: adapters on packed weights are QLoRA"
+        return Meaning(base.words, {METHOD: _PACKED, **base.values}, why)
+
+    def _same_format(self, key: str) -> Meaning | None:
+        """Recognize bits of weights whose format another word tells, as in ``gptq 4bit``."""
+        bits = _DIGIT.findall(key)
+        if self._task != INFER or key not in vocabulary().formats or not bits:
+            return None
+        keys = [key_of(token.text) for token in self._tokens]
+        if not (vocabulary().comparing | vocabulary().given_up).isdisjoint((*keys, *map("".join, pairwise(keys)))):
+            return None  # int8 rather than fp8
+        others = (token.text for token in self._tokens if key_of(token.text) not in vocabulary().formats)
+        formats = (settings.named_value(other, INFER, "", self._catalog) for other in others)
+        values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
+        return Meaning() if any(bits[0] in _DIGIT.findall(str(name)) for name in values if name) else None
+
+    def _same_value(self, text: str) -> Meaning | None:
+        """Recognize names of one value with hyphens between, as ``int4-awq``."""
+        named = [settings.named_value(part, self._task, "", self._catalog) for part in text.split("-")]
+        first = named[0] if len(named) > 1 else None
+        is_one = first is not None and all(part is not None and part.values == first.values for part in named)
+        return first if is_one else None
+
+    def _cache(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize the format of keys and values, as in ``fp8 kv cache``, ``32k q4 cache`` and ``kv q8``."""
+        for count in (5, 4, 3, 2) if self._task == INFER else ():
+            words = [key_of(self._span(index + at, 1)) for at in range(count)]
+            name, of_cache = (words[0], words[1:]) if words[0] not in CACHE else (words[-1], words[:-1])
+            both = _AND_WEIGHTS if _AND_WEIGHTS.issubset(of_cache) else frozenset()
+            is_cache = (_OF_CACHE | both).issuperset(of_cache) and not CACHE.isdisjoint(of_cache)
+            if not self._is_free(index, count) or not is_cache:
+                continue
+            format_ = vocabulary().formats.get(name, name)
+            kept = settings.known_value(format_, Key.INFERENCE_KV_CACHE, self._catalog)
+            if kept is not None:
+                paths = (Key.INFERENCE_KV_CACHE, *([Key.INFERENCE_WEIGHTS] if both else []))
+                return count, Meaning(self._span(index, count), dict.fromkeys(paths, kept))
+            if settings.named_value(name, INFER, "", self._catalog) is not None:
+                hint = "leave it out, or say fp8, int8 or a format of llama.cpp, as q8_0"
+                fault = PlanError("keys and values are not kept in this format", self._span(index, count), hint)
+                return count, Meaning(fault=fault)
+        return None
+
+    def _weights_of_the_engine(self) -> None:
+        """Take bits of weights for the format that the engine of the line has of so many, as ``mlx 4bit``.
+
+        Some engines serve a format where nobody names one, as Ollama does.
+        """
+        is_stored = format_in_name(str(self._values.get(MODEL, ""))) is not None
+        if self._task == INFER and Key.INFERENCE_WEIGHTS not in self._values and not is_stored:
+            for token in self._tokens:
+                if (weights := vocabulary().weights_of.get(key_of(token.text))) is not None:
+                    why = f"weights: {weights}, what {token.text} serves where no other is named"
+                    self._assume(Key.INFERENCE_WEIGHTS, weights, why)
+        if self._task == INFER and Key.INFERENCE_WEIGHTS not in self._values and self._is_quantized():
+            weights = vocabulary().format_of(_FEW_BITS, self._engine_of_weights())
+            self._assume(Key.INFERENCE_WEIGHTS, weights, f"weights: {weights}, as quantized to 4 bits (or say 8bit)")
+        formats = vocabulary().bits.get(self._engine_of_weights(), {})
+        values = {key: formats[key] for token in self._tokens if (key := key_of(token.text)) in formats}
+        for bits, name in [*values.items()][:1] if Key.INFERENCE_WEIGHTS in self._values else ():
+            self._assume(Key.INFERENCE_WEIGHTS, name, f"weights: {name}, as its engine has {bits}")
+        if (kept := str(self._values.get(Key.INFERENCE_KV_CACHE))) in formats:
+            self._assume(Key.INFERENCE_KV_CACHE, formats[kept], f"cache: {formats[kept]}, as its engine has {kept}")
+
+    def _is_quantized(self) -> bool:
+        """Whether a line calls a model quantized that is published in more bits, as in ``mixtral quantized``."""
+        row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
+        published = self._catalog.quantizations.get((row and row.weights) or "")
+        bits = None if published is None else published.bits_per_weight
+        empty = [at for at, taken in self._taken.items() if taken == (1, Meaning())]
+        named = [at for at in empty if key_of(self._word(at)) in vocabulary().quantized]
+        named = [at for at in named if CACHE.isdisjoint(key_of(self._word(near)) for near in range(at - 2, at + 3))]
+        is_called = any(key_of(self._word(at - 1)) not in vocabulary().negations for at in named)
+        return is_called and row is not None and (bits is None or bits > _FEWEST_BITS_TO_PACK)
+
+    def _engine_of_weights(self) -> str:
+        """Return the engine that the line names, else the usual one of its packed file or of its hardware."""
+        engine = self._catalog.engines.find_id(named_release(str(self._values.get(Key.INFERENCE_ENGINE, "")))[0])
+        name = str(self._values.get(hardware.NAME))
+        is_packed = any(key_of(token.text) == "gguf" for token in self._tokens)
+        device = self._catalog.accelerators.get(name)
+        kind = "CPU" if name in self._catalog.processors else "" if device is None else device.vendor
+        return engine or vocabulary().engines.get("gguf" if is_packed else kind, "")
+
+    # Families
+
+    def _family_asked_for(self, index: int) -> tuple[int, Meaning] | None:
+        """Keep the family whose largest or best model is asked for: ``largest qwen``, ``how big a llama 3``."""
+        name, asks = self._tokens[index].text.casefold(), self._span(max(index - 1, 0), 1)
+        if index > _HOW_LARGE and key_of(asks) in ("a", "an"):
+            asks = self._span(index - _HOW_LARGE - 1, _HOW_LARGE)
+        after, behind = self._span(index + 1, 1), self._span(index + 2, 1)
+        is_numbered = settings.is_number(after) and not (models.is_size(after) or self._is_counted(index + 1))
+        is_numbered &= not self._tokens[index].ends and not models.is_size(behind)
+        count = 1 + int(is_numbered)
+        family = (re.match("[a-z]*", name) or [""])[0]
+        is_family = family in models.families_of_models(self._catalog) and (is_numbered or not after[:1].isdigit())
+        is_family &= self._model_called("-".join(self._span(index, count).split())) is None
+        is_asked = bool(index) and vocabulary().queries.get(key_of(asks)) == "most"
+        if not is_asked or not is_family or self._is_setting(name):
+            return None
+        count += int(key_of(self._word(index + count)) in vocabulary().teaching)  # deepseek distill
+        self._family = self._span(index, count)
+        return count, Meaning()
+
+    def _asks_of_family(self) -> bool:
+        """Keep a family whose model was guessed and is asked for instead, as in ``2x3090, llama, which model size``."""
+        guessed = [at for at, (_, meaning) in self._taken.items() if meaning.why and models.MODEL in meaning.values]
+        at = next((at for at in guessed if not any(map(str.isdigit, self._span(at, self._taken[at][0])))), None)
+        is_asked = at is not None and key_of(self._word(at - 1)) in _WHICH
+        if at is None or not (is_asked or asks_for_model(self._questions)):
+            return False
+        self._family, self._taken[at] = self._span(at, self._taken[at][0]), (self._taken[at][0], Meaning())
+        self._values.pop(models.MODEL)
+        return True
+
+    def _of_family(self, asked: Asked | None) -> Asked | None:
+        """Return what a line asks, of the family that it names; one of no hardware is refused."""
+        rows = models.models_of_family(self._family, self._catalog) if self._family else ()
+        if asked is not None and asked.solve == models.MODEL and rows:
+            return replace(asked, why=f"the largest {self._family}", models=rows)
+        if self._family:
+            hint = f"name the hardware; `capacity-tui models --filter {self._family} --on HARDWARE` shows what fits"
+            self._faults.append(PlanError("the best of a family is no plan", self._family, hint))
+        return asked
