@@ -6,13 +6,15 @@ import pytest
 from flow import burst, once, press, settle, shown
 
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.solve import plan_of_line
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.shown.comparison import HardwareRow
 from capacity_tui.tui.shown.results import Results
-from capacity_tui.tui.views.find.question import SearchQuestion, limits_of, parts_limited
+from capacity_tui.tui.views.find.question import SearchQuestion, limits_of, parts_asked, parts_limited
 from capacity_tui.tui.views.find.screen import FindScreen
 
 PLAN = """
@@ -171,3 +173,9 @@ async def test_opening_taking_and_pinning_with_the_real_engine(engine: CapacityE
 def test_every_limit_of_a_line_becomes_a_part_of_the_question() -> None:
     limits = ("time<=30d", "cost.usd_per_hour<=20", "memory<=80%")
     assert limits_of(parts_limited(limits)) == limits
+
+
+def test_a_line_that_asks_for_one_of_a_family_is_solved_within_it(engine: CapacityEngine) -> None:
+    planned = plan_of_line(read_line("largest gemma 3 i can qlora on a 4090, 10k samples"))
+    parts = parts_asked(planned.asked, planned.plan)
+    assert set(parts["models"].split(",")) == {"gemma-3-27b", "gemma-3-12b", "gemma-3-4b", "gemma-3-1b", "gemma-3-270m"}

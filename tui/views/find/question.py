@@ -266,6 +266,7 @@ def parts_asked(asked: Asked, plan: Plan) -> Mapping[str, str]:
     parts |= {"goal": goal} if goal else {}
     parts |= {"hardware": ",".join(question.hardware)} if question.hardware else {}
     parts |= {"devices": ",".join(map(str, question.devices))} if question.devices else {}
+    parts |= {"models": ",".join(asked.models)} if asked.models else {}
     return {**parts, **parts_limited(asked.limits)}
 
 
