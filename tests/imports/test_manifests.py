@@ -206,7 +206,7 @@ def test_a_variable_that_is_made_of_itself_stays_unknown(written, tmp_path, vari
 
 
 def test_variables_of_a_compose_file_count_by_their_defaults_and_the_file_beside(written, tmp_path) -> None:
-    (tmp_path / ".env").write_text("DEVICES=2\n")
+    (tmp_path / ".env").write_text("DEVICES=2  # of four\n")
     plan = written("compose.yml", COMPOSE, model__name=None).plan
     assert (plan.model.name, plan.parallelism.tp) == ("qwen3-8b", 2)
     assert (plan.inference.prompt_tokens or 0) + (plan.inference.output_tokens or 0) == 8192

@@ -194,9 +194,12 @@ def _sizes(settings: Settings) -> None:
     own = (settings.count(Key.PARALLELISM_EP, 1) or 1) if settings.value("experts_on_their_own") else 1
     replicas = settings.count("replicas") or (replicate * share * own if share else None)
     processes = settings.count("processes")
-    nodes = settings.count("nodes", 1) or 1
+    nodes, copies = settings.count("nodes", 1) or 1, settings.count("copies", 1) or 1
+    if copies > 1:
+        replicas = (replicas or 1) * copies
+        settings.derive("replicas", replicas, f"{settings.chosen['copies'].words}: copies of what serves")
     if processes is None and settings.count("per_process") and settings.is_given("per_process"):
-        processes = (settings.count("per_process") or 1) * nodes
+        processes = (settings.count("per_process") or 1) * nodes * copies
         settings.derive("processes", processes, settings.chosen["per_process"].words)
     if replicas is not None and processes is None:
         processes = replicas * split

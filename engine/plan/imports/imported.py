@@ -219,7 +219,9 @@ def _model(
 def _folders(name: str) -> tuple[str, ...]:
     """Return the folders of a path of this machine: ``saves/qwen3-4b/full/sft`` is of a model that one is called by."""
     folders = name.strip("/").split("/")
-    return tuple(folders[:-1]) if len(folders) > 2 else ()
+    # A folder of the hub's cache is called models--Qwen--Qwen3-8B.
+    names = (folder.removeprefix("models--").replace("--", "/") for folder in folders[:-1])
+    return tuple(names) if len(folders) > 2 else ()
 
 
 def _model_file(name: str, given: ImportedSetting) -> Path | None:

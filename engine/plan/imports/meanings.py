@@ -24,7 +24,7 @@ _TARGETS: Mapping[frozenset[str], str] = {
 _EVERY = {"all", "all-linear", "all_linear"}
 _EMBEDDINGS = {"embed_tokens", "lm_head"}
 _ALL_LAYERS = 99  # What people write for all layers, whatever the model has
-_TAIL = re.compile(r"[-_.]gguf$", re.IGNORECASE)
+_TAIL = re.compile(r"(?:[-_.:](?:gguf|ud))+$", re.IGNORECASE)  # UD: of Unsloth, whose layers differ in format
 _PATTERN = re.compile(r"\[([01](?:,[01]){,999})\](?:\*(\d{1,4}))?")
 """A piece of a list of layers as Megatron-LM takes it, a Python expression: ``([0]*3+[1]*58)``."""
 _NINE = (
@@ -166,14 +166,17 @@ def fsdp(value: Plain) -> object:
 
 def guessed(value: Plain) -> object:
     """Return the tokens that a draft or further layers guess ahead, from JSON or a mapping that says how."""
-    data = value
-    if isinstance(value, str):
-        try:
-            data = json.loads(value)
-        except ValueError:
-            raise UnreadError("JSON") from None
+    try:
+        data = json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        raise UnreadError("JSON") from None
     given = (data[name] for name in _GUESSED if name in data) if isinstance(data, dict) else iter(())
-    return number(next(given, None))
+    ahead = number(next(given, None))
+    draft = data.get("model") if isinstance(data, dict) else None
+    if ahead is not None and isinstance(draft, str) and "ngram" not in draft:
+        why = f"the weights of the draft {draft} are not counted, set {Key.INFERENCE_DRAFT_PARAMETERS}"
+        raise UnmodelledError(f"{why}: tokens guessed ahead are {ahead}")
+    return ahead
 
 
 def given(value: Plain) -> object:
@@ -244,8 +247,8 @@ def training_config(value: Plain) -> object:
 
 
 def first_size(value: Plain) -> object:
-    """Return the least of a range such as ``1:4``, or a number."""
-    return size(value.partition(":")[0] if isinstance(value, str) else value)
+    """Return the least of a range such as ``1:4`` or ``1..4``, or a number."""
+    return size(re.split(r":|\.\.", value)[0] if isinstance(value, str) else value)
 
 
 def rate(value: Plain) -> object:

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Document, KeyPath, Plain, nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.meanings import MEANINGS
-from capacity_tui.engine.plan.imports.scripts import FURTHER, OfARun
+from capacity_tui.engine.plan.imports.scripts import FurtherOptions, OfARun
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, UnmodelledError, UnreadError, tool, word_of
 
@@ -23,6 +23,7 @@ _OF_THE_SHELL = re.compile(r"\$\{?[.#!]*\w|\$\(|`")  # A variable, or what a com
 _OUTER_FOLDER = re.compile(r"^\$[^/\s]*/(?:[^/]*\$[^/]*/)*")  # Folders above a file that only the shell knows
 _SWITCHES = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "false", "off": "false"}
 _UNASKED = frozenset({Key.TRAINING_LEARNING_RATE})
+_ARGUMENTS = frozenset({"$@", "$*", "${@}"})  # Those of a script itself
 _SERVED, _NOT_TRAINED = "infer", "nothing in it trains"
 
 
@@ -60,9 +61,15 @@ class _Options:
     def section(self, data: Mapping[str, Plain], owner: Tool, path: KeyPath, above: str) -> None:
         """Read the options of a tool; ``above`` is the name of their section, dot included."""
         seen: set[str] = set()
-        for key, value in data.items():
-            seen |= self._option(above + key, value, owner, (*path, key))
+        further = [key for key, value in data.items() if isinstance(value, FurtherOptions)]
+        for key in (key for key in data if key not in further):
+            seen |= self._option(above + key, data[key], owner, (*path, key))
         if not above:
+            # Arguments of a script are none where it can do without, as one that names its model.
+            is_whole = any(setting.field == "model" for setting in self._reading.settings)
+            for key in (key for key in further if not (is_whole and key in _ARGUMENTS)):
+                why = f"only running the script tells {data[key]}: what it gives is not read"
+                self._reading.unmodelled.append(Remark(self._document.place(*path, key), why))
             self._defaults(owner, seen, path)
             names = {owner.named(key) for key in data}
             # A file of options that only the shell knows may train.
@@ -107,9 +114,6 @@ class _Options:
                 self._reading.unmodelled.append(Remark(place, owner.unmodelled[name]))
         elif owner.ignores(name, is_open or value):
             self._reading.ignored.append(place)
-        elif name.startswith(FURTHER):
-            why = f"only running the script tells {name.removeprefix(FURTHER)}: what it gives is not read"
-            self._reading.unmodelled.append(Remark(place, why))
         else:
             close = nearest(written, owner.known, 1)
             self._reading.unknown.append(Remark(place, close[0] if close else ""))

@@ -10,7 +10,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.edit import leaves
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.files.loading import OLDER_KEYS, names_model
-from capacity_tui.engine.plan.imports.scripts import Command
+from capacity_tui.engine.plan.imports.scripts import Command, FurtherOptions
 from capacity_tui.engine.plan.imports.tools import Tool, tools
 
 _FEWEST_TELLING = 2  # Options by which a program that is none of a tool's is known for one
@@ -64,6 +64,8 @@ def options_of(data: Mapping[str, Plain], above: KeyPath = ()) -> Iterator[KeyPa
     """Yield the paths of the options in some data."""
     for key, value in data.items():
         path = (*above, str(key))
+        if isinstance(value, FurtherOptions):
+            continue
         if isinstance(value, dict) and value:
             yield from options_of(value, path)
         else:

@@ -1,4 +1,4 @@
-"""Commands of one script: which of them are one run, and which of several runs counts."""
+"""Commands and calls of one script: which of them are one run, and which of several runs counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from capacity_tui.engine.errors import Place
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.scripts import LAUNCHER
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark
-from capacity_tui.engine.plan.imports.tools import tool
+from capacity_tui.engine.plan.imports.tools import Tool, tool
 from capacity_tui.engine.record import dataclass
 
 _VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")
@@ -40,9 +40,9 @@ class Run:
     def is_joined_to(self, other: Run) -> bool:
         """Whether two commands of a tool are of one run, as one that builds an engine and one that serves it."""
         names, others = _models(self.reading), _models(other.reading)
-        is_other_model = bool(names and others) and names != others
-        started = self.reading.tool.started(self.program)
-        return not is_other_model and started != other.reading.tool.started(other.program)
+        is_other_model = (bool(names and others) and names != others) or self.reading.tool is not other.reading.tool
+        programs = {self.reading.tool.started(self.program), other.reading.tool.started(other.program)}
+        return not is_other_model and len(programs - {None}) > 1
 
 
 def of_training(runs: Sequence[Run]) -> Sequence[Run]:
@@ -58,8 +58,8 @@ def of_training(runs: Sequence[Run]) -> Sequence[Run]:
 
 
 def join(runs: list[Run], run: Run) -> None:
-    """Add a command to those of a script; of several runs of one tool the first that trains counts."""
-    at = next((index for index, before in enumerate(runs) if before.reading.tool is run.reading.tool), None)
+    """Add a command to those of a script; of several runs of one tool, or servers, the first that trains counts."""
+    at = next((index for index, before in enumerate(runs) if _are_alike(before.reading.tool, run.reading.tool)), None)
     if at is None:
         runs.append(run)
         return
@@ -69,15 +69,30 @@ def join(runs: list[Run], run: Run) -> None:
         return
     if first.serves and not run.serves:
         runs[at], run = run, first
-    values, others = (
-        [(one.field, one.value) for one in side.reading.settings if one.level == "said"] for side in (runs[at], run)
-    )
-    if values != others:
+    if runs[at].reading.given != run.reading.given:
         models = _models(run.reading)
         is_other = bool(models) and models != _models(runs[at].reading)
         of_model = f", of another model ({', '.join(models)})" if is_other else ""
         why = f"a second command{of_model}: give it in a file of its own"
         runs[at].reading.unmodelled.append(Remark(Place(run.reading.file, field=run.program), why))
+
+
+def _are_alike(one: Tool, other: Tool) -> bool:
+    """Whether two tools are one, or both serve."""
+    return one is other or all(Key.INFERENCE_ENGINE in either.sets for either in (one, other))
+
+
+def first_calls(readings: Sequence[Reading]) -> Iterator[Reading]:
+    """Yield what calls say, of several of what serves the first, with a remark where another says otherwise."""
+    firsts: dict[str, Reading] = {}
+    for reading in readings:
+        first = firsts.setdefault(reading.tool.id, reading)
+        if first is reading or not {Key.INFERENCE_ENGINE, "sampled"} & reading.tool.sets.keys():
+            yield reading
+        elif first.given != reading.given:
+            first.unmodelled.append(
+                Remark(Place(reading.file), "a second call, which says otherwise: the first counts")
+            )
 
 
 def _models(reading: Reading) -> list[str]:

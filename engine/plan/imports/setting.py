@@ -65,6 +65,11 @@ class Reading:
     unknown: list[Remark] = field(default_factory=list)  # options that the tool does not have
     named: list[tuple[Path, Place, str]] = field(default_factory=list)  # files that it refers to, and the tool of each
 
+    @property
+    def given(self) -> list[tuple[str, object]]:
+        """What options of the file set, by field."""
+        return [(one.field, one.value) for one in self.settings if one.level == "said"]
+
     def words_of_unknown(self, remark: Remark) -> str:
         """Return what to say of an option that the list of the tool's options lacks."""
         known = f"not among the options known of {self.tool.name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from capacity_tui.engine.catalog import Catalog, gguf_type
+from capacity_tui.engine.catalog import Architecture, Catalog, gguf_type
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.setting import Settings, is_kept
 from capacity_tui.engine.plan.imports.tools import tools
@@ -113,8 +113,14 @@ def known_layers(settings: Settings, catalog: Catalog) -> int | None:
     given = settings.count(SHAPE + "layers")
     if given:
         return given
-    row = catalog.architectures.get(str(settings.value(MODEL)))
+    row = _row(settings, catalog)
     return int(row.layers) if row is not None and row.layers else None
+
+
+def _row(settings: Settings, catalog: Catalog) -> Architecture | None:
+    """Return the row of the model, which may be named as its repository is; None where there is none yet."""
+    row_id = catalog.architectures.find_id(str(settings.value(MODEL)))
+    return None if row_id is None else catalog.architectures[row_id]
 
 
 def stages(settings: Settings, layers: int | None) -> None:
@@ -207,17 +213,16 @@ _LEAST_SHARE = 5  # Of a short context, the part that is left to the answer
 
 
 def split_devices(settings: Settings) -> None:
-    """Let llama.cpp spread layers, or rows of matrices, over all devices that it sees, or that are typed."""
-    if settings.value(Key.INFERENCE_ENGINE) != "llamacpp":
-        return
-    if "seen" in settings.chosen and "processes" not in settings.chosen:
-        settings.set("processes", settings.value("seen"), settings.chosen["seen"])
-    devices = settings.count("processes", settings.count(Key.HARDWARE_DEVICES, 1)) or 1
-    if devices == 1:
-        return
+    """Spread layers, or rows of matrices, over all devices that an engine sees, or that are typed, where it does so."""
     size = Key.PARALLELISM_TP if settings.value("split") == "rows" else Key.PARALLELISM_PP
-    if size not in settings.chosen:
-        settings.derive(size, devices, f"{devices} devices share the {settings.value('split', 'layers')}")
+    if "split" not in settings.chosen or size in settings.chosen:
+        return
+    copies, seen = settings.count("copies", 1) or 1, settings.count("seen")
+    if seen and "processes" not in settings.chosen:
+        settings.set("processes", seen * copies, settings.chosen["seen"])
+    devices = (settings.count("processes", settings.count(Key.HARDWARE_DEVICES, 1)) or 1) // copies
+    if devices > 1:
+        settings.derive(size, devices, f"{devices} devices share the {settings.value('split')}")
 
 
 def weights(settings: Settings) -> None:
@@ -260,7 +265,7 @@ def requests(settings: Settings, catalog: Catalog) -> None:
         return
     running = settings.count("running")
     together = settings.count("longest_together")
-    row = catalog.architectures.get(str(settings.value(MODEL)))
+    row = _row(settings, catalog)
     if together == 0 and row is not None:
         together = int(row.max_context or 0)
     longest = settings.count("longest") or (together // (running or 1) if together else None)
@@ -277,16 +282,18 @@ def requests(settings: Settings, catalog: Catalog) -> None:
         per_replica = -(-int(str(kept.value)) // (replicas if kept.field == Key.INFERENCE_CONCURRENCY else 1))
         if per_replica != running:
             del settings.chosen[kept.field]
-    if running and not any(settings.is_given(name) for name in _LOADS):
+    if running and not any(_is_set(settings, name) for name in _LOADS):
         settings.derive(Key.INFERENCE_CONCURRENCY, running * replicas, settings.chosen["running"].words)
 
 
 def _lengths(settings: Settings, longest: int) -> None:
     """Share the longest context between the prompt and the answer."""
-    prompt = settings.count(PROMPT) if settings.is_given(PROMPT) else None
-    output = settings.count(OUTPUT) if settings.is_given(OUTPUT) else None
+    prompt = settings.count(PROMPT) if _is_set(settings, PROMPT) else None
+    output = settings.count(OUTPUT) if _is_set(settings, OUTPUT) else None
     if prompt and is_kept(settings.chosen[PROMPT]) and prompt + (output or 0) != longest:
         prompt = None
+    if output and not prompt and output >= longest:
+        output = None  # an answer may be as long as all that goes in: that says nothing of it
     source = settings.chosen.get("longest") or settings.chosen["longest_together"]
     if prompt and output:
         if prompt + output > longest:
@@ -298,6 +305,11 @@ def _lengths(settings: Settings, longest: int) -> None:
         settings.derive(OUTPUT, output, f"{source.words}: the longest request")
     if not prompt:
         settings.derive(PROMPT, max(1, longest - output), f"{source.words}: the longest request")
+
+
+def _is_set(settings: Settings, name: str) -> bool:
+    """Whether an option gives it, or the program that runs."""
+    return settings.is_given(name) or settings.is_begun_with(name)
 
 
 def assumed_sizes(settings: Settings) -> Iterator[str]:
@@ -320,7 +332,8 @@ def assumed_load(settings: Settings, plan: Plan) -> Iterator[str]:
     lengths = f"requests of {plan.inference.prompt_tokens} + {plan.inference.output_tokens} tokens"
     prompt = settings.chosen.get(PROMPT)
     if prompt is None:
-        yield f"{lengths}: no file gives their length"
+        given = f"prompts of {plan.inference.prompt_tokens} tokens" if settings.is_given(OUTPUT) else lengths
+        yield f"{given}: no file gives their length"
     elif prompt.level == "derived":
         yield f"{lengths}, the longest that it takes: no file gives their length"
     format_of = settings.chosen.get(WEIGHTS)

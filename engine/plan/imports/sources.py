@@ -17,10 +17,11 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.owners import LEAST_KNOWN, known_tools, options_of, owner_of, tool_of
 from capacity_tui.engine.plan.imports.places import located, module_text, other_script
-from capacity_tui.engine.plan.imports.runs import Run, from_shell, join, of_training
+from capacity_tui.engine.plan.imports.runs import Run, first_calls, from_shell, join, of_training
 from capacity_tui.engine.plan.imports.scripts import (
     LAUNCHER,
     Command,
+    FurtherOptions,
     Script,
     assignments,
     calls,
@@ -61,6 +62,7 @@ _LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", "compiling", _TOKEN
 """What scripts call that only load a model, or change it for another that trains it."""
 
 _OWN_OPTIONS = "own_options"  # The tool that has names people give to options of their scripts
+_STARTS_NOTHING = frozenset({LAUNCHER, "benchmark_serving", "bench_serving"})  # Launchers, and loads of other servers
 _DEEPSPEED = "deepspeed"  # The tool whose files are known by names that others gave them
 
 _IS_MODEL = frozenset({"architectures", "model_type"})  # Keys of a config.json
@@ -148,6 +150,7 @@ def _read_text(text: str, name: str) -> list[Reading]:
         readings = _read_commands(manifest.script, name)
         serves = any(reading.tool.sets.get(Key.TASK) == "infer" for reading in readings)
         readings[0].settings += manifest.settings(serves=serves)
+        readings[0].unmodelled += manifest.remarks()
     else:
         readings = _read_calls(text, name) if is_python(text) else _readings(read_text_of_tool(text, name))
     readings[0].settings += read_kept(text, name)
@@ -170,6 +173,7 @@ def _read_calls(text: str, name: str) -> list[Reading]:
         document = replace(given, data={**options, RECIPE: made}) if is_recipe else given
         if starter is not None and not any(reading.tool is starter for reading in readings):
             readings.append(_started(read_document(document, starter), made))
+    readings = list(first_calls(readings))
     if readings:
         readings[0].settings += from_shell(variables_set(text), readings, Place(name))
     if readings and all(reading.tool.id in _LOADS for reading in readings) and _GENERATES.search(text):
@@ -223,7 +227,7 @@ def _read_commands(text: str, name: str) -> list[Reading]:
             join(runs, Run(reading, "", False))
     readings = [*(one for run in of_training(runs) for one in run.readings), *launcher]
     readings += _read_written(script, readings, name)
-    if all(reading.tool.id == LAUNCHER for reading in readings):
+    if all(reading.tool.id in _STARTS_NOTHING for reading in readings):
         raise PlanError("no command of a known tool", hint=f"known: {known_tools()}", place=Place(name))
     return readings
 
@@ -242,10 +246,8 @@ def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...]
     if owner is None and called:
         named = _named_options(command, (*launchers, *called))
         called[-1].settings += [setting for setting in named.settings if setting.level == "said"]
-        called[-1].unmodelled += [
-            *named.unmodelled,
-            *_own_options(command, text, {Path(one.file).name for one in called}, named),
-        ]
+        own = _own_options(command, text, {Path(one.file).name for one in called}, named)
+        called[-1].unmodelled += [*named.unmodelled, *own]
         environment = {**command.environment, **(variables_set(text) if text else {})}
         called[-1].settings += from_shell(environment, (*launchers, *called), place)
         return Run(called[-1], command.program, False, launchers, tuple(called[:-1]))
@@ -330,7 +332,7 @@ def _own_options(command: Command, text: str, read: Set[str], named: Reading) ->
                 yield Remark(command.document.place(key), f"{value}: options in a form of {owner} itself: not read")
         elif key in by_name:
             yield Remark(command.document.place(key), f"an option of {owner} itself: read by its name")
-        elif key.startswith("-") and _is_unread(key, text, behind, value):
+        elif (key.startswith("-") or isinstance(value, FurtherOptions)) and _is_unread(key, text, behind, value):
             yield Remark(command.document.place(key), f"an option of {owner} itself: not read")
 
 

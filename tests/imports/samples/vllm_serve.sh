@@ -8,4 +8,4 @@ ARGS=(
 )
 CUDA_VISIBLE_DEVICES=0,1,2,3 vllm serve $MODEL "${ARGS[@]}" \
     --max-num-seqs 64 --enable-prefix-caching \
-    --gpu-memory-utilization=0.92 --quantization fp8 --port ${PORT:-8000} --speculative-config '{"model": "d", "num_speculative_tokens": 3}'
+    --gpu-memory-utilization=0.92 --quantization fp8 --port ${PORT:-8000} --speculative-config '{"method": "ngram", "num_speculative_tokens": 3}'

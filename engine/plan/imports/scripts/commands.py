@@ -13,6 +13,7 @@ from typing import Any
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, parse_shipped
 from capacity_tui.engine.errors import DocumentError, Place
+from capacity_tui.engine.plan.imports.scripts.expressions import FurtherOptions
 from capacity_tui.engine.plan.imports.scripts.shell import Script
 from capacity_tui.engine.plan.imports.scripts.shell_words import Word, split_words
 from capacity_tui.engine.plan.imports.tools import Tool, tools
@@ -73,13 +74,20 @@ _OVERRIDE = re.compile(r"[+~]{0,2}([a-z]\w*(?:[./]\w+)*)=(.*)", re.DOTALL)
 _CONTINUED = re.compile(r"[+~]{0,2}[a-z]\w*(?:\.\w+)+=")
 """The same where a comment between options ends a command: the shell has it for a program that is not there."""
 
+_MAY_BE_OPTIONS = re.compile(r"\$(?!\{?SLURM_)[^/]*")  # What only the shell knows, other than a path or a node
+
 _CONFIGURATION = re.compile(r".+\.(?:ya?ml|json|toml)")  # A file of options, alone behind a program
 
 _TAKES_MODEL = re.compile(r"serve|launch_server|run|trtllm-serve|api_server|pretrain|finetune(?:_\w+)?")
 """What a model without an option stands behind: ``vllm serve MODEL``, ``litgpt finetune_lora MODEL``."""
 
+_FURTHER = re.compile(r"\$\{?(?:[@*].*|\w+\[[@*]\]\}|\w*(?:args?|opts?|options|flags?|params|extra)\}?)", re.IGNORECASE)
+"""A variable that holds options, none of which is known: the arguments of a script, an array, ``$EXTRA_ARGS``."""
+
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl", "apptainer", "singularity"})
 """Programs that run another one in an image."""
+
+_RUNS_IN_IMAGE = frozenset({"run", "exec", "create"})  # The commands of those that do
 
 _PRINTS = frozenset({"echo", "printf", "cat", "tee", "make", "pip"})
 """Programs that show a command, or build and install it, rather than run it."""
@@ -96,7 +104,9 @@ _ENVIRONMENTS = frozenset({"conda", "mamba", "micromamba", "poetry", "pixi", "uv
 _NAMED = frozenset({"-n", "--name", "-p", "--prefix", "--with", "--extra", "--group", "--project", "--directory"})
 """Options of those whose values are no programs."""
 
-_SPREADS = frozenset({"mpirun", "mpiexec", "srun", "numactl", "nohup", "time", "taskset"})
+_SPREADS = frozenset(
+    {"mpirun", "mpiexec", "srun", "numactl", "nohup", "time", "taskset"} | {"setsid", "env", "timeout", "nice", "nsys"}
+)
 """Programs that start another one, with options of their own before it."""
 
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
@@ -105,6 +115,8 @@ _IN_FOLDER = re.compile(r"\$\{?\w+\}?/((?:[\w.-]+/)*[\w.-]*\d[bB]\b[\w.-]*)")
 """A model by its size, in a folder that a variable names."""
 
 _RUN_BY_PYTHON = re.compile(r"#!.*\bpython")
+
+_OF_PYTHON = frozenset({"-m", "-u", "-O", "-OO", "-B", "-E", "-I", "-s"})  # Options of Python before what it runs
 
 _SCRIPT, _MODULE = re.compile(r".*\.py"), re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 
@@ -199,7 +211,11 @@ def _continued(commands: Sequence[tuple[Word, ...]]) -> Iterator[tuple[Word, ...
 def options_kept(script: Script, name: str) -> Command:
     """Return the options that variables of a script hold, for scripts that others read in."""
     kept = (word for values in script.variables.values() for word in values if not word.text.startswith(("$(", "`")))
-    words = [part for word in kept for part in split_words(word) if not _LETTER.fullmatch(part.text)]
+    words: list[Word] = []
+    is_letter = False
+    for part in (part for word in kept for part in split_words(word)):
+        is_letter = _LETTER.fullmatch(part.text) is not None or (is_letter and not _OPTION.match(part.text))
+        words += [] if is_letter else [part]  # Options of one letter, which any program may have, and their values
     return Command(_options(words if words and _OPTION.match(words[0].text) else [Word("", 0), *words], name))
 
 
@@ -225,21 +241,21 @@ def _starts_program(text: str) -> bool:
 
 def _in_image(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return what an image runs that a command starts, as ``docker run --gpus all vllm/vllm-openai --model ...``."""
-    if words[0].text.rpartition("/")[2] not in _CONTAINERS:
+    if words[0].text.rpartition("/")[2] not in _CONTAINERS or not _RUNS_IN_IMAGE & {word.text for word in words[:4]}:
         return words
-    entry = next(
-        (at for at, word in enumerate(words[1:]) if words[at].text == "--entrypoint" and _PYTHON.fullmatch(word.text)),
-        None,
+    at = next((index for index, word in enumerate(words) if index and program_of_image(word.text)), 0)
+    before, entry = next(
+        (pair for pair in enumerate(words) if words[pair[0] - 1].text == "--entrypoint"), (0, words[0])
     )
-    if entry is not None:
-        return (words[entry + 1], *words[entry + 3 :])  # the image stands between
-    at = next((index for index, word in enumerate(words) if index and program_of_image(word.text)), None)
-    if at is None:
-        return words
+    if not at and before and _starts_program(entry.text) and len(words) > before + 1:
+        at = before + 1  # an image of one's own
+    if not at:
+        return words[_program_starts(words) :]
     behind, image = words[at + 1 :], words[at]
     pairs = (word.text.removeprefix("--env=") for word in words[:at])
     variables = ((name, value) for name, equals, value in (pair.partition("=") for pair in pairs) if equals)
     program = program_of_image(image.text, variables) if not behind or behind[0].text.startswith("-") else ""
+    program = entry.text.rpartition("/")[2] if 0 < before < at else program
     return (*(Word(part, image.line) for part in shlex.split(program)), *behind)
 
 
@@ -250,11 +266,20 @@ def _wrapped(words: tuple[Word, ...]) -> tuple[Word, ...]:
     starts = (index for index, word in enumerate(words[:-1]) if _PYTHON.fullmatch(word.text))
     at = next((index for index in starts if words[index + 1].text == "-m" or _is_program(words, index + 1)), 0)
     if not at and words[0].text.rpartition("/")[2] in _SPREADS:
-        starts = (
-            index for index, word in enumerate(words) if _tool(word.text) is not None or _starts_tool(words, index)
-        )
-        at = next((index for index in starts if index), 0)
+        at = _program_starts(words)
     return words[at:] if any(_OPTION.match(word.text) for word in words[:at]) else words
+
+
+def _program_starts(words: Sequence[Word]) -> int:
+    """Return where the program of a tool begins in a command that starts it; 0 where it starts none."""
+    programs = {program for one in tools().values() for program in one.programs}
+    for at, (before, word) in enumerate(pairwise(words), 1):
+        # A program of one word that has no option is only named: ``docker run own/image which llama-server``.
+        has_options = any(_OPTION.match(behind.text) for behind in words[at + 1 : at + 3])  # maybe after a model
+        is_alone = has_options and bool({word.text, word.text.rpartition("/")[2]} & programs)
+        if (is_alone or _starts_tool(words, at)) and ":" not in word.text and before.text not in _NAMED:
+            return at
+    return 0
 
 
 def _is_inline_python(words: Sequence[Word]) -> bool:
@@ -302,14 +327,15 @@ def _is_program(words: Sequence[Word], index: int) -> bool:
 def _starts_tool(words: Sequence[Word], index: int) -> bool:
     """Whether a word and the next one are the program of a tool: ``swift sft``."""
     called = [word.text.rpartition("/")[2] for word in words[index : index + 2]]
-    return any(program.split()[:2] == called for tool in tools().values() for program in tool.programs)
+    programs = (program.split() for tool in tools().values() for program in tool.programs)
+    return any(program[:2] == called for program in programs if len(program) > 1)
 
 
 def _before_options(words: Sequence[Word]) -> Iterator[Word]:
     """Yield the words of a command before its first option; ``-m`` names a module."""
     python = bool(words) and words[0].text.rpartition("/")[2].startswith("python")
     for word in words:
-        if _OVERRIDE.fullmatch(word.text) or (_OPTION.match(word.text) and not (python and word.text in {"-m", "-u"})):
+        if _OVERRIDE.fullmatch(word.text) or (_OPTION.match(word.text) and not (python and word.text in _OF_PYTHON)):
             return
         yield word
 
@@ -319,32 +345,44 @@ def _options(words: Sequence[Word], name: str) -> Document:
     data: dict[str, Plain] = {}
     lines: dict[KeyPath, int] = {}
     given = list(_before_options(words))
+    rest = list(words[len(given) :])
+    while len(given) > 1 and _FURTHER.fullmatch(given[-1].text):
+        rest.insert(0, given.pop())
     if len(given) > 1 and _TAKES_MODEL.fullmatch(given[-2].text):
         data["model"], lines["model",] = _plain(given[-1]), given[-1].line
     elif given and _CONFIGURATION.fullmatch(given[-1].text):
         data["config"], lines["config",] = given[-1].text, given[-1].line
-    rest = list(words[len(given) :])
+    further: list[Word] = []
     while rest:
         word = rest.pop(0)
         if override := _OVERRIDE.fullmatch(word.text):
             data[override[1]], lines[override[1],] = _plain(replace(word, text=override[2])), word.line
-        if not _OPTION.match(word.text):
-            continue
-        key, equals, text = word.text.partition("=")
-        lines[key,] = word.line
-        values = [Word(text, word.line)] if equals else []
-        while not equals and rest and (not rest[0].text.startswith("-") or _NUMBER.fullmatch(rest[0].text)):
-            if values and (_OVERRIDE.fullmatch(rest[0].text) or _ends_numbers(values[-1], rest[0])):
-                break
-            value = rest.pop(0)
-            # Behind a value, what only the shell knows is options as a rule, as $EXTRA_ARGS.
-            if not (values and value.is_open):
-                values.append(value)
-        if len(values) == 1:
-            data[key] = _plain(values[0]) or values[0].text
-        else:
-            data[key] = [_plain(part) for part in values] or True
+        elif _OPTION.match(word.text):
+            key, equals, text = word.text.partition("=")
+            values = [Word(text, word.line)] if equals else list(_values_behind(rest, further))
+            lines[key,] = word.line
+            several = [_plain(part) for part in values] or True
+            data[key] = (_plain(values[0]) or values[0].text) if len(values) == 1 else several
+        elif word.is_open:
+            further.append(word)
+    for word in (one for one in further if _MAY_BE_OPTIONS.fullmatch(one.text)):
+        data[word.text], lines[word.text,] = FurtherOptions(word.text), word.line
     return Document(data, name, lines)
+
+
+def _values_behind(rest: list[Word], further: list[Word]) -> Iterator[Word]:
+    """Take the values of an option from the words behind it, and words that stand for further options beside them."""
+    before: Word | None = None
+    while rest and (not rest[0].text.startswith("-") or _NUMBER.fullmatch(rest[0].text)):
+        if before is not None and (_OVERRIDE.fullmatch(rest[0].text) or _ends_numbers(before, rest[0])):
+            return
+        value = rest.pop(0)
+        # Behind a value, what only the shell knows is options as a rule.
+        if _FURTHER.fullmatch(value.text) or (before is not None and value.is_open):
+            further.append(value)
+        else:
+            before = value
+            yield value
 
 
 def _ends_numbers(before: Word, word: Word) -> bool:

@@ -25,6 +25,12 @@ class OfARun(str):
     __slots__ = ()
 
 
+class FurtherOptions(OfARun):
+    """What is written in place of options of which only a run tells any: ``"$@"``, ``**kwargs``."""
+
+    __slots__ = ()
+
+
 _TYPES: Mapping[str, Callable[[str | int | float], str | int | float]] = {
     "int": int,
     "float": float,

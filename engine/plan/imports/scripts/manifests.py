@@ -5,6 +5,7 @@ What they run is read as a script of the same lines; on what, from the resources
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,7 @@ from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_text, rea
 from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.plan.imports.scripts.commands import program_of_image, words_of_manifests
 from capacity_tui.engine.plan.imports.scripts.shell import filled_text
-from capacity_tui.engine.plan.imports.setting import ImportedSetting
+from capacity_tui.engine.plan.imports.setting import ImportedSetting, Remark
 from capacity_tui.engine.plan.imports.tools import option_name
 from capacity_tui.engine.record import dataclass
 
@@ -31,8 +32,13 @@ _OF_MODEL = re.compile(
 )
 """An instruction of a model file, as ``parser/parser.go`` of Ollama takes it; those of images are others."""
 _QUOTED = re.compile(r'(?<=\s)(?:"""[\s\S]*?"""|"[\s\S]*?"[ \t]*$)', re.MULTILINE)
-_CONTEXT = "num_ctx"
-_VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(.*?)\s*")
+_ADDED = re.compile(r"\s*(ADAPTER|DRAFT)\s+(\S+)", re.IGNORECASE)
+_OF_SHELL = re.compile(r"\$\{env\.(\w+)\}")  # A variable of the shell in a file of llama-swap
+_NAMES_MODEL = re.compile(
+    r"--model(?:[_-](?:id|path))?[= ](?!'?/mnt/models\b)"
+)  # In a command; KServe's folder is none
+_SCHEME = re.compile(r"hf://|\w+:/(?=/)")  # Where KServe brings a model from: the hub, or a folder
+_VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(\".*\"|'.*'|.*?)(?:\s+#.*)?\s*")
 _MODEL = re.compile(r"(?!/(?:bin|usr|opt|app|entrypoint)\b)/?(?:[\w.-]+/)+[\w-][\w.-]*(?<!\.sh)(?<!\.py)")
 """A model alone, as the first argument of the program of an image."""
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -47,6 +53,7 @@ class Manifest:
     copies: int = 1  # how often it runs
     device: str = ""  # what the accelerators are called; empty where the file does not say
     name: str = ""  # the file
+    most_copies: int = 1  # as often as the load asks for
 
     def settings(self, *, serves: bool) -> Iterator[ImportedSetting]:
         """Yield how many devices there are; of what serves on one node each copy is a replica, of others a node."""
@@ -55,9 +62,15 @@ class Manifest:
             yield ImportedSetting("device", self.device, place, self.device)
         if self.copies > 1:
             is_replica = serves and _SPREAD.search(self.script) is None
-            yield ImportedSetting("replicas" if is_replica else "nodes", self.copies, place, "replicas")
+            yield ImportedSetting("copies" if is_replica else "nodes", self.copies, place, "replicas")
         if self.devices:
             yield ImportedSetting("seen" if serves else "per_process", self.devices, place, "accelerators")
+
+    def remarks(self) -> Iterator[Remark]:
+        """Yield what of it no plan has a word for."""
+        if self.most_copies > self.copies:
+            why = f"up to {self.most_copies} replicas as the load asks for: {self.copies} counted"
+            yield Remark(Place(self.name, field="replicas"), why)
 
 
 def manifest_of(text: str, name: str) -> Manifest | None:
@@ -76,8 +89,8 @@ def manifest_of(text: str, name: str) -> Manifest | None:
     copies = sum(container.copies for container in running if container.script == first.script)
     script = [""] * max(container.line for container in running)
     for container in reversed(running):
-        script[container.line - 1] = container.script
-    return Manifest("\n".join(script), first.devices, copies, first.device, name)
+        script[container.line - 1] = "\n".join(filter(None, (container.script, script[container.line - 1])))
+    return Manifest("\n".join(script), first.devices, copies, first.device, name, max(one.most for one in running))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +100,7 @@ class _Container:
     devices: int
     copies: int
     device: str
+    most: int
 
 
 def _documents(text: str, name: str) -> Iterator[Document]:
@@ -99,8 +113,22 @@ def _documents(text: str, name: str) -> Iterator[Document]:
                 document = read_yaml("\n" * text.count("\n", 0, start) + part, name, of_other_tool=True)
                 if isinstance(document.data, dict) and "services" in document.data:
                     document = replace(document, data=_filled_in(document.data, _variables_of_folder(name)))
+                elif isinstance(document.data, dict) and isinstance(models := document.data.get("models"), dict):
+                    document = replace(document, data={"models": dict(_swapped(models, document.data.get("macros")))})
                 yield document
         start = end
+
+
+def _swapped(models: Mapping[str, Plain], macros: Plain) -> Iterator[tuple[str, Plain]]:
+    """Yield the models of a file of llama-swap by name, each with its command on one line and macros put in."""
+    texts = {f"${{{name}}}": str(text) for name, text in (macros if isinstance(macros, dict) else {}).items()}
+    for name, model in models.items():
+        if isinstance(model, dict) and isinstance(command := model.get("cmd"), str):
+            for macro in (*texts, *texts):  # one may hold another
+                command = command.replace(macro, texts[macro])
+            lines = (line.strip().removesuffix("\\") for line in command.splitlines())
+            joined = " ".join(line for line in lines if not line.startswith("#"))
+            yield name, {"command": _OF_SHELL.sub(r"${\1}", joined.replace("${MODEL_ID}", name))}
 
 
 def _variables_of_folder(name: str) -> Mapping[str, str]:
@@ -122,32 +150,38 @@ def _filled_in(data: Plain, variables: Mapping[str, str]) -> Plain:
 
 
 def _containers(
-    document: Document, data: Plain, path: KeyPath = (), copies: int = 1, device: str = ""
+    document: Document, data: Plain, path: KeyPath = (), copies: int = 1, device: str = "", most: int = 1
 ) -> Iterator[_Container]:
     """Yield what runs in a part of a document, which stands at a path of it, with how often and where that is."""
     if isinstance(data, list):
         for index, entry in enumerate(data):
-            yield from _containers(document, entry, (*path, index), copies, device)
+            yield from _containers(document, entry, (*path, index), copies, device, most)
     if not isinstance(data, dict):
         return
-    copies *= max(next(_counts(data), 1), 1)
+    copies *= max(next(_counts(data, "copies"), 1), 1)
+    most = max(next(_counts(data, "most_copies"), most), most)
     device = next((str(value) for value in _below(data, words_of_manifests()["labels"], 3)), device)
     script = _command(data)
     if script:
-        line = document.lines.get((*path, "args")) or document.lines.get((*path, "command")) or document.lines.get(path)
-        yield _Container(script, max(line or 1, 1), _devices(data), copies, device)
+        parts = (*path, "args"), (*path, "command"), *(path[:length] for length in range(len(path), 0, -1))
+        line = next((document.lines[part] for part in parts if document.lines.get(part)), 1)
+        yield _Container(script, line, _devices(data), copies, device, most)
         return
     for key, value in data.items():
         if key == "workerTemplate" and "leaderTemplate" in data:
             continue  # the leader says what they serve together
-        yield from _containers(document, value, (*path, key), copies, device)
+        inner = value
+        if key == "serveConfigV2" and isinstance(value, str):  # a file of Ray Serve in one of Kubernetes
+            with suppress(CapacityError):
+                inner = read_yaml(value, document.file or "", of_other_tool=True).data
+        yield from _containers(document, inner, (*path, key), copies, device, most)
 
 
-def _counts(data: Mapping[str, Plain]) -> Iterator[int]:
-    """Yield how many there are of what stands in a section."""
-    deployed = data.get("deployment_config")
-    for section in (data, deployed if isinstance(deployed, dict) else {}):
-        yield from (value for key in words_of_manifests()["copies"] if isinstance(value := section.get(key), int))
+def _counts(data: Mapping[str, Plain], kind: str) -> Iterator[int]:
+    """Yield how many there are of what stands in a section, or how many there may be."""
+    words = words_of_manifests()[kind]
+    for section, depth in ((dict(data), 1), (data.get("deployment_config"), 2)):
+        yield from (value for value in _below(section, words, depth) if isinstance(value, int))
 
 
 def _below(data: Plain, names: list[str], depth: int) -> Iterator[Plain]:
@@ -188,12 +222,13 @@ def _command(data: Mapping[str, Plain]) -> str:
     if isinstance(loading, dict):
         return _served(loading.get("model_source") or loading.get("model_id"), kwargs)
     given = [part for name in ("entrypoint", "command", "args") for part in _parts(data.get(name))]
-    if not given:
+    if not given and not ("storageUri" in data and _started(data)):
         started = _started(data) if "image" in data else ""
         split = words_of_manifests()["one_model"].get(started.partition(" ")[0])
         is_split = split is not None and f"--{split}" not in started and _devices(data) > 1
         is_whole = split is not None or " --" in started
         return f"{started} --{split}={_devices(data)}" if is_split else started if is_whole else ""
+    given = given or ["-"]
     program = given[0].rpartition("/")[2]
     if program in _SHELL and len(given) > 2 and _SCRIPT.fullmatch(given[1]):
         command = given[2]
@@ -211,6 +246,9 @@ def _command(data: Mapping[str, Plain]) -> str:
         texts = (data.get(name) for name in ("entrypoint", "command", "args"))
         words = (text if isinstance(text, str) else shlex.join(_parts(text)) for text in texts if text)
         command = " ".join((started, *words)).strip()
+    stored = data.get("storageUri")
+    if isinstance(stored, str) and not _NAMES_MODEL.search(command):
+        command += f" --model={shlex.quote(_SCHEME.sub('', stored))}"
     variables = "".join(f"export {name}={shlex.quote(value)}; " for name, value in _variables(data))
     return f"{variables}{command}"
 
@@ -222,7 +260,9 @@ def _parts(value: Plain) -> list[str]:
 def _started(data: Mapping[str, Plain]) -> str:
     """Return the program that the image of a container starts, or the format of its model."""
     kind = data.get("modelFormat")
-    by_format = words_of_manifests()["formats"].get(str(kind.get("name"))) if isinstance(kind, dict) else None
+    by_format = (
+        words_of_manifests()["formats"].get(str(kind.get("name")).casefold()) if isinstance(kind, dict) else None
+    )
     words = (word for name in ("command", "args") for part in _parts(data.get(name)) for word in part.split())
     given = {option_name(word.partition("=")[0]) for word in words}
     variables = [(variable, value) for variable, value in _variables(data) if variable.casefold() not in given]
@@ -255,10 +295,13 @@ def _served(model: Plain, options: Plain) -> str:
     """Return the command of vLLM for options that stand in a section, in whatever case."""
     words = ["vllm", "serve", str(model)]
     for key, value in (options if isinstance(options, dict) else {}).items():
+        option = _CAPITAL.sub("-", str(key)).casefold()
         if isinstance(value, list):
             words += map(str, value)  # extraArgs
-        elif value is not False and not isinstance(value, dict):
-            words += [f"--{_CAPITAL.sub('-', str(key)).casefold()}", *([] if value is True else [str(value)])]
+        elif isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        else:
+            words += [f"--{option}", json.dumps(value) if isinstance(value, dict) else str(value)]
     return shlex.join(words)
 
 
@@ -279,5 +322,7 @@ def _model_file(text: str) -> str | None:
     plain = (line for line in _QUOTED.sub('""', "\n".join(lines)).splitlines() if line.strip())
     if base is None or program_of_image(base[1]) or not all(map(_OF_MODEL.match, plain)):
         return None
-    contexts = [match[2] for match in map(_PARAMETER.match, lines) if match and match[1] == _CONTEXT]
-    return shlex.join(["ollama", "run", base[1], *(word for size in contexts[-1:] for word in (f"--{_CONTEXT}", size))])
+    parameters = {match[1]: match[2] for match in map(_PARAMETER.match, lines) if match}
+    further = {match[1].casefold(): match[2] for match in map(_ADDED.match, lines) if match}
+    options = (f"--{name}={value}" for name, value in (*parameters.items(), *further.items()))
+    return shlex.join(["ollama", "run", base[1], *options])

@@ -15,6 +15,7 @@ from capacity_tui.engine.plan.imports.scripts.expressions import (
     OPTION,
     SHELL,
     STARTED,
+    FurtherOptions,
     OfARun,
     assigned,
     literal,
@@ -32,7 +33,7 @@ _MODEL = re.compile(r"Model|For[A-Z]")  # In the name of a class of models: Auto
 
 _RETURNED = "return"  # What stands for the configuration that a function returns without giving it a name
 
-FURTHER = "**"  # Before what holds further arguments of a call
+_FURTHER = "**"  # Before what holds further arguments of a call
 
 
 def is_python(text: str) -> bool:
@@ -284,16 +285,18 @@ def _arguments(
     data: dict[str, Plain] = {}
     lines: dict[KeyPath, int] = {}
     given = [("model", argument) for argument in call.args[:1]]
-    given += [(word.arg or f"{FURTHER}{ast.unparse(word.value)}", word.value) for word in (*call.keywords, *later)]
+    given += [(word.arg or f"{_FURTHER}{ast.unparse(word.value)}", word.value) for word in (*call.keywords, *later)]
     for key, value in given:
         lines[key,] = value.lineno
         try:
             data[key] = literal(value, constants)
         except ValueError:
             data[key] = OfARun(ast.unparse(value))
-        further = data.pop(key) if key.startswith(FURTHER) and isinstance(data[key], dict) else {}
+        further = data.pop(key) if key.startswith(_FURTHER) else {}
         for option, part in further.items() if isinstance(further, dict) else ():
             data[option], lines[option,] = part, value.lineno
+        if not isinstance(further, dict):
+            data[key] = FurtherOptions(key.removeprefix(_FURTHER))
     return Document(data, name, lines)
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.plan.imports.scripts.shell_words import Variables, Word, joined, source_of
+from capacity_tui.engine.plan.imports.scripts.shell_words import Variables, Word, joined, slurm_variables, source_of
 from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ _READ_IN = frozenset({".", "source"})  # Commands that read another script in
 _STARTS_SCRIPT = _RUN_INPUT | {"srun", "exec", "nohup"}
 
 _SCRIPT = re.compile(r".*\.(?:sh|bash|slurm|sbatch)", re.DOTALL)
+
+_PASSES = frozenset({"ssh", "tmux", "screen"})  # Programs that have a shell run a text of their arguments
 
 _WRITERS = frozenset({"cat", "tee"})  # Programs that write a here-document to a file as it is
 
@@ -49,13 +51,6 @@ _END = "_END_OF_TEXT_"  # Of a here-document that stands for a text of another f
 
 _BARE = re.compile(r"(?<=[*=])\$([A-Za-z_]\w*)(?=[+,])")
 """A variable between signs, as in ``[0]*$DENSE+[1]*$REST`` and ``width=$N,heads=8``, which the grammar tears apart."""
-
-_SLURM: Mapping[str, tuple[str, ...]] = {
-    r"--nodes[= ]|-N ?": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
-    r"--(?:gres=gpu|gpus-per-node)(?:[:=][\w.-]*?)??[:=]": ("SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"),
-    r"--ntasks-per-node[= ]": ("SLURM_NTASKS_PER_NODE",),
-}
-"""Variables of a Slurm job, by the options that set them."""
 
 _OF_ENTRY = re.compile(r"\[[\"']?([^\]\"']+)[\"']?\]=[\"']?(.*?)[\"']?", re.DOTALL)  # What an array holds under a name
 
@@ -105,15 +100,6 @@ def filled_text(text: str, variables: Mapping[str, str]) -> str:
     return text if body is None else Variables(values, 0, None).filled(body).removesuffix("\n")
 
 
-def _slurm_variables(text: str, before: str) -> Iterator[tuple[str, tuple[Word, ...]]]:
-    """Yield the variables that Slurm sets from the head of a batch script, or from a command of ``srun``."""
-    for line, content in enumerate(text.splitlines(), 1):
-        for pattern, names in _SLURM.items():
-            match = re.match(rf"{before}\s+(?:{pattern})(\d+)", content)
-            for name in names if match is not None else ():
-                yield name, (Word(match[1] if match else "", line),)
-
-
 @cache
 def _parser() -> Parser:
     import tree_sitter_bash  # noqa: PLC0415 - few files are shell scripts
@@ -133,7 +119,7 @@ class _Reader(Variables):
 
     def read(self, text: str) -> None:
         """Read a text."""
-        self._take(_slurm_variables(text, "#SBATCH"))
+        self._take(slurm_variables(text, "#SBATCH"))
         plain = _BARE.sub(r"${\1}", _PLACEHOLDER.sub("", _REMARK.sub("", text)))
         root = _parser().parse(plain.encode()).root_node
         broken = (
@@ -235,7 +221,7 @@ class _Reader(Variables):
             )
             return
         if words[0].text == "srun":
-            self._take(_slurm_variables(joined(words), r"srun(?:\s.*)?"))
+            self._take(slurm_variables(joined(words), r"srun(?:\s.*)?"))
         shared = {name: joined(self.values[name]) for name in self.script.exported & self.values.keys()}
         own = ((child.child_by_field_name("name"), child) for child in node.named_children if child.type == _OWN)
         alone = {source_of(name): joined(self._values(one.child_by_field_name("value"))) for name, one in own if name}
@@ -300,11 +286,13 @@ class _Reader(Variables):
 
     def _branches(self, node: Node) -> None:
         children = node.named_children
+        self._all(children[:1])  # A condition is a command as well: ``if start_server; then``
         holds = self._holds(children[0]) if children else None
         for child in children[1:]:
             if child.type == "elif_clause":
                 if holds is not True:
                     inner = child.named_children
+                    self._all(inner[:1])
                     branch = self._holds(inner[0]) if inner else None
                     if branch is not False:
                         self._all(inner[1:])
@@ -381,10 +369,14 @@ def _inner_script(words: Sequence[Word]) -> Word | None:
     if words[0].text == "eval":
         texts = (f"'{word.text}'" if _LIST.fullmatch(word.text) else word.text for word in words[1:])
         return Word(" ".join(texts), words[0].line)
+    if words[0].text.rpartition("/")[2] in _PASSES:
+        return next((word for word in reversed(words) if word.quoted and " " in word.text), None)
     shell = next((at for at, word in enumerate(words) if word.text.rpartition("/")[2] in _SHELLS), None)
     if shell is None:
         return None
-    rest = words[shell + 1 :]
+    # Behind --entrypoint of a container the image comes first.
+    is_image = shell > 0 and words[shell - 1].text == "--entrypoint"
+    rest = words[shell + 1 + is_image :]
     options = list(takewhile(lambda word: word.text.startswith("-"), rest))
     is_given = any(word.text.endswith("c") for word in options) and len(rest) > len(options)
     return rest[len(options)] if is_given else None

@@ -49,6 +49,13 @@ _PART = re.compile(r"(?:\$\([^()]*\)|\S)+")  # A word of a text; what a program 
 
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
+_SLURM: Mapping[str, tuple[str, ...]] = {
+    r"--nodes[= ]|-N ?": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
+    r"--(?:gres=gpu|gpus-per-node)(?:[:=][\w.-]*?)??[:=]": ("SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"),
+    r"--ntasks-per-node[= ]": ("SLURM_NTASKS_PER_NODE",),
+}
+"""Variables of a Slurm job, by the options that set them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -204,3 +211,12 @@ def joined(words: Sequence[Word]) -> str:
 def source_of(node: Node) -> str:
     """Return a part of a script as it is written."""
     return (node.text or b"").decode(errors="replace")
+
+
+def slurm_variables(text: str, before: str) -> Iterator[tuple[str, tuple[Word, ...]]]:
+    """Yield the variables that Slurm sets from the head of a batch script, or from a command of ``srun``."""
+    for line, content in enumerate(text.splitlines(), 1):
+        for pattern, names in _SLURM.items():
+            match = re.match(rf"{before}\s+(?:{pattern})(\d+)", content)
+            for name in names if match is not None else ():
+                yield name, (Word(match[1] if match else "", line),)
