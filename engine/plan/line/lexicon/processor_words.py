@@ -19,8 +19,7 @@ _PROCESSOR = re.compile(
     re.IGNORECASE,
 )
 _LINE = re.compile(
-    r"(?:(?:intel |amd )?(?P<line>(?:core )?i[3579]|ryzen(?: [3579])?|epyc|xeon|threadripper)|cpus?|processors?)",
-    re.IGNORECASE,
+    r"(?:(?P<line>(?:core )?i[3579]|ryzen(?: [3579])?|epyc|xeon|threadripper)|cpus?|processors?)", re.IGNORECASE
 )
 _TIER, _ANY = re.compile(r"(?:\bi|ryzen[ -])([3579])\b", re.IGNORECASE), "i|ryzen-|epyc|xeon"
 _BARE = (
@@ -49,8 +48,7 @@ def nearest_processor(word: str, catalog: Catalog) -> Meaning | None:
     """Return the nearest processor of a line for a model number that no row has, as ``i5-1235u``; None for others."""
     line = next((line for pattern, line in _BARE if pattern.fullmatch(word)), "")
     word = f"{line} {word}".lstrip()
-    makers = "|".join(map(re.escape, vocabulary().makers))
-    match = _PROCESSOR.fullmatch(re.sub(rf"(?<![a-z])(?:{makers})\s+", "", word, flags=re.IGNORECASE))
+    match = _PROCESSOR.fullmatch(_without_maker(word))
     if match is None:
         return None
     line, number = _LINES[match["line"].casefold()[:2]], match["number"]
@@ -72,6 +70,11 @@ def nearest_processor(word: str, catalog: Catalog) -> Meaning | None:
     return Meaning(row.id, {Key.HARDWARE_NAME: row.id, **devices}, why)
 
 
+def _without_maker(word: str) -> str:
+    makers = "|".join(map(re.escape, vocabulary().makers))
+    return re.sub(rf"(?<![a-z])(?:{makers})\s+", "", word, flags=re.IGNORECASE)
+
+
 def _generation(line: str, number: str) -> int:
     """Return the generation in a model number: 12 of i5-1235u and i5-12400, 4 of EPYC 9354, 2 of Xeon 6248."""
     if line == "epyc":
@@ -87,7 +90,7 @@ def processor_of_line(
     It is the one with the nearest number of cores where that is given, else the middle one of its tier.
     ``cpu`` is any, of which the cores are known.
     """
-    match = _LINE.fullmatch(line)
+    match = _LINE.fullmatch(_without_maker(line))
     whole = _LINES.get((match["line"] or "").casefold().removeprefix("core ")[:2], _ANY) if match else _ANY
     if match is None or (whole == _ANY and not (cores and is_any)):
         return None
