@@ -15,7 +15,7 @@ from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import WHOLE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
-from capacity_tui.engine.plan.line.number_names import BATCH_OF_TOKENS, MOST_WORDS, TOKEN, NumberNames
+from capacity_tui.engine.plan.line.number_names import BATCH_OF_TOKENS, MOST_WORDS, TOKEN, NumberNames, counted_like
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_count, parse_quantity
 
@@ -25,6 +25,7 @@ _RELEASE_DATE = re.compile(r"0[1-9][0-3]\d|2[3-9](?:0[1-9]|1[0-2])")  # 0324, 25
 _SAME_PARAMETERS = 0.15  # Share by which a size in a model's name, as ``671b``, may differ from its parameters
 EVERY_NODE, OF_A_NODE = frozenset({"each", "apiece"}), frozenset({"of", "with", "w/", "x", "×"})
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}(?:[x×].*)?", re.IGNORECASE)  # nodes with 8xh100, nodes of 16
+_OF_TEXT = (settings.TOKENS, settings.WORDS)  # What a text is counted in
 _DRAWING, _GROUPS = ("grpo", "ppo"), ("answers to a prompt", "answers of a group")  # Preferences that draw answers
 
 
@@ -47,7 +48,7 @@ class CountedWords(NumberNames):
             elif is_drawn and self._tokens[number].text.isdecimal():  # 16 answers to each prompt; 2k are so long
                 amount = amounts["rollouts"]
         if amount.fewer and self._is_of_sample(number, count.end):
-            amount = amounts[amount.fewer]
+            amount = counted_like(amounts[amount.fewer], amount)
         meaning = self._pair(count.name, self._tokens[number].text, amount)
         if meaning is not None and self._is_part(number):  # 200 people, 30 of them at once
             self._values = {path: value for path, value in self._values.items() if path not in meaning.values}
@@ -97,9 +98,9 @@ class CountedWords(NumberNames):
             )  # 4k sequences, but 50k sequences
             amount = vocabulary().amounts[amount.thousands if is_length else "samples"]
         if amount.fewer and settings.is_sequence(value, self._task, self._values):
-            amount = vocabulary().amounts[amount.fewer]
-        if amount.name == settings.TOKENS and self._task == INFER and self._is_written(value):
-            amount = vocabulary().amounts[key_of("output")]
+            amount = counted_like(vocabulary().amounts[amount.fewer], amount)
+        if amount.name in _OF_TEXT and self._task == INFER and self._is_written(value):
+            amount = counted_like(vocabulary().amounts[key_of("output")], amount)
         return settings.counted(amount, value, self._task, self._model)
 
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
@@ -113,11 +114,11 @@ class CountedWords(NumberNames):
         is_of_all = not is_share and amount.reciprocal and parse_quantity(value, "") > amount.most
         if is_share:
             return self._share(value)
-        if amount.name == settings.TOKENS and self._task == INFER and self._is_job(value):
+        if amount.name in _OF_TEXT and self._task == INFER and self._is_job(value):
             is_written = self._is_written(value)
             path = Key.INFERENCE_OUTPUT_TOKENS if is_written else Key.INFERENCE_PROMPT_TOKENS
-            self._tokens_of_job = path, parse_count(value)
-            return Meaning(f"{value} tokens in all")
+            self._tokens_of_job = path, round(parse_count(value) / amount.per)
+            return Meaning(f"{value} {amount.name} in all")
         if amount.name == "cores" and value.isdigit() and self._task != FIT:
             self._cores = int(value)
         elif is_of_all and self._task == INFER:
@@ -155,7 +156,7 @@ class CountedWords(NumberNames):
             return Meaning(f"batch {value} tokens")
         is_short = amount.fewer and Key.TRAINING_SEQ_LEN in self._values
         if is_short and not settings.at_least(value, int(vocabulary().fewest_tokens)):
-            self._document_tokens = parse_count(value)
+            self._document_tokens = round(parse_count(value) / amount.per)
             return Meaning(f"samples of {value} tokens")
         return None
 

@@ -56,7 +56,14 @@ class NumberNames(TakenWords):
         return None if values is None else Meaning(words if values else "", values)
 
     def _count_of(self, index: int) -> Count | None:
-        """Return what the number at a place counts; None where no word says it.
+        """Return what the number at a place counts; None where no word says it; tokens may be said in words."""
+        count, words = self._named_count(index), vocabulary().amounts[settings.WORDS]
+        if count is None or not count.amount.unit or settings.amount_of(self._span(index + 1, 1)) != words:
+            return count
+        return replace(count, amount=counted_like(count.amount, words))
+
+    def _named_count(self, index: int) -> Count | None:
+        """Return what words say that the number at a place counts, tokens and words of text alike.
 
         Words that always stand behind a number go first, then the words before it that no number before them has, then
         the words behind it, unless they begin what follows.
@@ -120,10 +127,8 @@ class NumberNames(TakenWords):
         is_of_one = before.amount.behind == "either" and key_of(self._tokens[index - 1].text) == "of"
         if not is_of_one or before.end > index + 1 or (self._task == INFER and before.amount.name == _BATCH):
             return None  # a batch of 10k documents is read until it ends
-        words, amount = vocabulary().amounts["words"], before.amount
-        if before.amount.unit and behind.amount == words:  # answers of 200 words
-            amount = replace(amount, per=words.per, assumes=words.assumes)
-        elif before.amount.unit:
+        amount = before.amount
+        if before.amount.unit and behind.amount.name != settings.WORDS:
             amount = vocabulary().amounts["letters"]  # answers of 2 paragraphs
         return replace(before, end=behind.end, amount=amount)
 
@@ -284,7 +289,8 @@ class NumberNames(TakenWords):
     def _unit_at(self, index: int) -> str:
         """Return the unit that a word is, as ``tokens``; empty for other words."""
         amount = settings.amount_of(self._tokens[index].text) if index < len(self._tokens) else None
-        return amount.name if amount is not None and amount.name in vocabulary().units else ""
+        name = "" if amount is None else settings.TOKENS if amount.name == settings.WORDS else amount.name
+        return name if name in vocabulary().units else ""
 
     def _is_apart(self, index: int, marks: Iterable[str] = ",;?(") -> bool:
         """Whether a comma or the like stands behind a word."""
@@ -297,8 +303,10 @@ class NumberNames(TakenWords):
         if duration_of(self._span(count.end, 1)) is not None:
             return key_of(self._span(count.end - 1, 1)) in vocabulary().within  # 200 tokens in 6 hours
         behind = next(self._names_behind(count.end), None) if is_number else None
-        if not is_number or (behind is not None and not self._begins_another(behind)):  # seq 2048 steps 1000 batch 8
-            return False
+        is_unit = behind is not None and behind.end == count.end + 2 and self._unit_at(count.end + 1) != ""
+        is_unit &= bool(count.amount.unit) and not settings.is_length_of_job(self._span(count.end, 1))
+        if not is_number or (behind is not None and not is_unit and not self._begins_another(behind)):
+            return False  # seq 2048 steps 1000 batch 8, but input 500 tokens output 100 tokens
         is_long = bool(count.amount.unit) or self._span(count.end, 1) == "1"
         if is_long and self._is_of_devices(count.end, is_apart=True):  # 500 output 2 h200, but batch 64 h200
             return False
@@ -344,6 +352,11 @@ class NumberNames(TakenWords):
         is_noun = is_noun and key not in words.joints
         is_nothing = self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
         return is_noun and is_nothing and not self._is_apart(index, _STOPS)
+
+
+def counted_like(amount: Amount, unit: Amount) -> Amount:
+    """Return some amount, a number of which is in what another one is counted in, as answers in words."""
+    return replace(amount, per=unit.per, assumes=unit.assumes)
 
 
 def _is_speed(count: Count) -> bool:

@@ -24,7 +24,7 @@ from capacity_tui.engine.schema import AUTO, Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length, parse_quantity
 
 SHARED = ("users", "requests at once", "sequences at once")  # What a share of all users is counted as
-SEQUENCE, TOKENS, IMAGE_SIZE = "sequence", "tokens", "image_size"
+SEQUENCE, TOKENS, WORDS, IMAGE_SIZE = "sequence", "tokens", "words", "image_size"
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmbgtq]i?)?", re.IGNORECASE)
 _YEAR = re.compile(r"20(?:1[5-9]|2\d)")
@@ -172,9 +172,9 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
         beyond = _fault(f"{amount.name} beyond {amount.most:g}", number, amount.beyond)
         takes_load = amount.many and (model is None or model.kind == "transformer")
         return field_value(amount.many, number, task) if takes_load else beyond
-    if amount.per != 1 and is_number(number):
-        number = f"{count / amount.per:.4g}"
     known = all_fields().get(path or "")
+    if amount.per != 1 and is_number(number):
+        number = f"{count / amount.per:{'.0f' if known is not None and known.knob.kind != 'number' else '.4g'}}"
     if known is not None and known.knob.maximum == 1 and 1 < count <= _PERCENT:  # mfu 45
         number = f"{count / _PERCENT:g}"
     if amount.reciprocal and count > 0:
