@@ -14,7 +14,7 @@ KEYS = {*map(str, Key), *map(str, Figure), *map(str, Parts)}
 # Files in which a plain word that is a key too means something else.
 OTHER_MEANINGS: dict[str, dict[str, str]] = {
     "engine/machine/vendors/nvidia/__init__.py": {Key.VERSION: "of CUDA"},
-    "engine/plan/line/flags.py": {Key.TASK: "an option's name"},
+    "engine/plan/line/lexicon/flags.py": {Key.TASK: "an option's name"},
     "engine/plan/line/hardware_words.py": {Key.TASK: "what kind of thing is named"},
     "engine/present/storage/training_data.py": {Key.VERSION: "of a database"},
     "engine/runs/accuracy/out_of_sample.py": {Key.VERSION: "a column of predictions"},

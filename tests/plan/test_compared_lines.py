@@ -88,8 +88,9 @@ def test_a_line_is_one_for_each_name_that_it_compares(text: str, names: list[str
 
 @pytest.mark.parametrize("first", ["buy 5090s", "rent a B200 @ $4.10/h", "use 2 l40s"])
 @pytest.mark.parametrize("model", ["qwen 32b", "llama 70b q4, 20 users"])
-def test_a_price_is_of_the_option_that_it_stands_behind(first: str, model: str) -> None:
-    lines = alternatives(f"{first} or rent an A100 @ $1.60/h for {model}")
+@pytest.mark.parametrize("price", ["@ $1.60/h", "at 1.60/h"])
+def test_a_price_is_of_the_option_that_it_stands_behind(first: str, model: str, price: str) -> None:
+    lines = alternatives(f"{first} or rent an A100 {price} for {model}")
     prices = [read_line(line.text).values.get("pricing.usd_per_hour") for line in lines]
     assert prices == [4.1 if "4.10" in first else None, 1.6]
     assert [line.name for line in lines] == [first.partition(" @")[0].partition(" ")[2].removeprefix("a "), "A100"]

@@ -51,6 +51,10 @@ MORE = {
     "costs $480/day": {PRICE: 20},
     "€2 per gpu hour": {PRICE: 18.784},
     "$2/h100/hr": {PRICE: 16},
+    **{f"{price} an hour": {PRICE: 19.92} for price in ("at 2.49", "@2.49", "2.49 each")},
+    "for 16/h": {PRICE: 16},
+    "under 21.6k a month": {"cost.usd_per_hour": "30"},
+    "max 30/h": {"cost.usd_per_hour": "30"},
     "spot at $14.2/h": {PRICE: 14.2, "pricing.spot": True},
     "preemptible": {"pricing.spot": True},
     "0.31 eur/kwh": {ENERGY: 0.36},
@@ -71,9 +75,13 @@ OF_TRAINING = {
     "inside a week": {"time": "7d"},
     "3-day deadline": {"time": "3d"},
     "budget=$2000": {"usd": "2000"},
+    "budget 2000": {"usd": "2000"},
+    "5000 gpu-hrs": {"time": "625h"},
+    "at most 200 GPU-days": {"time": "600h"},
+    "600 node hours": {"time": "600h"},
     "on a $2000 budget": {"usd": "2000"},
 }
-REFUSED = ("by friday", "before the end of march", "deadline is friday", "90% gpu util", "5000 gpu-hrs", "3 jobs a day")
+REFUSED = ("by friday", "before the end of march", "deadline is friday", "90% gpu util", "3 jobs a day")
 PLACES = ("{1} {0}", "{1}, {0}", "{0} {1}")
 
 

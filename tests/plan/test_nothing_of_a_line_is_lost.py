@@ -128,3 +128,26 @@ def test_the_longer_of_two_deadlines_is_planned_and_that_is_said() -> None:
 @pytest.mark.parametrize("words", ["2k to 4k", "$10k to $20k"])
 def test_ranges_of_nothing_that_is_counted_are_no_plan(words: str) -> None:
     assert "a range is no plan" in {fault.title for fault in read_line(f"train llama-2-13b on a100s {words}").faults}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("rent or buy a 4090 (1800 usd) for lora of 8b models, 50k samples", "$1800 to buy"),
+        ("which gpu for llama 8b under 1500", "$1500 to buy"),
+        ("host qwen2.5-32b for 40 people, budget 10k", "10k to buy"),
+        ("serve llama-3.1-70b 8xh100 at $2 each, or buy for 250k over 3 years", "over 3y"),
+        ("qlora 8b on a 4090, then serve a 70b on 2 h100", "serve a 70b on 2 h100: a second job"),
+        ("serve llama-3.1-8b on l4s for 50 users and finetune it on 10k samples", "finetune it on 10k samples"),
+    ],
+)
+def test_what_is_bought_and_a_second_job_are_said_as_left_out(text: str, words: str) -> None:
+    line = read_line(text)
+    assert not line.faults
+    assert any(remark.startswith(f"left out: {words}") for remark in line.remarks)
+    assert line.limits == ()
+
+
+def test_a_sum_that_has_no_sign_is_said_to_be_one() -> None:
+    assert "2.49/hr: $2.49/h of money (requests are requests/h)" in read_line("lora 8b 8xh100 2.49/hr 1M").guesses
+    assert read_line("serve 8b 8xh100, 5000 requests/h").values["inference.request_rate"] == "1.389"

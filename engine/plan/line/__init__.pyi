@@ -1,7 +1,7 @@
 from .alternatives import Alternative as Alternative
 from .alternatives import alternatives as alternatives
-from .flags import completions as completions
-from .flags import line_of_flags as line_of_flags
+from .lexicon.flags import completions as completions
+from .lexicon.flags import line_of_flags as line_of_flags
 from .lexicon.hardware_words import offered_accelerators as offered_accelerators
 from .lexicon.similarity import MODEL_NAME as MODEL_NAME
 from .lexicon.similarity import similar_names as similar_names

@@ -124,9 +124,11 @@ def _before_name(words: list[str], mark: int) -> int:
 
 
 def _is_price(words: list[str]) -> bool:
-    """Whether some words begin with what a device costs an hour, as ``at $1.60/h``."""
+    """Whether some words begin with what a device costs an hour, as ``$1.60/h`` and ``at 1.60/h``."""
     at = int(key_of(words[0]) in vocabulary().priced)
-    return any((sum_of(word.rstrip(_ENDS)) or ("", None))[1] for word in words[at : at + 1])
+    word = "".join(words[at : at + 1]).rstrip(_ENDS)
+    is_unsigned = word[:1].isdecimal() and (bool(at) or "." in word)  # requests have no fractions
+    return bool((sum_of(f"${word}" if is_unsigned else word) or ("", None))[1])
 
 
 def _with_and_without(line: OneLine, setting: str, read: Callable[[str], OneLine]) -> tuple[Alternative, ...]:

@@ -26,6 +26,7 @@ _SAME_PARAMETERS = 0.15  # Share by which a size in a model's name, as ``671b``,
 EVERY_NODE, OF_A_NODE = frozenset({"each", "apiece"}), frozenset({"of", "with", "w/", "x", "×"})
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}(?:[x×].*)?", re.IGNORECASE)  # nodes with 8xh100, nodes of 16
 _OF_TEXT = (settings.TOKENS, settings.WORDS)  # What a text is counted in
+_DEVICE_HOURS = ("GPU-hours", "GPU-days", "node-hours")
 _DRAWING, _GROUPS = ("grpo", "ppo"), ("answers to a prompt", "answers of a group")  # Preferences that draw answers
 
 
@@ -124,9 +125,18 @@ class CountedWords(NumberNames):
         elif is_of_all and self._task == INFER:
             is_written = amount.per == 1 or "out" in amount.name or self._is_written(value)  # 2B tokens/day are all
             self._token_rates["output" if is_written else "all"] = int(parse_quantity(value, "")), amount.per
+        elif amount.name in _DEVICE_HOURS and self._task in (TRAIN, FINETUNE) and (size := self._hours_at_once(amount)):
+            self._hours_of_devices = parse_quantity(value, "") * size / amount.per
         else:
             return None
         return Meaning(f"{value} {name}")
+
+    def _hours_at_once(self, amount: Amount) -> int:
+        """Return how many devices make up what is counted in hours; 0 for nodes of unknown size."""
+        row = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
+        fabric = self._catalog.fabric_of(row) if row is not None and amount.name == _DEVICE_HOURS[-1] else None
+        named = self._degree(Key.HARDWARE_PER_NODE, 0 if fabric is None else fabric.node_devices)
+        return named if amount.name == _DEVICE_HOURS[-1] else 1
 
     def _share(self, value: str) -> Meaning:
         """Keep a share of all users, as ``10%``, that is there at once."""

@@ -15,11 +15,9 @@ from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
-from capacity_tui.engine.plan.line.lexicon.quantities import OF_ONE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, TRAIN, Assumption, Meaning
-from capacity_tui.engine.plan.line.load_values import LoadValues
-from capacity_tui.engine.plan.line.questions import OF_ALL, OF_BOX
+from capacity_tui.engine.plan.line.money_words import MoneyWords
 from capacity_tui.engine.units import format_count
 
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
@@ -36,11 +34,10 @@ _SETTINGS = frozenset(
 )
 """What a plan may have or not, so that a line may ask whether it is needed."""
 _FARTHEST_QUERY, _IS = 4, frozenset({"is", "are", "isnt"})
-_FAR_FROM_OFFERS = 4  # Times the cheapest offer, or part of it, that hardware of the line hardly costs
 _SAME_BATCH = 0.05  # Share by which a batch of tokens may differ from a power of two and is meant to be that
 
 
-class DerivedValues(LoadValues):
+class DerivedValues(MoneyWords):
     """A line whose words were recognized, and what follows from several of them."""
 
     def _derive(self) -> None:
@@ -242,48 +239,6 @@ class DerivedValues(LoadValues):
                 path = f"{OWN_PARAMETERS}{_EDGE}"
                 self._values[path] = edge
                 self._assume(path, edge, f"images of {edge} pixels, as {token.text} has")
-
-    def _price_of_devices(self) -> None:
-        """Make the price of all devices of that of each, of each machine, or of whichever is the nearest to offers."""
-        if not self._device_price:
-            return
-        if hardware.NAME not in self._values:
-            hint = "name the hardware that costs so much, or write under $2/h of all of it together"
-            self._faults.append(PlanError("a price of which device?", f"${self._device_price:g} an hour", hint))
-            return
-        counts, ratios = self._priced_counts(), self._price_ratios(self._device_price)
-        what = self._price_of if self._price_of in counts else min(ratios, key=lambda of: abs(math.log(ratios[of])))
-        self._values.setdefault(hardware.DEVICES, counts[OF_ONE])  # the price is of so many, where it is asked too
-        price = self._device_price * counts[what]
-        of = {OF_ONE: "for each device", OF_BOX: "for each machine", OF_ALL: f"for all {counts[OF_ONE]} devices"}[what]
-        why = f"price: ${price:g} an hour, ${self._device_price:g} {of} (of all: pricing.usd_per_hour=)"
-        self._assume(Key.PRICING_USD_PER_HOUR, price, why)
-
-    def _priced_counts(self) -> dict[str, int]:
-        """Return how many there are of what may cost so much an hour."""
-        machine = self._catalog.instances.get(str(self._values[hardware.NAME]))
-        devices = self._degree(hardware.DEVICES, 1 if machine is None else machine.sold_devices)
-        size = self._degree(hardware.PER_NODE, devices) if machine is None else machine.sold_devices
-        return {OF_ONE: devices, OF_ALL: 1, OF_BOX: max(round(devices / size), 1)}
-
-    def _price_ratios(self, price: float) -> dict[str, float]:
-        """Return what so much an hour is of the cheapest offer, where it is for what may cost that.
-
-        A machine by name costs it whole, and devices that nobody offers cost it each.
-        """
-        counts, name = self._priced_counts(), str(self._values[hardware.NAME])
-        rows = ((row.on_demand_usd_per_hour or 0, row.sold_devices) for row in self._catalog.instances_with(name))
-        offers = [usd / sold for usd, sold in rows if usd]
-        if name in self._catalog.instances or not offers:
-            return {OF_BOX if name in self._catalog.instances else OF_ONE: 1.0}
-        return {of: price * count / counts[OF_ONE] / min(offers) for of, count in counts.items()}
-
-    def _is_likely_price(self, index: int, price: float) -> bool:
-        """Whether so much an hour may be what the hardware costs that is counted, or named just before or behind it."""
-        named = ((at, at + count) for at, (count, taken) in self._taken.items() if hardware.NAME in taken.values)
-        is_known = hardware.DEVICES in self._values or any(index + 1 == start or index == end for start, end in named)
-        ratios = self._price_ratios(price).values() if price and is_known else ()
-        return any(1 / _FAR_FROM_OFFERS < ratio < _FAR_FROM_OFFERS for ratio in ratios)
 
     def _length_of_documents(self) -> None:
         """Train on the tokens of shorter samples than a sequence, which are packed, as ``8k ctx, 30k texts of 3k``."""

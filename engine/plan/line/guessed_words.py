@@ -31,6 +31,7 @@ from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Asked, Meaning
+from capacity_tui.engine.plan.line.money_words import A_SPAN
 from capacity_tui.engine.plan.line.questions import HALF
 from capacity_tui.engine.units import parse_count
 
@@ -40,7 +41,6 @@ _ON = frozenset({"on", "with", "using"})  # Words before a number of devices tha
 _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH)
 _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how many busy users``
 
-_A_SPAN = re.compile(r"\d[\d.,]*[kKmM]?/([a-z]+)")  # 40k/month
 _LIKE = re.compile(r"([a-z]+)-(?:style|like|type|based|class)", re.IGNORECASE)
 _DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*", re.IGNORECASE)  # 1am, 2nd, v2
 _LANES = re.compile(r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d", re.IGNORECASE)
@@ -122,7 +122,7 @@ class GuessedWords(DerivedValues):
         """Recognize a word that says nothing beside the others, or that says too little alone."""
         text, words = self._tokens[index].text, vocabulary()
         path, hint = words.needs.get(key_of(text), ("", ""))
-        if (match := _A_SPAN.fullmatch(text)) and match[1] in words.spans:
+        if (match := A_SPAN.fullmatch(text)) and match[1] in words.spans:
             hint = f"write ${text} of money, or {text.partition('/')[0]} requests/{match[1]}"
             return Meaning(fault=PlanError("so much of what?", text, hint))
         questions = Questions(self._text, self._tokens, self._task).all() if path else ()

@@ -7,17 +7,23 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.keys import Key
+from capacity_tui.engine.keys import JOB_LIMITS, Key
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.data_words import DataWords
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
+from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, Question
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import INFER, Assumption
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import format_count, format_number
 
 _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
+_PER = frozenset({"per", "/", "by", "for", "from", "a"})  # Words before one of the users
+_HOURS_OF_DEVICES = "gpu_hours"  # What limits call them
+_AS_LONG_AS = frozenset({"for", "over"})  # Words before how long something is served
+_TO_BUY = "to buy; what hardware is bought for is not compared: say what it may cost an hour or a month, as $2/h"
 _REQUEST = frozenset({"query", "request", "call", "prompt", "search"})  # What may have several, as documents it ranks
 
 
@@ -102,6 +108,46 @@ class LoadValues(DataWords):
             why = f"{rate} requests a second: {requests} in {seconds} s, at all times alike"
             self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
 
+    def _limit_loads(self) -> None:
+        """Take a limit on time or money for that of all requests; what is served without an end has none."""
+        ends, most_hours = Key.INFERENCE_REQUESTS in self._values, self._hours_of_devices
+        if most_hours and self._task in (TRAIN, FINETUNE):
+            self._limits[len(self._tokens)] = f"{_HOURS_OF_DEVICES}<={most_hours:.6g}"
+        elif most_hours:
+            amount = vocabulary().amounts["gpuhours"]
+            fault = settings.counted(amount, f"{most_hours:g}", self._task, self._model).fault
+            self._faults += [] if fault is None else [fault]
+        for index, limit in [*self._limits.items()] if self._task == INFER else ():
+            figure, sign, most = limit.partition("<=")
+            if figure not in JOB_LIMITS or JOB_LIMITS[figure].served == figure:
+                continue
+            is_served = not ends and (MODEL in self._values or bool(self._purchases))
+            text = self._tokens[index].text
+            if not ends and figure == "usd":
+                self._taken[index] = 1, self._to_buy(index)
+                self._limits.pop(index)
+            elif is_served and figure == "time" and index and key_of(self._span(index - 1, 1)) in _AS_LONG_AS:
+                why = f"left out: {self._span(index - 1, 1)} {text}; it is served without an end, at a price an hour"
+                self._taken[index] = 1, Meaning(why=why)
+                self._limits.pop(index)
+            else:
+                self._limits[index] = f"{JOB_LIMITS[figure].served}{sign}{most}"
+                hint = "of a job say train or lora; of a load that is served say ttft 1s, tpot 50ms or e2e 8s"
+                self._faults += [] if ends else [PlanError("what does this limit?", text, hint)]
+
+    def _to_buy(self, index: int) -> Meaning:
+        """Leave out what hardware is bought for; the cheapest is asked for where none is named."""
+        text = self._tokens[index].text
+        self._purchases.append(Question(CHEAPEST, Key.HARDWARE_NAME, text, index, index + 1))
+        return Meaning(why=f"left out: {text} {_TO_BUY}")
+
+    def _of_the_job(self, limit: str) -> str:
+        """Return a limit as one of the whole job: hours of all devices are so many as these have at once."""
+        figure, _, most = limit.partition("<=")
+        machine = self._catalog.instances.get(str(self._values.get(Key.HARDWARE_NAME)))
+        devices = self._degree(Key.HARDWARE_DEVICES, 1 if machine is None else machine.sold_devices)
+        return f"time<={float(most) / devices:.4g}h" if figure == _HOURS_OF_DEVICES else limit
+
     def _parts_of_requests(self) -> None:
         """Take a rate of each user for the pause between its requests; refuse what each request has several of.
 
@@ -110,10 +156,13 @@ class LoadValues(DataWords):
         for index, (count, meaning) in self._taken.items():
             around = (self._span(max(at, 0), 1) for at in (index + count, index - 1, index - 2))
             is_of_one = any(key_of(word) in EVERY_NODE for word in around)
+            after = settings.amount_of(self._span(index + count + 1, 1))
+            is_of_user = after is not None and after.field(INFER) == Key.INFERENCE_USERS
+            is_of_user &= key_of(self._span(index + count, 1)) in _PER  # 20 requests a day per user
             is_of_one |= key_of(self._span(index + count, 1)) == "per" and self._span(index + count + 1, 1) in _REQUEST
             is_loaded = not self._values.keys().isdisjoint({Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS})
             rate, users = meaning.values.get(Key.INFERENCE_REQUEST_RATE), self._values.get(Key.INFERENCE_USERS)
-            if rate and users and (is_of_one or "each" in map(key_of, self._span(0, index).split())):
+            if rate and users and (is_of_one or is_of_user or "each" in map(key_of, self._span(0, index).split())):
                 self._values.pop(Key.INFERENCE_REQUEST_RATE)
                 self._values[Key.INFERENCE_SECONDS_BETWEEN_REQUESTS] = pause = f"{1 / float(str(rate)):.4g}"
                 why = f"each of {users} users sends a request every {pause} s"

@@ -26,7 +26,6 @@ _MOST_WORDS = 6  # Words that one name may have, as in ``llama 3.1 70b`` or ``H1
 _MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 3 super 120b``
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}[x×]?.*", re.IGNORECASE)  # nodes with 8xh100, nodes of 8
 _HOURS = frozenset({"hours", "hrs"})
-_HAVING = frozenset({"have", "has", "got", "with", "own"})
 _SCRIPT, _MODULE = re.compile(r"[\w./~-]+\.(?:py|sh)"), re.compile(r"([a-z]+)(?:\.[a-z_]+)+")
 _NODES, _MACHINES, _OF_A_SIZE = frozenset({"node", "nodes"}), frozenset({"boxes", "servers", "machines"}), 3
 _ANY_ADAPTER = frozenset({"adapter", "peft", "usepeft"})
@@ -177,14 +176,14 @@ class NamedWords(CountedWords):
         return bool(tasks & {TRAIN, FINETUNE}) or any(is_of_training(word, self._catalog) for word in others)
 
     def _device_hours(self, index: int) -> tuple[int, Meaning] | None:
-        """Refuse hours that so many devices make up, as in ``3072 H100 hours``."""
+        """Recognize hours that devices make up together, as in ``3072 H100 hours``."""
         end = next((at for at in range(index + 1, index + 4) if key_of(self._span(at, 1)) in _HOURS), index)
         is_one = end > index and not any(token.ends for token in self._tokens[index:end])  # on 4 L4s, hours?
         match = hardware.named_hardware(self._span(index, end - index), self._catalog) if is_one else None
         if match is None or hardware.DEVICES not in match.values:
             return None
-        hours = self._span(index, end + 1 - index)
-        return end + 1 - index, settings.counted(vocabulary().amounts["gpuhours"], hours, TRAIN, None)
+        self._hours_of_devices, name = float(str(match.values[hardware.DEVICES])), match.values[hardware.NAME]
+        return end + 1 - index, Meaning(self._span(index, end + 1 - index), {hardware.NAME: name})
 
     def _configured(self, text: str) -> tuple[int, Meaning] | None:
         """Recognize what a word is set to: ``model.config=config.json``, and the name in ``gpu = 4090``.
@@ -223,7 +222,6 @@ class NamedWords(CountedWords):
         first = at = index + 1
         while at < len(self._tokens) and key_of(self._tokens[at].text) in words.adjectives:
             at += 1
-        at += int(at == first and self._is_adjective(index, first))
         number = number.rstrip("xX×")
         if at == first or not number.isdigit() or self._is_counted(index):
             return None
@@ -234,17 +232,6 @@ class NamedWords(CountedWords):
                 values = {**match.values, **{path: value for some in phrases for path, value in some.items()}}
                 return at + count - index, replace(match, values=values)
         return None
-
-    def _is_adjective(self, index: int, at: int) -> bool:
-        """Whether a word behind a number only describes what follows, as in ``4 beefy A100s``: no plural."""
-        word, words = self._span(at, 1), vocabulary()
-        before = key_of(self._span(index - 1, 1)) if index else ""
-        is_first = not before or self._tokens[index - 1].ends or before in words.joints | _HAVING
-        is_plain = word.isalpha() and not word.endswith("s") and not self._tokens[index].ends
-        is_other = key_of(word) in words.joints | words.queries.keys() | words.model_words | words.refused.keys()
-        is_other |= key_of(word) in words.nodes.keys() | words.tiers or self._thing(self._span(index, 1), 1) is not None
-        is_other |= task_named(word) is not None or self._is_setting(word) or self._thing(word, 1) is not None
-        return is_first and is_plain and not is_other
 
     def _portable(self) -> None:
         """Take the card of a laptop where the line says that it is one, as in ``my laptop with a 3050``."""

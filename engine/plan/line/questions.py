@@ -43,7 +43,7 @@ _ANSWERED = _RATES | {"", HARDWARE, DEVICES, MODEL}
 """What nothing is said of where it is asked for and not solved; how many there are is said of them all."""
 _NODES = frozenset({"nodes", "servers", "machines", "hosts"})
 _ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})  # Words that say of a device behind them that it is one
-_IN_LETTERS = re.compile(r"[\d.]+[dw]", re.IGNORECASE)
+_IN_LETTERS = re.compile(r"[\d.]+[dwy]", re.IGNORECASE)
 OF_BOX, OF_ALL, OF_ANY = "machine", "all", "any"  # What costs so much an hour
 HALF = "half"  # A part of the layers that nobody counted
 

@@ -8,24 +8,17 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.keys import JOB_LIMITS, Key
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import find_known_model, presumed_family
 from capacity_tui.engine.plan.line.guessed_words import GuessedWords, remainder
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.quantities import (
-    OF_ENERGY,
-    OF_ONE,
-    currency_of,
-    duration_of,
-    is_of_no_rate,
-    sum_of,
-)
+from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, Questions
 from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, similar_names, unknown_words
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_meant, task_named
-from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, is_latency
+from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, is_latency, split
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
 from capacity_tui.engine.plan.line.number_names import BATCH_OF_TOKENS
@@ -34,7 +27,6 @@ from capacity_tui.engine.plan.line.questions import (
     asks_for_model,
     asks_for_nodes,
     limit_in,
-    price_in,
     unanswered,
     unclear,
 )
@@ -47,6 +39,7 @@ _OF_EXPERTS = ("moe", "sparse")
 _OF_PROCESSORS = ("cpu", "processor", "nogpu", "nogpus", "nocard", "nographics")  # What is true beside one
 _TIMES = ("x", "×", "*")
 _FARTHEST_DAY = 5  # Words between one of ``until`` and the day, as in ``by the end of march``
+_IN_ALL = "usd<="  # What a limit on the money of the whole begins with
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 
 
@@ -57,7 +50,30 @@ def read_line(text: str, catalog: Catalog | None = None) -> OneLine:
         text: the line.
         catalog: what names stand for; the shipped one with the user's own by default.
     """
-    return _Line(text, catalog or load_catalog()).read()
+    facts = catalog or load_catalog()
+    line = _Line(text, facts).read()
+    return _first_job(line, facts) or line if line.faults else line
+
+
+def _first_job(line: OneLine, catalog: Catalog) -> OneLine | None:
+    """Return the first of two jobs that a line says one after the other, as ``lora 8b on a 4090, then serve it``.
+
+    None where it is none by itself, where the second says hardware that the first needs, or where both are the same.
+    """
+    for joint in split(line.text):
+        if key_of(joint.text) not in vocabulary().following:
+            continue
+        second = _Line(line.text[joint.end :].strip(), catalog).read()
+        is_load = second.task == INFER and any(path.startswith(_OF_LOAD) for path in second.values)
+        if not is_load and task_named(second.text.partition(" ")[0]) is None:
+            continue
+        first = _Line(line.text[: joint.start].rstrip(" ,;."), catalog).read()
+        is_whole = first.has(models.MODEL) and (first.has(hardware.NAME) or not second.has(hardware.NAME))
+        if is_whole and not first.faults and (first.task == INFER) != (second.task == INFER):
+            why = f"left out: {second.text}: a second job, which is a plan of its own"
+            last = Word(second.text, joint.end, len(line.text), Meaning(why=why))
+            return replace(first, text=line.text, words=(*first.words, last))
+    return None
 
 
 class _Line(GuessedWords):
@@ -79,6 +95,7 @@ class _Line(GuessedWords):
         self._find_task()
         self._pass(self._processor)
         self._pass(self._of_no_rate)
+        self._sign_sums()
         self._pass(self._set)
         self._pass(self._guessed)
         self._batches_of_devices()
@@ -112,7 +129,7 @@ class _Line(GuessedWords):
         words = (*self._words(), *([Word.of_line(self._text, left_out)] if left_out else []))
         unknown = tuple(self._unknown)
         assumed, faults = tuple(self._assumed), tuple(self._faults)
-        limits = () if asked is not None else tuple(self._limits.values())
+        limits = () if asked is not None else tuple(map(self._of_the_job, self._limits.values()))
         return OneLine(self._text, self._task, words, assumed, self._values, faults, unknown, asked, limits)
 
     def _hardware_words(self) -> set[int]:
@@ -131,14 +148,17 @@ class _Line(GuessedWords):
             for at in range(first, first + count)
             if meaning.values.keys() - {TASK, METHOD} or (meaning.words and not meaning.values)
         }
-        self._questions = (*Questions(self._text, self._tokens, self._task, named, counted).all(),)
+        questions = Questions(self._text, self._tokens, self._task, named, counted).all()
+        self._questions = (*questions, *self._purchases)
         limits = tuple(self._limits.values())
         asked = asked_of(self._questions, self._tokens, named, self._task, self._values, limits)
         takes_load = self._model is None or self._model.kind == "transformer"
         if asked is not None and (takes_load or not asked.solve.startswith(_OF_LOAD)):
             return asked
         for index, token in enumerate(self._tokens):
-            if vocabulary().queries.get(key_of(token.text)) == CHEAPEST and self._taken.get(index) == (1, _NOTHING):
+            is_limit = key_of(token.text) in vocabulary().money and bool(self._limits or self._purchases)
+            is_asked = vocabulary().queries.get(key_of(token.text)) == CHEAPEST and not is_limit
+            if is_asked and self._taken.get(index) == (1, _NOTHING):
                 self._taken[index] = 1, Meaning(why=f"{token.text}: {_ONE_MACHINE}")
         return None
 
@@ -240,46 +260,19 @@ class _Line(GuessedWords):
             return counted or self._part_of_data(index)
         return self._field_first(index) or self._value_of_some(index) or self._alone(text) or self._flag(index, "-")
 
-    def _of_no_rate(self, index: int) -> tuple[int, Meaning] | None:
-        """Refuse a sum in a currency whose rate is not known: ``500 cad a month``, but not ``500 cad drawings``."""
-        words = vocabulary()
-        is_noun = index + 2 < len(self._tokens) and self._counts_something(index + 1)
-        is_noun &= key_of(self._span(index + 2, 1)) not in words.money | words.totals
-        number = next((at for at in (index, index + 1) if self._is_number_at(at)), None)
-        named = None if number is None else self._count_of(number)
-        is_sum = named is None or key_of(named.name) in words.money or "/" in named.name  # jpy 5000 a month
-        for count in (1, 2) if is_sum and number is not None and not is_noun else (1,):  # no cad 10k samples
-            text = self._span(index, count)
-            if self._is_free(index, count) and is_of_no_rate(text):
-                hint = "write dollars, euros or pounds"
-                return count, Meaning(fault=PlanError("no rate of this currency is known here", text, hint))
-        return None
-
     def _until_a_day(self, index: int) -> tuple[int, Meaning] | None:
-        """Refuse a day until which something has to be done, as in ``by the end of march``."""
+        """Refuse a day until which something has to be done, as in ``by the end of march``; pass over an age."""
         before = {key_of(token.text) for token in self._tokens[max(index - _FARTHEST_DAY, 0) : index]}
         text, until = self._tokens[index].text, vocabulary().until
+        if duration_of(text) is not None and key_of(self._span(index + 1, 1)) in vocabulary().since:
+            return 2, _NOTHING  # a 3 year old card
         is_year = settings.is_year(text) and key_of(self._span(index - 1, 1)) in until
         if not is_year and (key_of(text) not in vocabulary().dates or until.isdisjoint(before)):
             return None
+        if any(duration_of(token.text) for token in self._tokens[index + 1 : index + _FARTHEST_DAY]):
+            return 1, _NOTHING  # till 6pm, that is 5 hours
         hint = "say how long it may take, as within 3 days"
         return 1, Meaning(fault=PlanError("a day is no length of time", text, hint))
-
-    def _price(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize what each device costs an hour, each machine, or all of them, and what a kWh costs."""
-        text, words = self._tokens[index].text, vocabulary()
-        if text.endswith(OF_ENERGY) and (dollars := sum_of(text.removesuffix(OF_ENERGY))) is not None:
-            return 1, Meaning(f"${dollars[0]} a kWh", {Key.PRICING_USD_PER_KWH: dollars[0]}, self._exchanged(index))
-        price, how = price_in(self._tokens, index) or (0.0, "")
-        is_known = hardware.NAME in self._values and (bool(how) or self._is_likely_price(index, price))
-        if not price or not (how == OF_ONE or is_known):
-            return None
-        if self._device_price not in (0.0, price):
-            fault = PlanError("a price given twice", f"${self._device_price:g} and ${price:g} an hour", "keep one")
-            return 1, Meaning(fault=fault)
-        self._device_price, self._price_of = price, how
-        behind = next((count for count in (1, 2) if key_of(self._span(index + 1, count)) in words.totals), 0)
-        return 1 + behind, Meaning(f"${price:g} an hour", why=self._exchanged(index))
 
     def _hours_of_sound(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the sound that is heard, as ``1000 hours of audio``: a request is a piece of it."""
@@ -289,7 +282,8 @@ class _Line(GuessedWords):
         is_heard = key_of(self._span(index + behind, 1)) in words.sound and self._is_free(index, behind + 1)
         before = key_of(self._span(index - 1, 1)) if index else ""
         is_limit = before in words.within - {"for"} and before != "of"
-        if not is_heard and self._is_of_sound() and (before in words.hearing or not is_limit):
+        is_open = Key.INFERENCE_REQUESTS not in self._values
+        if not is_heard and is_open and self._is_of_sound() and (before in words.hearing or not is_limit):
             is_heard, behind = True, 0  # transcribe 10k hours
         if span is None or not is_heard:
             return None
@@ -307,37 +301,10 @@ class _Line(GuessedWords):
         """Keep a limit on time or money, which is asked for rather than planned."""
         if self._begins_range(index) and limit_in(self._tokens, index + 2) is not None:  # $10k to $20k
             return self._range(index)
+        if limit.startswith(_IN_ALL) and self._is_bought(index):
+            return self._to_buy(index)
         self._limits[index] = limit
         return Meaning(limit, why=self._exchanged(index))
-
-    def _exchanged(self, index: int) -> str:
-        """Return what a sum in another currency was taken for; empty for dollars."""
-        text = self._tokens[index].text
-        currency, dollars = currency_of(text), sum_of(text.removesuffix(OF_ENERGY))
-        if currency is None or dollars is None:
-            return ""
-        return f"{text}: ${dollars[0]}, at ${currency.usd:g} a {currency.name} ({currency.source})"
-
-    def _limit_loads(self) -> None:
-        """Take a limit on time or money for that of all requests; what is served without an end has none."""
-        ends = Key.INFERENCE_REQUESTS in self._values
-        for index, limit in [*self._limits.items()] if self._task == INFER else ():
-            figure, sign, most = limit.partition("<=")
-            if figure not in JOB_LIMITS or JOB_LIMITS[figure].served == figure:
-                continue
-            is_served = not ends and models.MODEL in self._values
-            if is_served and figure == "time" and index and key_of(self._span(index - 1, 1)) == "for":
-                why = f"left out: for {self._tokens[index].text}; it is served without an end, at a price an hour"
-                self._taken[index] = 1, Meaning(why=why)
-                self._limits.pop(index)
-                continue
-            self._limits[index] = f"{JOB_LIMITS[figure].served}{sign}{most}"
-            if not ends:
-                hint = (
-                    "of a job say train or lora; of a load that is served say the dollars an hour or a month, as $2/h, "
-                    "or ttft 1s, tpot 50ms and e2e 8s"
-                )
-                self._faults.append(PlanError("what does this limit?", self._tokens[index].text, hint))
 
     def _value_of_some(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a name or a phrase of some words, as ``paged adamw 8bit`` or ``flash attention``."""

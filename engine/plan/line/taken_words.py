@@ -48,6 +48,9 @@ class TakenWords:
         self._ruled_out_values: list[tuple[set[str], PlanError]] = []
         self._document_tokens = 0
         self._token_rates: dict[str, tuple[int, float]] = {}  # tokens in so many seconds, of answers or of all
+        self._hours_of_devices = 0.0  # the most hours of all devices together
+        self._signed: set[int] = set()  # where sums stand that had no sign
+        self._purchases: list[Question] = []  # sums that hardware is bought for: which is the cheapest
         self._device_price = 0.0
         self._price_of = ""  # what costs so much an hour
         self._task = ""  # What is done; empty as long as words are only looked at for names

@@ -21,9 +21,11 @@ _ONE = (
     rf"(?:{_PER_ONE}(?:{_ONE_DEVICE}[\s/·-]*(?:per|an?)?\s*{_ONE_HOUR}|{_ONE_HOUR}{_PER_ONE}{_ONE_DEVICE}"
     r"|(kwh|kw-h|kilowatt[\s-]?hour))s?\b)"
 )
+_AN_HOUR = rf"\s*(?:/|\bper\b|\ban\b)\s*{_ONE_HOUR}\b"
 SUM_OF_ONE = re.compile(
     rf"(?:([$€£])\s?(\d[\d,.]*)|(\d[\d,.]*)\s*(\$|€|£|usd|eur|euros?|gbp|pounds?|dollars?|bucks|cents?|cts?|c\b|¢)?){_ONE}"
-    rf"|([$€£])\s?(\d{{1,2}}(?:\.\d+)?)(?:\s*(?:/|\bper\b|\ban\b)\s*{_ONE_HOUR})?\s+(?:each|apiece)\b",
+    rf"|([$€£])\s?(\d{{1,2}}(?:\.\d+)?)(?:{_AN_HOUR})?\s+(?:each|apiece)\b"
+    rf"|(\d{{1,2}}\.\d+)(?:{_AN_HOUR}\s+(?:each|apiece)\b|\s+(?:each|apiece){_AN_HOUR})",
     re.IGNORECASE,
 )
 """What each device costs an hour, or energy: ``$2 per gpu hour``, ``$2/h per gpu``, ``$2 each``, ``30 cents a kWh``."""
@@ -51,7 +53,7 @@ _SPAN = r"(?:(\d{1,2}|one|two|three)[\s-]*(y|m)[a-z]*|annual|yearly)"
 _BOUND = r"(?:reserv(?:ed|ations?)|commit(?:ments?|ted)?|contract)"
 COMMITMENT = re.compile(rf"{_SPAN}[\s-]*{_BOUND}\b|{_BOUND}\s+(?:for\s+|of\s+)?\(?{_SPAN}\b\)?", re.IGNORECASE)
 """For how long hardware is rented, as ``1yr reserved`` and ``reserved for 3 years``."""
-_SPANS = {"hourly": "h", "daily": "day", "weekly": "week", "monthly": "mo", "yearly": "y"}
+SPANS = {"hourly": "h", "daily": "day", "weekly": "week", "monthly": "mo", "yearly": "y"}
 _MONEY_WORDS = ("$", "usd", "dollar", "dollars", "bucks")
 _SUM_IN_WORDS = re.compile(r"([^\d\s]*)\s?\d[\d.,]*[km]?\s?((?:[€£]|[a-z]*))(?:(?:/|per).*)?", re.IGNORECASE)
 _OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|d|day|w|wk|week|mo|month|y|yr|year)", re.IGNORECASE)
@@ -71,7 +73,8 @@ _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+[kKmMbBtT]?|[1-9]\d{0,2}(?:\.\d{3})*\.
 """Thousands apart, as ``10,000`` and ``10.000``; ``5.125`` is no such number."""
 _DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
 _DURATION = re.compile(
-    r"(\d+(?:\.\d+)?k?)(?:-(?=[hdwm][a-z]{2}))?(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE
+    r"(\d+(?:\.\d+)?k?)(?:-(?=[hdwm][a-z]{2}))?(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?|y|yrs?|years?)",
+    re.IGNORECASE,
 )
 OF_TOKEN = re.compile(r"(\d+(?:\.\d+)?m?s)/tok(?:en)?", re.IGNORECASE)
 
@@ -103,7 +106,7 @@ def price_as_one(word: str) -> str | None:
         return f"commitment={years:g}y"
     if match is None:
         return None
-    number, unit = match[2] or match[3] or match[7], (match[1] or match[4] or match[6] or "").casefold()
+    number, unit = match[2] or match[3] or match[7] or match[8], (match[1] or match[4] or match[6] or "").casefold()
     if match[5] is not None and unit.startswith(_CENTS):
         number = f"{float(number.replace(',', '.')) / 100:g}"
     currency = next((sign for sign, row in vocabulary().currencies.items() if unit in row.words), "$")
@@ -116,7 +119,7 @@ def sum_and_currency(before: str, after: str) -> str | None:
     sign = "$" if before.casefold() == "usd" else before
     if sign in ("$", *currencies) and after[:1].isdigit():
         return f"{sign}{after}"
-    if (span := _SPANS.get(after)) and sum_of(before) is not None and "/" not in before:
+    if (span := SPANS.get(after)) and sum_of(before) is not None and "/" not in before:
         return f"{before}/{span}"  # $20 hourly
     money, slash, span = after.partition("/")  # 5000 EUR/month
     other = next((name for name, row in currencies.items() if money in row.words), None)

@@ -82,10 +82,10 @@ _WITH_FRACTIONS = frozenset({Key.INFERENCE_REQUEST_RATE, Key.TRAINING_EPOCHS})  
 _MARKS = "@~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
 _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
 _PER_WEIGHT = ("at", "@", "of", "with")
-_MACHINES = frozenset({"nodes", "devices", "GPU-hours"})
-_MOST, _LONG_SPANS = ("than", "under", "below", "max", "maximum"), ("day", "week", "mo", "y")
+_MACHINES = frozenset({"nodes", "devices", "GPU-hours", "GPU-days", "node-hours"})
+_LONG_SPANS = ("mo", "y")  # Of which money is limited rather than requests
 _NAMED = ("model", "gpu", "gpus", "hardware", "device", "card")  # What its name says by itself
-_PER = ("per", "a", "an", "/", "each")
+_PER, _OF_ONE = ("per", "a", "an", "/", "each"), "each"
 _LATENCIES = (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS)
 _SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)
 _FARTHEST_TIME = 6  # Words between a latency and its time
@@ -95,9 +95,10 @@ _LONGEST_LATENCY = 4  # Words of its name, as ``time to first token``
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 _LINES = re.compile(r"(480|720|1080|1440|2160)p", re.IGNORECASE)  # Lines of an image that is 16 to 9
 _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
-_DEVICE, _HOURS = ("gpu", "device", "accelerator"), ("hours", "hour", "hrs")
+_DEVICE, _HOURS = ("gpu", "device", "accelerator", "node", "card"), ("hours", "hour", "hrs")
 _TOKEN = ("token", "tok")
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
+_FRACTION = re.compile(r"\d+\.\d+")
 _THOUSANDS, _BEGUN = "000", re.compile(r"[1-9]\d{0,2}(?:000)*")
 
 
@@ -260,7 +261,10 @@ def _add(token: Token, tokens: list[Token]) -> None:
         and not (before.ends or tokens[-2:-1] == [] or tokens[-2].ends)
         and _is_rated(tokens[:-1])
     ):
-        tokens[-2:] = [Token(f"{tokens[-2].text}/{unit}", tokens[-2].start, token.end, token.ends)]
+        few = _words_of_one(tokens[:-1])
+        rated, of_one = tokens[-2 - few], tokens[-1 - few : -1]  # 15 messages each per day
+        end = rated.end if few else token.end
+        tokens[-2 - few :] = [Token(f"{rated.text}/{unit}", rated.start, end, token.ends and not few), *of_one]
     elif unit and before.text.casefold() in _PER and len(tokens) > 1 and PLAIN_COUNT.fullmatch(tokens[-2].text):
         tokens[-2:] = _in_a_span(tokens, token, unit)
     elif key_of(before.text) in _DEVICE and key_of(token.text) in _HOURS:
@@ -307,9 +311,11 @@ def _is_released(name: str, release: str) -> bool:
 
 
 def _in_a_span(tokens: list[Token], token: Token, unit: str) -> list[Token]:
-    """Return a number with its span: of requests, as ``90 per minute``; ``under 3k a month`` may be money."""
+    """Return a number with its span: of requests, as ``90 per minute``; ``under 3k a month`` is a sum of money."""
     number, per = tokens[-2:]
-    if len(tokens) > 2 and tokens[-3].text.casefold() in _MOST and unit in _LONG_SPANS:
+    words, before = vocabulary(), {key_of(word.text) for word in tokens[-4:-2]}
+    is_sum = not words.money.isdisjoint(before) or (unit in _LONG_SPANS and not words.limiting.isdisjoint(before))
+    if is_sum or (unit == "h" and _FRACTION.fullmatch(number.text)):
         return [Token(f"{number.text}/{unit}", number.start, token.end, token.ends)]
     return [number, Token(f"requests/{unit}", per.start, token.end, token.ends)]
 
@@ -337,10 +343,20 @@ def image_of(word: str) -> int | None:
 
 def _is_rated(tokens: list[Token]) -> bool:
     """Whether the last word says what a number counts, or is a sum: what may be so much of in a second or an hour."""
+    tokens = tokens[: len(tokens) - _words_of_one(tokens)]
     words, key = vocabulary(), key_of(tokens[-1].text) if tokens else ""
     amount = words.amounts.get(key)
     is_amount = amount is not None and amount.tells and amount.name not in _MACHINES  # a node per hour costs
     return is_amount or key in words.sent or bool(tokens and sum_of(tokens[-1].text) is not None)
+
+
+def _words_of_one(tokens: list[Token]) -> int:
+    """Return how many words at the end say that requests before them are those of each user: ``per user``."""
+    words, keys = vocabulary(), ["", "", "", *(key_of(token.text) for token in tokens)][-3:]
+    amount = words.amounts.get(keys[-1])
+    is_user = amount is not None and amount.fields.get(INFER) == Key.INFERENCE_USERS
+    few = 1 if keys[-1] == _OF_ONE else 2 if is_user and keys[-2] in _PER else 0
+    return few if few and keys[-1 - few] in words.sent else 0
 
 
 def _is_time(tokens: list[Token]) -> bool:

@@ -18,6 +18,7 @@ from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN
 from capacity_tui.engine.record import dataclass
 
 _OF_A_SPAN, _WRITTEN = "tokens a span", "tokens of output a span"
+_LIMITS = "limits."
 _EVERY = ("per", "a", "an", "each", "every")
 UNSAID = frozenset({"running", "output"})
 """Roles of fields that a line does not say: how a run is looked after and reported stands in files."""
@@ -181,13 +182,16 @@ class Vocabulary:
     quantized: Words  # what weights are called of which nobody says the format
     active: Words  # words behind a size that is what one token uses of a mixture
     whole_context: Words  # engines to which a context of 0 is all that the model reads
+    following: Words  # words between two jobs of a line
     money: Words  # words before or behind a sum that has no sign
+    buying: Words  # words near a sum that something is bought for
     limiting: Words  # words beside dollars an hour that are a limit
     boxes: Words  # words beside dollars an hour that a machine costs
     priced: Words  # words before dollars an hour that a device costs; before others they are a limit
     timed: ByWord  # the latency that a time limits, by a word before it and one of ``within``
     within: Words  # words before a time that is not to be passed
     deadlines: Mapping[str, str]  # words that are such a time
+    since: Words  # words behind a time since which something is so, and which limits nothing
     dates: Words  # days that are no length of time
     until: Words  # words before one of them until which something has to be done
     nodes: Mapping[str, int]  # machines of so many devices, by the word before the name of these
@@ -344,7 +348,13 @@ def _fields(other_names: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
     """Return the fields that a word may name, by label and by key; those that catalogues are for go by their rows."""
     paths: dict[str, tuple[str, ...]] = {}
     for path, entry in all_fields().items():
-        if entry.knob.catalogue not in ("", "interconnect") or entry.knob.role in UNSAID or path == Key.TASK:
+        is_limit = path.startswith(_LIMITS)  # which stands behind a word of money or of time
+        if (
+            entry.knob.catalogue not in ("", "interconnect")
+            or entry.knob.role in UNSAID
+            or is_limit
+            or path == Key.TASK
+        ):
             continue
         for name in dict.fromkeys(map(key_of, (entry.knob.label, path.rpartition(".")[2], path))):
             paths[name] = (*paths.get(name, ()), path)

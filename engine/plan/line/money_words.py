@@ -1,0 +1,162 @@
+"""The words of a line that are money: what hardware costs, what is paid at most, what something is bought for."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.quantities import (
+    OF_ENERGY,
+    OF_ONE,
+    SPANS,
+    currency_of,
+    is_of_no_rate,
+    sum_of,
+)
+from capacity_tui.engine.plan.line.lexicon.question_words import Questions
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import Meaning
+from capacity_tui.engine.plan.line.load_values import LoadValues
+from capacity_tui.engine.plan.line.questions import OF_ALL, OF_BOX, price_in
+from capacity_tui.engine.units import parse_quantity
+
+A_SPAN = re.compile(r"\d[\d.,]*[kKmM]?/([a-z]+)")  # 40k/month
+_FAR_FROM_OFFERS = 4  # Times the cheapest offer, or part of it, that hardware of the line hardly costs
+_PAID_BY = ("h", "mo", "y")  # Spans of sums that are limited; requests of other spans may be as well
+_FRACTION, _FEWEST_TO_BUY = re.compile(r"\d+\.\d"), 100  # Dollars of an hour, and those that hardware is bought for
+_FARTHEST = 5  # Words between a sum and what is bought for it
+
+
+class MoneyWords(LoadValues):
+    """A line whose words are being recognized, and those of them that are money."""
+
+    def _of_no_rate(self, index: int) -> tuple[int, Meaning] | None:
+        """Refuse a sum in a currency whose rate is not known: ``500 cad a month``, but not ``500 cad drawings``."""
+        words = vocabulary()
+        is_noun = index + 2 < len(self._tokens) and self._counts_something(index + 1)
+        is_noun &= key_of(self._span(index + 2, 1)) not in words.money | words.totals
+        number = next((at for at in (index, index + 1) if self._is_number_at(at)), None)
+        named = None if number is None else self._count_of(number)
+        is_sum = named is None or key_of(named.name) in words.money or "/" in named.name  # jpy 5000 a month
+        for count in (1, 2) if is_sum and number is not None and not is_noun else (1,):  # no cad 10k samples
+            text = self._span(index, count)
+            if self._is_free(index, count) and is_of_no_rate(text):
+                hint = "write dollars, euros or pounds"
+                return count, Meaning(fault=PlanError("no rate of this currency is known here", text, hint))
+        return None
+
+    def _sign_sums(self) -> None:
+        """Write the sign of sums that have none: ``h100 at 2.49/hr``, ``under 25k a month``, ``a gpu under 1500``."""
+        for index, token in enumerate(self._tokens):
+            if self._is_free(index) and (signed := self._sum_at(index)):
+                self._tokens[index] = replace(token, text=signed)
+                self._signed.add(index)
+
+    def _sum_at(self, index: int) -> str:
+        """Return the sum that a number without a sign is by what stands near it; empty for others."""
+        text, words = self._tokens[index].text, vocabulary()
+        before, last = (key_of(self._span(max(index - few, 0), int(index >= few))) for few in (1, 2))
+        after = key_of(self._span(index + 1, 1))
+        is_bare = self._is_number_at(index) and self._count_of(index) is None
+        span = SPANS.get(after, "") if is_bare else words.spans.get((A_SPAN.fullmatch(text) or ("", ""))[1], "")
+        number = text.partition("/")[0]
+        if span:
+            near = {before, last, last + before, after}
+            is_limit = not words.money.isdisjoint(near) or (span in _PAID_BY and not words.limiting.isdisjoint(near))
+            return f"${number}/{span}" if is_limit or (span == "h" and self._is_price(index, number)) else ""
+        is_at = before in words.priced or self._text[: self._tokens[index].start].endswith("@")
+        if is_bare and is_at and _FRACTION.match(text) and self._is_price(index, text):
+            return f"${text}/h"
+        is_counted = settings.amount_of(last) not in (None, words.amounts["devices"]) or last in words.timed
+        is_sum = before in words.limiting and not is_counted and self._asks_for_hardware()
+        is_sum |= (before in words.limiting or before in ("for", "at")) and self._is_bought(index)
+        return f"${text}" if is_bare and is_sum and settings.at_least(text, _FEWEST_TO_BUY) else ""
+
+    def _asks_for_hardware(self) -> bool:
+        questions = Questions(self._text, self._tokens).all()
+        return hardware.NAME not in self._values and any(question.field == hardware.NAME for question in questions)
+
+    def _is_price(self, index: int, number: str) -> bool:
+        """Whether so much an hour is a price of the hardware that the line names: requests have no fractions."""
+        price = parse_quantity(number, "") if hardware.NAME in self._values else 0.0
+        return price > 0 and (_FRACTION.match(number) is not None or self._is_likely_price(index, price))
+
+    def _is_bought(self, index: int) -> bool:
+        """Whether words near a sum say that something is bought for it."""
+        near = self._tokens[max(index - _FARTHEST, 0) : index + 3]
+        return not vocabulary().buying.isdisjoint(key_of(token.text) for token in near)
+
+    def _price(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize what each device costs an hour, each machine, or all of them, and what a kWh costs."""
+        text, words = self._tokens[index].text, vocabulary()
+        if text.endswith(OF_ENERGY) and (dollars := sum_of(text.removesuffix(OF_ENERGY))) is not None:
+            return 1, Meaning(f"${dollars[0]} a kWh", {Key.PRICING_USD_PER_KWH: dollars[0]}, self._exchanged(index))
+        price, how = price_in(self._tokens, index) or (0.0, "")
+        is_known = hardware.NAME in self._values and (bool(how) or self._is_likely_price(index, price))
+        if not price or not (how == OF_ONE or is_known):
+            return None
+        if self._device_price not in (0.0, price):
+            fault = PlanError("a price given twice", f"${self._device_price:g} and ${price:g} an hour", "keep one")
+            return 1, Meaning(fault=fault)
+        self._device_price, self._price_of = price, how
+        behind = next((count for count in (1, 2) if key_of(self._span(index + 1, count)) in words.totals), 0)
+        return 1 + behind, Meaning(f"${price:g} an hour", why=self._exchanged(index))
+
+    def _exchanged(self, index: int) -> str:
+        """Return what a sum in another currency, or without any, was taken for; empty for dollars."""
+        text = self._tokens[index].text
+        if index in self._signed:
+            return f"{self._written(index)}: {text} of money (requests are requests/h)"
+        currency, dollars = currency_of(text), sum_of(text.removesuffix(OF_ENERGY))
+        if currency is None or dollars is None:
+            return ""
+        return f"{text}: ${dollars[0]}, at ${currency.usd:g} a {currency.name} ({currency.source})"
+
+    def _price_of_devices(self) -> None:
+        """Make the price of all devices of that of each, of each machine, or of whichever is the nearest to offers."""
+        if not self._device_price:
+            return
+        if hardware.NAME not in self._values:
+            hint = "name the hardware that costs so much, or write under $2/h of all of it together"
+            self._faults.append(PlanError("a price of which device?", f"${self._device_price:g} an hour", hint))
+            return
+        counts, ratios = self._priced_counts(), self._price_ratios(self._device_price)
+        what = self._price_of if self._price_of in counts else min(ratios, key=lambda of: abs(math.log(ratios[of])))
+        self._values.setdefault(hardware.DEVICES, counts[OF_ONE])  # the price is of so many, where it is asked too
+        price = self._device_price * counts[what]
+        of = {OF_ONE: "for each device", OF_BOX: "for each machine", OF_ALL: f"for all {counts[OF_ONE]} devices"}[what]
+        why = f"price: ${price:g} an hour, ${self._device_price:g} {of} (of all: pricing.usd_per_hour=)"
+        self._assume(Key.PRICING_USD_PER_HOUR, price, why)
+
+    def _priced_counts(self) -> dict[str, int]:
+        """Return how many there are of what may cost so much an hour."""
+        machine = self._catalog.instances.get(str(self._values[hardware.NAME]))
+        devices = self._degree(hardware.DEVICES, 1 if machine is None else machine.sold_devices)
+        size = self._degree(hardware.PER_NODE, devices) if machine is None else machine.sold_devices
+        return {OF_ONE: devices, OF_ALL: 1, OF_BOX: max(round(devices / size), 1)}
+
+    def _price_ratios(self, price: float) -> dict[str, float]:
+        """Return what so much an hour is of the cheapest offer, where it is for what may cost that.
+
+        A machine by name costs it whole, and devices that nobody offers cost it each.
+        """
+        counts, name = self._priced_counts(), str(self._values[hardware.NAME])
+        rows = ((row.on_demand_usd_per_hour or 0, row.sold_devices) for row in self._catalog.instances_with(name))
+        offers = [usd / sold for usd, sold in rows if usd]
+        if name in self._catalog.instances or not offers:
+            return {OF_BOX if name in self._catalog.instances else OF_ONE: 1.0}
+        return {of: price * count / counts[OF_ONE] / min(offers) for of, count in counts.items()}
+
+    def _is_likely_price(self, index: int, price: float) -> bool:
+        """Whether so much an hour may be what the hardware costs that is counted, or named near it."""
+        named = ((at, at + count) for at, (count, taken) in self._taken.items() if hardware.NAME in taken.values)
+        is_near = any(start == index + 1 or end in (index, index - 1) for start, end in named)
+        is_known = hardware.DEVICES in self._values or is_near
+        ratios = self._price_ratios(price).values() if price and is_known else ()
+        return any(1 / _FAR_FROM_OFFERS < ratio < _FAR_FROM_OFFERS for ratio in ratios)
