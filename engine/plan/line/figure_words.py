@@ -58,7 +58,7 @@ class FigureWords(NamedWords):
             return 1 + supply, Meaning(why=f"left out: {self._span(index, 1 + supply)}")
         amount = settings.amount_of(behind[1]) if after == "of" and behind[1:] else None
         is_data = (
-            of in words.stored
+            (of in words.stored and not self._is_apart(index))
             or self._is_named_before(index, words.stored)
             or amount not in (None, words.amounts["devices"])
             or figure.get(hardware.MEMORY, 0) > hardware.most_memory(self._catalog)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import format_in_name, key_of
@@ -28,7 +29,7 @@ from capacity_tui.engine.plan.line.lexicon.similarity import (
     unknown_words,
 )
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
-from capacity_tui.engine.plan.line.lexicon.tokens import Token
+from capacity_tui.engine.plan.line.lexicon.tokens import PER, Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Asked, Meaning
 from capacity_tui.engine.plan.line.money_words import A_SPAN
@@ -61,7 +62,7 @@ class GuessedWords(DerivedValues):
         is_year = settings.is_year(text) and index > 0 and key_of(self._tokens[index - 1].text) in vocabulary().joints
         nothing = _NOTHING if is_year else self._nothing(index)
         taken = (
-            (self._replicas(index) or self._around(index) or self._samples_of(index))
+            (self._replicas(index) or self._around(index) or self._samples_of(index) or self._requests_of(index))
             if nothing is None
             else (1, nothing)
         )
@@ -95,6 +96,20 @@ class GuessedWords(DerivedValues):
         span = self._span(first, index + 1 + int(is_behind) - first)
         self._taken.pop(index + 1 if is_behind else first, None)
         return 1 + int(is_behind), Meaning(why=f"left out: {span}")
+
+    def _requests_of(self, index: int) -> tuple[int, Meaning] | None:
+        """Take so many of something in a span of time for requests, where it is served: ``10k invoices a day``."""
+        noun, _, span = self._span(index + 1, 1).partition("/")
+        last = index + 1
+        if not span and self._span(index + 2, 1) in PER:
+            span, last = self._span(index + 3, 1), index + 3
+        amount = vocabulary().amounts.get(key_of(f"requests/{span}")) if span and noun.isalpha() else None
+        if self._task != INFER or amount is None or not self._is_number_at(index):
+            return None
+        for at in range(index + 1, last + 1):
+            self._taken.pop(at, None)
+        meaning = settings.counted(amount, self._tokens[index].text, INFER, self._model)
+        return last + 1 - index, replace(meaning, why=f"{noun}: taken for requests")
 
     def _replicas(self, index: int) -> tuple[int, Meaning] | None:
         """Take what a degree of the model is multiplied by for replicas, as in ``TP=4 x2``."""
@@ -227,7 +242,10 @@ class GuessedWords(DerivedValues):
         Neither stands beside a name that it may belong to.
         """
         index = self._tokens_before(text)
-        named = {at for at, (_, meaning) in self._taken.items() if meaning.why and models.MODEL in meaning.values}
+        guessed = self._task != FIT  # names of algorithms are whole
+        named = {
+            at for at, (_, meaning) in self._taken.items() if guessed and meaning.why and models.MODEL in meaning.values
+        }
         places = [at for at in (index - 1, index + 1) if 0 <= at < len(self._tokens)]
         fields = (settings.named_field(self._tokens[at].text, self._task, self._model) for at in places)
         is_value = any(field is not None and field[1].kind == "choice" for field in fields)  # the sophia optimizer

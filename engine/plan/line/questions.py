@@ -67,7 +67,7 @@ def price_in(tokens: Sequence[Token], index: int) -> tuple[float, str] | None:
     dollars = parse_quantity(dollars_named[0], "") / dollars_named[1]
     if tokens[index].text.endswith(OF_ONE):
         return dollars, OF_ONE
-    if not words.totals.isdisjoint((*behind[:1], "".join(behind[:2]))):
+    if not tokens[index].ends and not words.totals.isdisjoint((*behind[:1], "".join(behind[:2]))):
         return dollars, OF_ALL
     is_joined = behind[:1] and behind[0] in words.joints
     if not words.boxes.isdisjoint((*before, *(behind if is_joined else ()))):

@@ -19,7 +19,7 @@ from capacity_tui.engine.printable import printable
 TASK_NAME, MODEL_NAME, HARDWARE_NAME = Key.TASK, "model", "hardware"
 
 _SIMILAR, _FEWEST_LETTERS, _LONGEST = 0.74, 4, 60
-_LONG, _SLIP = 8, 0.92
+_LONG, _SLIP = 8, 0.88
 """Letters of a word that a slip is known of, and how similar it is to be: ``clasification``."""
 
 _INFLECTIONS = ("s", "es", "ed", "d", "ing", "ly", "er", "'s")
