@@ -158,7 +158,7 @@ class GuessedWords(DerivedValues):
         is_known |= self._is_size_of_model(index) or settings.amount_of(text) is not None
         is_known |= not any(map(str.isalnum, text)) or text.startswith("r/")
         parts, plain = re.split("[-/]", text.casefold()), words.fillers | words.fields.keys() | words.amounts.keys()
-        is_counted = index > 0 and self._is_number_at(index - 1) and not self._is_apart(index - 1)  # 2M words/day
+        is_counted = index - 1 in self._taken and self._is_number_at(index - 1)  # 2M words/day; not dp 8
         is_known |= not is_counted and len(parts) > 1 and all(part in plain for part in parts)  # tp/pp/dp, node-hours
         row = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
         is_known |= row is not None and f"({text})" in row.name  # vit-l-16 at 224
