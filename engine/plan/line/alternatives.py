@@ -21,7 +21,7 @@ from capacity_tui.engine.record import dataclass
 _MOST_WORDS = 5  # Words that one of the compared names may have, as in ``rtx 6000 ada``
 _LONGEST_COUNT = 3  # Digits of a number that is a setting's rather than a device, as ``3090`` is
 _JOINTS = frozenset({"with", "to"})  # Between names of a line that says that it compares
-_ENDS = ".,;:?!"
+_ENDS, _UNLESS_GIVEN = ".,;:?!", "as usual"
 _UNIT_BEHIND = re.compile(r"(?<!\S)(\d{1,3})(?= (?:or|vs|versus) \d+([gt]b?|[kmb])\b)", re.IGNORECASE)  # 24 or 48gb
 _CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in |on |an? )?", re.IGNORECASE)
 _THAN = re.compile(
@@ -132,12 +132,12 @@ def _is_price(words: list[str]) -> bool:
 
 
 def _with_and_without(line: OneLine, setting: str, read: Callable[[str], OneLine]) -> tuple[Alternative, ...]:
-    """Return a line that asks whether a setting is needed with it and without: ruled out, or left out."""
+    """Return a line that asks whether a setting is needed with it and without: ruled out, or as it is unless given."""
     word = next(word for word in line.words if word.meaning.fault is not None and word.meaning.fault.detail == setting)
     rest = f"{line.text[: word.start]} {line.text[word.end :]}".strip(f" {_ENDS}").removeprefix("for ")
-    without = f"{rest}, no {setting}"
-    without = rest if read(without).faults else without
-    return Alternative(_name([setting]), f"{rest}, {setting}"), Alternative(f"no {_name([setting])}", without)
+    without = Alternative(f"no {_name([setting])}", f"{rest}, no {setting}")
+    without = Alternative(_UNLESS_GIVEN, rest) if read(without.text).faults else without
+    return (Alternative(_name([setting]), f"{rest}, {setting}"), without) if rest else ()
 
 
 def _joins_values(line: OneLine) -> bool:

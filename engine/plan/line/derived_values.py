@@ -67,7 +67,8 @@ class DerivedValues(MoneyWords):
             is_negated = key_of(self._tokens[index].text) in words.negations
             name, end = self._span(index + is_negated, count - is_negated), index + count
             is_setting = bool(meaning.values) and _SETTINGS.issuperset(meaning.values) and not compares
-            if key_of(name) not in words.ruled_out.get(task, {}) and not is_setting:
+            is_ruled_out = key_of(name) in words.ruled_out.get(task, {})
+            if not (is_ruled_out or is_setting):
                 continue
             first = next((index - few for few in (5, 4, 3, 2) if self._asks_whether("before", index - few, few)), index)
             last = next((end + few for few in (3, 2, 1) if self._asks_whether("behind", end, few)), end)
@@ -75,7 +76,8 @@ class DerivedValues(MoneyWords):
                 for at in range(first, last):
                     for path in self._taken.pop(at, (0, Meaning()))[1].values:
                         self._values.pop(path, None)
-                hint = f"write it, or no {name}; where a line may compare plans, it stands for both"
+                without = f"no {name}" if is_ruled_out else "leave it out"
+                hint = f"write it, or {without}; where a line may compare plans, it stands for both"
                 fault = PlanError(WITH_OR_WITHOUT, name, hint)
                 self._take(first, last - first, Meaning(fault=fault))
 

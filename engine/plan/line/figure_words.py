@@ -57,15 +57,15 @@ class FigureWords(NamedWords):
         if supply and (is_memory or "tdp_w" in figure):
             return 1 + supply, Meaning(why=f"left out: {self._span(index, 1 + supply)}")
         amount = settings.amount_of(behind[1]) if after == "of" and behind[1:] else None
+        size, is_trained = self._tokens[index].text, self._task in (TRAIN, FINETUNE)
         is_data = (
             (of in words.stored and not self._is_apart(index))
-            or self._is_named_before(index, words.stored)
+            or (is_trained and self._is_named_before(index, words.stored) and not self._is_before_device(index))
             or amount not in (None, words.amounts["devices"])
             or figure.get(hardware.MEMORY, 0) > hardware.most_memory(self._catalog)
         )
         is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and of not in words.ram
         is_data &= not self._is_named_before(index, words.ram) and _MEMORY.isdisjoint(behind)
-        size, is_trained = self._tokens[index].text, self._task in (TRAIN, FINETUNE)
         if is_memory and is_data:
             return self._size_of_data(index, behind)
         is_ram = of in words.ram and is_memory
@@ -88,8 +88,7 @@ class FigureWords(NamedWords):
         """Recognize the tokens of so many bytes of data, as ``5 GB of text``, which words behind or before it name."""
         size, stored = self._tokens[index].text, vocabulary().stored
         nouns = [word for word in behind if word in stored]
-        before = self._name_before(index)
-        kinds = [stored[word] for word in (*nouns, before) if word in stored]
+        kinds = [stored[word] for word in nouns or [self._name_before(index)] if word in stored]
         rows = [self._catalog.data_formats[kind] for kind in kinds if kind]
         row = next((row for row in rows if row.id != _PLAIN), next(iter(rows), None))  # a dataset of code
         shape = self._catalog.architectures.get(str(self._values.get(MODEL)))
@@ -148,7 +147,7 @@ class FigureWords(NamedWords):
         words = max(places[0] + 1 - index, 1) if places else 1
         text = self._span(index, words)
         if link is None:  # of an A6000 48gb nvlink it is the memory
-            return None if match["unit"] in _MEMORY_UNITS else (words, Meaning(why=f"left out: {text}"))
+            return None if match["unit"] in _MEMORY_UNITS or not places else (words, Meaning(why=f"left out: {text}"))
         if places and places[0] < index:
             self._take(index - 1, 1, Meaning(self._span(index - 1, 1)))
         several = _PORTS.fullmatch(self._span(index - 1, 1)) if index and not self._is_apart(index - 1) else None
@@ -163,6 +162,9 @@ class FigureWords(NamedWords):
         between = range(min(index, at), max(index, at))
         is_joined = not any(self._is_apart(place, ",;") for place in between)
         is_joined &= not any(self._span(place, 1)[:1].isdigit() for place in between[1:])  # 24gb, 10gbe between
+        if key_of(self._span(at, 1)) in vocabulary().any_network:  # 100G network, but neural network 10gb
+            is_first = at < index and (not at or self._is_apart(at - 1))
+            is_joined &= is_first or (at == index + 1 and key_of(self._span(at + 1, 1)) not in vocabulary().disks)
         return is_joined and key_of(self._span(at, 1)) in vocabulary().networks
 
     def _reached(self, row: Accelerator, figure: dict[str, float], text: str) -> Meaning | None:
@@ -196,7 +198,14 @@ class FigureWords(NamedWords):
     def _is_named_before(self, index: int, names: Container[str]) -> bool:
         """Whether one of some words before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""
         is_of_another = any(count > 1 and start + count == index for start, (count, _) in self._taken.items())
-        return self._name_before(index) in names and not is_of_another
+        return self._name_before(index) in names and not is_of_another and not self._is_apart(index - 1, ",;")
+
+    def _is_before_device(self, index: int) -> bool:
+        """Whether what a figure is of stands behind it: ``a lora on docs, 24gb vram``, ``text, 16gb gpu``."""
+        after = self._span(index + 1, 1)
+        is_named = settings.amount_of(after) == vocabulary().amounts["devices"] or key_of(after).endswith("vram")
+        is_named |= hardware.named_hardware(after, self._catalog) is not None
+        return is_named and not self._is_apart(index)
 
     def _is_of_a_device(self, index: int) -> bool:
         """Whether a figure is of each device: ``48gb each``, ``48gb vram per card``, ``48gb 4090 x2``."""

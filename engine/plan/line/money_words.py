@@ -30,6 +30,7 @@ A_SPAN = re.compile(r"\d[\d.,]*[kKmM]?/([a-z]+)")  # 40k/month
 _FAR_FROM_OFFERS = 4  # Times the cheapest offer, or part of it, that hardware of the line hardly costs
 _PAID_BY = ("h", "mo", "y")  # Spans of sums that are limited; requests of other spans may be as well
 _FRACTION, _FEWEST_TO_BUY = re.compile(r"\d+\.\d"), 100  # Dollars of an hour, and those that hardware is bought for
+_SEQUENCES = 512  # Tokens of which lengths of sequences are several, and sums seldom
 _FARTHEST = 5  # Words between a sum and what is bought for it
 
 
@@ -71,9 +72,11 @@ class MoneyWords(LoadValues):
             is_limit = not words.money.isdisjoint(near) or (span in _PAID_BY and not words.limiting.isdisjoint(near))
             return f"${number}/{span}" if is_limit or (span == "h" and self._is_price(index, number)) else ""
         is_at = before in words.priced or self._text[: self._tokens[index].start].endswith("@")
-        if is_bare and is_at and _FRACTION.match(text) and self._is_price(index, text):
-            return f"${text}/h"
         is_counted = settings.amount_of(last) not in (None, words.amounts["devices"]) or last in words.timed
+        is_counted |= self._counts_something(index)  # the best gpu under 300 watts, temperature at 0.7
+        if is_bare and is_at and not is_counted and _FRACTION.match(text) and hardware.NAME in self._values:
+            return f"${text}/h" if self._is_likely_price(index, parse_quantity(text, "")) else ""
+        is_counted |= is_bare and parse_quantity(text, "") % _SEQUENCES == 0  # max 4096
         is_sum = before in words.limiting and not is_counted and self._asks_for_hardware()
         is_sum |= (before in words.limiting or before in ("for", "at")) and self._is_bought(index)
         return f"${text}" if is_bare and is_sum and settings.at_least(text, _FEWEST_TO_BUY) else ""

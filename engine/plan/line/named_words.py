@@ -148,7 +148,9 @@ class NamedWords(CountedWords):
             return False
         counted = self._count_of(index + 1) if self._is_number_at(index + 1) else None
         is_length = counted is not None and counted.name.casefold().startswith(("context", "ctx", "prompt", "window"))
-        named = settings.amount_of(self._span(index + 1, 1))
+        after = self._span(index + 1, 1)
+        is_length |= counted is None and settings.is_number(after) and after[-1] in "kK"  # full 128k
+        named = settings.amount_of(after)
         is_length |= named is not None and named.name in (settings.SEQUENCE, "epochs")  # a full context of 8k
         behind = [self._span(index + 1, words) for words in range(1, _MOST_PIECES + 1)]
         tasks = {meaning.values.get(TASK) for token in self._tokens if (meaning := task_named(token.text)) is not None}

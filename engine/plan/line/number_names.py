@@ -326,7 +326,8 @@ class NumberNames(TakenWords):
         line names no other hardware: ``4090 answers within 1s``.
         """
         text = self._tokens[index].text
-        if hardware.named_hardware(text, self._catalog) is None:
+        is_many = text[-1:] in ("k", "K") and behind.amount.is_behind  # 7700k samples of 1k tokens
+        if is_many or hardware.named_hardware(text, self._catalog) is None:
             return False
         end = behind.end + int(self._span(behind.end, 1) == "of")
         after = self._span(end, 1)

@@ -13,23 +13,21 @@ from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token, ima
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.units import parse_quantity
 
-_DASHES = ("-", "–", "—")  # Between words
-_TIMES = re.compile(r"[x×](\d{1,3})", re.IGNORECASE)  # x2 3090
+_DASHES, _UNTIL = ("-", "–", "—"), ("and", "to", "until", "till", "–")  # Between words, and between times
+_TIMES, _THOUSANDS_OF = re.compile(r"[x×](\d{1,3})", re.IGNORECASE), re.compile(r"(\d+(?:\.\d+)?)[kK]")  # x2 3090
 _ONE_NUMBER = r"\d+(?:\.\d+)?[kM]?"
 _RANGE = re.compile(
     rf"(?:(?P<between>between) )?(?P<low>{_ONE_NUMBER})(?: ?[-–] ?| to |(?(between) and |(?!)))"
     rf"(?P<high>{_ONE_NUMBER})(?P<unit>m?s|%)?",
     re.IGNORECASE,
 )
-_THOUSANDS_OF = re.compile(r"(\d+(?:\.\d+)?)[kK]")
 _TERA, _LETTERS = re.compile(r"\d+(?:\.\d+)?T", re.IGNORECASE), {"gbs": "gb", "g": "gb", "t": "tb"}
+_MEMORY_SIZE = re.compile(r"(?:\d+[x×])?\d{1,3}(?:[gt]b?)?", re.IGNORECASE)
 _VERSION = re.compile(r"\b([a-z]+)([- _]?v?)(\d[-_. ]\d)(?=[-_ ]?(\d+(?:\.\d+)?b)\b)", re.IGNORECASE)  # llama 3 3 70b
 _TEN, _HUNDRED, _THOUSAND, _DOZENS = 10, 100, 1000, ("dozen", "dozens")
 _HALF, _ARTICLES, _FEWEST_OF_A_UNIT = "half", ("a", "an", "one", "the", "this"), 3
 _CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
-_UNTIL = ("and", "to", "until", "till", "–")
-_MORE = ["more", "than"]
-_AND_A_HALF = ["and", "a", _HALF]
+_MORE, _AND_A_HALF = ["more", "than"], ["and", "a", _HALF]
 _SCALES = {"million": "M", "millions": "M", "billion": "B", "billions": "B", "trillion": "T", "trillions": "T"}
 _TIME_FOLLOWS = frozenset({"in", "inside", "within", "under", "below", "than", "most", "for", "<", "of", "is"})
 """Words before a time that is said by an article, as in ``within a second``."""
@@ -221,12 +219,15 @@ def _with_host_memory(tokens: list[Token], catalog: Catalog) -> list[Token]:
 
 
 def _is_of_memory(tokens: list[Token], index: int, catalog: Catalog) -> bool:
-    """Whether a plain number is GB of a memory that stands beside it, as in ``vram 24, ram 64`` and ``120 ram``."""
-    before, after = (key_of(" ".join(one.text for one in tokens[max(at, 0) : at + 1])) for at in (index - 1, index + 1))
-    amount, last = vocabulary().amounts.get(after), index + 1 + _LONGEST_NAME
-    is_open = (amount is None or not amount.is_behind) and not any(token.ends for token in tokens[index - 1 : index])
-    is_open &= not _is_named(tokens[index:last], catalog) and not _is_named(tokens[index + 1 : last], catalog)
-    return tokens[index].text.isdecimal() and (after.endswith("ram") or (before.endswith("ram") and is_open))
+    """Whether a plain number is GB of a memory beside it, as in ``vram 24, ram 64``, but not ``64gb ram 4 l4``."""
+    words, last = vocabulary(), index + 1 + _LONGEST_NAME
+    keys = [key_of(tokens[at].text) if 0 <= at < len(tokens) else "" for at in (index - 3, index - 1, index + 1)]
+    first, before, after = (key in words.ram or key.endswith("vram") for key in keys)
+    is_taken = index > 1 and not first and _MEMORY_SIZE.fullmatch(tokens[index - 2].text) is not None
+    counts = amount.is_behind if (amount := words.amounts.get(keys[-1])) else keys[-1] in words.fields
+    is_size = after or (before and not (is_taken or counts or tokens[index - 1].ends))
+    is_size &= not any(_is_named(tokens[at:last], catalog) for at in (index, index + 1))
+    return tokens[index].text.isdecimal() and is_size
 
 
 def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:

@@ -19,7 +19,7 @@ _PROCESSOR = re.compile(
     re.IGNORECASE,
 )
 _LINE = re.compile(
-    r"(?:(?P<line>(?:core )?i[3579]|ryzen(?: [3579])?|epyc|xeon|threadripper)|cpus?|processors?)", re.IGNORECASE
+    r"(?:(?P<line>(?:core )?i[3579]|ryzen(?: [3579])?|epyc|xeon|threadripper)|cpu|processors?)", re.IGNORECASE
 )
 _TIER, _ANY = re.compile(r"(?:\bi|ryzen[ -])([3579])\b", re.IGNORECASE), "i|ryzen-|epyc|xeon"
 _BARE = (

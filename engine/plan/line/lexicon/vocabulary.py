@@ -129,6 +129,7 @@ class Vocabulary:
     disks: Words  # words behind a size that is what a disk holds
     surroundings: Words  # what stands around devices, a number of which is left out
     networks: ByWord  # what names of links begin with, by words beside the speed of one between nodes
+    any_network: Words  # those of them that other things have as well
     unsupported: Words  # words behind one that is not to be had
     supplies: Words  # words behind watts that are not those of a device
     optimal: Words  # words of a training as long as suits the size of its model best
