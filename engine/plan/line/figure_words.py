@@ -114,11 +114,8 @@ class FigureWords(NamedWords):
 
     def _processor(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a line of processors whose number nobody wrote, as ``i5 laptop`` and ``epyc, 32 cores``."""
-        counted = (
-            at
-            for at, token in enumerate(self._tokens)
-            if settings.amount_of(token.text) == vocabulary().amounts["cores"]
-        )
+        cores = vocabulary().amounts["cores"]
+        counted = (at for at, token in enumerate(self._tokens) if settings.amount_of(token.text) == cores)
         number = next((self._span(at - 1, 1) for at in counted if at and self._span(at - 1, 1).isdecimal()), "0")
         is_any = hardware.NAME not in self._values and self._task != FIT  # of a 13900k cpu all is known
         is_portable = any(key_of(token.text) in vocabulary().portable for token in self._tokens)

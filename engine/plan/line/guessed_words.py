@@ -60,12 +60,9 @@ class GuessedWords(DerivedValues):
             return None
         text = self._tokens[index].text
         is_year = settings.is_year(text) and index > 0 and key_of(self._tokens[index - 1].text) in vocabulary().joints
-        nothing = _NOTHING if is_year else self._nothing(index)
-        taken = (
-            (self._replicas(index) or self._around(index) or self._samples_of(index) or self._requests_of(index))
-            if nothing is None
-            else (1, nothing)
-        )
+        if (nothing := _NOTHING if is_year else self._nothing(index)) is not None:
+            return 1, nothing
+        taken = self._replicas(index) or self._around(index) or self._samples_of(index) or self._requests_of(index)
         if taken is not None:
             return taken
         if (fault := self._uncounted(index)) is not None:
@@ -77,17 +74,13 @@ class GuessedWords(DerivedValues):
     def _around(self, index: int) -> tuple[int, Meaning] | None:
         """Leave out a number of what stands around devices, or of a release: ``4 racks``, ``x8``, ``windows 11``."""
         words, text = vocabulary(), self._tokens[index].text
-        before = key_of(self._span(index - 1, 1)) if index else ""
+        before, after = key_of(self._span(index - 1, 1)) if index else "", key_of(self._span(index + 1, 1))
         devices = self._values.get(hardware.DEVICES)
-        is_whole = text == "1" and key_of(self._span(index + 1, 1)) in words.boxes
+        is_whole = text == "1" and after in words.boxes
         if is_whole and isinstance(devices, int) and Key.HARDWARE_PER_NODE not in self._values:
             return 1, Meaning("one machine", {Key.HARDWARE_PER_NODE: devices})  # 16 a10 in one machine
-        is_few = text.isdecimal() and len(text) < _DIGITS_OF_MANY
-        is_behind = (
-            is_few
-            and key_of(self._span(index + 1, 1)) in words.surroundings | words.disks
-            and not self._is_apart(index)
-        )
+        is_few = text.isdecimal() and len(text) < _DIGITS_OF_MANY and self._span(index + 2, 1) != "of"  # 4 racks of 8
+        is_behind = is_few and after in words.surroundings | words.disks and not self._is_apart(index)
         is_released = is_few and before in words.surroundings | words.software and not self._is_apart(index - 1)
         is_lane = _LANES.fullmatch(text) is not None
         if not (is_behind or is_released or is_lane):

@@ -70,12 +70,9 @@ class ModelDetails(FigureWords):
         if is_one or not any(map(self._is_companion, texts)):
             return
         named = [range(index, index + count) for _, index, count in self._models()]
-        single = [range(at, at + 1) for at, text in enumerate(texts) if self._is_companion(text) and "-" in text]
-        single += [
-            range(at, at + 1)
-            for at, text in enumerate(texts)
-            if self._is_companion(text) and models.named_model(text, self._catalog)
-        ]
+        alone = [at for at, text in enumerate(texts) if self._is_companion(text)]
+        alone = [at for at in alone if "-" in texts[at] or models.named_model(texts[at], self._catalog)]
+        single = [range(at, at + 1) for at in alone]
         named += [place for place in single if not any(place.start in other for other in named)]
         companions = [place for place in named if any(self._is_companion(texts[at]) for at in place)]
         for place in companions if len(companions) < len(named) else ():

@@ -70,7 +70,11 @@ class MoneyWords(LoadValues):
         if span:
             near = {before, last, last + before, after}
             is_limit = not words.money.isdisjoint(near) or (span in _PAID_BY and not words.limiting.isdisjoint(near))
-            return f"${number}/{span}" if is_limit or (span == "h" and self._is_price(index, number)) else ""
+            is_price = span == "h" and hardware.NAME in self._values
+            is_price = is_price and (
+                bool(_FRACTION.match(number)) or self._is_likely_price(index, parse_quantity(number, ""))
+            )
+            return f"${number}/{span}" if is_limit or is_price else ""
         is_at = before in words.priced or self._text[: self._tokens[index].start].endswith("@")
         is_counted = settings.amount_of(last) not in (None, words.amounts["devices"]) or last in words.timed
         is_counted |= self._counts_something(index)  # the best gpu under 300 watts, temperature at 0.7
@@ -84,11 +88,6 @@ class MoneyWords(LoadValues):
     def _asks_for_hardware(self) -> bool:
         questions = Questions(self._text, self._tokens).all()
         return hardware.NAME not in self._values and any(question.field == hardware.NAME for question in questions)
-
-    def _is_price(self, index: int, number: str) -> bool:
-        """Whether so much an hour is a price of the hardware that the line names: requests have no fractions."""
-        price = parse_quantity(number, "") if hardware.NAME in self._values else 0.0
-        return price > 0 and (_FRACTION.match(number) is not None or self._is_likely_price(index, price))
 
     def _is_bought(self, index: int) -> bool:
         """Whether words near a sum say that something is bought for it."""

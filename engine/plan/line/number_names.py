@@ -181,9 +181,8 @@ class NumberNames(TakenWords):
                 is_apart = self._is_apart(index - 1) or self._span(end, 1) == "of"  # how many nodes of 8 h100
                 is_other = amount is not None and ((amount.is_behind and is_apart) or self._is_length(index, amount))
                 is_other |= amount is not None and amount.reciprocal and text[-1] in "kK"  # tok/s 8k
-                is_other |= key_of(self._span(index + 1, 1)) in vocabulary().boxes and not self._is_apart(
-                    index
-                )  # in 1 box
+                is_box = key_of(self._span(index + 1, 1)) in vocabulary().boxes  # in 1 box
+                is_other |= is_box and not self._is_apart(index)
                 is_other |= amount is not None and not amount.tells and self._span(end, 1) == "of"  # out of 2 4080s
                 is_sum = amount is not None and (amount.field(self._task) or "").startswith(_OF_MONEY)
                 is_other |= is_sum and next(self._names_behind(index), None) is not None  # a $2000 budget, 4k context
