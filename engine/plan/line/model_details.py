@@ -84,10 +84,8 @@ class ModelDetails(FigureWords):
 
     def _draft(self, named: Sequence[_Model]) -> _Model:
         """Return the model that stands next to the word draft; the smaller where neither or both do."""
-        alongside = (
-            (model, {key_of(self._word(model[1] - 1)), key_of(self._word(model[1] + model[2]))}) for model in named
-        )
-        drafts = [model for model, words in alongside if words & vocabulary().drafts]
+        words = vocabulary().drafts
+        drafts = [one for one in named if {key_of(self._word(at)) for at in (one[1] - 1, one[1] + one[2])} & words]
         return drafts[0] if len(drafts) == 1 else min(named)
 
     def _teacher(self, named: Sequence[_Model]) -> _Model:
@@ -156,11 +154,8 @@ class ModelDetails(FigureWords):
     def _mixture(self) -> None:
         """Take the mixture of experts that has the sizes of a line, as ``30B with 3B active``."""
         self._split_mixture()
-        numbers = [
-            at
-            for at, token in enumerate(self._tokens)
-            if models.is_size(token.text) or _TRILLIONS.fullmatch(token.text)
-        ]
+        texts = [token.text for token in self._tokens]
+        numbers = [at for at, text in enumerate(texts) if models.is_size(text) or _TRILLIONS.fullmatch(text)]
         at = next(filter(self._is_active_size, numbers), None)
         totals = [other for other in numbers if other != at and not self._is_counted(other)]
         if at is None or not totals or models.MODEL in self._values:
