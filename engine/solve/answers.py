@@ -186,7 +186,7 @@ def _is_comfortable(filled: ModePlan) -> bool:
     shares = used_shares(filled.mode, filled.estimate, filled.resolved.cluster)
     is_inside = not any(share.why for share in shares if share.figure == "memory")
     gave_up = any(note.code in ("way_out", "nothing_fits") for note in filled.estimate.warnings)
-    return filled.estimate.fits is not False and is_inside and not gave_up
+    return bool(filled.estimate.fits) and is_inside and not gave_up  # unknown memory holds nothing surely
 
 
 def open_plan(task: str | None = None) -> Plan:

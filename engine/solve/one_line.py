@@ -195,7 +195,11 @@ def _why_largest(largest: LargestModel) -> str:
     """Return why a model was chosen, with the one that is on the edge of the memory."""
     if largest.comfortable is None:
         name = largest.edge or largest.smallest
-        why = "on the edge of the memory, and no smaller one has room" if largest.edge else "the smallest; none fits"
+        why = (
+            "on the edge of the memory, and no smaller one has room"
+            if largest.edge
+            else "the smallest; none is known to fit"
+        )
         return f"{name}: {why}"
     edge = f" ({largest.edge} is on the edge)" if largest.edge else ""
     return f"{largest.comfortable}: the largest well-known model that fits with room to spare{edge}"

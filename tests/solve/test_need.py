@@ -316,3 +316,13 @@ def test_epochs_of_so_many_tokens_are_solved_for_in_a_time():
     found = answer_line_question(line.plan, line.asked, catalog=FACTS)
     assert found.value > 1
     assert figure(found.best.estimate, "computation.estimated_train_time_seconds").number <= 24 * 3600
+
+
+def test_no_model_is_named_for_memory_that_is_not_known():
+    def asked(text):
+        line = plan_of_line(read_line(text), catalog=FACTS)
+        return answer_line_question(line.plan, line.asked, catalog=FACTS)
+
+    with pytest.raises(PlanError, match="without the memory"):
+        asked("what can i run on an i5 laptop")
+    assert asked("what model can i run on an i5 laptop 16gb ram").value == "mistral-small-24b-2501"
