@@ -236,10 +236,8 @@ class GuessedWords(DerivedValues):
         Neither stands beside a name that it may belong to.
         """
         index = self._tokens_before(text)
-        guessed = self._task != FIT  # names of algorithms are whole
-        named = {
-            at for at, (_, meaning) in self._taken.items() if guessed and meaning.why and models.MODEL in meaning.values
-        }
+        guessed = {at for at, (_, meaning) in self._taken.items() if meaning.why and models.MODEL in meaning.values}
+        named = guessed if self._task != FIT else set()  # names of algorithms are whole
         places = [at for at in (index - 1, index + 1) if 0 <= at < len(self._tokens)]
         fields = (settings.named_field(self._tokens[at].text, self._task, self._model) for at in places)
         is_value = any(field is not None and field[1].kind == "choice" for field in fields)  # the sophia optimizer

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.solve.answers import usual_models
@@ -35,16 +34,13 @@ def answer_line_question(
     """Return what a line asks of its plan: a field of it, or which machine that is rented, by one node or by several.
 
     Raises:
-        CapacityError: as ``need``; or a model is asked for, and the memory of its hardware is not known.
+        CapacityError: as ``need``.
     """
     question = question_of_line(plan, asked, catalog or load_catalog())
     needed = need(question, asked.solve, machine, catalog, callback, stopped)
     if needed.best is None and needed.complete and question.devices:
         more = replace(question, devices=_MANY)
         needed = need(more, asked.solve, machine, catalog, callback, stopped)
-    if asked.solve == Key.MODEL_NAME and needed.best is not None and needed.best.estimate.fits is None:
-        hint = "give it, as 16GB ram of a processor, or 24GB of a device"
-        raise PlanError("which model fits is not known without the memory", str(plan.hardware.name), hint)
     return needed
 
 

@@ -289,7 +289,8 @@ def need(
         callback: called with every candidate as it is tried, and how many more are tried at the most.
 
     Raises:
-        PlanError: there is no such field, it is no number and names nothing, or nothing is known of what is limited.
+        PlanError: there is no such field, it is no number and names nothing, nothing is known of what is limited, or a
+            model is asked for and the memory of its hardware is not known.
         CapacityError: the plan makes no sense whatever the value.
     """
     facts = catalog or load_catalog()
@@ -315,6 +316,9 @@ def need(
             _refuse_unknown(trials)
         nearest = needed.nearest or min(trials.all, key=lambda candidate: candidate.violation, default=None)
         needed = replace(needed, neighbour=None, nearest=nearest)
+    elif field == NAME and needed.best.estimate.fits is None:
+        hint = "give it, as 16GB ram of a processor, or 24GB of a device"
+        raise PlanError("which model fits is not known without the memory", str(question.plan.hardware.name), hint)
     return replace(needed, evaluated=len(trials.all), seconds=perf_counter() - began)
 
 
