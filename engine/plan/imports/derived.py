@@ -1,4 +1,4 @@
-"""Fields of a plan that follow from several options of other tools: devices, batches, shards, software."""
+"""Fields of a plan that follow from several options of other tools: devices, shards, precision, software."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import format_in_name
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.imports.batches import SPLITS, answers, batches, job_length, product
 from capacity_tui.engine.plan.imports.setting import (
     FRAMEWORK,
-    LEVELS,
     Clash,
     ImportedSetting,
     Settings,
@@ -91,15 +91,10 @@ def _targets(settings: Settings) -> None:
     settings.set(_ADAPTER + "targets", value, settings.chosen["attention_modules"])
 
 
-MICRO, GLOBAL, STEPS = Key.TRAINING_MICRO_BATCH, Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_STEPS
-
 PRECISION, ZERO, SHARD = Key.TRAINING_PRECISION, Key.PARALLELISM_ZERO, Key.PARALLELISM_SHARD
 CHECKPOINTING, OFFLOAD = Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD
 DEVICES, PER_NODE = Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE
 _SECTIONS = ("model", "hardware", "training", "inference", "parallelism", "pricing")
-_SPLITS = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
-
-_LENGTHS = (STEPS, Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS)
 
 _SHARDING = {"deepspeed": 0, "megatron": 1, "fsdp": 2}
 """Software that shards, by which of them counts where a run names several."""
@@ -170,12 +165,20 @@ def _two_shardings(settings: Settings) -> None:
 
 
 def _precision(settings: Settings) -> None:
-    """Let matrices in TF32 count where no shorter type is given."""
+    """Let the type that a model is loaded in count where a trainer gives none, and TF32 where neither is short."""
     alone = settings.chosen.get("precision_alone")
     if alone is not None and PRECISION not in settings.chosen and not settings.value("precision_of_trainer"):
         settings.set(PRECISION, alone.value, alone, "default")
-    if settings.value("not_bf16") and not settings.is_given(PRECISION):
+    own = settings.chosen.get("precision_of_itself")
+    if own is not None and not settings.is_given(PRECISION):
+        settings.set(PRECISION, own.value, own, own.level)
+    elif settings.value("not_bf16") and not settings.is_given(PRECISION):
         settings.set(PRECISION, settings.value("matrices", "fp32"), settings.chosen["not_bf16"])
+    loaded = settings.chosen.get("loaded_in")
+    if loaded is not None and settings.value(PRECISION, "fp32") == "fp32" and settings.value(Key.TASK) != "infer":
+        settings.set(PRECISION, loaded.value, loaded)
+        if settings.value(METHOD, settings.value("adapted_in_code", "full")) == "full":
+            settings.set(Key.TRAINING_MASTER_WEIGHTS, "none", loaded)
     # Beside a decoder's length the plain one is that of an encoder of pictures; an encoder of text is the longer part.
     length = settings.chosen.get("encoder_length") or settings.chosen.get("decoder_length")
     if length is None and Key.TRAINING_SEQ_LEN not in settings.chosen:
@@ -189,7 +192,7 @@ def _precision(settings: Settings) -> None:
 
 def _sizes(settings: Settings) -> None:
     """Settle the devices: processes that are started, or the product of all sizes."""
-    split = _product(settings, _SPLITS)
+    split = product(settings, SPLITS)
     replicate, share = settings.count("replicate", 1) or 1, settings.count("share", 0) or 0
     own = (settings.count(Key.PARALLELISM_EP, 1) or 1) if settings.value("experts_on_their_own") else 1
     replicas = settings.count("replicas") or (replicate * share * own if share else None)
@@ -208,7 +211,7 @@ def _sizes(settings: Settings) -> None:
         _world(settings, processes, nodes)
     if replicas is not None and replicas * split != processes:
         why = f"{replicas} replicas of {split} devices are not {processes} processes"
-        settings.clash("world_size", why, ("replicas", "replicate", "share", *_SPLITS, "processes"))
+        settings.clash("world_size", why, ("replicas", "replicate", "share", *SPLITS, "processes"))
 
 
 def _world(settings: Settings, processes: int, nodes: int) -> None:
@@ -256,118 +259,6 @@ def _context(settings: Settings) -> None:
         settings.derive(Key.PARALLELISM_CONTEXT, "all_to_all", option.words)
 
 
-def _answers(settings: Settings) -> None:
-    """Settle what is learned from rewarded answers: so many to each prompt, each with its prompt."""
-    prompt = settings.count("prompt_length", settings.count("usual_prompt"))
-    answer = settings.count("answer_length", settings.count("usual_answer"))
-    together = settings.count("generated_length")
-    if together and answer and "prompt_length" not in settings.chosen:
-        prompt = max(1, together - answer)
-    is_paired = settings.is_given(Key.TRAINING_SEQ_LEN) and "learned_from_pairs" in settings.chosen
-    if prompt and answer and (not is_paired or "usual_answer" in settings.chosen):
-        derivation = f"prompts of {prompt} and answers of {answer} tokens"
-        settings.derive(Key.TRAINING_SEQ_LEN, prompt + answer, derivation)
-    elif answer and settings.is_given("answer_length") and Key.TRAINING_SEQ_LEN not in settings.chosen:
-        settings.derive(Key.TRAINING_SEQ_LEN, answer, f"answers of {answer} tokens: no file gives how long prompts are")
-    rewarded = settings.chosen.get("rewarded_how") or settings.chosen.get("rewarded")
-    if rewarded is not None and "rewarded" in settings.chosen:
-        settings.set(Key.TRAINING_PREFERENCE, rewarded.value, rewarded)
-    pairs = settings.chosen.get("learned_from_pairs")
-    if pairs is not None and Key.TRAINING_PREFERENCE not in settings.chosen:
-        settings.set(Key.TRAINING_PREFERENCE, pairs.value, pairs)
-    prompts, answers = settings.count("prompts"), settings.count("answers", 1) or 1
-    if prompts and GLOBAL not in settings.chosen:
-        settings.derive(GLOBAL, prompts * answers, f"{prompts} prompts with {answers} answers")
-    together, length = settings.count("tokens_together"), settings.count(Key.TRAINING_SEQ_LEN)
-    if settings.value("tokens_fill_batches") and together and length:
-        settings.derive(MICRO, _filled(settings, together // length), f"{together} tokens in sequences of {length}")
-    of_step = settings.count("tokens_of_step")
-    if of_step and length:
-        settings.derive(GLOBAL, max(1, of_step // length), f"{of_step} tokens in sequences of {length}")
-
-
-def _filled(settings: Settings, held: int) -> int:
-    """Return the sequences of a pass whose tokens may be those of so many: passes of a replica are as alike as can be.
-
-    As ``verl/utils/seqlen_balancing.py`` of verl 0.7 spreads them.
-    """
-    replicas, whole = _replicas(settings), settings.count(GLOBAL)
-    share = max(1, whole // replicas) if whole and replicas else held
-    passes = -(-share // max(1, held))
-    return -(-share // passes)
-
-
-def _batches(settings: Settings) -> None:
-    """Settle the batches: micro-batch x accumulation x replicas is the batch of a step."""
-    replicas = _replicas(settings)
-    of_process, micro = settings.count("batch_of_process"), settings.count(MICRO)
-    if of_process and micro and not settings.is_given("accumulation"):
-        settings.derive("accumulation", max(1, of_process // micro), settings.chosen["batch_of_process"].words)
-    of_step = settings.count("micro_batches_of_step")
-    if of_step and micro and GLOBAL not in settings.chosen:
-        settings.derive(GLOBAL, micro * of_step, settings.chosen["micro_batches_of_step"].words)
-    micro, steps, whole = settings.count(MICRO), settings.count("accumulation"), settings.count(GLOBAL)
-    if is_kept(settings.chosen.get(GLOBAL)) and micro and settings.is_given("accumulation"):
-        whole = None
-    if whole and replicas:
-        given_steps = steps if settings.is_given("accumulation") else None
-        given_micro = micro if settings.is_given(MICRO) or settings.is_begun_with(MICRO) or _is_own(settings) else None
-        if given_micro and given_steps and given_micro * given_steps * replicas != whole:
-            product = f"{given_micro} x {given_steps} x {replicas} replicas"
-            why = f"{product} is {given_micro * given_steps * replicas}, not {whole}"
-            settings.clash("batch_sizes", why, (MICRO, "accumulation", GLOBAL))
-        elif given_micro and whole % (given_micro * replicas) and not settings.value("tokens_fill_batches"):
-            why = f"a batch of {whole} is no multiple of {given_micro} x {replicas} replicas"
-            settings.clash("batch_sizes", why, (MICRO, GLOBAL))
-        elif not given_micro and given_steps and whole % (given_steps * replicas) == 0:
-            settings.derive(
-                MICRO, whole // (given_steps * replicas), f"{whole} / ({given_steps} x {replicas} replicas)"
-            )
-        elif not given_micro and not given_steps and whole % replicas == 0 and whole >= replicas:
-            settings.derive(MICRO, whole // replicas, f"{whole} / {replicas} replicas")
-    elif not whole and replicas and (micro or settings.is_given("accumulation")):
-        steps, micro = steps or 1, micro or 1
-        settings.derive(GLOBAL, micro * steps * replicas, f"{micro} x {steps} x {replicas} replicas")
-
-
-def _is_own(settings: Settings) -> bool:
-    """Whether the tool that is told the batch of a step has a micro-batch of its own, up to which it accumulates."""
-    micro, whole = settings.chosen.get(MICRO), settings.chosen.get(GLOBAL)
-    return micro is not None and whole is not None and micro.tool == whole.tool and bool(micro.place.field)
-
-
-def _replicas(settings: Settings) -> int | None:
-    devices, split = settings.count(DEVICES, 1) or 1, _product(settings, _SPLITS)
-    if devices % split:
-        return None
-    return devices // split
-
-
-def _length(settings: Settings) -> None:
-    """Leave one length of a job: a typed one, else steps before epochs."""
-    loops, loop_steps = settings.chosen.get("loops"), settings.chosen.get("steps_of_loop")
-    if loop_steps is not None:
-        steps = (settings.count("steps_of_loop") or 0) * (settings.count("loops", 1) or 1)
-        settings.set(STEPS, steps, loop_steps)
-    elif loops is not None:
-        settings.set(Key.TRAINING_EPOCHS, loops.value, loops, loops.level)
-    written = settings.chosen.get("written_steps")
-    is_same = written is not None and settings.value(STEPS) == written.value
-    if is_same and any(is_kept(settings.chosen.get(name)) for name in _LENGTHS if name != STEPS):
-        del settings.chosen[STEPS]  # those of the plan that is kept, whose own length says more
-    given = [name for name in _LENGTHS if name in settings.chosen]
-    ranked = sorted(given, key=lambda name: (LEVELS.index(settings.chosen[name].level), _LENGTHS.index(name)))
-    for name in ranked[1:]:
-        del settings.chosen[name]
-
-
-def _product(settings: Settings, names: Sequence[str]) -> int:
-    product = 1
-    for name in names:
-        product *= settings.count(name, 1) or 1
-    return product
-
-
 _RULES = (
     _software,
     _two_shardings,
@@ -384,9 +275,9 @@ _RULES = (
     experts,
     _sizes,
     _groups,
-    _answers,
-    _batches,
-    _length,
+    answers,
+    batches,
+    job_length,
     weights,
 )
 """Applied in this order."""

@@ -182,7 +182,8 @@ def _model(
     if given is None:
         hint = "add --model, such as --model llama-3.1-8b"
         raise PlanError("no model is named", _files(readings), hint)
-    name = str(given.value)
+    # ModelScope's folders have ___ for a dot, and those of Windows other slashes.
+    name = str(given.value).replace("\\", "/").replace("___", ".")
     path = _model_file(name, given)
     if path is not None:
         settings.chosen[_FILE] = replace(given, field=_FILE, value=str(path))

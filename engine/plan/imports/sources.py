@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
+from types import MappingProxyType
 
-from capacity_tui.engine.catalog import Document, Plain, read_text
+from capacity_tui.engine.catalog import Document, read_text
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.options import read_document
+from capacity_tui.engine.plan.imports.own_scripts import (
+    LOADS,
+    OPTIONS_FILE,
+    explain,
+    is_unread,
+    named_options,
+    own_options,
+    own_script,
+    read_calls,
+    started,
+    trains_by_name,
+)
 from capacity_tui.engine.plan.imports.owners import LEAST_KNOWN, known_tools, options_of, owner_of, tool_of
-from capacity_tui.engine.plan.imports.places import located, module_text, other_script
-from capacity_tui.engine.plan.imports.runs import Run, first_calls, from_shell, join, of_training
+from capacity_tui.engine.plan.imports.places import located, other_script
+from capacity_tui.engine.plan.imports.runs import Run, from_shell, join, of_training
 from capacity_tui.engine.plan.imports.scripts import (
     LAUNCHER,
     Command,
-    FurtherOptions,
     Script,
-    assignments,
-    calls,
     is_command,
     is_python,
     manifest_of,
@@ -38,30 +48,14 @@ from capacity_tui.engine.plan.imports.scripts import (
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.texts import read_kept, read_text_of_tool
-from capacity_tui.engine.plan.imports.tools import RECIPE, Tool, bears_on_a_run, option_name, tool, tools
+from capacity_tui.engine.plan.imports.tools import Tool, tool
 
 _MOST_FILES = 64  # Files of a folder that are looked at
 
+_OF_NOTEBOOKS = re.compile(r"^[ \t]*[!%].*$", re.MULTILINE)  # Lines of a notebook that are not Python
+
 _SHELL_SCRIPTS = frozenset({".sh", ".bash", ".slurm", ".sbatch"})
 
-_GENERATES = re.compile(r"\.generate\(|\bpipeline\(")  # What scripts call that load a model to answer
-
-_RUNS = re.compile(rf"{_GENERATES.pattern}|\bbackward\(|\btrain\w*\(|Trainer|\.fit\(|optimizer|Accelerator")
-"""What scripts call or name that do anything with a model."""
-
-_FREEZES = re.compile(r"^(?!.*(?:ref|teacher)).*requires_grad(?:\s*=\s*False|_\(False\))", re.MULTILINE)
-"""What scripts set that train parts of a model."""
-
-_CONVERTS = "what converts or saves weights has no plan"
-
-_OPTIONS = re.compile(r"\.(?:ya?ml|json)$")  # What the name of a file of options ends with
-
-_LOADING = "loading"  # The tool that loads models in Python
-_TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
-_LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", "compiling", _TOKENIZING})
-"""What scripts call that only load a model, or change it for another that trains it."""
-
-_OWN_OPTIONS = "own_options"  # The tool that has names people give to options of their scripts
 _STARTS_NOTHING = frozenset({LAUNCHER, "benchmark_serving", "bench_serving"})  # Launchers, and loads of other servers
 _DEEPSPEED = "deepspeed"  # The tool whose files are known by names that others gave them
 
@@ -92,7 +86,9 @@ def read_files(names: Sequence[str]) -> list[Reading]:
             hint = "write args.to_json_string() into a file, and name that"
             raise PlanError("pickled, which is not read", hint=hint, place=Place(name))
         readings += _read_text(read_text(path), name)
-    return _with_named(readings)
+    everything = _with_named(readings)
+    explain(everything)
+    return everything
 
 
 def _in_folder(folder: Path) -> Iterator[Reading]:
@@ -142,69 +138,28 @@ def _read_text(text: str, name: str) -> list[Reading]:
     Raises:
         CapacityError: it is none, or of no known tool.
     """
+    if not is_python(text) and is_python(plain := _OF_NOTEBOOKS.sub("", text)):
+        text = plain
     if is_command(text) or Path(name).suffix in _SHELL_SCRIPTS:
         readings = _read_commands(text, name)
     elif not is_python(text) and (alone := settings_alone(text, name)) is not None:
         readings = _readings(alone)
     elif not is_python(text) and (manifest := manifest_of(text, name)) is not None:
-        readings = _read_commands(manifest.script, name)
+        readings = _read_commands(manifest.script, name, manifest.files)
         serves = any(reading.tool.sets.get(Key.TASK) == "infer" for reading in readings)
         readings[0].settings += manifest.settings(serves=serves)
         readings[0].unmodelled += manifest.remarks()
     else:
-        readings = _read_calls(text, name) if is_python(text) else _readings(read_text_of_tool(text, name))
+        readings = read_calls(text, name) if is_python(text) else _readings(read_text_of_tool(text, name))
     readings[0].settings += read_kept(text, name)
     return readings
 
 
-def _read_calls(text: str, name: str) -> list[Reading]:
-    """Return what the calls of a Python script say.
-
-    Raises:
-        PlanError: it calls nothing of a known tool.
-    """
-    readings = []
-    for document, owner, called in calls(text, name, module=partial(module_text, Path(name))):
-        readings.append(_started(read_document(document, owner), called))
-    for given, made in assignments(text, name):
-        starter = next((one for one in tools().values() if any(one.started_values(made))), tool_of(given.data))
-        options = given.data if isinstance(given.data, dict) else {}
-        is_recipe = starter is not None and starter.names_recipe(made)
-        document = replace(given, data={**options, RECIPE: made}) if is_recipe else given
-        if starter is not None and not any(reading.tool is starter for reading in readings):
-            readings.append(_started(read_document(document, starter), made))
-    readings = list(first_calls(readings))
-    if readings:
-        readings[0].settings += from_shell(variables_set(text), readings, Place(name))
-    if readings and all(reading.tool.id in _LOADS for reading in readings) and _GENERATES.search(text):
-        readings[0].settings.append(ImportedSetting(Key.TASK, "infer", Place(name), "generate", _LOADING))
-    _frozen(text, readings)
-    if all(reading.tool.id == _TOKENIZING for reading in readings):
-        raise PlanError("no call of a known tool", hint=f"known: {known_tools()}", place=Place(name))
-    if all(reading.tool.id in _LOADS for reading in readings) and not _RUNS.search(text):
-        raise PlanError("it loads a model, and neither trains nor answers", hint=_CONVERTS, place=Place(name))
-    return readings
-
-
-def _frozen(text: str, readings: Sequence[Reading]) -> None:
-    """Remark on a script that trains parts of a model, where those are no adapters."""
-    fields = {setting.field for one in readings for setting in one.settings}
-    match = _FREEZES.search(text)
-    if match is not None and readings and not {Key.TRAINING_METHOD, "adapted_in_code"} & fields:
-        place = Place(readings[0].file, text.count("\n", 0, match.end()) + 1, "requires_grad")
-        readings[0].unmodelled.append(Remark(place, "parts of the model that are not trained: counted as trained"))
-
-
-def _started(reading: Reading, called: str) -> Reading:
-    """Return a reading with what a program or a function says by being called: options of the file go before it."""
-    source = ImportedSetting("", None, Place(reading.file), called, reading.tool.id, "default")
-    started = [one for values in reading.tool.started_values(called) for one in settings_from(values, source)]
-    reading.settings[:0] = started
-    return reading
-
-
-def _read_commands(text: str, name: str) -> list[Reading]:
+def _read_commands(text: str, name: str, texts: Mapping[str, str] = MappingProxyType({})) -> list[Reading]:
     """Return what the commands of a script say.
+
+    Args:
+        texts: those of other files that stand in the same one, by their names.
 
     Raises:
         CapacityError: it cannot be read, or starts no known tool.
@@ -212,11 +167,12 @@ def _read_commands(text: str, name: str) -> list[Reading]:
     script = read_script(text, partial(other_script, Path(name)))
     runs: list[Run] = []
     launcher: list[Reading] = []
+    texts = {**texts, **{Path(file.name).name: file.text for file in script.files}}
     for command in tool_commands(script, name):
         owner = owner_of(command)
         if owner is not None and owner.id == LAUNCHER:
             launcher.append(read_document(command.document, owner))
-        elif (run := _run_of(command, owner, tuple(launcher), name)) is not None:
+        elif (run := _run_of(command, owner, tuple(launcher), name, texts)) is not None:
             join(runs, run)
             launcher = []
         elif command.script:
@@ -232,28 +188,32 @@ def _read_commands(text: str, name: str) -> list[Reading]:
     return readings
 
 
-def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...], name: str) -> Run | None:
+def _run_of(
+    command: Command, owner: Tool | None, launchers: tuple[Reading, ...], name: str, texts: Mapping[str, str]
+) -> Run | None:
     """Return what a command says, and the Python script that it runs; None where neither is of a known tool."""
     is_own = owner is None or owner is not command.owner
-    text, called = _own_script(command, name) if is_own else ("", [])
-    if owner is None and all(one.tool.id in _LOADS for one in called):
+    text, called = own_script(command, name, texts) if is_own else ("", [])
+    if owner is None and all(one.tool.id in LOADS for one in called):
         text, called = "", []  # a script that only loads a model does nothing with it that a plan has words for
     if called and owner is not None and not owner.calls:
         owner = None  # options of a script that calls other tools are its own, whatever else takes such ones
     if is_own:
         called += _own_configuration(command, name)
     place = Place(name, next(iter(command.document.lines.values()), None))
+    named = named_options(command, (*launchers, *called))
+    if owner is None and not called and command.script and trains_by_name(named):
+        called = [Reading(name, named.tool, [one for one in named.settings if one.level == "default"])]
     if owner is None and called:
-        named = _named_options(command, (*launchers, *called))
         called[-1].settings += [setting for setting in named.settings if setting.level == "said"]
-        own = _own_options(command, text, {Path(one.file).name for one in called}, named)
+        own = own_options(command, text, {Path(one.file).name for one in called}, named)
         called[-1].unmodelled += [*named.unmodelled, *own]
         environment = {**command.environment, **(variables_set(text) if text else {})}
         called[-1].settings += from_shell(environment, (*launchers, *called), place)
         return Run(called[-1], command.program, False, launchers, tuple(called[:-1]))
     if owner is None:
         return None
-    reading = _started(read_document(command.document, owner), command.started)
+    reading = started(read_document(command.document, owner), command.started)
     is_foreign = is_own and not text and command.program and not command.script
     if is_foreign and owner.sets.get(Key.TASK) != "infer":
         why = f"no program that is known: its options are read as those of {owner.short_name}, whose defaults count"
@@ -261,85 +221,25 @@ def _run_of(command: Command, owner: Tool | None, launchers: tuple[Reading, ...]
     serves = command.serves(owner)
     if serves:
         reading.settings.append(ImportedSetting(Key.TASK, "infer", Place(name), command.program, owner.id))
-    else:
-        reading.settings += from_shell(command.environment, (*launchers, reading), place)
+    reading.settings += from_shell(command.environment, (*launchers, reading), place)
     # An option of its own is read where the script hands it on, and goes before a file of options.
     given = {setting.field for setting in reading.settings if setting.level == "said"}
     for one in called:
         one.settings = [setting for setting in one.settings if setting.field not in given]
     read = names_read(text) if called else frozenset()
-    reading.unknown = [one for one in reading.unknown if not called or _is_unread(one.place.field or "", text, read)]
+    reading.unknown = [one for one in reading.unknown if not called or is_unread(one.place.field or "", text, read)]
     return Run(reading, command.program, serves, launchers, tuple(called))
-
-
-def _own_script(command: Command, name: str) -> tuple[str, list[Reading]]:
-    """Return the Python script beside that a command runs, and what it calls, with options for its arguments."""
-    path = located(Path(command.script), Path(name).parent, set()) if command.script else None
-    if path is None or not is_python(text := read_text(path)):
-        return "", []
-    options = command.document.data if isinstance(command.document.data, dict) else {}
-    switches: dict[str, Plain] = {"True": True, "False": False, "true": True, "false": False}
-    given = {
-        option_name(key): switches.get(value, value) if isinstance(value, str) else value
-        for key, value in options.items()
-        if value is not None
-    }
-    made = [
-        (read_document(document, owner), called)
-        for document, owner, called in calls(text, str(path), given, command.environment, partial(module_text, path))
-    ]
-    readings = [_started(reading, called) for reading, called in made]
-    _frozen(text, readings)
-    return text, readings
 
 
 def _own_configuration(command: Command, name: str) -> Iterator[Reading]:
     """Yield what a file of options says that a program of no known tool is given, where it is of a known one."""
     data = command.document.data if isinstance(command.document.data, dict) else {}
     for value in data.values():
-        if isinstance(value, str) and _OPTIONS.search(value):
+        if isinstance(value, str) and OPTIONS_FILE.search(value):
             path = located(Path(value), Path(name).parent, set())
             with suppress(CapacityError):
                 document = read_text_of_tool(read_text(path), str(path)) if path is not None else Document(None)
                 yield from _readings(document) if tool_of(document.data) is not None else ()
-
-
-def _named_options(command: Command, readings: Sequence[Reading]) -> Reading:
-    """Return what options of a script itself say by their names of which no call that is known says anything."""
-    owner, document = tool(_OWN_OPTIONS), command.document
-    given = {setting.field for one in readings for setting in one.settings if setting.level == "said"}
-    data = document.data if isinstance(document.data, dict) else {}
-    named = {key: value for key, value in data.items() if key.startswith("-") and owner.knows_option((key,))}
-    reading = read_document(replace(document, data=named), owner)
-    reading.settings = [setting for setting in reading.settings if setting.field not in given]
-    return reading
-
-
-def _own_options(command: Command, text: str, read: Set[str], named: Reading) -> Iterator[Remark]:
-    """Yield the options of a program that is none of a tool's which neither its text nor a file of them explains.
-
-    Args:
-        read: the names of the files that are read.
-        named: what options say by their names.
-    """
-    by_name = {setting.place.field for setting in named.settings}
-    data = command.document.data if isinstance(command.document.data, dict) else {}
-    behind = names_read(text) if text else frozenset()
-    owner = command.program.rpartition(" ")[2] or "a program that is not named"
-    for key, value in data.items():
-        if isinstance(value, str) and _OPTIONS.search(value):
-            if Path(value).name not in read:
-                yield Remark(command.document.place(key), f"{value}: options in a form of {owner} itself: not read")
-        elif key in by_name:
-            yield Remark(command.document.place(key), f"an option of {owner} itself: read by its name")
-        elif (key.startswith("-") or isinstance(value, FurtherOptions)) and _is_unread(key, text, behind, value):
-            yield Remark(command.document.place(key), f"an option of {owner} itself: not read")
-
-
-def _is_unread(key: str, text: str, read: Set[str], value: object = None) -> bool:
-    """Whether an option of a script goes unread: its text has none, or no call that is known depends on it."""
-    name = option_name(key)
-    return name not in text or (name not in read and bears_on_a_run(name, value))
 
 
 def _read_written(script: Script, readings: Sequence[Reading], name: str) -> list[Reading]:

@@ -124,7 +124,13 @@ def _mapping(node: ast.Dict, constants: Mapping[str, Plain]) -> dict[str, Plain]
     """Return a mapping by names; what only running the script tells of it stays as it is written."""
     read: dict[str, Plain] = {}
     for key, value in zip(node.keys, node.values, strict=True):
-        if key is not None:
+        if key is None:  # {**base, "x": 1}
+            try:
+                further = literal(value, constants)
+            except ValueError:
+                further = {f"**{ast.unparse(value)}": FurtherOptions(ast.unparse(value))}
+            read |= further if isinstance(further, dict) else {}
+        else:
             try:
                 read[str(literal(key, constants))] = literal(value, constants)
             except ValueError:
@@ -195,6 +201,10 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
         ValueError: another call.
     """
     called = ast.unparse(call.func)
+    if called == "dict":
+        given: list[tuple[ast.expr | None, ast.expr]] = [(None, part) for part in call.args]
+        given += [(ast.Constant(word.arg) if word.arg else None, word.value) for word in call.keywords]
+        return _mapping(ast.Dict([key for key, _ in given], [value for _, value in given]), constants)
     reader = next((reader for name, reader in _CALLS.items() if f".{called}".endswith(f".{name}")), None)
     if reader is not None:
         return reader(call, constants)
@@ -284,7 +294,15 @@ def within(node: ast.AST) -> Iterator[ast.AST]:
 def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
     """Yield names that some statements give a plain value, or one that only a run tells where they had one before."""
     known = dict(constants)
-    for node in nodes:
+    made = [*nodes]
+    sometimes = {part for node in made if isinstance(node, ast.If | ast.Try | ast.For) for part in ast.walk(node)}
+    for node in made:
+        if (entry := _entry_set(node, known)) is not None:
+            name, key, value = entry
+            whole = known[name]
+            known[name] = {**(whole if isinstance(whole, dict) else {}), key: _value(value, known, node in sometimes)}
+            yield name, known[name]
+            continue
         is_single = isinstance(node, ast.AnnAssign) or (isinstance(node, ast.Assign) and len(node.targets) == 1)
         if not isinstance(node, ast.Assign | ast.AnnAssign) or not is_single or node.value is None:
             continue
@@ -301,3 +319,21 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
                 continue
             known[target.id] = OfARun(ast.unparse(node.value))
         yield target.id, known[target.id]
+
+
+def _entry_set(node: ast.AST, known: Mapping[str, Plain]) -> tuple[str, str, ast.expr] | None:
+    """Return the entry of a known mapping that a statement sets: ``settings["rank"] = 8``."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    if not isinstance(target, ast.Subscript) or not isinstance(node, ast.Assign):
+        return None
+    key = target.slice.value if isinstance(target.slice, ast.Constant) else None
+    name = target.value.id if isinstance(target.value, ast.Name) else ""
+    return (name, key, node.value) if isinstance(key, str) and isinstance(known.get(name), dict) else None
+
+
+def _value(node: ast.expr, known: Mapping[str, Plain], is_open: bool) -> Plain:
+    """Return a plain value; as it is written where only a run tells it, or whether it is set."""
+    with suppress(ValueError):
+        if not is_open:
+            return literal(node, known)
+    return OfARun(ast.unparse(node))

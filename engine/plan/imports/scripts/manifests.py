@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_text, read_yaml
 from capacity_tui.engine.errors import CapacityError, Place
-from capacity_tui.engine.plan.imports.scripts.commands import program_of_image, words_of_manifests
 from capacity_tui.engine.plan.imports.scripts.shell import filled_text
+from capacity_tui.engine.plan.imports.scripts.starting import program_of_image, words_of_manifests
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Remark
 from capacity_tui.engine.plan.imports.tools import option_name
 from capacity_tui.engine.record import dataclass
@@ -41,6 +41,8 @@ _SCHEME = re.compile(r"hf://|\w+:/(?=/)")  # Where KServe brings a model from: t
 _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(\".*\"|'.*'|.*?)(?:\s+#.*)?\s*")
 _MODEL = re.compile(r"(?!/(?:bin|usr|opt|app|entrypoint)\b)/?(?:[\w.-]+/)+[\w-][\w.-]*(?<!\.sh)(?<!\.py)")
 """A model alone, as the first argument of the program of an image."""
+_SERVICE = "LLMInferenceService"
+_FURTHER_OPTIONS = "VLLM_ADDITIONAL_ARGS"  # The variable of such a service that holds more options
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -54,6 +56,7 @@ class Manifest:
     device: str = ""  # what the accelerators are called; empty where the file does not say
     name: str = ""  # the file
     most_copies: int = 1  # as often as the load asks for
+    files: Mapping[str, str] = field(default_factory=dict, hash=False)  # the texts of those that stand in it, by name
 
     def settings(self, *, serves: bool) -> Iterator[ImportedSetting]:
         """Yield how many devices there are; of what serves on one node each copy is a replica, of others a node."""
@@ -79,9 +82,8 @@ def manifest_of(text: str, name: str) -> Manifest | None:
         return Manifest(_unit(text), name=name)
     if (model := _model_file(text)) is not None:
         return Manifest(model, name=name)
-    containers = [
-        container for document in _documents(text, name) for container in _containers(document, document.data)
-    ]
+    documents = [*_documents(text, name)]
+    containers = [container for document in documents for container in _containers(document, document.data)]
     running = [container for container in containers if container.script]
     if not running:
         return None
@@ -90,7 +92,24 @@ def manifest_of(text: str, name: str) -> Manifest | None:
     script = [""] * max(container.line for container in running)
     for container in reversed(running):
         script[container.line - 1] = "\n".join(filter(None, (container.script, script[container.line - 1])))
-    return Manifest("\n".join(script), first.devices, copies, first.device, name, max(one.most for one in running))
+    return Manifest(
+        "\n".join(script),
+        first.devices,
+        copies,
+        first.device,
+        name,
+        max(one.most for one in running),
+        dict(_files(documents)),
+    )
+
+
+def _files(documents: Iterable[Document]) -> Iterator[tuple[str, str]]:
+    """Yield the files that ConfigMaps hold, by their names."""
+    for document in documents:
+        held = document.data.get("data") if isinstance(document.data, dict) else None
+        yield from (
+            ((key, text) for key, text in held.items() if isinstance(text, str)) if isinstance(held, dict) else ()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +134,8 @@ def _documents(text: str, name: str) -> Iterator[Document]:
                     document = replace(document, data=_filled_in(document.data, _variables_of_folder(name)))
                 elif isinstance(document.data, dict) and isinstance(models := document.data.get("models"), dict):
                     document = replace(document, data={"models": dict(_swapped(models, document.data.get("macros")))})
+                elif isinstance(document.data, dict) and isinstance(usual := document.data.get("defaults"), dict):
+                    document = replace(document, data=_recipe(document.data, usual))
                 yield document
         start = end
 
@@ -129,6 +150,15 @@ def _swapped(models: Mapping[str, Plain], macros: Plain) -> Iterator[tuple[str, 
             lines = (line.strip().removesuffix("\\") for line in command.splitlines())
             joined = " ".join(line for line in lines if not line.startswith("#"))
             yield name, {"command": _OF_SHELL.sub(r"${\1}", joined.replace("${MODEL_ID}", name))}
+
+
+def _recipe(data: Mapping[str, Plain], usual: Mapping[str, Plain]) -> dict[str, Plain]:
+    """Return a recipe of sparkrun with its defaults, and what else it says, put into its command."""
+    values = {f"{{{key}}}": str(value) for key, value in {**data, **usual}.items()}
+    command = str(data.get("command", ""))
+    for name, value in values.items():
+        command = command.replace(name, value) if name != "{command}" else command
+    return {**data, "command": command}
 
 
 def _variables_of_folder(name: str) -> Mapping[str, str]:
@@ -161,6 +191,9 @@ def _containers(
     copies *= max(next(_counts(data, "copies"), 1), 1)
     most = max(next(_counts(data, "most_copies"), most), most)
     device = next((str(value) for value in _below(data, words_of_manifests()["labels"], 3)), device)
+    if data.get("kind") == _SERVICE and isinstance(spec := data.get("spec"), dict):
+        yield from _service(document, spec, (*path, "spec"))
+        return
     script = _command(data)
     if script:
         parts = (*path, "args"), (*path, "command"), *(path[:length] for length in range(len(path), 0, -1))
@@ -175,6 +208,26 @@ def _containers(
             with suppress(CapacityError):
                 inner = read_yaml(value, document.file or "", of_other_tool=True).data
         yield from _containers(document, inner, (*path, key), copies, device, most)
+
+
+def _service(document: Document, spec: Mapping[str, Plain], path: KeyPath, model: Plain = "") -> Iterator[_Container]:
+    """Yield what an LLMInferenceService of KServe runs: vLLM, for prompts apart where it has a section for them."""
+    named, split, template = (spec.get(key) for key in ("model", "parallelism", "template"))
+    uri = named.get("uri", model) if isinstance(named, dict) else model
+    listed = template.get("containers") if isinstance(template, dict) else None
+    first = listed[0] if isinstance(listed, list) and listed else None
+    container = first if isinstance(first, dict) else {}
+    further = [text for name, text in _variables(container) if name == _FURTHER_OPTIONS]
+    options = {f"{key}_parallel_size": size for key, size in (split if isinstance(split, dict) else {}).items()}
+    options["enable_expert_parallel"] = options.pop("expert_parallel_size", False)
+    command = " ".join(
+        (_served(_SCHEME.sub("", str(uri)), options), shlex.join(_parts(container.get("args"))), *further)
+    )
+    line = next((document.lines[path[:at]] for at in range(len(path), 0, -1) if path[:at] in document.lines), 1)
+    copies = max(next(_counts(spec, "copies"), 1), 1)
+    yield _Container(command, line, _devices(container), copies, "", copies)
+    if isinstance(prompts := spec.get("prefill"), dict):
+        yield from _service(document, prompts, (*path, "prefill"), uri)
 
 
 def _counts(data: Mapping[str, Plain], kind: str) -> Iterator[int]:
@@ -249,6 +302,8 @@ def _command(data: Mapping[str, Plain]) -> str:
     stored = data.get("storageUri")
     if isinstance(stored, str) and not _NAMES_MODEL.search(command):
         command += f" --model={shlex.quote(_SCHEME.sub('', stored))}"
+    for name, value in _variables(data):
+        command = command.replace(f"$({name})", value)
     variables = "".join(f"export {name}={shlex.quote(value)}; " for name, value in _variables(data))
     return f"{variables}{command}"
 

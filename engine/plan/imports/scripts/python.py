@@ -88,8 +88,11 @@ def calls(
     with suppress(RecursionError):
         steps = sorted(reached(tree, constants, constants, tree), key=lambda pair: pair[0].lineno)
         made_for_nothing = set(unused(tree))
+        sources = dict(_sources(tree))
         for call, known in steps:
             owner = _caller(_called(call)) if isinstance(call, ast.Call) else None
+            if owner is None and isinstance(call, ast.Call):
+                owner = _caller(sources.get(_called(call), ""))
             if owner is not None and isinstance(call, ast.Call) and call not in made_for_nothing:
                 is_open = any(word.arg == _called(call) for word in call.keywords)
                 later = changed_later(call, steps, known)
@@ -123,6 +126,13 @@ def variables_set(text: str) -> Mapping[str, str]:
             with suppress(ValueError):
                 variables[str(_constant(target.slice))] = str(literal(cast("ast.Assign", node).value, constants))
     return variables
+
+
+def _sources(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield names that a script imports with where they come from: a name that others have too tells by that alone."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
 
 
 def _caller(called: str) -> Tool | None:

@@ -31,6 +31,8 @@ _PASSES = frozenset({"ssh", "tmux", "screen"})  # Programs that have a shell run
 
 _WRITERS = frozenset({"cat", "tee"})  # Programs that write a here-document to a file as it is
 
+_PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
+
 _BLOCKS = frozenset(
     {"program", "pipeline", "subshell", "compound_statement", "do_group", "while_statement", "negated_command", "ERROR"}
 )
@@ -276,6 +278,9 @@ class _Reader(Variables):
             self.script.files.append(WrittenFile(name, written, self.line(text)))
         elif words and words[0].text.rpartition("/")[2] in _RUN_INPUT and self.depth < _DEEPEST:
             self._within(()).read_inner(written, self.line(text))
+        elif words and words[-1].text in {words[0].text, "-"} and _PYTHON.fullmatch(words[0].text):
+            self.script.files.append(WrittenFile("-", written, self.line(text)))
+            self.script.commands.append((words[0], Word("-", self.line(text))))
 
     def _command_words(self, body: Node | None) -> list[Word]:
         if body is None or body.type != "command":

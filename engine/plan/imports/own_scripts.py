@@ -1,0 +1,189 @@
+"""What Python scripts say that are one's own: the calls in them, and options that a command starts them with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from capacity_tui.engine.catalog import Plain, read_text
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.imports.options import read_document
+from capacity_tui.engine.plan.imports.owners import known_tools, tool_of
+from capacity_tui.engine.plan.imports.places import located, module_text
+from capacity_tui.engine.plan.imports.runs import first_calls, from_shell
+from capacity_tui.engine.plan.imports.scripts import (
+    Command,
+    FurtherOptions,
+    assignments,
+    calls,
+    is_python,
+    names_read,
+    variables_set,
+)
+from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
+from capacity_tui.engine.plan.imports.tools import RECIPE, bears_on_a_run, option_name, tool, tools
+
+_GENERATES = re.compile(r"\.generate\(|\bpipeline\(")  # What scripts call that load a model to answer
+
+_RUNS = re.compile(rf"{_GENERATES.pattern}|\bbackward\(|\btrain\w*\(|Trainer|\.fit\(|optimizer|Accelerator")
+"""What scripts call or name that do anything with a model."""
+
+_FREEZES = re.compile(r"^(?!.*(?:ref|teacher)).*requires_grad(?:\s*=\s*False|_\(False\))", re.MULTILINE)
+"""What scripts set that train parts of a model."""
+
+_CONVERTS = "what converts or saves weights has no plan"
+
+OPTIONS_FILE = re.compile(r"\.(?:ya?ml|json)$")  # What the name of a file of options ends with
+
+_LOADING = "loading"  # The tool that loads models in Python
+_TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
+LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", "compiling", _TOKENIZING})
+"""What scripts call that only load a model, or change it for another that trains it."""
+
+_VLLM, _SAMPLED = "vllm", "SamplingParams"  # The engine that scripts call, and what they ask it for
+_ADAPTED = frozenset({Key.TRAINING_METHOD, "adapted_in_code"})  # What says whether adapters are trained
+_TRAINS = frozenset({Key.TRAINING_MICRO_BATCH, "accumulation", Key.TRAINING_EPOCHS, Key.TRAINING_STEPS})
+"""What options of a script set that trains; two of them tell one that is not read, or one beside adapters."""
+_OWN_OPTIONS = "own_options"  # The tool that has names people give to options of their scripts
+
+
+def read_calls(text: str, name: str) -> list[Reading]:
+    """Return what the calls of a Python script say.
+
+    Raises:
+        PlanError: it calls nothing of a known tool.
+    """
+    readings = []
+    for document, owner, called in calls(text, name, module=partial(module_text, Path(name))):
+        readings.append(started(read_document(document, owner), called))
+    for given, made in assignments(text, name):
+        starter = next((one for one in tools().values() if any(one.started_values(made))), tool_of(given.data))
+        options = given.data if isinstance(given.data, dict) else {}
+        is_recipe = starter is not None and starter.names_recipe(made)
+        document = replace(given, data={**options, RECIPE: made}) if is_recipe else given
+        if starter is not None and not any(reading.tool is starter for reading in readings):
+            readings.append(started(read_document(document, starter), made))
+    readings = list(first_calls(readings))
+    if readings:
+        readings[0].settings += from_shell(variables_set(text), readings, Place(name))
+    if readings and all(reading.tool.id in LOADS for reading in readings) and _GENERATES.search(text):
+        readings[0].settings.append(ImportedSetting(Key.TASK, "infer", Place(name), "generate", _LOADING))
+    _frozen(text, readings)
+    _usual_answers(text, readings)
+    if all(reading.tool.id == _TOKENIZING for reading in readings):
+        raise PlanError("no call of a known tool", hint=f"known: {known_tools()}", place=Place(name))
+    if all(reading.tool.id in LOADS for reading in readings) and not _RUNS.search(text):
+        raise PlanError("it loads a model, and neither trains nor answers", hint=_CONVERTS, place=Place(name))
+    return readings
+
+
+def _frozen(text: str, readings: Sequence[Reading]) -> None:
+    """Remark on a script that trains parts of a model, where those are no adapters."""
+    fields = {setting.field for one in readings for setting in one.settings}
+    match = _FREEZES.search(text)
+    if match is not None and readings and not _ADAPTED & fields:
+        place = Place(readings[0].file, text.count("\n", 0, match.end()) + 1, "requires_grad")
+        readings[0].unmodelled.append(Remark(place, "parts of the model that are not trained: counted as trained"))
+
+
+def _usual_answers(text: str, readings: Sequence[Reading]) -> None:
+    """Take the answers of vLLM as long as they are by default, where a script sets nothing of them."""
+    if _GENERATES.search(text) and "ampling" not in text:
+        source = ImportedSetting("", None, Place(readings[0].file), _SAMPLED, _VLLM, "default")
+        for reading in (one for one in readings if one.tool.id == _VLLM):
+            for values in tool("vllm_sampling").started_values(_SAMPLED):
+                reading.settings += settings_from(values, source)
+
+
+def explain(readings: Sequence[Reading]) -> None:
+    """Drop the remarks on what a trainer is given where calls that make it are read, or options of TRL."""
+    fields = {setting.field for one in readings for setting in one.settings}
+    of_options = any("use_peft" in one.tool.known and not one.file.endswith(".py") for one in readings)
+    is_read = {"args": Key.TRAINING_MICRO_BATCH in fields, "peft_config": of_options or bool(_ADAPTED & fields)}
+    for reading in readings:
+        reading.unmodelled = [one for one in reading.unmodelled if not is_read.get(one.place.field or "")]
+
+
+def started(reading: Reading, called: str) -> Reading:
+    """Return a reading with what a program or a function says by being called: options of the file go before it."""
+    source = ImportedSetting("", None, Place(reading.file), called, reading.tool.id, "default")
+    started = [one for values in reading.tool.started_values(called) for one in settings_from(values, source)]
+    reading.settings[:0] = started
+    return reading
+
+
+def own_script(command: Command, name: str, texts: Mapping[str, str]) -> tuple[str, list[Reading]]:
+    """Return the Python script that a command runs, and what it calls, with options for its arguments.
+
+    Args:
+        texts: those of files that stand in the one that holds the command, by their names; others lie beside it.
+    """
+    path = located(Path(command.script), Path(name).parent, set()) if command.script else None
+    text = texts.get(Path(command.script).name, "") if path is None else read_text(path)
+    path = path or Path(name)
+    if not is_python(text):
+        return "", []
+    options = command.document.data if isinstance(command.document.data, dict) else {}
+    switches: dict[str, Plain] = {"True": True, "False": False, "true": True, "false": False}
+    given = {
+        option_name(key): switches.get(value, value) if isinstance(value, str) else value
+        for key, value in options.items()
+        if value is not None
+    }
+    made = [
+        (read_document(document, owner), called)
+        for document, owner, called in calls(text, str(path), given, command.environment, partial(module_text, path))
+    ]
+    readings = [started(reading, called) for reading, called in made]
+    _frozen(text, readings)
+    _usual_answers(text, readings)
+    return text, readings
+
+
+def named_options(command: Command, readings: Sequence[Reading]) -> Reading:
+    """Return what options of a script itself say by their names of which no call that is known says anything."""
+    owner, document = tool(_OWN_OPTIONS), command.document
+    given = {setting.field for one in readings for setting in one.settings if setting.level == "said"}
+    data = document.data if isinstance(document.data, dict) else {}
+    named = {key: value for key, value in data.items() if key.startswith("-") and owner.knows_option((key,))}
+    reading = read_document(replace(document, data=named), owner)
+    reading.settings = [setting for setting in reading.settings if setting.field not in given]
+    return reading
+
+
+def trains_by_name(reading: Reading) -> bool:
+    """Whether options of a program that is not read are of a training, as their names say."""
+    fields = {setting.field for setting in reading.settings if setting.level == "said"}
+    adapts = bool({*_ADAPTED, Key.TRAINING_ADAPTER_RANK} & fields)
+    return "model" in fields and len(_TRAINS & fields) + adapts > 1
+
+
+def own_options(command: Command, text: str, read: Set[str], named: Reading) -> Iterator[Remark]:
+    """Yield the options of a program that is none of a tool's which neither its text nor a file of them explains.
+
+    Args:
+        read: the names of the files that are read.
+        named: what options say by their names.
+    """
+    by_name = {setting.place.field for setting in named.settings}
+    data = command.document.data if isinstance(command.document.data, dict) else {}
+    behind = names_read(text) if text else frozenset()
+    owner = command.program.rpartition(" ")[2] or "a program that is not named"
+    for key, value in data.items():
+        if isinstance(value, str) and OPTIONS_FILE.search(value):
+            if Path(value).name not in read:
+                yield Remark(command.document.place(key), f"{value}: options in a form of {owner} itself: not read")
+        elif key in by_name:
+            yield Remark(command.document.place(key), f"an option of {owner} itself: read by its name")
+        elif (key.startswith("-") or isinstance(value, FurtherOptions)) and is_unread(key, text, behind, value):
+            yield Remark(command.document.place(key), f"an option of {owner} itself: not read")
+
+
+def is_unread(key: str, text: str, read: Set[str], value: object = None) -> bool:
+    """Whether an option of a script goes unread: its text has none, or no call that is known depends on it."""
+    name = option_name(key)
+    return name not in text or (name not in read and bears_on_a_run(name, value))

@@ -1,0 +1,196 @@
+"""What stands before the program of a command, and is not it: containers, environments, launchers and the like."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any
+
+from capacity_tui.engine.catalog import parse_shipped
+from capacity_tui.engine.plan.imports.scripts.shell_words import Word
+from capacity_tui.engine.plan.imports.tools import Tool, tools
+
+OPTION = re.compile(r"--?[A-Za-z_]")
+
+TAKES_MODEL = re.compile(r"serve|launch_server|run|trtllm-serve|api_server|pretrain|finetune(?:_\w+)?")
+"""What a model without an option stands behind: ``vllm serve MODEL``, ``litgpt finetune_lora MODEL``."""
+
+_CONTAINERS = frozenset({"docker", "podman", "nerdctl", "apptainer", "singularity"})
+"""Programs that run another one in an image."""
+
+_RUNS_IN_IMAGE = frozenset({"run", "exec", "create"})  # The commands of those that do
+
+_GIVEN_NAMES = frozenset(
+    {"--name", "--network", "--net", "--network-alias", "--hostname", "-h", "-v", "--volume", "--mount", "-e", "--env"}
+    | {"--env-file", "-l", "--label", "-w", "--workdir", "-u", "--user"}
+)
+"""Options of those whose values are no images, whatever they are called."""
+
+_BEFORE = frozenset({"exec", "sudo", "nohup", "time", "uvx"})
+"""Words before a command that change nothing of it."""
+
+_ENVIRONMENTS = frozenset({"conda", "mamba", "micromamba", "poetry", "pixi", "uv"})
+"""Programs that run another one in an environment, behind ``run`` and options of their own."""
+
+_NAMED = frozenset({"-n", "--name", "-p", "--prefix", "--with", "--extra", "--group", "--project", "--directory"})
+"""Options of those whose values are no programs."""
+
+_SPREADS = frozenset(
+    {"mpirun", "mpiexec", "srun", "numactl", "nohup", "time", "taskset"} | {"setsid", "env", "timeout", "nice", "nsys"}
+)
+"""Programs that start another one, with options of their own before it."""
+
+PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
+
+SCRIPT, MODULE = re.compile(r".*\.py"), re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+
+
+@cache
+def words_of_manifests() -> Mapping[str, Any]:
+    """Return what files say that run programs on machines: ``profiles/manifests.yaml``."""
+    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "manifests.yaml")
+    return rows
+
+
+def program_of_image(image: str, variables: Iterable[tuple[str, str]] = ()) -> str:
+    """Return the program that an image of a name starts; empty for one that is not known.
+
+    Args:
+        variables: of the container: an image of one model has its options in them.
+    """
+    programs: Mapping[str, str] = words_of_manifests()["images"]
+    part, program = next(((part, program) for part, program in programs.items() if part in image), ("", ""))
+    if program in words_of_manifests()["options_in_variables"]:
+        return shlex.join([program, *_options_in(variables, program)])
+    if program not in words_of_manifests()["one_model"]:
+        return program
+    model = image.partition(part)[2].partition(":")[0].partition("@")[0]
+    options = (f"--{name}={value}" for name, value in variables if name.startswith(f"{program.upper()}_"))
+    return shlex.join([program, f"--model={model}", *options])
+
+
+def _options_in(variables: Iterable[tuple[str, str]], program: str) -> Iterator[str]:
+    """Yield the options of a program that variables of its container give."""
+    before: str = words_of_manifests()["options_in_variables"][program]
+    owner = tool_called(program)
+    for name, value in variables:
+        option = name.removeprefix(before).casefold()
+        if name.startswith(before) and (before or (owner is not None and owner.knows_option((option,)))):
+            yield f"--{option}={value}"
+
+
+def started_programs(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+    """Return the words of the launcher of a command, where there is one, and of the program that it starts."""
+    return _programs(_submitted(words))
+
+
+def _submitted(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return the command behind ``--``, as ``ray job submit -- python ...`` has it; all words where there is none."""
+    while len(words) > 1 and words[0].text in _BEFORE:
+        words = words[1:]
+    if len(words) > 1 and words[0].text in _ENVIRONMENTS and words[1].text == "run":
+        further = enumerate(words[2:], 2)
+        starts = (at for at, word in further if words[at - 1].text not in _NAMED and _starts_program(word.text))
+        words = words[next(starts, 0) :]
+    at = next((index for index, word in enumerate(words) if word.text == "--"), len(words))
+    behind = words[at + 1 :]
+    return _wrapped(_in_image(behind if behind and not behind[0].text.startswith("-") else words))
+
+
+def _starts_program(text: str) -> bool:
+    """Whether a word is a program that runs Python, or one of a tool."""
+    called = text.rpartition("/")[2]
+    first_words = {program.split()[0] for tool in tools().values() for program in tool.programs}
+    return PYTHON.fullmatch(called) is not None or called in {"torchrun", "deepspeed", "accelerate", *first_words}
+
+
+def _in_image(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return what an image runs that a command starts, as ``docker run --gpus all vllm/vllm-openai --model ...``."""
+    if words[0].text.rpartition("/")[2] not in _CONTAINERS or not _RUNS_IN_IMAGE & {word.text for word in words[:4]}:
+        return words
+    behind_names = (pair for pair in enumerate(words[1:], 1) if words[pair[0] - 1].text not in _GIVEN_NAMES)
+    at = next((index for index, word in behind_names if program_of_image(word.text)), 0)
+    before, entry = next(
+        (pair for pair in enumerate(words) if words[pair[0] - 1].text == "--entrypoint"), (0, words[0])
+    )
+    if not at and before and _starts_program(entry.text) and len(words) > before + 1:
+        at = before + 1  # an image of one's own
+    if not at:
+        return words[_program_starts(words) :]
+    behind, image = words[at + 1 :], words[at]
+    pairs = (word.text.removeprefix("--env=") for word in words[:at])
+    variables = ((name, value) for name, equals, value in (pair.partition("=") for pair in pairs) if equals)
+    program = program_of_image(image.text, variables) if not behind or behind[0].text.startswith("-") else ""
+    program = entry.text.rpartition("/")[2] if 0 < before < at else program
+    return (*(Word(part, image.line) for part in shlex.split(program)), *behind)
+
+
+def _wrapped(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return the Python that another program starts with options of its own, as ``numactl --membind=0 python ...``."""
+    if any(_starts_launcher(words, index, word.text) for index, word in enumerate(words)):
+        return words
+    starts = (index for index, word in enumerate(words[:-1]) if PYTHON.fullmatch(word.text))
+    at = next((index for index in starts if words[index + 1].text == "-m" or _is_program(words, index + 1)), 0)
+    if not at and words[0].text.rpartition("/")[2] in _SPREADS:
+        at = _program_starts(words)
+    return words[at:] if any(OPTION.match(word.text) for word in words[:at]) else words
+
+
+def _program_starts(words: Sequence[Word]) -> int:
+    """Return where the program of a tool begins in a command that starts it; 0 where it starts none."""
+    programs = {program for one in tools().values() for program in one.programs}
+    for at, (before, word) in enumerate(pairwise(words), 1):
+        # A program of one word that has no option is only named: ``docker run own/image which llama-server``.
+        has_options = any(OPTION.match(behind.text) for behind in words[at + 1 : at + 3])  # maybe after a model
+        serves = TAKES_MODEL.fullmatch(word.text) is not None and at + 2 == len(words)
+        is_alone = (has_options or serves) and bool({word.text, word.text.rpartition("/")[2]} & programs)
+        if (is_alone or _starts_tool(words, at)) and ":" not in word.text and before.text not in _NAMED:
+            return at
+    return 0
+
+
+def tool_called(called: str) -> Tool | None:
+    """Return the tool whose program is called; None for another program."""
+    return next((candidate for candidate in tools().values() if candidate.started(called)), None)
+
+
+def _programs(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+    """Return the words of a launcher, where there is one, and of the program that it starts."""
+    starts = [index for index, word in enumerate(words) if _starts_launcher(words, index, word.text)]
+    if not starts:
+        return (), words
+    rest = range(starts[-1] + 1, len(words))
+    script = next((index for index in rest if _is_program(words, index) or _starts_tool(words, index)), None)
+    if script is None:
+        return words[starts[-1] :], ()
+    return words[starts[-1] : script], words[script:]
+
+
+def _starts_launcher(words: Sequence[Word], index: int, text: str) -> bool:
+    called = text.rpartition("/")[2]
+    following = words[index + 1].text if index + 1 < len(words) else ""
+    before = words[:index] if words[0].text.rpartition("/")[2] in _SPREADS else ()
+    return (
+        called in {"torchrun", "deepspeed", "torch.distributed.launch", "torch.distributed.run"}
+        or (called == "accelerate" and following == "launch")
+    ) and (
+        words[index - 1].text == "-m"
+        or (before and not any(PYTHON.fullmatch(word.text) or SCRIPT.fullmatch(word.text) for word in before))
+        or not any(OPTION.match(word.text) and word.text not in {"-m", "-u"} for word in words[:index])
+    )
+
+
+def _is_program(words: Sequence[Word], index: int) -> bool:
+    text, before = words[index].text, words[index - 1].text
+    return SCRIPT.fullmatch(text) is not None or before in {"-m", "--module"}
+
+
+def _starts_tool(words: Sequence[Word], index: int) -> bool:
+    """Whether a word and the next one are the program of a tool: ``swift sft``."""
+    called = [word.text.rpartition("/")[2] for word in words[index : index + 2]]
+    programs = (program.split() for tool in tools().values() for program in tool.programs)
+    return any(program[:2] == called for program in programs if len(program) > 1)

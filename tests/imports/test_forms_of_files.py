@@ -1,0 +1,196 @@
+"""Files within files, forms of one's own and of other systems: what a person reads in them counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.errors import CapacityError
+
+LENGTH = "inference.output_tokens"
+MODEL = "Qwen/Qwen3-8B"
+OFFLINE = f"from vllm import LLM, SamplingParams\nllm = LLM(model='{MODEL}')\n"
+SERVICE = """\
+apiVersion: serving.kserve.io/v1alpha1
+kind: LLMInferenceService
+spec:
+  replicas: 2
+  model: {uri: hf://Qwen/Qwen3-8B}
+  parallelism: {tensor: 4, expert: false}
+  template:
+    containers:
+    - name: main
+      env: [{name: VLLM_ADDITIONAL_ARGS, value: --max-model-len=4096 --kv-cache-dtype fp8}]
+      resources: {limits: {nvidia.com/gpu: 4}}
+"""
+RAY = """\
+import os
+from ray.serve.llm import LLMConfig, build_openai_app
+usual = {"max_model_len": 4096, "max_num_seqs": 16}
+config = LLMConfig(
+    model_loading_config=dict(model_id="chat", model_source="Qwen/Qwen3-8B"),
+    accelerator_type="L4",
+    deployment_config={"autoscaling_config": {"min_replicas": 2, "max_replicas": 5}},
+    engine_kwargs={**usual, "tensor_parallel_size": int(os.environ.get("TP", "2")), "max_num_seqs": 8},
+)
+app = build_openai_app({"llm_configs": [config]})
+"""
+CODE = """\
+kind: ConfigMap
+data:
+  train.py: |
+    from trl import SFTConfig, SFTTrainer
+    arguments = SFTConfig(per_device_train_batch_size=3, max_length=512)
+    SFTTrainer("Qwen/Qwen3-8B", args=arguments).train()
+---
+kind: Job
+spec:
+  template:
+    spec:
+      containers:
+      - command: [torchrun, --nproc_per_node=4, /code/train.py]
+"""
+WITHIN = """\
+pip install vllm
+python3 - <<'PY'
+from vllm import LLM
+LLM(model="Qwen/Qwen3-8B", tensor_parallel_size=2, max_model_len=4096).generate(prompts)
+PY
+"""
+RECIPE = """\
+model: Qwen/Qwen3-8B
+defaults: {max_model_len: 4096, tensor_parallel: 2}
+command: |
+  vllm serve {model} --max-model-len {max_model_len} -tp {tensor_parallel}
+"""
+FILLED = """\
+kind: Pod
+spec:
+  containers:
+  - image: vllm/vllm-openai:v0.11
+    args: [--model=$(MODEL), "--max-model-len=$(LENGTH)"]
+    env: [{name: MODEL, value: Qwen/Qwen3-8B}, {name: LENGTH, value: "4096"}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "values"),
+    [
+        ("service.yaml", SERVICE, {"parallelism.tp": 4, "hardware.devices": 8, "inference.kv_cache": "fp8"}),
+        ("serve.py", RAY, {"parallelism.tp": 2, "hardware.devices": 4, "inference.concurrency": 16}),
+        ("job.yaml", CODE, {"training.micro_batch": 3, "training.seq_len": 512, "hardware.devices": 4}),
+        ("run.sh", WITHIN, {"parallelism.tp": 2, "inference.prompt_tokens": 4080, LENGTH: 16}),
+        ("recipe.yaml", RECIPE, {"parallelism.tp": 2, "inference.prompt_tokens": 3584}),
+        ("pod.yaml", FILLED, {"inference.prompt_tokens": 3584}),
+    ],
+)
+def test_what_stands_within_a_file_counts(alone, name: str, text: str, values: dict[str, object]) -> None:
+    plan = alone(name, text).plan
+    assert plan.model.name == "qwen3-8b"
+    assert {path: plan.value(path) for path in values} == values
+
+
+def test_a_class_that_others_have_too_is_known_by_where_it_comes_from(alone) -> None:
+    with pytest.raises(CapacityError, match="no call of a known tool"):
+        alone("agent.py", RAY.replace("ray.serve.llm", "agents.settings"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "answers"), [("SamplingParams(max_tokens=64)", 64), ("SamplingParams(temperature=0)", 16)]
+)
+def test_answers_are_as_long_as_they_are_by_default(alone, asked: str, answers: int) -> None:
+    assert alone("a.py", f"{OFFLINE}llm.generate(prompts, {asked})\n").plan.value(LENGTH) == answers
+
+
+@pytest.mark.parametrize(
+    ("command", "devices", "model"),
+    [
+        (f"srun trtllm-serve {MODEL}", 1, "qwen3-8b"),
+        (f"trtllm-serve serve --tp_size 2 --backend pytorch models/{MODEL}", 2, "qwen3-8b"),
+        (
+            f"docker run -d --name vllm-openai -v vllm-openai:/root vllm/vllm-openai:v1 --model {MODEL} -tp 2",
+            2,
+            "qwen3-8b",
+        ),
+        ("docker run --network nim --gpus all nvcr.io/nim/meta/llama-3.1-8b-instruct:1", 1, "llama-3.1-8b"),
+    ],
+)
+def test_names_beside_a_server_are_none(alone, command: str, devices: int, model: str) -> None:
+    plan = alone("run.sh", f"{command}\n").plan
+    assert (plan.hardware.devices, plan.model.name) == (devices, model)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        r"C:\models\Qwen3-8B",
+        r"C:\Users\me\.cache\huggingface\hub\models--Qwen--Qwen3-8B\snapshots\0a1b",
+        "/cache/modelscope/Qwen/Qwen3-8B",
+    ],
+)
+def test_folders_of_other_systems_name_models(alone, path: str) -> None:
+    plan = alone("a.py", f"from vllm import LLM\nllm = LLM(r'{path}')\n").plan
+    assert plan.model.name == "qwen3-8b"
+
+
+def test_lines_of_a_notebook_are_no_python(alone) -> None:
+    plan = alone("a.py", f"!pip install vllm\n%time\n{OFFLINE}").plan
+    assert plan.model.name == "qwen3-8b"
+
+
+TRAINED = "from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\nimport torch\n"
+LOADED = f"model = AutoModelForCausalLM.from_pretrained('{MODEL}', torch_dtype=torch.bfloat16)\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "before", "precision", "master"),
+    [
+        ("", "", "bf16", "none"),
+        ("bf16=False", "", "bf16", "none"),
+        ("fp16=True", "", "fp16", None),
+        ("bf16=True", "", "bf16", None),
+        ("", "from peft import LoraConfig, get_peft_model\nget_peft_model(model, LoraConfig(r=8))\n", "bf16", None),
+    ],
+)
+def test_the_type_that_a_model_is_loaded_in_counts_where_the_trainer_gives_none(
+    alone, arguments: str, before: str, precision: str, master: str | None
+) -> None:
+    text = f"{TRAINED}{LOADED}{before}Trainer(model, args=TrainingArguments('x', {arguments})).train()\n"
+    training = alone("a.py", text).plan.training
+    assert training.precision == precision
+    assert (training.master_weights == "none") is (master == "none")
+
+
+def test_what_a_trainer_is_given_from_elsewhere_is_named(alone) -> None:
+    text = f"{TRAINED}{LOADED}Trainer(model, args=made(), peft_config=adapters()).train()\n"
+    said = [one.place.field for part in alone("a.py", text).readings for one in part.unmodelled]
+    assert said == ["args", "peft_config"]
+    known = f"{TRAINED}{LOADED}Trainer(model, args=TrainingArguments('x')).train()\n"
+    assert not [one for part in alone("a.py", known).readings for one in part.unmodelled]
+
+
+def test_a_program_of_ones_own_is_read_by_the_names_of_its_options(alone) -> None:
+    imported = alone("run.sh", f"python train.py --model_name {MODEL} --epochs 2 --lora_rank 8 --batch 4\n")
+    training = imported.plan.training
+    assert (training.epochs, training.adapter.rank, training.adapter.kind) == (2, 8, "lora")
+    said = [one.place.field for part in imported.readings for one in part.unmodelled]
+    assert said == ["--model_name", "--epochs", "--lora_rank", "--batch"]
+    with pytest.raises(CapacityError, match="no command of a known tool"):
+        alone("run.sh", f"python evaluate.py --model_name {MODEL} --epochs 1 --tasks mmlu\n")
+
+
+def test_a_batch_of_all_devices_is_shared(alone) -> None:
+    options = f"actor_rollout_ref.model.path={MODEL} actor_rollout_ref.actor.ppo_micro_batch_size=16"
+    imported = alone(
+        "run.sh", f"python3 -m verl.trainer.main_ppo {options} trainer.n_gpus_per_node=4 trainer.nnodes=1\n"
+    )
+    assert imported.plan.training.micro_batch == 4
+
+
+def test_an_entry_that_is_set_later_counts(alone) -> None:
+    begun = "from vllm import LLM\nsettings = {'max_model_len': 2048}\n"
+    later = f"settings['max_model_len'] = 4096\nllm = LLM('{MODEL}', **settings)\n"
+    assert alone("a.py", begun + later).plan.value("inference.prompt_tokens") == 3584
+    perhaps = alone(
+        "a.py", f"{begun}if long():\n    settings['max_model_len'] = 4096\nllm = LLM('{MODEL}', **settings)\n"
+    )
+    assert [one.place.field for part in perhaps.readings for one in part.unmodelled] == ["max_model_len"]
