@@ -326,3 +326,11 @@ def test_no_model_is_named_for_memory_that_is_not_known():
     with pytest.raises(PlanError, match="without the memory"):
         asked("what can i run on an i5 laptop")
     assert asked("what model can i run on an i5 laptop 16gb ram").value == "mistral-small-24b-2501"
+
+
+@pytest.mark.parametrize("solve", ["inference.batch", "inference.prompt_tokens", "model.parameters"])
+def test_nothing_that_takes_memory_is_solved_where_it_is_not_known(solve):
+    served = {"output_tokens": 512, "engine": "llamacpp"}
+    plan = plan_from_data({**SERVED_DATA, "inference": served, "hardware": {"name": "i7-1365u"}})
+    with pytest.raises(PlanError, match="fits is not known without the memory"):
+        asked(plan, solve)

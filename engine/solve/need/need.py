@@ -14,6 +14,7 @@ from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import presumed_family
+from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, PlanField, field_path, field_value, plan_fields
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
@@ -289,8 +290,8 @@ def need(
         callback: called with every candidate as it is tried, and how many more are tried at the most.
 
     Raises:
-        PlanError: there is no such field, it is no number and names nothing, nothing is known of what is limited, or a
-            model is asked for and the memory of its hardware is not known.
+        PlanError: there is no such field, it is no number and names nothing, nothing is known of what is limited, or
+            what is asked for takes memory, and that of its hardware is not known.
         CapacityError: the plan makes no sense whatever the value.
     """
     facts = catalog or load_catalog()
@@ -316,9 +317,10 @@ def need(
             _refuse_unknown(trials)
         nearest = needed.nearest or min(trials.all, key=lambda candidate: candidate.violation, default=None)
         needed = replace(needed, neighbour=None, nearest=nearest)
-    elif field == NAME and needed.best.estimate.fits is None:
+    elif needed.best.estimate.fits is None and (field == NAME or _takes_memory(trials)):
         hint = "give it, as 16GB ram of a processor, or 24GB of a device"
-        raise PlanError("which model fits is not known without the memory", str(question.plan.hardware.name), hint)
+        title = f"which {'model' if field == NAME else field} fits is not known without the memory"
+        raise PlanError(title, str(question.plan.hardware.name), hint)
     return replace(needed, evaluated=len(trials.all), seconds=perf_counter() - began)
 
 
@@ -333,6 +335,12 @@ def _named(path: str, question: Question, trials: Evaluator, stopped: Callable[[
     named = best_name(tuple(affordable_choices(names, limits, facts)), trials, goal, stopped, with_paid_tokens)
     ended = "" if named.best is None else budget_of(named.best)
     return Needed(path, limits, goal, named.best, ended_by=ended, complete=named.complete)
+
+
+def _takes_memory(trials: Evaluator) -> bool:
+    """Whether what is asked for takes memory: some of the plans that were tried need more of it than others."""
+    estimates = (candidate.estimate for candidate in trials.all if candidate.filled is not None)
+    return len({round(largest(one.memory.reserved_bytes.value)) for one in estimates}) > 1
 
 
 def _refuse_unknown(trials: Evaluator) -> None:
