@@ -93,8 +93,8 @@ def _frozen(text: str, readings: Sequence[Reading]) -> None:
 def _usual_answers(text: str, readings: Sequence[Reading]) -> None:
     """Take the answers of vLLM as long as they are by default, where a script sets nothing of them."""
     if _GENERATES.search(text) and "ampling" not in text:
-        source = ImportedSetting("", None, Place(readings[0].file), _SAMPLED, _VLLM, "default")
         for reading in (one for one in readings if one.tool.id == _VLLM):
+            source = ImportedSetting("", None, Place(reading.file), _SAMPLED, _VLLM, "default")
             for values in tool("vllm_sampling").started_values(_SAMPLED):
                 reading.settings += settings_from(values, source)
 
