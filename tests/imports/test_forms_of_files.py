@@ -194,3 +194,52 @@ def test_an_entry_that_is_set_later_counts(alone) -> None:
         "a.py", f"{begun}if long():\n    settings['max_model_len'] = 4096\nllm = LLM('{MODEL}', **settings)\n"
     )
     assert [one.place.field for part in perhaps.readings for one in part.unmodelled] == ["max_model_len"]
+
+
+def test_an_entry_that_a_variable_decides_counts_as_it_is_decided(alone) -> None:
+    begun = "import os\nfrom vllm import LLM\nsettings = {}\nif os.environ.get('LONG', '1') == '1':\n"
+    rest = "    settings['max_model_len'] = 4096\nelse:\n    settings['max_model_len'] = 64\n"
+    imported = alone("a.py", f"{begun}{rest}llm = LLM('{MODEL}', **settings)\n")
+    assert imported.plan.value("inference.prompt_tokens") == 3584
+    assert not [one for part in imported.readings for one in part.unmodelled]
+
+
+def test_a_section_that_is_off_says_nothing(alone) -> None:
+    trained = "sft: {per_device_train_batch_size: 2, output_dir: x}\n"
+    lora = "peft: {enabled: SWITCH, r: 8, lora_alpha: 16, target_modules: [q_proj]}\n"
+    assert alone("a.yaml", trained + lora.replace("SWITCH", "false")).plan.training.adapter is None
+    assert alone("a.yaml", trained + lora.replace("SWITCH", "true")).plan.training.adapter is not None
+
+
+def test_copies_of_a_group_are_replicas(alone) -> None:
+    group = """\
+kind: LeaderWorkerSet
+spec:
+  replicas: 3
+  leaderWorkerTemplate:
+    size: 2
+    leaderTemplate:
+      spec:
+        containers:
+        - image: lmsysorg/sglang
+          args: [--model-path, Qwen/Qwen3-8B, --tp, "2", --nnodes, "2"]
+          resources: {limits: {nvidia.com/gpu: 1}}
+    workerTemplate: {}
+"""
+    assert alone("group.yaml", group).plan.hardware.devices == 6
+
+
+def test_a_program_of_which_nothing_counts_is_no_tools(alone) -> None:
+    text = f"python reward.py --output_dir x --seed 1\ncat > dpo.yaml <<END\n{DPO}END\npython dpo.py dpo.yaml\n"
+    training = alone("run.sh", text).plan.training
+    assert (training.micro_batch, training.preference, training.seq_len) == (3, "dpo", 512)
+
+
+DPO = f"""\
+model_name_or_path: {MODEL}
+loss_type: sigmoid
+beta: 0.1
+max_prompt_length: 128
+max_length: 512
+per_device_train_batch_size: 3
+"""

@@ -96,6 +96,8 @@ CHECKPOINTING, OFFLOAD = Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD
 DEVICES, PER_NODE = Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE
 _SECTIONS = ("model", "hardware", "training", "inference", "parallelism", "pricing")
 
+_OF_FILES = frozenset({"said", "default"})  # Levels of settings that files give
+
 _SHARDING = {"deepspeed": 0, "megatron": 1, "fsdp": 2}
 """Software that shards, by which of them counts where a run names several."""
 
@@ -174,8 +176,8 @@ def _precision(settings: Settings) -> None:
         settings.set(PRECISION, own.value, own, own.level)
     elif settings.value("not_bf16") and not settings.is_given(PRECISION):
         settings.set(PRECISION, settings.value("matrices", "fp32"), settings.chosen["not_bf16"])
-    loaded = settings.chosen.get("loaded_in")
-    if loaded is not None and settings.value(PRECISION, "fp32") == "fp32" and settings.value(Key.TASK) != "infer":
+    loaded, trainer = settings.chosen.get("loaded_in"), settings.chosen.get(PRECISION)
+    if loaded is not None and trainer is not None and (trainer.value, trainer.level in _OF_FILES) == ("fp32", True):
         settings.set(PRECISION, loaded.value, loaded)
         if settings.value(METHOD, settings.value("adapted_in_code", "full")) == "full":
             settings.set(Key.TRAINING_MASTER_WEIGHTS, "none", loaded)

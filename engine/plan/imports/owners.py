@@ -57,7 +57,10 @@ def owner_of(command: Command) -> Tool | None:
         return owner
     if command.program and len(data) < _FEWEST_TELLING and not any("." in key for key in data):
         return None
-    return tool_of({key: value for key, value in data.items() if not command.program or len(key.lstrip("-")) > 1})
+    given = {key: value for key, value in data.items() if not command.program or len(key.lstrip("-")) > 1}
+    alike = tool_of(given)
+    counts = alike is not None and any(alike.named(key) in alike.options for key in given)
+    return alike if counts or not command.program else None
 
 
 def options_of(data: Mapping[str, Plain], above: KeyPath = ()) -> Iterator[KeyPath]:

@@ -85,7 +85,7 @@ def settings_from(values: Mapping[str, object], source: ImportedSetting) -> Iter
 
 FRAMEWORK = Key.TRAINING_FRAMEWORK
 
-_RANKED = {FRAMEWORK, "cut_length"}  # Of which several values are no contradiction: rules of derived.py choose
+_RANKED = {FRAMEWORK, "cut_length", "loaded_in"}  # Several values are no contradiction: rules of derived.py choose
 
 
 @dataclass(frozen=True, slots=True)

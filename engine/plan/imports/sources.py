@@ -199,7 +199,7 @@ def _run_of(
     if called and owner is not None and not owner.calls:
         owner = None  # options of a script that calls other tools are its own, whatever else takes such ones
     if is_own:
-        called += _own_configuration(command, name)
+        called += _own_configuration(command, name, texts)
     place = Place(name, next(iter(command.document.lines.values()), None))
     named = named_options(command, (*launchers, *called))
     if owner is None and not called and command.script and trains_by_name(named):
@@ -231,14 +231,16 @@ def _run_of(
     return Run(reading, command.program, serves, launchers, tuple(called))
 
 
-def _own_configuration(command: Command, name: str) -> Iterator[Reading]:
+def _own_configuration(command: Command, name: str, texts: Mapping[str, str]) -> Iterator[Reading]:
     """Yield what a file of options says that a program of no known tool is given, where it is of a known one."""
     data = command.document.data if isinstance(command.document.data, dict) else {}
-    for value in data.values():
+    for key, value in data.items():
         if isinstance(value, str) and OPTIONS_FILE.search(value):
             path = located(Path(value), Path(name).parent, set())
             with suppress(CapacityError):
-                document = read_text_of_tool(read_text(path), str(path)) if path is not None else Document(None)
+                written = texts.get(Path(value).name, "") if key == "config" else ""
+                text = written if path is None else read_text(path)
+                document = read_text_of_tool(text, str(path or value))
                 yield from _readings(document) if tool_of(document.data) is not None else ()
 
 
@@ -268,6 +270,8 @@ def _readings(document: Document) -> list[Reading]:
         reading = read_document(document, owner)
         return [reading, *_run_by(reading, document)]
     data = document.data if isinstance(document.data, dict) else {}
+    off = [key for key, value in data.items() if isinstance(value, dict) and value.get("enabled") is False]
+    data = {key: value for key, value in data.items() if key not in off}
     sections = [(key, section_owner) for key, value in data.items() if (section_owner := tool_of(value)) is not None]
     known = sum(len(list(options_of({key: data[key]}))) for key, _ in sections)
     if _IS_MODEL & data.keys():

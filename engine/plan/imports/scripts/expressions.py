@@ -294,10 +294,14 @@ def within(node: ast.AST) -> Iterator[ast.AST]:
 def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
     """Yield names that some statements give a plain value, or one that only a run tells where they had one before."""
     known = dict(constants)
-    made = [*nodes]
-    sometimes = {part for node in made if isinstance(node, ast.If | ast.Try | ast.For) for part in ast.walk(node)}
-    for node in made:
-        if (entry := _entry_set(node, known)) is not None:
+    sometimes, never = set[ast.AST](), set[ast.AST]()  # what only a run tells whether it is done, and what never is
+    for node in nodes:
+        if isinstance(node, ast.If | ast.Try | ast.For):
+            decided = holds(node, known)
+            sometimes |= {*ast.walk(node)} if decided is None else set()
+            left_out = () if decided is None or not isinstance(node, ast.If) else node.orelse if decided else node.body
+            never |= {part for statement in left_out for part in ast.walk(statement)}
+        if node not in never and (entry := _entry_set(node, known)) is not None:
             name, key, value = entry
             whole = known[name]
             known[name] = {**(whole if isinstance(whole, dict) else {}), key: _value(value, known, node in sometimes)}
@@ -319,6 +323,15 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
                 continue
             known[target.id] = OfARun(ast.unparse(node.value))
         yield target.id, known[target.id]
+
+
+def holds(node: ast.AST, constants: Mapping[str, Plain]) -> bool | None:
+    """Return whether the condition of an ``if`` holds; None where only running the script tells."""
+    if isinstance(node, ast.If):
+        with suppress(ValueError):
+            value = literal(node.test, constants)
+            return None if value is None and not isinstance(node.test, ast.Constant) else bool(value)
+    return None
 
 
 def _entry_set(node: ast.AST, known: Mapping[str, Plain]) -> tuple[str, str, ast.expr] | None:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import cast
 
 from capacity_tui.engine.catalog import Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import FUNCTIONS, STARTED, assigned, literal, within
+from capacity_tui.engine.plan.imports.scripts.expressions import FUNCTIONS, STARTED, assigned, holds, literal, within
 
 _COMPILES = "torch.compile"
 
@@ -33,9 +33,9 @@ def reached(
     Args:
         outer: the names that functions in it see: none of a class around them.
     """
-    holds = _holds(node, constants)
+    decided = holds(node, constants)
     for field, children in ast.iter_fields(node):
-        is_never = isinstance(node, ast.If) and holds is {"body": False, "orelse": True}.get(field, "")
+        is_never = isinstance(node, ast.If) and decided is {"body": False, "orelse": True}.get(field, "")
         if is_never or field == "decorator_list":
             continue
         unless: ast.expr | None = None  # a condition with which the part is left before its end
@@ -47,26 +47,17 @@ def reached(
                 yield from reached(child, local(child, constants), outer, tree)
             elif isinstance(child, ast.AST):
                 condition = unless
-                if isinstance(node, ast.If) and holds is None and field != "test":
+                if isinstance(node, ast.If) and decided is None and field != "test":
                     condition = node.test
                 steps = [*reached(child, constants, outer, tree)]
                 steps += [(child, constants)] if isinstance(child, ast.Call | ast.Assign) else []
                 for step, known in steps:
                     yield (_where(step, condition) if condition is not None else step), known
                 if isinstance(child, ast.If) and isinstance(child.body[-1], ast.Return | ast.Raise):
-                    leaves = _holds(child, constants)
+                    leaves = holds(child, constants)
                     if leaves:
                         break
                     unless = unless if leaves is False else _not(child.test)
-
-
-def _holds(node: ast.AST, constants: Mapping[str, Plain]) -> bool | None:
-    """Return whether the condition of an ``if`` holds; None where only running the script tells."""
-    if isinstance(node, ast.If):
-        with suppress(ValueError):
-            value = literal(node.test, constants)
-            return None if value is None and not isinstance(node.test, ast.Constant) else bool(value)
-    return None
 
 
 def _not(test: ast.expr) -> ast.expr:

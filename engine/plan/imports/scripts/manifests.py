@@ -56,6 +56,7 @@ class Manifest:
     device: str = ""  # what the accelerators are called; empty where the file does not say
     name: str = ""  # the file
     most_copies: int = 1  # as often as the load asks for
+    grouped: bool = False  # whether each copy is a group of nodes
     files: Mapping[str, str] = field(default_factory=dict, hash=False)  # the texts of those that stand in it, by name
 
     def settings(self, *, serves: bool) -> Iterator[ImportedSetting]:
@@ -64,7 +65,7 @@ class Manifest:
         if self.device:
             yield ImportedSetting("device", self.device, place, self.device)
         if self.copies > 1:
-            is_replica = serves and _SPREAD.search(self.script) is None
+            is_replica = serves and (self.grouped or _SPREAD.search(self.script) is None)
             yield ImportedSetting("copies" if is_replica else "nodes", self.copies, place, "replicas")
         if self.devices:
             yield ImportedSetting("seen" if serves else "per_process", self.devices, place, "accelerators")
@@ -99,6 +100,7 @@ def manifest_of(text: str, name: str) -> Manifest | None:
         first.device,
         name,
         max(one.most for one in running),
+        first.grouped,
         dict(_files(documents)),
     )
 
@@ -120,6 +122,7 @@ class _Container:
     copies: int
     device: str
     most: int
+    grouped: bool = False  # whether it leads others, which the same copy has
 
 
 def _documents(text: str, name: str) -> Iterator[Document]:
@@ -201,8 +204,11 @@ def _containers(
         yield _Container(script, line, _devices(data), copies, device, most)
         return
     for key, value in data.items():
-        if key == "workerTemplate" and "leaderTemplate" in data:
-            continue  # the leader says what they serve together
+        if "leaderTemplate" in data:  # the leader says what they serve together
+            if key == "leaderTemplate":
+                led = _containers(document, value, (*path, key), copies, device, most)
+                yield from (replace(container, grouped=True) for container in led)
+            continue
         inner = value
         if key == "serveConfigV2" and isinstance(value, str):  # a file of Ray Serve in one of Kubernetes
             with suppress(CapacityError):
