@@ -52,8 +52,9 @@ spec:
 WITHIN = """\
 pip install vllm
 python3 - <<'PY'
-from vllm import LLM
-LLM(model="Qwen/Qwen3-8B", tensor_parallel_size=2, max_model_len=4096).generate(prompts)
+from vllm import LLM, SamplingParams
+engine = LLM(model="Qwen/Qwen3-8B", tensor_parallel_size=2, max_model_len=4096)
+engine.generate(prompts, SamplingParams(temperature=0))
 PY
 """
 RECIPE = """\
@@ -243,3 +244,9 @@ max_prompt_length: 128
 max_length: 512
 per_device_train_batch_size: 3
 """
+
+
+def test_a_script_that_only_puts_adapters_on_a_model_is_refused(alone) -> None:
+    text = f"from peft import LoraConfig, get_peft_model\n{TRAINED}{LOADED}get_peft_model(model, LoraConfig(r=4))\n"
+    with pytest.raises(CapacityError, match="neither trains nor answers"):
+        alone("a.py", text.replace(", Trainer, TrainingArguments", ""))

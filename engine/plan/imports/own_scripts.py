@@ -40,11 +40,11 @@ _CONVERTS = "what converts or saves weights has no plan"
 OPTIONS_FILE = re.compile(r"\.(?:ya?ml|json)$")  # What the name of a file of options ends with
 
 _LOADING = "loading"  # The tool that loads models in Python
+_ADAPTS = frozenset({"peft", "adapting"})  # What puts adapters on one
 _TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
 LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", "compiling", _TOKENIZING})
 """What scripts call that only load a model, or change it for another that trains it."""
 
-_VLLM, _SAMPLED = "vllm", "SamplingParams"  # The engine that scripts call, and what they ask it for
 _ADAPTED = frozenset({Key.TRAINING_METHOD, "adapted_in_code"})  # What says whether adapters are trained
 _TRAINS = frozenset({Key.TRAINING_MICRO_BATCH, "accumulation", Key.TRAINING_EPOCHS, Key.TRAINING_STEPS})
 """What options of a script set that trains; two of them tell one that is not read, or one beside adapters."""
@@ -73,10 +73,11 @@ def read_calls(text: str, name: str) -> list[Reading]:
     if readings and all(reading.tool.id in LOADS for reading in readings) and _GENERATES.search(text):
         readings[0].settings.append(ImportedSetting(Key.TASK, "infer", Place(name), "generate", _LOADING))
     _frozen(text, readings)
-    _usual_answers(text, readings)
     if all(reading.tool.id == _TOKENIZING for reading in readings):
         raise PlanError("no call of a known tool", hint=f"known: {known_tools()}", place=Place(name))
-    if all(reading.tool.id in LOADS for reading in readings) and not _RUNS.search(text):
+    called_tools = {reading.tool.id for reading in readings}
+    loads = called_tools <= LOADS or (_LOADING in called_tools and called_tools <= LOADS | _ADAPTS)
+    if loads and not _RUNS.search(text):
         raise PlanError("it loads a model, and neither trains nor answers", hint=_CONVERTS, place=Place(name))
     return readings
 
@@ -90,20 +91,20 @@ def _frozen(text: str, readings: Sequence[Reading]) -> None:
         readings[0].unmodelled.append(Remark(place, "parts of the model that are not trained: counted as trained"))
 
 
-def _usual_answers(text: str, readings: Sequence[Reading]) -> None:
-    """Take the answers of vLLM as long as they are by default, where a script sets nothing of them."""
-    if _GENERATES.search(text) and "ampling" not in text:
-        for reading in (one for one in readings if one.tool.id == _VLLM):
-            source = ImportedSetting("", None, Place(reading.file), _SAMPLED, _VLLM, "default")
-            for values in tool("vllm_sampling").started_values(_SAMPLED):
-                reading.settings += settings_from(values, source)
-
-
 def explain(readings: Sequence[Reading]) -> None:
-    """Drop the remarks on what a trainer is given where calls that make it are read, or options of TRL."""
-    fields = {setting.field for one in readings for setting in one.settings}
+    """Drop the remarks on what a trainer is given where calls that make it are read, or options of TRL.
+
+    So it is of the type that a model is loaded in where the trainer is given one.
+    """
+    settings = [setting for one in readings for setting in one.settings]
+    fields = {one.field for one in settings}
+    given = {one.field for one in settings if one.level == "said"}
     of_options = any("use_peft" in one.tool.known and not one.file.endswith(".py") for one in readings)
-    is_read = {"args": Key.TRAINING_MICRO_BATCH in fields, "peft_config": of_options or bool(_ADAPTED & fields)}
+    is_read = {
+        "args": Key.TRAINING_MICRO_BATCH in fields,
+        "peft_config": of_options or bool(_ADAPTED & fields),
+        **dict.fromkeys(("dtype", "torch_dtype"), Key.TRAINING_PRECISION in given),
+    }
     for reading in readings:
         reading.unmodelled = [one for one in reading.unmodelled if not is_read.get(one.place.field or "")]
 
@@ -111,8 +112,8 @@ def explain(readings: Sequence[Reading]) -> None:
 def started(reading: Reading, called: str) -> Reading:
     """Return a reading with what a program or a function says by being called: options of the file go before it."""
     source = ImportedSetting("", None, Place(reading.file), called, reading.tool.id, "default")
-    started = [one for values in reading.tool.started_values(called) for one in settings_from(values, source)]
-    reading.settings[:0] = started
+    begun = [one for values in reading.tool.started_values(called) for one in settings_from(values, source)]
+    reading.settings[:0] = begun
     return reading
 
 
@@ -140,7 +141,6 @@ def own_script(command: Command, name: str, texts: Mapping[str, str]) -> tuple[s
     ]
     readings = [started(reading, called) for reading, called in made]
     _frozen(text, readings)
-    _usual_answers(text, readings)
     return text, readings
 
 
