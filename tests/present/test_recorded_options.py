@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+import subprocess
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -22,6 +24,10 @@ RECORD = yaml.safe_load((Path(__file__).parent / "tool_options.yaml").read_text(
 BLOCKS = {
     "vllm_serve.sh": "vllm",
     "sglang_serve.sh": "sglang",
+    "llama_server.sh": "llamacpp",
+    "tgi_launcher.sh": "tgi",
+    "Modelfile": "ollama",
+    "ollama.sh": "ollama",
     "megatron.sh": "megatron",
     "axolotl.yaml": "axolotl",
     "llamafactory.yaml": "llamafactory",
@@ -43,11 +49,13 @@ TRAININGS: list[dict[str, Any]] = [
     {"model": {"name": "mixtral-8x7b"}, "parallelism": {"ep": 8, "zero": 1}, "training": {"activation_offload": "all"}},
     {"training": {"preference": "dpo", "document_tokens": 512}, "data": {"workers": 4, "prefetch": 2}},
 ]
+ENGINES = ("vllm", "sglang", "llamacpp", "tgi", "ollama")
 SERVED: list[dict[str, Any]] = [
     {},
     {"weights": "fp8", "kv_cache": "fp8", "num_speculative_tokens": 3, "max_num_batched_tokens": 4096},
     {"adapters": 4, "adapter_rank": 64, "prefix_cache_hit_rate": 0.5, "chunked_prefill": True, "concurrency": 64},
     {"weights": "nf4", "gpu_memory_utilization": 0.8},
+    {"weights": "q4_k_m", "kv_cache": "q8_0", "gpu_layers": 16},
 ]
 
 
@@ -58,7 +66,7 @@ def exported() -> tuple[tuple[str, str], ...]:
     base = {"model": {"name": "llama-3.1-8b"}, "hardware": hardware}
     plans = [
         {**base, "task": "infer", "inference": {"engine": engine, "batch": 8, **inference}, "parallelism": {"tp": 8}}
-        for engine in ("vllm", "sglang")
+        for engine in ENGINES
         for inference in SERVED
     ]
     for sections in TRAININGS:
@@ -76,6 +84,9 @@ def exported() -> tuple[tuple[str, str], ...]:
 
 def options(name: str, text: str) -> Iterator[tuple[str, Any]]:
     """Yield the options of a file with their values; what stands in sections has their names before it."""
+    if name in {"Modelfile", "ollama.sh"}:
+        yield from re.findall(r"^(?:PARAMETER |export )(\w+)[ =](\S+)", text, re.MULTILINE)
+        return
     if name.endswith(".sh"):
         words = shlex.split(text.replace("\\\n", " "), comments=True)
         words = words[words.index("pretrain_gpt.py") if "pretrain_gpt.py" in words else 0 :]
@@ -120,3 +131,11 @@ def test_what_is_written_is_declared_by_the_tool(name: str) -> None:
     release = RECORD[BLOCKS[name]]["release"]
     assert {option for option, _ in written} <= known.keys(), release
     assert [(option, value) for option, value in written if not is_taken(value, known[option])] == [], release
+
+
+def test_what_is_written_for_a_shell_is_a_script_of_one() -> None:
+    scripts = {(name, text) for name, text in exported() if name.endswith(".sh")}
+    assert len({name for name, _ in scripts}) >= 6
+    for name, text in sorted(scripts):
+        process = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True, check=False)
+        assert (name, process.stderr) == (name, "")
