@@ -35,6 +35,22 @@ def test_what_a_line_guesses_stands_on_stderr(capsys: pytest.CaptureFixture[str]
     assert "assumed: lama-3.1-8b: llama-3.1-8b is the nearest name" in told.err
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("largest qwen", "the best of a family is no plan"),
+        ("do i need fp8", "with it, or without it?"),
+        ("pln.yaml", "No such file or directory"),
+        ("my pln.yaml", "No such file or directory"),
+    ],
+)
+def test_a_line_with_only_a_fault_shows_it_and_a_mistyped_path_is_one(
+    text: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", text]) != 0
+    assert words in capsys.readouterr().err
+
+
 def test_flags_stand_over_what_a_line_says_and_nothing_is_guessed_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "lora llama-70b hardware.per_node=2 on 4 a100, 50M tokens", "--gpu", "8xh100", "--seq", "2k",
                  "--model", "llama-3.1-8b", "--format", "json"]) == 0  # fmt: skip

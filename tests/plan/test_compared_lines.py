@@ -7,6 +7,16 @@ import pytest
 from capacity_tui.engine.plan.line import alternatives, read_line
 
 COMPARED = {
+    "llama 70b on 4xh100 with 200 users instead of 100": ["200 users", "100 users"],
+    "are three nodes of 8 h100 sufficient or do i need four for llama 405b": ["three nodes", "four nodes"],
+    "llama 8b on one T4 or just 32 cores": ["one T4", "32 cores"],
+    "llama 8b either on a 3060 or just on my ryzen 5800x": ["3060", "ryzen 5800x"],
+    "8b on a 4090 or on cpu i9-13900k": ["4090", "i9-13900k"],
+    "serve 70B and 405B on 8 h100": ["70B", "405B"],
+    "how many nodes of 8 H100s for Llama 3.1 70B and 405B": ["70B", "405B"],
+    "llama 8b on 3090 for $800 or 4090 for $2755": ["3090 for -800", "4090 for -2755"],
+    "do i need qlora for 13b on 24gb": ["qlora", "lora"],
+    "do i need lora for llama 8b on 2 a100": ["lora", "full fine-tuning"],
     "rtx 6000 ada vs l40s llama 13b inference": ["rtx 6000 ada", "l40s"],
     "h100 vs a100 80gb for finetuning 13b": ["h100", "a100 80gb"],
     "llama 3.1 8b vs qwen2.5 7b on 4090": ["llama 3-1 8b", "qwen2-5 7b"],

@@ -81,7 +81,16 @@ OF_TRAINING = {
     "600 node hours": {"time": "600h"},
     "on a $2000 budget": {"usd": "2000"},
 }
-REFUSED = ("by friday", "before the end of march", "deadline is friday", "90% gpu util", "3 jobs a day")
+LEFT_OUT = {
+    "by friday": "friday",
+    "before the end of march": "march",
+    "deadline is friday": "friday",
+    "3 jobs a day": "3 jobs/day",
+    "20 trials": "runs 20: left out",
+    "power limit 6 kW": "6kw",
+    "Dell XE9680": "Dell XE9680",
+}
+REFUSED = ("90% gpu util",)
 PLACES = ("{1} {0}", "{1}, {0}", "{0} {1}")
 
 
@@ -121,6 +130,15 @@ def test_words_of_hardware_add_what_they_say_and_nothing_else(words: str) -> Non
         for place in PLACES:
             line = place.format(text, words)
             assert sayings(line) == sayings(text) | plain({**MORE, **OF_TRAINING}[words]), line
+
+
+@pytest.mark.parametrize("words", LEFT_OUT)
+def test_what_no_plan_has_is_said_as_left_out_wherever_it_stands(words: str) -> None:
+    for text in (carrier.format("8xh100") for carrier in CARRIERS[::2]):
+        for place in PLACES:
+            line = place.format(text, words)
+            assert sayings(line) == sayings(text), line
+            assert any(LEFT_OUT[words] in remark for remark in read_line(line).remarks), line
 
 
 @pytest.mark.parametrize("words", REFUSED)

@@ -148,6 +148,37 @@ def test_what_is_bought_and_a_second_job_are_said_as_left_out(text: str, words: 
     assert line.limits == ()
 
 
+@pytest.mark.parametrize(("number", "count"), [("several hundred", 300), ("a couple thousand", 2000), ("2 mil", 2e6)])
+@pytest.mark.parametrize("carrier", ["finetune llama-3.1-8b 4090 {} samples", "{} documents, llama-3.1-8b l4"])
+def test_a_number_that_nobody_means_exactly_is_planned_and_said(carrier: str, number: str, count: int) -> None:
+    line = read_line(carrier.format(number))
+    counted = [line.values.get(path) for path in ("training.samples", "inference.requests")]
+    assert count in counted
+    assert any(number.removeprefix("a ") in guess for guess in line.guesses)
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "why"),
+    [
+        ("model is 40GB, 2x 3090", "20b", "40GB of weights: a decoder of 20.0 B parameters in bf16"),
+        ("a 7 GB q4 gguf on a 3060", "12.1b", "12.1 B parameters in q4_0"),
+        ("text embeddings for 10 million documents", "xlm-roberta-large", "bge-m3, a usual model for this"),
+        ("transcribe 3000 hours of audio on a T4", "whisper-large-v3", "whisper-large-v3, a usual model for this"),
+    ],
+)
+def test_a_model_that_no_name_says_is_said(text: str, model: str, why: str) -> None:
+    line = read_line(text)
+    assert (line.faults, line.values["model.name"]) == ((), model)
+    assert any(why in guess for guess in line.guesses)
+
+
+@pytest.mark.parametrize("asked", ["which model for 24gb", "largest model 24gb", "best llm 24gb vram", "7b model 24gb"])
+def test_a_memory_near_a_model_that_is_asked_for_or_named_is_of_the_device(asked: str) -> None:
+    line = read_line(asked)
+    assert line.values["hardware.spec"] == {"memory_mib": 24576}
+    assert line.values.get("model.name", "qwen2.5-7b") == "qwen2.5-7b"
+
+
 def test_a_sum_that_has_no_sign_is_said_to_be_one() -> None:
     assert "2.49/hr: $2.49/h of money (requests are requests/h)" in read_line("lora 8b 8xh100 2.49/hr 1M").guesses
     assert read_line("serve 8b 8xh100, 5000 requests/h").values["inference.request_rate"] == "1.389"

@@ -113,7 +113,7 @@ def test_a_model_is_known_at_every_place(name: str, words: str) -> None:
         assert line.values["model.name"] == name, line.text
 
 
-@pytest.mark.parametrize("words", ["a few thousand samples", "400 mil tokens", "bs=big", "r=64/a=128"])
+@pytest.mark.parametrize("words", ["bs=big", "r=64/a=128"])
 def test_what_is_no_number_is_refused_with_what_to_write(words: str) -> None:
     assert all(fault.hint for fault in read_line(f"lora llama 8b 4090 {words}").faults or [None])
 

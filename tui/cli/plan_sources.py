@@ -184,7 +184,7 @@ def _with_words(name: str | None, flags: plan_lines.PlanFlags, hardware: object)
     if name is None:
         return _imported(flags, {}, None) if flags.imports else _of_line(plan_lines.line_of_flags(flags), "the flags")
     line = plan_lines.read_line(name) if plan_files.may_be_line(name) else None
-    if line is not None and not line.understood:
+    if line is not None and not line.understood and len(line.faults) == len(line.unknown[:1]):
         line = None  # what says nothing at all is the name of a plan with a slip of the pen
     if flags.imports:
         if line is None:

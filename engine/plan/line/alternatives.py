@@ -13,14 +13,16 @@ from capacity_tui.engine.plan.line.derived_values import WITH_OR_WITHOUT
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size
 from capacity_tui.engine.plan.line.lexicon.quantities import sum_of
+from capacity_tui.engine.plan.line.lexicon.setting_words import amount_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import OneLine
+from capacity_tui.engine.plan.line.lexicon.words import OneLine, Word
 from capacity_tui.engine.plan.line.reading import read_line
 from capacity_tui.engine.record import dataclass
 
 _MOST_WORDS = 5  # Words that one of the compared names may have, as in ``rtx 6000 ada``
 _LONGEST_COUNT = 3  # Digits of a number that is a setting's rather than a device, as ``3090`` is
 _JOINTS = frozenset({"with", "to"})  # Between names of a line that says that it compares
+_NUMBER = re.compile(r"\d[\d.,]*[kmb]?(?=\b|x)", re.IGNORECASE)
 _ENDS, _UNLESS_GIVEN = ".,;:?!", "as usual"
 _UNIT_BEHIND = re.compile(r"(?<!\S)(\d{1,3})(?= (?:or|vs|versus) \d+([gt]b?|[kmb])\b)", re.IGNORECASE)  # 24 or 48gb
 _CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in |on |an? )?", re.IGNORECASE)
@@ -73,7 +75,8 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
     marks = [at for at, key in enumerate(keys) if key in known.comparing]
     compares = not known.compares.isdisjoint(keys)
     both = [at for at, key in enumerate(keys) if key in known.both and compares]
-    marks = marks or both or [at for at, key in enumerate(keys) if key in _JOINTS and compares]
+    marks = marks or both or [at for at, word in enumerate(words) if _joins_sizes(words, at)]
+    marks = marks or [at for at, key in enumerate(keys) if key in _JOINTS and compares]
     facts = catalog or load_catalog()
 
     @cache
@@ -106,7 +109,8 @@ def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, .
         whether = (few for few in (5, 4, 3, 2) if key_of("".join(head[-few:])) in vocabulary().whether["before"])
         head = head[: -next(whether, 0) or None]  # should i use awq or gptq
         names = [words[first - before : first], *between, words[last + 1 : last + 1 + behind]]
-        if tail and (figures_of(tail[0].rstrip(_ENDS)) or _is_price(tail)):
+        is_bought = _is_price(words[first - 1 :], is_sum=True)  # 3090 for $800 or 4090 for $2755
+        if tail and (figures_of(tail[0].rstrip(_ENDS)) or _is_price(tail, is_sum=is_bought)):
             continue  # 4090 or a100 80gb; 5090s or an a100 at $1.60/h
         if tail and is_size(tail[0]) and any(is_size(word) for name in names for word in name):
             continue  # llama 3.1 8b vs qwen2.5 7b: the size belongs to the last name
@@ -117,25 +121,33 @@ def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, .
         yield tuple(Alternative(_name(name), " ".join((*head, *name, *tail)), len(head), len(tail)) for name in names)
 
 
+def _joins_sizes(words: list[str], at: int) -> bool:
+    """Whether a word stands between the sizes of two models, as in ``llama 3.1 70b and 405b``."""
+    sizes = [word.rstrip(_ENDS) for word in (*words[at - 1 : at], *words[at + 1 : at + 2])]
+    return key_of(words[at]) in vocabulary().both and len(sizes) > 1 and all(map(is_size, sizes))
+
+
 def _before_name(words: list[str], mark: int) -> int:
     """Return where the last word stands before the name behind a mark, as ``to`` in ``or switch to a 5090``."""
     plain = (at for at in range(mark + 1, len(words)) if key_of(words[at]) not in vocabulary().turning)
     return next(plain, mark + 1) - 1
 
 
-def _is_price(words: list[str]) -> bool:
-    """Whether some words begin with what a device costs an hour, as ``$1.60/h`` and ``at 1.60/h``."""
-    at = int(key_of(words[0]) in vocabulary().priced)
+def _is_price(words: list[str], *, is_sum: bool = False) -> bool:
+    """Whether some words begin with what a device costs an hour, as ``$1.60/h`` and ``at 1.60/h``, or with any sum."""
+    at = int(key_of(words[0]) in vocabulary().priced | vocabulary().within)
     word = "".join(words[at : at + 1]).rstrip(_ENDS)
     is_unsigned = word[:1].isdecimal() and (bool(at) or "." in word)  # requests have no fractions
-    return bool((sum_of(f"${word}" if is_unsigned else word) or ("", None))[1])
+    dollars = sum_of(f"${word}" if is_unsigned else word)
+    return dollars is not None and (bool(dollars[1]) or (is_sum and not is_unsigned))
 
 
 def _with_and_without(line: OneLine, setting: str, read: Callable[[str], OneLine]) -> tuple[Alternative, ...]:
     """Return a line that asks whether a setting is needed with it and without: ruled out, or as it is unless given."""
     word = next(word for word in line.words if word.meaning.fault is not None and word.meaning.fault.detail == setting)
     rest = f"{line.text[: word.start]} {line.text[word.end :]}".strip(f" {_ENDS}").removeprefix("for ")
-    without = Alternative(f"no {_name([setting])}", f"{rest}, no {setting}")
+    instead = vocabulary().instead.get(key_of(setting), f"no {setting}")
+    without = Alternative(_name([instead]), f"{rest}, {instead}")
     without = Alternative(_UNLESS_GIVEN, rest) if read(without.text).faults else without
     return (Alternative(_name([setting]), f"{rest}, {setting}"), without) if rest else ()
 
@@ -164,20 +176,44 @@ def _number_behind(words: list[str], mark: int) -> int:
 
 
 def _recounted(words: list[str], mark: int, read: Callable[[str], OneLine]) -> tuple[Alternative, ...]:
-    """Return the lines for the devices of a line and for another number of them: ``on 4xh100 or do i need 8``."""
+    """Return the lines for a number of a line and for another one of the same: ``on 4xh100 or do i need 8``.
+
+    Right behind the mark it is of what was counted last, as in ``200 users instead of 100``, else of devices.
+    """
     at = _number_behind(words, mark)
-    first = read(" ".join((*words[:mark], *words[at + 1 :])))
-    device = next((word for word in first.words if Key.HARDWARE_NAME in word.meaning.values), None)
-    if not at or device is None:
+    if not at or amount_of("".join(words[at + 1 : at + 2]).strip(_ENDS)) is not None:
         return ()
-    number, rest = words[at].strip(_ENDS), device.text
-    if Key.HARDWARE_DEVICES in device.meaning.values:
-        rest = re.sub(r"^\d+\s*[x×*]?\s*|^[a-z]+\s+", "", rest, flags=re.IGNORECASE)
-    name = f"{number} {rest}"
-    second = read(f"{first.text[: device.start]}{name}{first.text[device.end :]}")
+    first = read(" ".join((*words[:mark], *words[at + 1 :])))
+    before = [word for word in first.words if word.end <= len(" ".join(words[:mark])) and _is_counted(word)]
+    paths = (Key.HARDWARE_DEVICES, Key.HARDWARE_NAME)  # three nodes of 8 h100: the nodes
+    named = (
+        word
+        for path in paths
+        for word in first.words
+        if path in word.meaning.values and word.meaning.values[path] == first.values[path]
+    )
+    device = next(named, None)
+    counted = before[-1] if before and at == mark + 1 else device
+    if counted is None:
+        return ()
+    number, rest = words[at].strip(_ENDS), counted.text
+    if counted is not device:
+        name = _NUMBER.sub(number, rest, count=1)
+    else:
+        is_number = Key.HARDWARE_DEVICES in counted.meaning.values
+        rest = re.sub(r"^\d+\s*[x×*]?\s*|^[a-z]+\s+", "", rest, flags=re.IGNORECASE) if is_number else rest
+        name = f"{number} {rest}"
+    second = read(f"{first.text[: counted.start]}{name}{first.text[counted.end :]}")
     if not _are_alike([first, second]):
         return ()
-    return Alternative(_name([device.text]), first.text), Alternative(_name([name]), second.text)
+    return Alternative(_name([counted.text]), first.text), Alternative(_name([name]), second.text)
+
+
+def _is_counted(word: Word) -> bool:
+    """Whether some words are a number with what it counts: devices, or a field that is no name."""
+    values = word.meaning.values
+    is_setting = _NUMBER.search(word.text) is not None and values.keys().isdisjoint({Key.MODEL_NAME, Key.TASK})
+    return bool(values) and (is_setting or Key.HARDWARE_NAME in values)
 
 
 def _otherwise(words: list[str], mark: int, read: Callable[[str], OneLine]) -> tuple[Alternative, ...]:

@@ -19,7 +19,6 @@ from capacity_tui.engine.plan.line.number_names import BATCH_OF_TOKENS, MOST_WOR
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_count, parse_quantity
 
-_ACCUMULATION, _STEPS_OF_EPOCH = "accumulation", "steps of an epoch"
 _BETWEEN = frozenset({"of", "is", "to", "="})  # Words between a name and its value, as in ``attention is flash``
 _RELEASE_DATE = re.compile(r"0[1-9][0-3]\d|2[3-9](?:0[1-9]|1[0-2])")  # 0324, 2507
 _SAME_PARAMETERS = 0.15  # Share by which a size in a model's name, as ``671b``, may differ from its parameters
@@ -106,7 +105,7 @@ class CountedWords(NumberNames):
 
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Keep a number that no field has, of which other words of the line make one."""
-        if self._task in (TRAIN, FINETUNE) and (kept := self._kept_of_training(amount, value)) is not None:
+        if self._task in (TRAIN, FINETUNE) and (kept := self._kept_of_training(amount, value, name)) is not None:
             return kept
         row = self._catalog.architectures.get(str(self._values.get(MODEL)))
         if amount.name == "image size" and row is not None and f"({value})" in row.name:
@@ -120,7 +119,7 @@ class CountedWords(NumberNames):
             path = Key.INFERENCE_OUTPUT_TOKENS if is_written else Key.INFERENCE_PROMPT_TOKENS
             self._tokens_of_job = path, round(parse_count(value) / amount.per)
             return Meaning(f"{value} {amount.name} in all")
-        if amount.name == "cores" and value.isdigit() and self._task != FIT:
+        if amount.name == "cores" and value.isdigit() and (self._task != FIT or self._is_alternative(value)):
             self._cores = int(value)
         elif is_of_all and self._task == INFER:
             is_written = amount.per == 1 or "out" in amount.name or self._is_written(value)  # 2B tokens/day are all
@@ -129,7 +128,16 @@ class CountedWords(NumberNames):
             self._hours_of_devices = parse_quantity(value, "") * size / amount.per
         else:
             return None
-        return Meaning(f"{value} {name}")
+        hint = f"name their processor, as epyc with {value} cores"
+        fault = PlanError("a device, or a processor?", f"{value} {name}", hint)
+        return Meaning(
+            f"{value} {name}", fault=fault if amount.name == "cores" and self._is_alternative(value) else None
+        )
+
+    def _is_alternative(self, number: str) -> bool:
+        """Whether a line with hardware compares it with so many cores, as ``one T4 or just 32 cores``."""
+        places = (at for at, token in enumerate(self._tokens) if token.text == number)
+        return hardware.NAME in self._values and any(map(self._is_chosen, places))
 
     def _hours_at_once(self, amount: Amount) -> int:
         """Return how many devices make up what is counted in hours; 0 for nodes of unknown size."""
@@ -146,29 +154,28 @@ class CountedWords(NumberNames):
         self._share_of_users = float(value[:-1]) / 100
         return Meaning(f"{value} of them")
 
-    def _kept_of_training(self, amount: Amount, value: str) -> Meaning | None:
+    def _kept_of_training(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Keep passes and tokens of a batch, and the tokens of samples that are shorter than the sequence."""
-        if amount.name in (_ACCUMULATION, _STEPS_OF_EPOCH) and value.isdigit():
-            if amount.name == _ACCUMULATION:
-                self._accumulation = int(value)
-            else:
-                self._steps_of_epoch = int(value)
-            return Meaning(f"{amount.name} {value}")
-        if self._values.get(Key.TRAINING_PREFERENCE) in _DRAWING and value.isdigit() and amount.name in _GROUPS:
-            self._group = int(value)
-            return Meaning(f"{value} answers to each prompt")
-        if self._values.get(Key.TRAINING_PREFERENCE) in _DRAWING and amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS:
-            length = settings.field_value(Key.TRAINING_SEQ_LEN, value, TRAIN).values
-            self._answer_tokens = int(str(length.get(Key.TRAINING_SEQ_LEN, 0)))
-            return Meaning(f"answers of {value} tokens")
-        if amount.name == BATCH_OF_TOKENS:
-            self._batch_tokens = parse_count(value)
-            return Meaning(f"batch {value} tokens")
+        is_drawn = self._values.get(Key.TRAINING_PREFERENCE) in _DRAWING
+        is_rate, noun = amount.field(INFER) == Key.INFERENCE_REQUEST_RATE, settings.amount_of(name.partition("/")[0])
         is_short = amount.fewer and Key.TRAINING_SEQ_LEN in self._values
-        if is_short and not settings.at_least(value, int(vocabulary().fewest_tokens)):
-            self._document_tokens = round(parse_count(value) / amount.per)
-            return Meaning(f"samples of {value} tokens")
-        return None
+        is_short = is_short and not settings.at_least(value, int(vocabulary().fewest_tokens))
+        if amount.name in self._counts and value.isdigit():
+            self._counts[amount.name] = int(value)
+            kept = f"{amount.name} {value}"
+        elif is_drawn and value.isdigit() and amount.name in _GROUPS:
+            self._group, kept = int(value), f"{value} answers to each prompt"
+        elif is_drawn and amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS:
+            length = settings.field_value(Key.TRAINING_SEQ_LEN, value, TRAIN).values
+            self._answer_tokens, kept = int(str(length.get(Key.TRAINING_SEQ_LEN, 0))), f"answers of {value} tokens"
+        elif amount.name == BATCH_OF_TOKENS:
+            self._batch_tokens, kept = parse_count(value), f"batch {value} tokens"
+        elif is_short:
+            self._document_tokens, kept = round(parse_count(value) / amount.per), f"samples of {value} tokens"
+        else:
+            is_run = is_rate and noun == vocabulary().amounts["runs"]  # 3 jobs per week
+            return Meaning(why=f"left out: {value} {name}; a plan is one run") if is_run else None
+        return Meaning(kept)
 
     def _is_job(self, value: str) -> bool:
         """Whether so many tokens are more than any context that the line can mean: those of many requests."""

@@ -20,6 +20,7 @@ from capacity_tui.engine.units import format_count, parse_quantity
 
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
 _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)[/:+](\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
+_EVERY = frozenset({"every", "each"})  # Words before a span of time after which something is done again
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
@@ -147,14 +148,16 @@ class DataWords(ModelDetails):
 
     def _interval(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how often something is done: in a run, ``every 1000 steps``, or by users, ``every 30 seconds``."""
-        span = self._span(index + 1, 1) if key_of(self._span(index, 1)) == "every" else ""
+        every, is_every = self._span(index, 1), key_of(self._span(index, 1)) in _EVERY
+        span = self._span(index + 1, 1) if is_every else ""
+        span = f"1{unit}" if (unit := vocabulary().durations.get(key_of(span))) else span
         is_time = settings.is_time(span) or duration_of(span) is not None
         if is_time and self._task != INFER:
-            return 2, Meaning(why=f"left out: every {span}")
+            return 2, Meaning(why=f"left out: {every} {self._span(index + 1, 1)}")
         if is_time:
             pause = f"{parse_quantity(duration_of(span) or span, 's'):g}"
             return 2, Meaning(f"a request every {pause} s", {Key.INFERENCE_SECONDS_BETWEEN_REQUESTS: pause})
-        amount = settings.amount_of(self._span(index + 2, 1)) if key_of(self._span(index, 1)) == "every" else None
+        amount = settings.amount_of(self._span(index + 2, 1)) if key_of(every) == "every" else None
         is_counted = amount is not None and self._is_number_at(index + 1) and self._is_free(index, 3)
         if amount is None or not is_counted or amount.fields.get(TRAIN) not in _PASSES:
             return None
@@ -172,7 +175,8 @@ class DataWords(ModelDetails):
         text, after = self._tokens[index].text, self._span(index + 1, 1)
         is_plural = settings.is_number(text) and self._counts_something(index) and text[-1] not in "bB"
         lengths = {Key.TRAINING_SAMPLES, Key.TRAINING_TOKENS, Key.TRAINING_STEPS}
-        is_plural &= after.endswith("s") or after == "dataset"
+        one = settings.amount_of(f"{after}s")  # 15k photo
+        is_plural &= after.endswith("s") or after == "dataset" or (one is not None and one.field(TRAIN) in lengths)
         is_open = (
             self._task in (TRAIN, FINETUNE) and lengths.isdisjoint(self._values) and not self._is_model_word(after)
         )

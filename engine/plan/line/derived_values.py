@@ -15,9 +15,11 @@ from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
+from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_line
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.money_words import MoneyWords
+from capacity_tui.engine.plan.line.taken_words import ACCUMULATION, REPEATS, STEPS_OF_EPOCH
 from capacity_tui.engine.units import format_count
 
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
@@ -67,16 +69,19 @@ class DerivedValues(MoneyWords):
             is_negated = key_of(self._tokens[index].text) in words.negations
             name, end = self._span(index + is_negated, count - is_negated), index + count
             is_setting = bool(meaning.values) and _SETTINGS.issuperset(meaning.values) and not compares
-            is_ruled_out = key_of(name) in words.ruled_out.get(task, {})
-            if not (is_ruled_out or is_setting):
+            is_ruled_out, other = key_of(name) in words.ruled_out.get(task, {}), words.instead.get(key_of(name))
+            other = None if compares else other
+            if not (is_ruled_out or is_setting or other):
                 continue
             first = next((index - few for few in (5, 4, 3, 2) if self._asks_whether("before", index - few, few)), index)
-            last = next((end + few for few in (3, 2, 1) if self._asks_whether("behind", end, few)), end)
+            last = (
+                end if other else next((end + few for few in (3, 2, 1) if self._asks_whether("behind", end, few)), end)
+            )
             if first < index or last > end:
                 for at in range(first, last):
                     for path in self._taken.pop(at, (0, Meaning()))[1].values:
                         self._values.pop(path, None)
-                without = f"no {name}" if is_ruled_out else "leave it out"
+                without = other or (f"no {name}" if is_ruled_out else "leave it out")
                 hint = f"write it, or {without}; where a line may compare plans, it stands for both"
                 fault = PlanError(WITH_OR_WITHOUT, name, hint)
                 self._take(first, last - first, Meaning(fault=fault))
@@ -113,10 +118,17 @@ class DerivedValues(MoneyWords):
         """
         epochs, samples = self._values.get(Key.TRAINING_EPOCHS), self._degree(Key.TRAINING_SAMPLES, 0)
         steps = self._values.get(Key.TRAINING_STEPS)
-        if self._steps_of_epoch:
+        if self._counts[REPEATS] > 1:
+            why = f"{samples * self._counts[REPEATS]} samples: {samples}, each {self._counts[REPEATS]} times"
+            has_samples = Key.TRAINING_SAMPLES in self._values
+            why = why if has_samples else f"left out: {self._counts[REPEATS]} repeats; say of how many samples"
+            samples *= self._counts[REPEATS]
+            self._values |= {Key.TRAINING_SAMPLES: samples} if has_samples else {}
+            self._assumed.append(Assumption(Key.TRAINING_SAMPLES, samples if has_samples else None, why))
+        if self._counts[STEPS_OF_EPOCH]:
             self._values.pop(Key.TRAINING_EPOCHS, None)
-            self._values[Key.TRAINING_STEPS] = steps = round(self._steps_of_epoch * float(str(epochs or 1)))
-            why = f"{steps} steps: {self._steps_of_epoch} in each of {epochs or 1} epochs"
+            self._values[Key.TRAINING_STEPS] = steps = round(self._counts[STEPS_OF_EPOCH] * float(str(epochs or 1)))
+            why = f"{steps} steps: {self._counts[STEPS_OF_EPOCH]} in each of {epochs or 1} epochs"
         elif steps is None or epochs is None:
             return
         elif Key.TRAINING_SAMPLES in self._values and float(str(steps)) >= samples * float(str(epochs)):
@@ -169,6 +181,12 @@ class DerivedValues(MoneyWords):
 
     def _cores_of_processor(self) -> None:
         """Refuse a part of a processor, as ``8 cores of an epyc-9654``: a plan has all of its cores."""
+        if self._cores and hardware.NAME not in self._values:
+            named = processor_of_line("cpu", self._cores, self._catalog, is_portable=False, is_any=True)
+            name = None if named is None else named.values[hardware.NAME]
+            if named is not None:
+                self._assume(hardware.NAME, name, named.why.replace("cpu", f"{self._cores} cores", 1))
+            return
         row = self._catalog.processors.get(str(self._values.get(hardware.NAME)))
         if row is not None and self._cores not in (0, row.cores, row.cores + row.efficiency_cores, row.threads):
             hint = f"leave them out, or name a machine or a processor that has {self._cores}"
@@ -180,19 +198,19 @@ class DerivedValues(MoneyWords):
 
         Beside an accumulation a batch is that of a device, as training scripts have it.
         """
-        if not self._accumulation:
+        if not self._counts[ACCUMULATION]:
             return
         micro_batch = self._values.get(Key.TRAINING_MICRO_BATCH) or self._values.pop(Key.TRAINING_GLOBAL_BATCH, None)
         if not isinstance(micro_batch, int) or Key.TRAINING_GLOBAL_BATCH in self._values:
             hint = "say the batch of a device too, as micro batch 2 accumulation 8, or the batch of a step alone"
-            self._faults.append(PlanError("accumulation of which batch?", str(self._accumulation), hint))
+            self._faults.append(PlanError("accumulation of which batch?", str(self._counts[ACCUMULATION]), hint))
             return
         row_id = self._catalog.instances.find_id(str(self._values.get(hardware.NAME, "")))
         sold = 1 if row_id is None else self._catalog.instances[row_id].sold_devices
         replicas = max(self._degree(hardware.DEVICES, sold) // math.prod(map(self._degree, _DEGREES_OF_MODEL)), 1)
-        batch = micro_batch * self._accumulation * replicas
+        batch = micro_batch * self._counts[ACCUMULATION] * replicas
         self._values |= {Key.TRAINING_MICRO_BATCH: micro_batch, Key.TRAINING_GLOBAL_BATCH: batch}
-        why = f"{batch} a step: {micro_batch} of each of {replicas} replicas, {self._accumulation} times"
+        why = f"{batch} a step: {micro_batch} of each of {replicas} replicas, {self._counts[ACCUMULATION]} times"
         self._assume(Key.TRAINING_GLOBAL_BATCH, batch, why)
 
     def _batch_of_tokens(self) -> None:

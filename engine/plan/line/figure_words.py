@@ -54,7 +54,8 @@ class FigureWords(NamedWords):
         near = behind if is_of else [after, key_of(self._span(index + 2, 1))]
         disks = (few for few, word in enumerate(near, 1) if is_memory and word in words.disks)
         supply = supply or next(disks, 0)  # 30TB nvme, 64GB network storage
-        if supply and (is_memory or "tdp_w" in figure):
+        most = max(row.tdp_w or 0 for row in self._catalog.accelerators.values())
+        if figure.get("tdp_w", 0) > most or (supply and (is_memory or "tdp_w" in figure)):
             return 1 + supply, Meaning(why=f"left out: {self._span(index, 1 + supply)}")
         amount = settings.amount_of(behind[1]) if after == "of" and behind[1:] else None
         size, is_trained = self._tokens[index].text, self._task in (TRAIN, FINETUNE)
@@ -76,13 +77,24 @@ class FigureWords(NamedWords):
             is_ram |= figure.get(hardware.MEMORY, 0) > (row.memory_mib or 0)  # 4090, 256GB memory
         if row is not None and is_trained and (reached := self._reached(row, figure, size)) is not None:
             return 1, reached
-        together = 1 if self._is_of_a_device(index) else self._degree(hardware.DEVICES)
+        if shared := self._shared_by(index):
+            figure = {hardware.MEMORY: round(figure[hardware.MEMORY] / shared)}
+            size = f"{figure[hardware.MEMORY] / 1024:g}GB"
+        together = 1 if shared or self._is_of_a_device(index) else self._degree(hardware.DEVICES)
         is_total = any(key_of(self._span(at, 1)) in words.totals for at in (index - 1, index - 2, index + 1, index + 2))
         meaning = hardware.given_figure(size, figure, is_ram, name, self._catalog, together, is_total=is_total)
         if hardware.NAME in meaning.values:
             self._values.pop(hardware.NAME)  # the same device with another memory
         is_behind = is_ram and of in words.ram
         return 1 + (behind.index(of) + 1 if is_behind else 0), meaning
+
+    def _shared_by(self, index: int) -> int:
+        """Return how many devices share a memory, as 4 in ``200gb between 4 cards``; 0 where it is of each of them."""
+        is_shared = key_of(self._span(index + 1, 1)) in vocabulary().sharing and self._is_number_at(index + 2)
+        devices, text = vocabulary().amounts["devices"], self._tokens[index].text
+        is_shared &= settings.amount_of(self._span(index + 3, 1)) == devices
+        is_memory = hardware.MEMORY in (hardware.figures_of(text) or {})
+        return int(self._tokens[index + 2].text) if is_shared and is_memory else 0
 
     def _size_of_data(self, index: int, behind: list[str]) -> tuple[int, Meaning]:
         """Recognize the tokens of so many bytes of data, as ``5 GB of text``, which words behind or before it name."""
@@ -136,7 +148,7 @@ class FigureWords(NamedWords):
             if 0 <= at < len(self._tokens) and self._is_of_speed(index, at)
         ]
         named = key_of(self._span(places[0], 1)) if places else match["unit"].casefold()
-        if (kind := vocabulary().networks.get(named)) is None:
+        if (kind := vocabulary().networks.get(named)) is None or self._shared_by(index):
             return None
         scale = (1000 if match["unit"][0] in "tT" else 1) * (_BITS_OF_A_BYTE if "B/s" in self._written(index) else 1)
         names = (f"{prefix}-{float(match['number']) * scale:g}" for prefix in kind.split())
@@ -265,7 +277,8 @@ class FigureWords(NamedWords):
         makers = ((token.text, vocabulary().machines.get(key_of(token.text))) for token in self._tokens)
         word, maker = next(((word, maker) for word, maker in makers if maker), ("", ""))
         portable = next((token.text for token in self._tokens if key_of(token.text) in vocabulary().portable), "")
-        if portable and hardware.MEMORY in given and not any(key_of(token.text) == "vram" for token in self._tokens):
+        is_named = bool(maker) or any(key_of(token.text) == "vram" for token in self._tokens)
+        if portable and hardware.MEMORY in given and not is_named:
             hint = "name its card or its processor, or write 8gb vram or 16gb ram"
             self._faults.append(PlanError("whose memory is this?", f"that of a {portable}", hint))
         if given.keys() - {"host_memory_gib"}:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
@@ -23,6 +24,7 @@ _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_U
 _PER = frozenset({"per", "/", "by", "for", "from", "a"})  # Words before one of the users
 _HOURS_OF_DEVICES = "gpu_hours"  # What limits call them
 _AS_LONG_AS = frozenset({"for", "over"})  # Words before how long something is served
+_TIMES_THE_USUAL = re.compile(r"(\d+(?:\.\d+)?)[x×]", re.IGNORECASE)
 _TO_BUY = "to buy; what hardware is bought for is not compared: say what it may cost an hour or a month, as $2/h"
 _REQUEST = frozenset({"query", "request", "call", "prompt", "search"})  # What may have several, as documents it ranks
 
@@ -39,6 +41,7 @@ class LoadValues(DataWords):
         self._requests_of_tokens()
         self._requests_of_a_span()
         self._requests_at_once()
+        self._peak_load()
         self._parts_of_requests()
 
     def _part_of_users(self) -> None:
@@ -107,6 +110,28 @@ class LoadValues(DataWords):
             seconds = format_number(words.adverbs[adverb])
             why = f"{rate} requests a second: {requests} in {seconds} s, at all times alike"
             self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
+
+    def _peak_load(self) -> None:
+        """Take the load of the busiest time where the line says how many times the usual that is."""
+        for path in (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY):
+            if self._peak != 1 and path in self._values:
+                usual = float(str(self._values[path]))
+                peak = f"{usual * self._peak:.4g}" if path == Key.INFERENCE_REQUEST_RATE else round(usual * self._peak)
+                self._assume(path, peak, f"peak: {peak}, {self._peak:g} times {usual:g}")
+                return
+
+    def _times_the_usual(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize how many times the usual load there is at most, as in ``peak 3x average`` and ``5x bursts``."""
+        words, match = vocabulary(), _TIMES_THE_USUAL.fullmatch(self._tokens[index].text)
+        places = [at for at in range(max(index - 2, 0), index + 3) if key_of(self._span(at, 1)) in words.peaks]
+        if match is None or not places or self._task != INFER:
+            return None
+        self._peak, last = float(match[1]), index + 1
+        if places[0] < index:
+            self._take(places[0], 1, Meaning("peak"))
+        while key_of(self._span(last, 1)) in words.averages | words.peaks and self._is_free(last):
+            last += 1
+        return last - index, Meaning(f"{self._peak:g} times the load")
 
     def _limit_loads(self) -> None:
         """Take a limit on time or money for that of all requests; what is served without an end has none."""

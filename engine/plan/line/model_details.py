@@ -20,7 +20,8 @@ from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
-from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_named
+from capacity_tui.engine.plan.line.lexicon.question_words import Questions
+from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_of_training, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Asked, Assumption, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_model
@@ -38,6 +39,7 @@ CACHE = frozenset({"kv", "cache", "kvcache", "kvcachedtype", "cachetypek", "cach
 _OF_CACHE = CACHE | {"dtype", "format", "in", "at", "to", "is", "for", "as", "with", "the", "quantized", "quant"}
 _AND_WEIGHTS = frozenset({"weights", "and"})  # Words of a format that is theirs too
 _PACKED, _DIGIT, _FEW_BITS = "qlora", re.compile(r"\d+"), "4bit"
+_USUAL_FORMAT, _USUAL_BITS = "bf16", 16.0  # Of weights of which nobody says another
 _EXPERTS, _FEWEST_BITS_TO_PACK = "experts", 6.0
 
 
@@ -130,7 +132,7 @@ class ModelDetails(FigureWords):
             meaning = models.resembling_model(name.replace(" ", "-"), self._catalog)  # llama 70b
         row_id = None if meaning is None else self._catalog.architectures.find_id(str(meaning.values[models.MODEL]))
         total = None if row_id is None else self._catalog.architectures[row_id].params_total
-        if size and count == 1:
+        if size and count == 1 and settings.is_number(name):  # no 8x7b
             total = round(parse_quantity(name, ""))
         return None if not total else (total, index, count)
 
@@ -175,6 +177,60 @@ class ModelDetails(FigureWords):
             why = f"{text}: {nearest}, a mixture of about these sizes"
             self._take(totals[0], 1, Meaning(f"model {nearest}", {models.MODEL: nearest}, why))
             self._take(at, 2, Meaning())
+
+    def _weighed_model(self) -> None:
+        """Take a model that is given by the bytes of its weights for a decoder of so many parameters.
+
+        As in ``model is 40GB`` and ``a 7 GB q4 gguf``; beside a model that is named they are only said.
+        """
+        words, named = vocabulary(), [*self._models()]
+        asked = asks_for_model(Questions(self._text, self._tokens).all())
+        for index, token in enumerate(self._tokens) if not asked else ():
+            if hardware.MEMORY not in (hardware.figures_of(token.text) or {}) or self._is_before_device(index):
+                continue
+            nouns = self._nouns_of(index) & words.weighed
+            is_of_name = self._text[token.start - 1 : token.start] == "("
+            is_of_name &= any(start + count == index for _, start, count in named)
+            if is_of_name or (named and nouns - words.model_words):
+                self._take(index, 1, Meaning(why=f"left out: {token.text} of weights; those of the model are counted"))
+            if is_of_name or not nouns or named:
+                continue
+            others = (settings.named_value(other.text, INFER, "", self._catalog) for other in self._tokens)
+            formats = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in others if meaning is not None)
+            is_packed = any(key_of(other.text).startswith("gguf") for other in self._tokens)
+            usual = words.format_of(_FEW_BITS, words.engines["gguf"]) if is_packed else _USUAL_FORMAT
+            name = str(next(filter(None, formats), usual))
+            bits = self._catalog.quantizations[name].bits_per_weight or _USUAL_BITS
+            count = parse_quantity(token.text, "B") * 8 / bits
+            row_id = self._catalog.architectures.find_id(f"{count / 1e9:.3g}b")
+            why = (
+                f"{token.text} of weights: a decoder of {format_count(count)} parameters in {name} (or name the model)"
+            )
+            values: dict[str, object] = {Key.INFERENCE_WEIGHTS: name} if name == usual != _USUAL_FORMAT else {}
+            self._take(index, 1, Meaning(f"model {row_id}", {MODEL: row_id, **values}, why))
+            return
+
+    def _nouns_of(self, index: int) -> set[str]:
+        """Return the keys of one word and of two that a figure may be of, before it or behind it."""
+        first = vocabulary().start_of([key_of(before.text) for before in self._tokens[:index]])
+        before = {key_of(self._span(first - few, few)) for few in (1, 2) if few <= first}
+        behind = index + 1 + int(self._word(index + 1) == "of" or key_of(self._word(index + 1)) in vocabulary().formats)
+        after = {key_of(self._span(behind, few)) for few in (1, 2)}
+        return (set() if first and self._is_apart(first - 1) else before) | (set() if self._is_apart(index) else after)
+
+    def _model_of_work(self) -> None:
+        """Take the usual model of a work that the line says without naming one, as ``embeddings of 10M documents``."""
+        words, keys = vocabulary(), self._keys()
+        work = next((words.works[key] for key in map(key_of, self._text.split()) if key in words.works), None)
+        is_open = MODEL not in self._values and not self._family and keys.isdisjoint(words.answering)
+        others = (text for text in self._keys() if text not in words.works and not settings.is_number(text))
+        is_trained = self._values.get(TASK) in (TRAIN, FINETUNE)
+        is_trained |= any(is_of_training(text, self._catalog) for text in others)
+        if work is None or not is_open or is_trained or asks_for_model(Questions(self._text, self._tokens).all()):
+            return
+        named = models.named_model(work, self._catalog)
+        if named is not None:
+            self._assume(MODEL, named.values[MODEL], f"{work}, a usual model for this (or name another)")
 
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Leave out the experts of a mixture that is named; a model without any is none of so many."""

@@ -20,6 +20,7 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_nodes
 from capacity_tui.engine.plan.names import UNNAMED, without_release
+from capacity_tui.engine.units import parse_count
 
 _FULL = "full"
 _MOST_WORDS = 6  # Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``
@@ -28,6 +29,7 @@ _SIZE_OF_A_NODE = re.compile(r"\d{1,2}[x×]?.*", re.IGNORECASE)  # nodes with 8x
 _HOURS = frozenset({"hours", "hrs"})
 _SCRIPT, _MODULE = re.compile(r"[\w./~-]+\.(?:py|sh)"), re.compile(r"([a-z]+)(?:\.[a-z_]+)+")
 _NODES, _MACHINES, _OF_A_SIZE = frozenset({"node", "nodes"}), frozenset({"boxes", "servers", "machines"}), 3
+_CHASSIS = re.compile(r"[a-z]{0,4}\d{2,5}[a-z]{0,3}|g\d{1,2}", re.IGNORECASE)  # R760xa, DL380, 7960, gen10
 _ANY_ADAPTER = frozenset({"adapter", "peft", "usepeft"})
 _HAVE_NONE = frozenset({Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD})
 
@@ -73,7 +75,9 @@ class NamedWords(CountedWords):
         token = self._tokens[index]
         ruled_out = self._ruled_out(index) or self._some_hardware(index)
         ruled_out = ruled_out or self._configured(token.text) or self._device_hours(index) or self._amount_asked(index)
-        ruled_out = ruled_out or self._aside(index) or self._beneath(index) or self._release_date(index)
+        ruled_out = (
+            ruled_out or self._chassis(index) or self._aside(index) or self._beneath(index) or self._release_date(index)
+        )
         if ruled_out is not None:
             return ruled_out
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
@@ -131,6 +135,18 @@ class NamedWords(CountedWords):
         others = {self._catalog.frameworks.find_id(token.text) for token in self._tokens}
         return (1, Meaning()) if others - {None, UNNAMED} else None
 
+    def _chassis(self, index: int) -> tuple[int, Meaning] | None:
+        """Leave out the name of a server behind its maker, as ``Dell R760xa`` and ``HPE ProLiant DL380``."""
+        end, words = index, vocabulary()
+        while end < len(self._tokens) and (end == index or not self._tokens[end - 1].ends):
+            text = self._tokens[end].text
+            is_name = _CHASSIS.fullmatch(text) is not None and not self._is_counted(end)
+            is_name &= hardware.named_hardware(text, self._catalog) is None
+            if not (key_of(text) in words.vendors or (end > index and (is_name or key_of(text) in words.chassis))):
+                break
+            end += 1
+        return (end - index, Meaning(why=f"left out: {self._span(index, end - index)}")) if end > index else None
+
     def _aside(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a model's name that says how long another one is trained: ``1.3b chinchilla``."""
         if key_of(self._tokens[index].text) not in vocabulary().aside or models.is_size(self._span(index + 1, 1)):
@@ -181,11 +197,14 @@ class NamedWords(CountedWords):
         """Recognize hours that devices make up together, as in ``3072 H100 hours``."""
         end = next((at for at in range(index + 1, index + 4) if key_of(self._span(at, 1)) in _HOURS), index)
         is_one = end > index and not any(token.ends for token in self._tokens[index:end])  # on 4 L4s, hours?
-        match = hardware.named_hardware(self._span(index, end - index), self._catalog) if is_one else None
+        number, name = self._tokens[index].text, self._span(index + 1, end - index - 1)
+        number = str(parse_count(number)) if number[-1:] in "kK" and settings.is_number(number) else number
+        match = hardware.named_hardware(f"{number} {name}".rstrip(), self._catalog) if is_one else None
         if match is None or hardware.DEVICES not in match.values:
             return None
-        self._hours_of_devices, name = float(str(match.values[hardware.DEVICES])), match.values[hardware.NAME]
-        return end + 1 - index, Meaning(self._span(index, end + 1 - index), {hardware.NAME: name})
+        self._hours_of_devices = float(str(match.values[hardware.DEVICES]))
+        named: dict[str, object] = {hardware.NAME: match.values[hardware.NAME]}
+        return end + 1 - index, Meaning(self._span(index, end + 1 - index), named)
 
     def _configured(self, text: str) -> tuple[int, Meaning] | None:
         """Recognize what a word is set to: ``model.config=config.json``, and the name in ``gpu = 4090``.

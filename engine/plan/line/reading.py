@@ -15,8 +15,9 @@ from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
-from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, Questions
+from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, MANY, Questions
 from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, similar_names, unknown_words
+from capacity_tui.engine.plan.line.lexicon.spelled_numbers import vague_number
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, is_latency, split
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -38,6 +39,7 @@ _OF_LOAD = "inference."  # What fields begin with that only transformers have
 _OF_EXPERTS = ("moe", "sparse")
 _OF_PROCESSORS = ("cpu", "processor", "nogpu", "nogpus", "nocard", "nographics")  # What is true beside one
 _TIMES = ("x", "×", "*")
+_FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in ``and then to serve``
 _FARTHEST_DAY = 5  # Words between one of ``until`` and the day, as in ``by the end of march``
 _IN_ALL = "usd<="  # What a limit on the money of the whole begins with
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
@@ -73,6 +75,26 @@ def _first_job(line: OneLine, catalog: Catalog) -> OneLine | None:
             why = f"left out: {second.text}: a second job, which is a plan of its own"
             last = Word(second.text, joint.end, len(line.text), Meaning(why=why))
             return replace(first, text=line.text, words=(*first.words, last))
+    return _without_second_task(line, catalog)
+
+
+def _without_second_task(line: OneLine, catalog: Catalog) -> OneLine | None:
+    """Return the first of two jobs that are done with the same, as ``fine tune and run inference, llama 8b 4090``."""
+    tokens, words = split(line.text), vocabulary()
+    for at, joint in enumerate(tokens):
+        if key_of(joint.text) not in words.following:
+            continue
+        second = next((token for token in tokens[at + 1 : at + _FARTHEST_TASK] if task_named(token.text)), joint)
+        between = line.text[joint.start : second.end]
+        first = _Line(line.text.replace(between, " " * len(between), 1), catalog).read()
+        is_other = second is not joint and (first.task == INFER) != (
+            (task_named(second.text) or _NOTHING).values.get(TASK) == INFER
+        )
+        if is_other and not first.faults and not any(entry.key == TASK for entry in first.assumed):
+            why = f"left out: {between}: a second job, which is a plan of its own"
+            return replace(
+                first, text=line.text, words=(*first.words, Word(between, joint.start, second.end, Meaning(why=why)))
+            )
     return None
 
 
@@ -86,6 +108,7 @@ class _Line(GuessedWords):
             self._faults.append(PlanError("too long for one line", f"{len(self._text)} characters", hint))
         self._second_model()
         self._mixture()
+        self._weighed_model()
         self._pass(lambda index: self._flag(index, "--"))
         self._pass(self._network)
         self._pass(self._family_asked_for)
@@ -175,6 +198,7 @@ class _Line(GuessedWords):
 
     def _find_task(self) -> None:
         """Take the task that was named, or the one that the other words are of."""
+        self._model_of_work()
         name = self._values.get(models.MODEL)
         family = presumed_family(str(name), self._catalog) if name not in (None, AUTO) else None
         if self._values.get(TASK) == FIT and (family is None or family.task != FIT):
@@ -203,9 +227,11 @@ class _Line(GuessedWords):
         self._assumed.append(Assumption(TASK, self._task, why))
 
     def _is_other_size(self, index: int) -> bool:
-        """Whether a word is the size of another model, as the second of ``14b or 32b``."""
-        before = key_of(self._span(index - 1, 1)) if index else ""
-        return before in vocabulary().comparing and models.is_size(self._tokens[index].text)
+        """Whether a word is the size of another model, as the second of ``14b or 32b`` and of ``70b and 405b``."""
+        words, before = vocabulary(), key_of(self._span(index - 1, 1)) if index else ""
+        is_joined = before in words.both and index > 1 and models.is_size(self._tokens[index - 2].text)
+        is_other = (before in words.comparing or is_joined) and models.is_size(self._tokens[index].text)
+        return is_other and not (self._is_number_at(index) and self._is_counted(index))
 
     def _task_meant(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a slip in the name of a task: it is known before what depends on it."""
@@ -231,7 +257,9 @@ class _Line(GuessedWords):
         if text in _TIMES and Key.INFERENCE_REQUEST_RATE in rate:  # 300 qps x 100 passages
             hint = "write how many a second they make"
             return 1, Meaning(fault=PlanError("a product is no rate", self._span(index - 2, 4), hint))
-        measured = self._flag(index, "--") or self._price(index) or self._hours_of_sound(index)
+        measured = (
+            self._flag(index, "--") or self._times_the_usual(index) or self._price(index) or self._hours_of_sound(index)
+        )
         measured = measured or self._interval(index) or self._until_a_day(index)
         limit = limit_in(self._tokens, index) if measured is None else None
         if measured is not None or limit is not None:
@@ -271,8 +299,10 @@ class _Line(GuessedWords):
             return None
         if any(duration_of(token.text) for token in self._tokens[index + 1 : index + _FARTHEST_DAY]):
             return 1, _NOTHING  # till 6pm, that is 5 hours
-        hint = "say how long it may take, as within 3 days"
-        return 1, Meaning(fault=PlanError("a day is no length of time", text, hint))
+        hint, asked = "say how long it may take, as within 3 days", Questions(self._text, self._tokens).all()
+        if any(question.kind == MANY or question.field == hardware.NAME for question in asked):
+            return 1, Meaning(fault=PlanError("a day is no length of time", text, hint))
+        return 1, Meaning(why=f"left out: until {text}; {hint}")
 
     def _hours_of_sound(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the sound that is heard, as ``1000 hours of audio``: a request is a piece of it."""
@@ -359,5 +389,9 @@ class _Line(GuessedWords):
             written = self._written_range(index, count)
             is_range = written and meaning.words and meaning.fault is None
             larger = f"{written}: planned for the larger ({meaning.words})" if is_range else ""
-            why = "; ".join(filter(None, (larger, meaning.why)))
+            sources = (
+                (self._text[token.start : token.end], token.text) for token in self._tokens[index : index + count]
+            )
+            vague = "; ".join(f"{some}: {meaning.words}" for source in sources if (some := vague_number(*source)))
+            why = "; ".join(filter(None, (larger, vague if meaning.words else "", meaning.why)))
             yield Word(self._text[first.start : last.end], first.start, last.end, replace(meaning, why=why))

@@ -18,6 +18,7 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.plan import DETECTED
 
+ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "repeats"
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
 
 
@@ -34,10 +35,10 @@ class TakenWords:
         self._faults: list[PlanError] = []
         self._unknown: dict[str, str] = {}
         self._limits: dict[int, str] = {}
-        self._accumulation = 0
+        self._counts = dict.fromkeys((ACCUMULATION, STEPS_OF_EPOCH, REPEATS), 0)  # of a training, by what they count
         self._batch_tokens = 0
-        self._steps_of_epoch = 0
         self._cores = 0
+        self._peak = 1.0  # how many times the load there is at most
         self._family = ""  # name of the models of which the largest or the best is asked for
         self._tokens_of_job: tuple[str, int] = "", 0  # the length that requests have of them, and all that are served
         self._group = 0  # answers that are drawn to each prompt of a training
@@ -137,12 +138,20 @@ class TakenWords:
             self._values[hardware.NAME] = device = named if name == DETECTED else name
             return replace(meaning, values={**meaning.values, hardware.NAME: device})
         accelerators, processors = self._catalog.accelerators, self._catalog.processors
+        if name and named and self._is_chosen(index):
+            return meaning  # a 3060, or just my ryzen 5800x
         if named in processors and name in accelerators:
             why = f"{self._tokens[index].text}: the processor of the host; what counts of it goes into hardware.spec"
             return Meaning(why=why)
         if name in processors and named in accelerators:
             self._values = {path: value for path, value in self._values.items() if path not in _OF_HOST}
         return self._machine(name, named, meaning)
+
+    def _is_chosen(self, index: int) -> bool:
+        """Whether a word that compares stands before another one, over words that turn to it: ``or just 32 cores``."""
+        words = vocabulary()
+        plain = (at for at in range(index - 1, -1, -1) if key_of(self._tokens[at].text) not in words.turning)
+        return key_of(self._span(next(plain, 0), 1)) in words.comparing
 
     def _machine(self, name: object, named: object, meaning: Meaning) -> Meaning:
         """Take a machine beside its own accelerators for the same hardware, as ``g4dn.12xlarge (4x T4)``."""

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon.spelled_numbers import AND_A_HALF, number_of, with_products
 from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token, image_of, is_latency, split, with_latencies
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.units import parse_quantity
@@ -23,12 +24,11 @@ _RANGE = re.compile(
 )
 _TERA, _LETTERS = re.compile(r"\d+(?:\.\d+)?T", re.IGNORECASE), {"gbs": "gb", "g": "gb", "t": "tb"}
 _MEMORY_SIZE = re.compile(r"(?:\d+[x×])?\d{1,3}(?:[gt]b?)?", re.IGNORECASE)
+_NAME_AND_MEMORY = re.compile(r"(.*\d.*)[-_](\d{1,3})gb?", re.IGNORECASE)
 _VERSION = re.compile(r"\b([a-z]+)([- _]?v?)(\d[-_. ]\d)(?=[-_ ]?(\d+(?:\.\d+)?b)\b)", re.IGNORECASE)  # llama 3 3 70b
-_TEN, _HUNDRED, _THOUSAND, _DOZENS = 10, 100, 1000, ("dozen", "dozens")
-_HALF, _ARTICLES, _FEWEST_OF_A_UNIT = "half", ("a", "an", "one", "the", "this"), 3
+_ARTICLES, _FEWEST_OF_A_UNIT = ("a", "an", "one", "the", "this"), 3
 _CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
-_MORE, _AND_A_HALF = ["more", "than"], ["and", "a", _HALF]
-_SCALES = {"million": "M", "millions": "M", "billion": "B", "billions": "B", "trillion": "T", "trillions": "T"}
+_MORE = ["more", "than"]
 _TIME_FOLLOWS = frozenset({"in", "inside", "within", "under", "below", "than", "most", "for", "<", "of", "is"})
 """Words before a time that is said by an article, as in ``within a second``."""
 _LONGEST_NAME = 4  # Words of a device's name, as ``rtx pro 6000 blackwell``
@@ -39,10 +39,25 @@ _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what i
 def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     """Return the words of a line, its numbers as digits before hardware and before what they count."""
     words = split(_VERSION.sub(lambda match: _version(match, catalog), text))
-    tokens = _with_products(_with_ranges(_with_hours_of_day(_with_products([*_without_dashes(words)]))))
+    tokens = with_products(_with_ranges(_with_hours_of_day(with_products([*_without_dashes(words)]))))
     tokens = _with_host_memory(with_latencies(_with_times(tokens, catalog)), catalog)
-    tokens = _with_kinds_first(tokens)
+    tokens = _with_kinds_first([*_with_memory_apart(tokens, catalog)])
     return _with_parts(_with_digits(_with_names_first(tokens, catalog), catalog))
+
+
+def _with_memory_apart(tokens: list[Token], catalog: Catalog) -> Iterator[Token]:
+    """Yield the words with a device and a memory that no row of its name has as two, as ``A6000-45G``."""
+    for token in tokens:
+        match = _NAME_AND_MEMORY.fullmatch(token.text)
+        if match is None or hardware.named_hardware(token.text, catalog) or not _is_device(match[1], catalog):
+            yield token
+            continue
+        yield replace(token, text=match[1], ends=False)
+        yield replace(token, text=f"{match[2]}gb")
+
+
+def _is_device(word: str, catalog: Catalog) -> bool:
+    return hardware.named_hardware(word, catalog) is not None
 
 
 def _version(match: re.Match[str], catalog: Catalog) -> str:
@@ -110,9 +125,9 @@ def _part_of(keys: list[str], whole: str) -> tuple[int, int]:
         return 0, 0
     share, words = vocabulary().parts.get(keys[owned - 1], 0.0), len(keys) - owned + 1
     if share:
-        many = float(keys[owned - 2] in _ARTICLES) or _number(keys[owned - 2]) if owned > 1 else 0.0
+        many = float(keys[owned - 2] in _ARTICLES) or number_of(keys[owned - 2]) if owned > 1 else 0.0
         return round(int(whole) * share * (many or 1.0)), words + int(many > 0)
-    some = _number(keys[owned - 1])  # two of the 8, but not 16 of 512 tokens
+    some = number_of(keys[owned - 1])  # two of the 8, but not 16 of 512 tokens
     return (some, words) if 0 < some < int(whole) and keys[owned + 1 :] else (0, 0)
 
 
@@ -125,7 +140,7 @@ def _with_times(tokens: list[Token], catalog: Catalog) -> list[Token]:
     while index < len(tokens):
         number, at = _amount_of_time(keys, index)
         unit = units.get(keys[at]) if number and at < len(keys) and len(keys[at]) >= _FEWEST_OF_A_UNIT else None
-        if unit is not None and keys[at + 1 : at + 4] == _AND_A_HALF:  # an hour and a half
+        if unit is not None and keys[at + 1 : at + 4] == AND_A_HALF:  # an hour and a half
             number, at = number + 0.5, at + 3
         before = made[-1].text if made else ""
         is_time = number != 1 or keys[index] in words.counts or is_latency(key_of(before))
@@ -164,8 +179,8 @@ def _hour_of(word: str) -> int | None:
 
 def _amount_of_time(keys: list[str], index: int) -> tuple[float, int]:
     """Return a number in words before a unit of time, and where that stands: ``a tenth of a``, ``one and a half``."""
-    whole = max(_number(keys[index]), float(keys[index] in _ARTICLES))
-    if whole and keys[index + 1 : index + 4] == _AND_A_HALF:
+    whole = max(number_of(keys[index]), float(keys[index] in _ARTICLES))
+    if whole and keys[index + 1 : index + 4] == AND_A_HALF:
         return whole + 0.5, index + 4
     at = index + int(whole > 0)
     part = vocabulary().parts.get(keys[at], 0.0) if at < len(keys) else 0.0
@@ -276,14 +291,14 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
             continue
         behind = [later.text for later in tokens[at : at + 2]]
         is_behind = times is not None and made and hardware.named_hardware(made[-1].text, catalog)  # T4 x4
-        if key_of(token.text) in counts and _is_setting(made):  # a tensor parallel size of eight
+        is_night = key_of(token.text + after) in vocabulary().deadlines  # in one night
+        if key_of(token.text) in counts and _is_setting(made) and not is_night:  # a tensor parallel size of eight
             made.append(replace(token, text=str(count)))
             continue
         if times is not None and len(made) > 1 and _is_named(made[-2:-1], catalog) and made[-1].text.isdecimal():
             made[-2:-1] = [replace(made[-2], text=f"{count}x{made[-2].text}", end=token.end)]  # a100 80 x2
             continue
-        is_vague = bool(made) and vocabulary().refusal(f"{made[-1].text} {token.text}") is not None  # few thousand
-        if count is None or not behind or is_behind or is_vague:
+        if count is None or not behind or is_behind:
             made.append(token)
             continue
         amount = vocabulary().amounts.get(key_of(behind[0]))
@@ -324,77 +339,9 @@ def _ordinal(tokens: list[Token], index: int, catalog: Catalog) -> int | None:
     is_one = not is_span and _is_named(tokens[index + 1 : index + 1 + _LONGEST_NAME], catalog)
     which = words.ordinals.get(key, words.ordinals.get(before + key)) if is_one else None
     counted_ones = (
-        _number(one) or (hardware.counted(one) or (0, ""))[0]
+        number_of(one) or (hardware.counted(one) or (0, ""))[0]
         for at, (amount, one) in enumerate(pairwise(("", *(token.text for token in tokens))))
         if key_of(amount) not in words.amounts  # batch 64 h100
         and (hardware.counted(one) or _is_named(tokens[at + 1 : at + 1 + _LONGEST_NAME], catalog))
     )
     return None if which is None else max(which, 1 + max(counted_ones, default=0))  # another beside two is the third
-
-
-def _number(word: str) -> int:
-    """Return the number that a word is, in letters or digits, as ``two`` or ``2x``; 0 for other words."""
-    digits = word.rstrip("xX×")
-    return int(digits) if digits.isdecimal() else vocabulary().counts.get(key_of(word), 0)
-
-
-def _digits_of(word: str) -> list[str]:
-    """Return a number in letters and what it is of where a word is both, as ``twenty-five`` and ``half-second``."""
-    words, parts = vocabulary(), word.casefold().split("-")
-    units = words.counts.keys() | words.durations.keys() | words.time_units.keys()
-    is_counted = parts[0] in words.counts or parts[0] == _HALF
-    return parts if is_counted and len(parts) > 1 and all(part in units for part in parts[1:]) else [word]
-
-
-def _with_products(tokens: list[Token]) -> list[Token]:
-    """Return the words with numbers of some words as one, as ``two dozen`` and ``a hundred and twenty eight``."""
-    tokens = [replace(token, text=part) for token in tokens for part in _digits_of(token.text)]
-    keys = [token.text if token.text[:1].isdigit() else key_of(token.text) for token in tokens]  # 5-6 is no 56
-    made: list[Token] = []
-    index = 0
-    while index < len(tokens):
-        text, end = _scaled_in_words(keys, index)
-        if end <= index + 1:
-            made.append(tokens[index])
-            index += 1
-            continue
-        has_article = bool(made) and made[-1].text == "a" and keys[index] in vocabulary().counts
-        start = made.pop().start if has_article else tokens[index].start
-        made.append(Token(text, start, tokens[end - 1].end, tokens[end - 1].ends))
-        index = end
-    return made
-
-
-def _scaled_in_words(keys: list[str], index: int) -> tuple[str, int]:
-    """Return a number in some words, and where it ends: 2.5M of ``two and a half million``."""
-    number, end = _number_in_words(keys, index)
-    if keys[index] in ("a", "an") and keys[index - 1 : index] != ["per"]:  # a million
-        number, end = 1, index + 1
-    half = index + 2 if keys[index : index + 2] == [_HALF, "a"] else 0
-    half = end + 3 if number and keys[end : end + 3] == _AND_A_HALF else half
-    if half and keys[half : half + 1] == [_DOZENS[0]]:
-        return str(round((number + 0.5) * vocabulary().counts[_DOZENS[0]])), half + 1  # half a dozen
-    for value, at in ((number + 0.5, half), (number, end)):
-        scale = _SCALES.get(keys[at]) if index < at < len(keys) else None
-        if scale is not None:
-            return f"{value:.12g}{scale}", at + 1
-    return str(number), end
-
-
-def _number_in_words(keys: list[str], index: int) -> tuple[int, int]:
-    """Return a whole number whose first word may be digits, and where it ends; 0 where none begins."""
-    counts = vocabulary().counts
-    number, at = _number(keys[index]), index + 1
-    while number and at < len(keys):
-        few = number % _HUNDRED if number >= _THOUSAND else number  # two thousand five hundred
-        many = counts.get(keys[at], 0)
-        if few and ((many >= _HUNDRED and many > few) or keys[at] in _DOZENS):
-            number, at = number + few * (many - 1), at + 1
-            continue
-        joint = int(keys[at] == "and" and number % _HUNDRED == 0)
-        more = counts.get(keys[at + joint], 0) if at + joint < len(keys) else 0
-        room = _HUNDRED if number % _HUNDRED == 0 else _TEN if number % _HUNDRED > _TEN and number % _TEN == 0 else 0
-        if not 0 < more < room or keys[index].isdecimal():
-            break
-        number, at = number + more, at + joint + 1
-    return number, at if number else index

@@ -38,6 +38,7 @@ _UNITS = (
     (("mb",), "mb"),
     (("gbe", "gige", "gbit", "gbit/s", "gigabit"), "gbe"),
     (("gb/s",), "gb/s"),
+    (("kw", "kilowatt", "kilowatts"), "kw"),
     (("gbps",), "gbps"),
     (("tb/s", "tbps", "tbit/s"), "tb/s"),
     (("tb", "tib", "terabyte", "terabytes"), "tb"),
@@ -74,7 +75,7 @@ _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+[kKmMbBtT]?|[1-9]\d{0,2}(?:\.\d{3})*\.
 """Thousands apart, as ``10,000`` and ``10.000``; ``5.125`` is no such number."""
 _DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
 _DURATION = re.compile(
-    r"(\d+(?:\.\d+)?k?)(?:-(?=[hdwm][a-z]{2}))?(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?|y|yrs?|years?)",
+    r"(?!.*kw$)(\d+(?:\.\d+)?k?)(?:-(?=[hdwm][a-z]{2}))?(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?|y|yrs?|years?)",
     re.IGNORECASE,
 )
 OF_TOKEN = re.compile(r"(\d+(?:\.\d+)?m?s)/tok(?:en)?", re.IGNORECASE)
@@ -165,7 +166,7 @@ def plain_number(word: str) -> str:
     word = word.lstrip("<≤") if _UNDER.fullmatch(word) else word
     scaled = _SCALED.fullmatch(word)
     if scaled is not None and (scale := vocabulary().scales.get(key_of(scaled[2]))) is not None:
-        word = _times_scale(scaled[1], scale)
+        word = times_scale(scaled[1], scale)
     size, word = _GIGABYTES.fullmatch(word), _PERCENT.sub(r"\1%", word)
     if size is not None:
         return f"{size[1]}gb"
@@ -180,7 +181,7 @@ def plain_number(word: str) -> str:
     return _DECIMAL_COMMA.sub(r"\1.\2\3", word) if _DECIMAL_COMMA.fullmatch(word) else word
 
 
-def _times_scale(number: str, scale: str) -> str:
+def times_scale(number: str, scale: str) -> str:
     """Return a number with its suffix: 2.5M, and 2000k of ``20 lakh``, whose scale is 100k."""
     return f"{float(number) * int(scale[:-1]):.12g}{scale[-1]}" if scale[:-1] else f"{number}{scale}"
 
@@ -203,4 +204,4 @@ def with_unit(number: str, word: str) -> str | None:
         return None
     unit = next((written for units, written in _UNITS if word in units), span)
     measured = None if unit is None else f"{number}{unit}"
-    return measured if scale is None else _times_scale(plain_number(number), scale)
+    return measured if scale is None else times_scale(plain_number(number), scale)

@@ -189,7 +189,7 @@ def _timed_at(tokens: list[Token], index: int) -> tuple[range | None, str]:
     A percentile without a latency is one of whole requests, as in ``p95 under 8 s``.
     """
     words = vocabulary()
-    limits = index > 0 and key_of(tokens[index - 1].text) in words.within | {"most", "than"}
+    limits = index > 0 and key_of(tokens[index - 1].text) in words.within | words.limiting
     for at in range(index - 1, max(index - _FARTHEST_TIME, -1), -1):
         key = key_of(tokens[at].text)
         if PERCENTILE.fullmatch(tokens[at].text):
@@ -265,7 +265,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
         rated, of_one = tokens[-2 - few], tokens[-1 - few : -1]  # 15 messages each per day
         end = rated.end if few else token.end
         tokens[-2 - few :] = [Token(f"{rated.text}/{unit}", rated.start, end, token.ends and not few), *of_one]
-    elif unit and before.text.casefold() in PER and len(tokens) > 1 and PLAIN_COUNT.fullmatch(tokens[-2].text):
+    elif unit and before.text.casefold() in PER and len(tokens) > 1 and _is_count(tokens[-2].text):
         tokens[-2:] = _in_a_span(tokens, token, unit)
     elif key_of(before.text) in _DEVICE and key_of(token.text) in _HOURS:
         tokens[-1] = Token(f"{before.text}{_HOURS[0]}", before.start, token.end, token.ends)
@@ -318,6 +318,11 @@ def _in_a_span(tokens: list[Token], token: Token, unit: str) -> list[Token]:
     if is_sum or (unit == "h" and _FRACTION.fullmatch(number.text)):
         return [Token(f"{number.text}/{unit}", number.start, token.end, token.ends)]
     return [number, Token(f"requests/{unit}", per.start, token.end, token.ends)]
+
+
+def _is_count(word: str) -> bool:
+    """Whether a word is a number that may be of requests in a span of time, and no device: ``90``, but not ``4090``."""
+    return PLAIN_COUNT.fullmatch(word) is not None and word not in vocabulary().hardware
 
 
 def _mixture(one: str, other: str) -> str | None:

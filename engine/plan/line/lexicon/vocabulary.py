@@ -118,6 +118,10 @@ class Vocabulary:
     suggests_little: Words  # words that suggest serving where nothing speaks against it
     of_serving: Words  # words that are of serving wherever nothing is trained
     embedders: Words  # words in names of models that embed
+    works: ByWord  # models that are meant where a line names none, by words of what they do
+    answering: Words  # words of a line that means one that answers
+    sharing: Words  # words between a memory and how many devices have it together
+    weighed: Words  # words beside a size in bytes that is the one of a model's weights
     remarks: ByWord  # words that the plan cannot follow, and what to do about them
     comparing: Words  # words between names that a line compares
     both: Words  # words between them where the line says that it compares
@@ -125,6 +129,10 @@ class Vocabulary:
     turning: Words  # words between one of them and a name, as in ``or switch to a 5090``
     short_options: Mapping[str, str]  # what short options of programs say in words
     given_up: Words  # words before what something else takes the place of
+    vendors: Words  # makers of servers, before the name of a chassis
+    chassis: Words  # lines of these, behind one of their makers
+    peaks: Words  # words beside how many times as much as usual there is at most
+    averages: Words  # words behind that
     software: Words  # what a release may stand behind
     disks: Words  # words behind a size that is what a disk holds
     surroundings: Words  # what stands around devices, a number of which is left out
@@ -140,6 +148,8 @@ class Vocabulary:
     parts: Mapping[str, float]  # parts of one, in words
     ordinals: Mapping[str, int]  # how many devices there are with one that such a word stands before
     counts: Mapping[str, int]  # numbers in words
+    vague: Mapping[str, int]  # those that nobody means exactly, before a hundred and the like
+    thousands: Mapping[str, Sequence[str]]  # words of a million, by words beside which they are a thousand
     phrases: Mapping[str, Mapping[str, Mapping[str, object]]]  # values that words set, by what is done
     joints: Words  # words of plain language that say nothing of what stands behind them
     of_something: Words  # words between a number and what it counts
@@ -168,6 +178,7 @@ class Vocabulary:
     queries: Mapping[str, str]  # words that ask for what no plan says, by what they ask for
     answered: Words  # what every plan tells
     whether: Mapping[str, Words]  # words before and behind a setting that ask whether it is needed
+    instead: Mapping[str, str]  # what a method of training is compared with where a line asks whether it is needed
     needing: Words  # words behind one that asks how many, of what stands before it
     asked: Mapping[str, Mapping[str, str]]  # fields, by the words that ask and by what they ask for
     totals: Words  # words behind a price that is of all devices together
@@ -277,6 +288,7 @@ def vocabulary() -> Vocabulary:
             for form in (key_of(word), key_of(word.replace("'", "")))  # doesnt
         ),
         "counts": {word: int(count) for word, count in _by_word(rows["counts"]).items()},
+        "vague": {word: int(count) for word, count in _by_word(rows["vague"]).items()},
         "parts": {word: float(part) for word, part in _by_word(rows["parts"]).items()},
         "ordinals": {word: int(count) for word, count in _by_word(rows["ordinals"]).items()},
         "datasets": {name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},

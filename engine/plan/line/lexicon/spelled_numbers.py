@@ -1,0 +1,100 @@
+"""Numbers that are spelled in words: how many, of which scale, and which of them nobody means exactly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.plan.line.lexicon.quantities import times_scale
+from capacity_tui.engine.plan.line.lexicon.tokens import Token
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+
+_FEWEST_OF_A_SCALE = 3  # Letters of a suffix that stands by itself
+_TEN, _HUNDRED, _THOUSAND, _DOZENS = 10, 100, 1000, ("dozen", "dozens")
+HALF = "half"
+AND_A_HALF = ["and", "a", HALF]
+
+
+def number_of(word: str) -> int:
+    """Return the number that a word is, in letters or digits, as ``two`` or ``2x``; 0 for other words."""
+    digits = word.rstrip("xX×")
+    return int(digits) if digits.isdecimal() else vocabulary().counts.get(key_of(word), 0)
+
+
+def _digits_of(word: str) -> list[str]:
+    """Return a number in letters and what it is of where a word is both, as ``twenty-five`` and ``half-second``."""
+    words, parts = vocabulary(), word.casefold().split("-")
+    units = words.counts.keys() | words.durations.keys() | words.time_units.keys()
+    is_counted = parts[0] in words.counts or parts[0] == HALF
+    return parts if is_counted and len(parts) > 1 and all(part in units for part in parts[1:]) else [word]
+
+
+def with_products(tokens: list[Token]) -> list[Token]:
+    """Return the words with numbers of some words as one, as ``two dozen`` and ``a hundred and twenty eight``."""
+    tokens = [replace(token, text=part) for token in tokens for part in _digits_of(token.text)]
+    keys = [token.text if token.text[:1].isdigit() else key_of(token.text) for token in tokens]  # 5-6 is no 56
+    made: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        text, end = _scaled_in_words(keys, index)
+        if end <= index + 1:
+            made.append(tokens[index])
+            index += 1
+            continue
+        has_article = bool(made) and made[-1].text == "a" and keys[index] in vocabulary().counts
+        start = made.pop().start if has_article else tokens[index].start
+        made.append(Token(text, start, tokens[end - 1].end, tokens[end - 1].ends))
+        index = end
+    return made
+
+
+def _scaled_in_words(keys: list[str], index: int) -> tuple[str, int]:
+    """Return a number in some words, and where it ends: 2.5M of ``two and a half million``."""
+    number, end = _number_in_words(keys, index)
+    if keys[index] in ("a", "an") and keys[index - 1 : index] != ["per"]:  # a million
+        number, end = 1, index + 1
+    half = index + 2 if keys[index : index + 2] == [HALF, "a"] else 0
+    half = end + 3 if number and keys[end : end + 3] == AND_A_HALF else half
+    if half and keys[half : half + 1] == [_DOZENS[0]]:
+        return str(round((number + 0.5) * vocabulary().counts[_DOZENS[0]])), half + 1  # half a dozen
+    for value, at in ((number + 0.5, half), (number, end)):
+        scale = _scale_of(keys, at) if index < at < len(keys) else ""
+        if scale:
+            return times_scale(f"{value:.12g}", scale), at + 1
+    return str(number), end
+
+
+def _scale_of(keys: list[str], at: int) -> str:
+    """Return the suffix that a word is, as M of ``million``; ``mil`` is one or a thousand by what stands beside it."""
+    words, key = vocabulary(), keys[at]
+    if (others := words.thousands.get(key)) is not None:
+        return "M" if {*others}.isdisjoint(keys) else "k"
+    return words.scales.get(key, "") if len(key) >= _FEWEST_OF_A_SCALE else ""
+
+
+def vague_number(source: str, read: str) -> str:
+    """Return a number in words that nobody means exactly, as ``several hundred`` or ``2 mil``; empty for others."""
+    keys, words = [key_of(word) for word in source.split()], vocabulary()
+    is_vague = not words.vague.keys().isdisjoint(keys[:-1]) or not words.thousands.keys().isdisjoint(keys[-1:])
+    return source if is_vague and read[:1].isdigit() else ""
+
+
+def _number_in_words(keys: list[str], index: int) -> tuple[int, int]:
+    """Return a whole number whose first word may be digits, and where it ends; 0 where none begins."""
+    words, counts = vocabulary(), vocabulary().counts
+    number, at = number_of(keys[index]), index + 1
+    if at < len(keys) and (counts.get(keys[at], 0) >= _TEN or _scale_of(keys, at)):
+        number = words.vague.get(keys[index], number)  # several hundred, but several users
+    while number and at < len(keys):
+        few = number % _HUNDRED if number >= _THOUSAND else number  # two thousand five hundred
+        many = counts.get(keys[at], 0)
+        if few and ((many >= _HUNDRED and many > few) or keys[at] in _DOZENS):
+            number, at = number + few * (many - 1), at + 1
+            continue
+        joint = int(keys[at] == "and" and number % _HUNDRED == 0)
+        more = counts.get(keys[at + joint], 0) if at + joint < len(keys) else 0
+        room = _HUNDRED if number % _HUNDRED == 0 else _TEN if number % _HUNDRED > _TEN and number % _TEN == 0 else 0
+        if not 0 < more < room or keys[index].isdecimal():
+            break
+        number, at = number + more, at + joint + 1
+    return number, at if number else index
