@@ -114,12 +114,10 @@ def plan_of_line(
             Assumption(_WEIGHTS, weights, f"weights in {weights}, as the largest are run (or give q8 or bf16)")
         )
     if not line.has(_MODEL):
-        models = line.asked.models if line.asked is not None and line.asked.models else usual_models(facts)
-        largest = largest_model(plan, models, machine, facts)
-        name = largest.comfortable or largest.edge or largest.smallest
+        name, why = _usual_model(line, plan, machine, facts)
         plan = edited(plan, {_MODEL: name}, facts).plan
-        if line.asked is None or line.asked.solve != _MODEL:
-            assumed.append(Assumption(_MODEL, name, _why_largest(largest)))
+        if asked != _MODEL:
+            assumed.append(Assumption(_MODEL, name, why))
     plan, shorter = _within_context(line, plan, facts)
     assumed += [*shorter, *_settings_of_the_model(line, plan)]
     return LinePlan(plan, tuple(assumed), line.remarks, line.readings, line.asked)
@@ -189,6 +187,16 @@ def _usual_engine(
     )
     usual = ((vocabulary().engines.get(kind or ""), f"a model {where}") for kind, where in kinds)
     return next(((engine, where) for engine, where in usual if engine is not None), None)
+
+
+def _usual_model(line: OneLine, plan: Plan, machine: Machine | None, catalog: Catalog) -> tuple[str, str]:
+    """Return the model of a line that names none, and why: the largest for its hardware, else a usual one for any."""
+    if line.asked is not None and line.asked.solve == _HARDWARE:
+        name = vocabulary().models[0]
+        return name, f"{name}, a usual model (or name another, as llama-3.1-70b)"
+    models = line.asked.models if line.asked is not None and line.asked.models else usual_models(catalog)
+    largest = largest_model(plan, models, machine, catalog)
+    return largest.comfortable or largest.edge or largest.smallest, _why_largest(largest)
 
 
 def _why_largest(largest: LargestModel) -> str:

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.solve import plan_of_line
 
 PLACES = (
     *("{q}? {c}", "{c}, {q}?", "{q} for {c}", "{c} {q}", "{c} - {q}?", "hi all, {c}. {q}? thanks", "{q}: {c}"),
@@ -182,3 +183,10 @@ def test_a_family_with_a_number_has_no_models_of_another_and_none_for_another_th
     asked = read_line("largest qwen3 i can lora on a 3090").asked
     assert asked is not None and "qwen3-14b" in asked.models
     assert not any("vl" in name or "3.5" in name or "embedding" in name for name in asked.models)
+
+
+@pytest.mark.parametrize("text", ["chatbot for 300 employees, what hardware", "private chatgpt for 40 lawyers, $15k"])
+def test_where_hardware_is_asked_a_model_that_nobody_names_is_a_usual_one_whatever_this_machine_is(text: str) -> None:
+    made = plan_of_line(read_line(text))
+    assert made.plan.model.name == "llama-3.1-8b"
+    assert any(why.startswith("llama-3.1-8b, a usual model") for why in made.assumed)

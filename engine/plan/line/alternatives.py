@@ -26,13 +26,7 @@ _NUMBER = re.compile(r"\d[\d.,]*[kmb]?(?=\b|x)", re.IGNORECASE)
 _ENDS, _UNLESS_GIVEN = ".,;:?!", "as usual"
 _UNIT_BEHIND = re.compile(r"(?<!\S)(\d{1,3})(?= (?:or|vs|versus) \d+([gt]b?|[kmb])\b)", re.IGNORECASE)  # 24 or 48gb
 _CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in |on |an? )?", re.IGNORECASE)
-_THAN = re.compile(
-    r"\b(?:(?:be|is|are|any|much) )*(?:faster|slower|cheaper|better|worse|quicker) than\b"
-    r"|\b(?:beats?|outperforms?|than|compared (?:with|to|against))\b"
-    r"|\b(?:instead of|rather than|in place of|over(?=.* worth))\b",
-    re.IGNORECASE,
-)
-"""Words of a comparison between what it compares: ``2x 3090 be faster than a 4090``."""
+_OVER = re.compile(r"\bover(?=.* worth)", re.IGNORECASE)  # Is a 4090 over a 3090 worth it
 _NUMBERS = frozenset(
     {
         *(Key.INFERENCE_WEIGHTS, Key.TRAINING_QUANTIZATION, Key.PRICING_USD_PER_HOUR),
@@ -69,7 +63,7 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
         catalog: what names stand for; the shipped one with the user's own by default.
         whole: the same line as it was read; read here by default.
     """
-    words = _UNIT_BEHIND.sub(r"\1\2", _THAN.sub("vs", text)).split()
+    words = _UNIT_BEHIND.sub(r"\1\2", _than().sub("vs", _OVER.sub("vs", text))).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
     known = vocabulary()
     marks = [at for at, key in enumerate(keys) if key in known.comparing]
@@ -119,6 +113,13 @@ def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, .
         if is_size(names[-1][0].rstrip(_ENDS)) and not all(is_size(name[0].rstrip(_ENDS)) for name in names):
             continue  # gemma 2 9b or 27b: both are sizes of the name before them
         yield tuple(Alternative(_name(name), " ".join((*head, *name, *tail)), len(head), len(tail)) for name in names)
+
+
+@cache
+def _than() -> re.Pattern[str]:
+    """Return what is written between names that are compared, as in ``2x 3090 be faster than a 4090``."""
+    phrases = "|".join(sorted(vocabulary().than, key=len, reverse=True))
+    return re.compile(rf"\b(?:(?:be|is|are|any|much) )*(?:{phrases})\b", re.IGNORECASE)
 
 
 def _joins_sizes(words: list[str], at: int) -> bool:

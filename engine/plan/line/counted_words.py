@@ -237,6 +237,7 @@ class CountedWords(NumberNames):
             return Meaning(f"{number} x {machine.id}", {hardware.DEVICES: named})
         fabric = self._catalog.fabric_of(row) if row is not None else None
         usual = fabric.node_devices if fabric is not None else 1
+        named = 1 if named is None and self._is_one_a_node() else named
         size, why, at = named, "", self._place_of_size()
         if fabric is not None and named is None and usual > 1:
             size, why = usual, f"{usual} devices a node, as {fabric.name} have"
@@ -253,6 +254,11 @@ class CountedWords(NumberNames):
         devices = size * nodes
         counted: dict[str, object] = {hardware.DEVICES: devices, Key.HARDWARE_PER_NODE: size}
         return Meaning(f"{nodes} nodes of {size}, {devices} devices", counted, why)
+
+    def _is_one_a_node(self) -> bool:
+        """Whether a line has one device in each of its nodes, as ``4 boxes with a 3090 each``."""
+        places = [(at, at + count) for at, (count, taken) in self._taken.items() if hardware.NAME in taken.values]
+        return any(self._span(at - 1, 1) in ("a", "an") and self._span(end, 1) in EVERY_NODE for at, end in places)
 
     def _place_of_size(self) -> int:
         """Return where a line has the devices of a node: ``2 nodes of 16 v100``, as a DGX-2 has; 0 for nowhere."""

@@ -20,8 +20,7 @@ from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, As
 from capacity_tui.engine.plan.line.named_words import NamedWords
 from capacity_tui.engine.units import format_count, parse_quantity
 
-_GROUPS, _GROUPED = ("128g", "64g"), frozenset({"gptq", "awq"})  # Weights of one scale, as in ``gptq 4bit 128g``
-_BITS = frozenset({"4bit", "int4"})  # Of weights that are packed in groups
+_GROUPS = ("128g", "64g")  # Weights of one scale, as in ``gptq 4bit 128g``
 _AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
 _MEMORY = frozenset({"memory", "mem"})  # What may be a device's or the host's
 _SPEED = re.compile(
@@ -90,11 +89,14 @@ class FigureWords(NamedWords):
 
     def _shared_by(self, index: int) -> int:
         """Return how many devices share a memory, as 4 in ``200gb between 4 cards``; 0 where it is of each of them."""
-        is_shared = key_of(self._span(index + 1, 1)) in vocabulary().sharing and self._is_number_at(index + 2)
-        devices, text = vocabulary().amounts["devices"], self._tokens[index].text
-        is_shared &= settings.amount_of(self._span(index + 3, 1)) == devices
-        is_memory = hardware.MEMORY in (hardware.figures_of(text) or {})
-        return int(self._tokens[index + 2].text) if is_shared and is_memory else 0
+        words, devices = vocabulary(), vocabulary().amounts["devices"]
+        near = [key_of(self._span(at, 1)) for at in (index - 1, index + 1, index + 2) if at >= 0]
+        numbers = [at for at in range(len(self._tokens) - 1) if settings.amount_of(self._span(at + 1, 1)) == devices]
+        numbers = [at for at in numbers if self._tokens[at].text.isdecimal()]
+        is_shared = near[-2:-1] != [] and near[-2] in words.sharing and index + 2 in numbers
+        is_shared |= hardware.NAME not in self._values and not words.totals.isdisjoint(near)
+        is_memory = hardware.MEMORY in (hardware.figures_of(self._tokens[index].text) or {})
+        return int(self._tokens[numbers[0]].text) if is_shared and is_memory and numbers else 0
 
     def _size_of_data(self, index: int, behind: list[str]) -> tuple[int, Meaning]:
         """Recognize the tokens of so many bytes of data, as ``5 GB of text``, which words behind or before it name."""
@@ -189,9 +191,10 @@ class FigureWords(NamedWords):
 
     def _is_of_groups(self, index: int) -> bool:
         """Whether a figure is of the weights of one scale, as in ``gptq 4bit 128g``; beside processors it is memory."""
-        is_packed = any(key_of(self._span(at, 1)) in _GROUPED for at in (index - 1, index + 1) if at >= 0)
+        formats, packed = (vocabulary().grouped[kind] for kind in ("formats", "bits"))
+        is_packed = any(key_of(self._span(at, 1)) in formats for at in (index - 1, index + 1) if at >= 0)
         bits = key_of(self._span(index - 1, 1)) if index > 1 else ""
-        is_packed |= bits in _BITS and key_of(self._span(index - 2, 1)) in _GROUPED
+        is_packed |= bits in packed and key_of(self._span(index - 2, 1)) in formats
         if self._written(index) not in _GROUPS or not is_packed or key_of(self._span(index + 1, 1)) in vocabulary().ram:
             return False
         named = (hardware.named_hardware(token.text, self._catalog) or Meaning() for token in self._tokens)
@@ -208,6 +211,18 @@ class FigureWords(NamedWords):
         """Whether one of some words before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""
         is_of_another = any(count > 1 and start + count == index for start, (count, _) in self._taken.items())
         return self._name_before(index) in names and not is_of_another and not self._is_apart(index - 1, ",;")
+
+    def _nouns_of(self, index: int) -> set[str]:
+        """Return the keys of one word and of two that a figure may be of, before it or behind it."""
+        first = vocabulary().start_of([key_of(before.text) for before in self._tokens[:index]])
+        before = {key_of(self._span(first - few, few)) for few in (1, 2) if few <= first}
+        behind = (
+            index
+            + 1
+            + int(self._span(index + 1, 1) == "of" or key_of(self._span(index + 1, 1)) in vocabulary().formats)
+        )
+        after = {key_of(self._span(behind, few)) for few in (1, 2)}
+        return (set() if first and self._is_apart(first - 1) else before) | (set() if self._is_apart(index) else after)
 
     def _is_before_device(self, index: int) -> bool:
         """Whether what a figure is of stands behind it: ``a lora on docs, 24gb vram``, ``text, 16gb gpu``."""

@@ -101,6 +101,10 @@ class GuessedWords(DerivedValues):
             return None
         for at in range(index + 1, last + 1):
             self._taken.pop(at, None)
+        one = settings.amount_of(noun)
+        if one is not None and one.field(INFER) == Key.INFERENCE_USERS:  # what costs it for 1000 users a month
+            meaning = settings.counted(one, self._tokens[index].text, INFER, self._model)
+            return last + 1 - index, replace(meaning, why=f"left out: per {span}")
         meaning = settings.counted(amount, self._tokens[index].text, INFER, self._model)
         return last + 1 - index, replace(meaning, why=f"{noun}: taken for requests")
 

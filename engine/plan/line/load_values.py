@@ -26,7 +26,6 @@ _HOURS_OF_DEVICES = "gpu_hours"  # What limits call them
 _AS_LONG_AS = frozenset({"for", "over"})  # Words before how long something is served
 _TIMES_THE_USUAL = re.compile(r"(\d+(?:\.\d+)?)[x×]", re.IGNORECASE)
 _TO_BUY = "to buy; what hardware is bought for is not compared: say what it may cost an hour or a month, as $2/h"
-_REQUEST = frozenset({"query", "request", "call", "prompt", "search"})  # What may have several, as documents it ranks
 
 
 class LoadValues(DataWords):
@@ -184,10 +183,16 @@ class LoadValues(DataWords):
             after = settings.amount_of(self._span(index + count + 1, 1))
             is_of_user = after is not None and after.field(INFER) == Key.INFERENCE_USERS
             is_of_user &= key_of(self._span(index + count, 1)) in _PER  # 20 requests a day per user
-            is_of_one |= key_of(self._span(index + count, 1)) == "per" and self._span(index + count + 1, 1) in _REQUEST
+            is_of_one |= (
+                key_of(self._span(index + count, 1)) == "per"
+                and self._span(index + count + 1, 1) in vocabulary().asked_at_once
+            )
             is_loaded = not self._values.keys().isdisjoint({Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS})
             rate, users = meaning.values.get(Key.INFERENCE_REQUEST_RATE), self._values.get(Key.INFERENCE_USERS)
-            if rate and users and (is_of_one or is_of_user or "each" in map(key_of, self._span(0, index).split())):
+            before = [key_of(word) for word in self._span(0, index).split()]
+            pairs = ((word, vocabulary().amounts.get(noun)) for word, noun in pairwise(before))
+            is_of_one |= any(word == "every" and noun and noun.field(INFER) == _LOADS[-1] for word, noun in pairs)
+            if rate and users and (is_of_one or is_of_user or "each" in before):
                 self._values.pop(Key.INFERENCE_REQUEST_RATE)
                 self._values[Key.INFERENCE_SECONDS_BETWEEN_REQUESTS] = pause = f"{1 / float(str(rate)):.4g}"
                 why = f"each of {users} users sends a request every {pause} s"

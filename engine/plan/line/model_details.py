@@ -27,7 +27,6 @@ from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, 
 from capacity_tui.engine.plan.line.questions import asks_for_model
 from capacity_tui.engine.units import format_count, parse_quantity
 
-_WHICH = frozenset({"which", "what", "whats", "best"})  # Words before a family of which a model is asked for
 _HOW_LARGE = 2  # Words of "how large"
 _MOST_WORDS = 5  # Words that the name of a model may have, as ``llama 3.1 8b instruct``
 _SIZES = re.compile(r"(\d+(?:\.\d+)?b)(?:[-/ ]a|/)(\d+(?:\.\d+)?b)", re.IGNORECASE)
@@ -210,14 +209,6 @@ class ModelDetails(FigureWords):
             self._take(index, 1, Meaning(f"model {row_id}", {MODEL: row_id, **values}, why))
             return
 
-    def _nouns_of(self, index: int) -> set[str]:
-        """Return the keys of one word and of two that a figure may be of, before it or behind it."""
-        first = vocabulary().start_of([key_of(before.text) for before in self._tokens[:index]])
-        before = {key_of(self._span(first - few, few)) for few in (1, 2) if few <= first}
-        behind = index + 1 + int(self._word(index + 1) == "of" or key_of(self._word(index + 1)) in vocabulary().formats)
-        after = {key_of(self._span(behind, few)) for few in (1, 2)}
-        return (set() if first and self._is_apart(first - 1) else before) | (set() if self._is_apart(index) else after)
-
     def _model_of_work(self) -> None:
         """Take the usual model of a work that the line says without naming one, as ``embeddings of 10M documents``."""
         words, keys = vocabulary(), self._keys()
@@ -368,7 +359,12 @@ class ModelDetails(FigureWords):
         count = 1 + int(is_numbered)
         family = (re.match("[a-z]*", name) or [""])[0]
         is_family = family in models.families_of_models(self._catalog) and (is_numbered or not after[:1].isdigit())
-        is_family &= self._model_called("-".join(self._span(index, count).split())) is None
+        several = count == 1 and models.models_of_family(self._span(index, 2), self._catalog)[1:]
+        count += int(key_of(after) in vocabulary().nicknames and bool(several))  # the largest deepseek r1
+        is_other = key_of(after) in vocabulary().nicknames or self._model_called(
+            "-".join(self._span(index, count).split())
+        )
+        is_family &= bool(several) or not is_other
         is_asked = bool(index) and vocabulary().queries.get(key_of(asks)) == "most"
         if not is_asked or not is_family or self._is_setting(name):
             return None
@@ -380,7 +376,7 @@ class ModelDetails(FigureWords):
         """Keep a family whose model was guessed and is asked for instead, as in ``2x3090, llama, which model size``."""
         guessed = [at for at, (_, meaning) in self._taken.items() if meaning.why and models.MODEL in meaning.values]
         at = next((at for at in guessed if not any(map(str.isdigit, self._span(at, self._taken[at][0])))), None)
-        is_asked = at is not None and key_of(self._word(at - 1)) in _WHICH
+        is_asked = at is not None and key_of(self._word(at - 1)) in vocabulary().choosing
         if at is None or not (is_asked or asks_for_model(self._questions)):
             return False
         self._family, self._taken[at] = self._span(at, self._taken[at][0]), (self._taken[at][0], Meaning())

@@ -66,7 +66,7 @@ class MoneyWords(LoadValues):
         after = key_of(self._span(index + 1, 1))
         is_bare = self._is_number_at(index) and self._count_of(index) is None
         span = SPANS.get(after, "") if is_bare else words.spans.get((A_SPAN.fullmatch(text) or ("", ""))[1], "")
-        number = text.partition("/")[0]
+        number, dollars = text.partition("/")[0], sum_of(text)
         if span:
             near = {before, last, last + before, after}
             is_limit = not words.money.isdisjoint(near) or (span in _PAID_BY and not words.limiting.isdisjoint(near))
@@ -76,6 +76,9 @@ class MoneyWords(LoadValues):
             )
             return f"${number}/{span}" if is_limit or is_price else ""
         is_at = before in words.priced or self._text[: self._tokens[index].start].endswith("@")
+        is_whole = dollars is not None and not dollars[1] and is_at and hardware.NAME in self._values
+        if is_whole and dollars is not None and self._is_likely_price(index, parse_quantity(dollars[0], "")):
+            return f"{text}/h"  # h100 at 2.5 usd
         is_counted = settings.amount_of(last) not in (None, words.amounts["devices"]) or last in words.timed
         is_counted |= self._counts_something(index)  # the best gpu under 300 watts, temperature at 0.7
         if is_bare and is_at and not is_counted and _FRACTION.match(text) and hardware.NAME in self._values:

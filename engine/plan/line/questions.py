@@ -193,7 +193,7 @@ def unclear(
         return PlanError("the best size for a budget is no plan", "a model of which size?", hint)
     if (asked is None or asked.solve == HARDWARE) and MODEL not in values:
         if any(question.field == MODEL for question in questions) and HARDWARE not in values and asked is not None:
-            hint = "name the hardware, as best model on 2xl40s, or the model, as cheapest gpu for llama-3.1-8b"
+            hint = "name the model, as llama-3.1-70b for 350 people under $10k a month, or the hardware, as 2xl40s"
             return PlanError("which model, and on which hardware?", "a line asks for one of them", hint)
         if not task and any(question.kind == COST for question in questions) and values.keys() <= _OF_PRICE:
             hint = "name what runs there, as llama-3.1-8b; `capacity-tui hardware` and Cloud list prices"

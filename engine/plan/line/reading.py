@@ -19,7 +19,7 @@ from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, MANY,
 from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, similar_names, unknown_words
 from capacity_tui.engine.plan.line.lexicon.spelled_numbers import vague_number
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_meant, task_named
-from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, is_latency, split
+from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_MILLION, is_latency, split
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
 from capacity_tui.engine.plan.line.number_names import BATCH_OF_TOKENS
@@ -137,7 +137,7 @@ class _Line(GuessedWords):
         self._faults += filter(None, [unclear(self._questions, self._tokens, named, self._values, asked)])
         is_of_hardware = asked is not None and asked.solve == hardware.NAME
         if self._limits and not is_of_hardware and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
-            hint = "name the model, or the hardware, that it is a limit of, as train 8xh100 $50k: which model"
+            hint = "name the model, as lora llama-3.1-8b $2000, or the hardware, as train 8xh100 $50k: which model"
             self._faults.append(PlanError("a limit of what?", next(iter(self._limits.values())), hint))
         asked = self._of_family(self._asked() if self._asks_of_family() else asked)
         self._price_of_devices()
@@ -220,7 +220,8 @@ class _Line(GuessedWords):
         words = [self._tokens[index].text for index in telling]
         words += filter(is_latency, (key_of(self._span(index, 4)) for index in telling))  # time to first token
         free = [self._tokens[index].text for index in telling if self._is_free(index)]
-        if models.MODEL not in self._values and asks_for_model(Questions(self._text, self._tokens).all()):
+        asks = bool(self._family) or asks_for_model(Questions(self._text, self._tokens).all())
+        if models.MODEL not in self._values and asks:
             free.append("best")
         self._task, why = task_meant(words, free, family, self._catalog, self._degree(hardware.DEVICES))
         self._values[TASK] = self._task
@@ -331,6 +332,8 @@ class _Line(GuessedWords):
         """Keep a limit on time or money, which is asked for rather than planned."""
         if self._begins_range(index) and limit_in(self._tokens, index + 2) is not None:  # $10k to $20k
             return self._range(index)
+        if key_of(self._span(index + 1, 1)) == OF_MILLION:
+            return Meaning(why=f"left out: {limit} for a million tokens, which every result prices")
         if limit.startswith(_IN_ALL) and self._is_bought(index):
             return self._to_buy(index)
         self._limits[index] = limit

@@ -32,7 +32,7 @@ _MORE = ["more", "than"]
 _TIME_FOLLOWS = frozenset({"in", "inside", "within", "under", "below", "than", "most", "for", "<", "of", "is"})
 """Words before a time that is said by an article, as in ``within a second``."""
 _LONGEST_NAME = 4  # Words of a device's name, as ``rtx pro 6000 blackwell``
-_OWNED, _LONGEST_PART = frozenset({"the", "our", "my", "all", "these", "those"}), 5  # two thirds of all our 300
+_LONGEST_PART = 5  # Words before the number of a part, as in two thirds of all our 300
 _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what it counts, as in ``a pair of 3090s``
 
 
@@ -121,7 +121,7 @@ def _with_parts(tokens: list[Token]) -> list[Token]:
 def _part_of(keys: list[str], whole: str) -> tuple[int, int]:
     """Return what the words before a number take of it, and how many words say so; 0 where none do."""
     owned = len(keys) - 1 - keys[::-1].index("of") if "of" in keys else 0
-    if not owned or not whole.isdecimal() or not _OWNED.issuperset(keys[owned + 1 :]):
+    if not owned or not whole.isdecimal() or not vocabulary().owned.issuperset(keys[owned + 1 :]):
         return 0, 0
     share, words = vocabulary().parts.get(keys[owned - 1], 0.0), len(keys) - owned + 1
     if share:

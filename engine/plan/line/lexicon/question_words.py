@@ -48,22 +48,9 @@ _LATENCIES = (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERE
 _SECTIONS = {"inference.": (INFER,), "training.": (TRAIN, FINETUNE)}
 _REACH = {MUCH: 2, LIMIT: 0}  # Words between one that asks and what it asks for, as in ``how many A100 80GB cards``
 _FARTHEST, MOST_WORDS, _LONGEST_NOUN = 5, 4, 4
-_ENDS = frozenset({"on", "with", "using", "for", "in", "from", "at", "by", "to", "if", "when", "than", "while", "per"})
-"""Words behind which nothing is asked for any more."""
-_DURING = frozenset({"does", "do", "did", "will", "would", "is", "are", "it", "take", "takes"})  # How long does it take
 _AT_ONCE = frozenset({"concurrent", "parallel", "simultaneous"})  # How many concurrent, and how many concurrent users
 _SIZES = frozenset({"long", "longer", "large", "larger", "big", "bigger", "small", "short", "more"})
 _JOINTS = frozenset({"and", "&", "+", "/"})
-_CLOSING = _ENDS | {
-    "of",
-    "pls",
-    "please",
-    "thanks",
-    "thx",
-    "then",
-    "total",
-    "roughly",
-}  # Behind how many, of nothing said
 _HOURS = (["hours"], ["gpuhours"], ["days"], ["gpudays"])  # What devices are counted in, rather than by number
 _LAYOUTS = (["parallel"], ["parallelism"])  # Behind model, which is no model then
 _NAMED_MOST = "max"  # What names of options begin with that ask without a number, as ``max_num_seqs``
@@ -122,7 +109,7 @@ class Questions:
         noun = None if kind == COST else self._behind(kind, end)
         keys = self._keys[end : end + _FARTHEST]
         needs = noun is None and not vocabulary().needing.isdisjoint(keys)
-        is_last = not keys or self._tokens[end - 1].ends or keys[0] in _CLOSING or needs
+        is_last = not keys or self._tokens[end - 1].ends or keys[0] in vocabulary().closing or needs
         if noun is None and kind == MANY and is_last:  # on H100s, how many do we need?
             places = range(index - 1, max(index - _FARTHEST, -1), -1)
             noun = next(filter(None, (self._answered(at) or self._noun(kind, at) for at in places)), None)
@@ -174,7 +161,7 @@ class Questions:
                 return noun
             elif (answered := self._answered(at)) is not None:
                 return answered
-            if key in _ENDS or (kind == LONG and key in _DURING) or self._tokens[at].ends:
+            if key in vocabulary().ending or (kind == LONG and key in vocabulary().during) or self._tokens[at].ends:
                 break
         return together
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line.lexicon.options import words_in
 from capacity_tui.engine.plan.line.lexicon.quantities import (
     COMMITMENT,
     OF_TOKEN,
@@ -17,6 +16,7 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
     price_as_one,
     sum_of,
     with_unit,
+    words_in,
 )
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER
@@ -28,7 +28,7 @@ _PER_MILLION = re.compile(
     r"\$?\s?(?:/|\bper\b)\s*(?:1\s*)?(?:million|mil|m(?=\b|tok))\s*(?:tok(?:en)?s?)?\b", re.IGNORECASE
 )
 """What money is for, as in ``cost per 1M tokens``, which counts no tokens of a job."""
-_OF_MILLION = "permillion"
+OF_MILLION = "permillion"
 
 _ORDINAL = re.compile(r"(\d{2}(?:\.\d)?)(?:st|nd|rd|th)[\s-]+percentile", re.IGNORECASE)
 _SHARE_OF = re.compile(
@@ -382,7 +382,7 @@ def _phrase(word: str) -> str:
     if ordinal is not None:
         return f"p{ordinal[1]}"  # 99th percentile
     option = vocabulary().short_options.get(word, word)
-    return _OF_MILLION if _PER_MILLION.fullmatch(word) else plain_number(option)
+    return OF_MILLION if _PER_MILLION.fullmatch(word) else plain_number(option)
 
 
 def counted_start(word: str) -> str:

@@ -126,6 +126,7 @@ class Vocabulary:
     comparing: Words  # words between names that a line compares
     both: Words  # words between them where the line says that it compares
     compares: Words  # words that say so
+    than: Names  # words between names that say by themselves that they are compared
     turning: Words  # words between one of them and a name, as in ``or switch to a 5090``
     short_options: Mapping[str, str]  # what short options of programs say in words
     given_up: Words  # words before what something else takes the place of
@@ -152,6 +153,7 @@ class Vocabulary:
     thousands: Mapping[str, Sequence[str]]  # words of a million, by words beside which they are a thousand
     phrases: Mapping[str, Mapping[str, Mapping[str, object]]]  # values that words set, by what is done
     joints: Words  # words of plain language that say nothing of what stands behind them
+    owned: Words  # words between a part and the number that it is of
     of_something: Words  # words between a number and what it counts
     between: Words  # words between what is counted and its number
     stored: ByWord  # rows of data formats, by words beside a size in bytes that is the size of such data
@@ -179,6 +181,10 @@ class Vocabulary:
     answered: Words  # what every plan tells
     whether: Mapping[str, Words]  # words before and behind a setting that ask whether it is needed
     instead: Mapping[str, str]  # what a method of training is compared with where a line asks whether it is needed
+    ending: Words  # words behind which nothing is asked for any more
+    closing: Words  # those right behind one that asks for what stands before it
+    during: Words  # words behind how long that do not say what is so long
+    choosing: Words  # words before a family of which a model is asked for
     needing: Words  # words behind one that asks how many, of what stands before it
     asked: Mapping[str, Mapping[str, str]]  # fields, by the words that ask and by what they ask for
     totals: Words  # words behind a price that is of all devices together
@@ -216,12 +222,14 @@ class Vocabulary:
     sent: Words  # what is a request, where so many of it come in a span of time
     spans: Mapping[str, str]  # the span of time that a rate is of, by word
     adverbs: Mapping[str, int]  # seconds of the span that a word or two say, as ``daily`` and ``per day``
+    asked_at_once: Words  # what may have several of something
     written: Words  # what is written, of which so many may be so long
     writing: Words  # words before tokens that are written rather than read
     twice: Mapping[str, str]  # what to do where a field is given twice, by field
     fields: Mapping[str, tuple[str, ...]]  # fields of a plan by label and key
     values: Mapping[str, tuple[str, ...]]  # fields that take a name, by what is done
     formats: Mapping[str, str]  # number formats by their bits
+    grouped: Mapping[str, Sequence[str]]  # formats whose weights share a scale by groups, and their bits
     bits: Mapping[str, Mapping[str, str]]  # formats of weights by engine and bits
     served: Mapping[str, str]  # what is served in place of those that are trained on
     weights_of: Mapping[str, str]  # formats of weights that are served where no other is named, by what serves them
