@@ -15,7 +15,7 @@ kind: LLMInferenceService
 spec:
   replicas: 2
   model: {uri: hf://Qwen/Qwen3-8B}
-  parallelism: {tensor: 4, expert: false}
+  parallelism: {tensor: 4, dataLocal: 1, expert: false}
   template:
     containers:
     - name: main
@@ -79,6 +79,7 @@ spec:
         ("service.yaml", SERVICE, {"parallelism.tp": 4, "hardware.devices": 8, "inference.kv_cache": "fp8"}),
         ("serve.py", RAY, {"parallelism.tp": 2, "hardware.devices": 4, "inference.concurrency": 16}),
         ("job.yaml", CODE, {"training.micro_batch": 3, "training.seq_len": 512, "hardware.devices": 4}),
+        ("run.sh", WITHIN.replace("python3 -", "python3 -u -"), {"parallelism.tp": 2}),
         ("run.sh", WITHIN, {"parallelism.tp": 2, "inference.prompt_tokens": 4080, LENGTH: 16}),
         ("recipe.yaml", RECIPE, {"parallelism.tp": 2, "inference.prompt_tokens": 3584}),
         ("pod.yaml", FILLED, {"inference.prompt_tokens": 3584}),
@@ -185,6 +186,14 @@ def test_a_batch_of_all_devices_is_shared(alone) -> None:
         "run.sh", f"python3 -m verl.trainer.main_ppo {options} trainer.n_gpus_per_node=4 trainer.nnodes=1\n"
     )
     assert imported.plan.training.micro_batch == 4
+
+
+@pytest.mark.parametrize("text", ["settings.update(max_model_len=4096)", "settings.update({'max_model_len': 4096})"])
+def test_entries_that_are_put_into_a_mapping_count(alone, text: str) -> None:
+    plan = alone(
+        "a.py", f"from vllm import LLM\nsettings = {{'tp': 1}}\n{text}\nllm = LLM('{MODEL}', **settings)\n"
+    ).plan
+    assert plan.value("inference.prompt_tokens") == 3584
 
 
 def test_an_entry_that_is_set_later_counts(alone) -> None:

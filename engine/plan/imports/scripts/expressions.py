@@ -301,10 +301,11 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
             sometimes |= {*ast.walk(node)} if decided is None else set()
             left_out = () if decided is None or not isinstance(node, ast.If) else node.orelse if decided else node.body
             never |= {part for statement in left_out for part in ast.walk(statement)}
-        if node not in never and (entry := _entry_set(node, known)) is not None:
-            name, key, value = entry
-            whole = known[name]
-            known[name] = {**(whole if isinstance(whole, dict) else {}), key: _value(value, known, node in sometimes)}
+        if node not in never and (entries := _entries_set(node, known)) is not None:
+            name, further = entries
+            whole, is_open = known[name], node in sometimes
+            made = {key: _value(value, known, is_open) for key, value in further.items()}
+            known[name] = {**(whole if isinstance(whole, dict) else {}), **made}
             yield name, known[name]
             continue
         is_single = isinstance(node, ast.AnnAssign) or (isinstance(node, ast.Assign) and len(node.targets) == 1)
@@ -334,14 +335,21 @@ def holds(node: ast.AST, constants: Mapping[str, Plain]) -> bool | None:
     return None
 
 
-def _entry_set(node: ast.AST, known: Mapping[str, Plain]) -> tuple[str, str, ast.expr] | None:
-    """Return the entry of a known mapping that a statement sets: ``settings["rank"] = 8``."""
-    target = node.targets[0] if isinstance(node, ast.Assign) else None
-    if not isinstance(target, ast.Subscript) or not isinstance(node, ast.Assign):
-        return None
-    key = target.slice.value if isinstance(target.slice, ast.Constant) else None
-    name = target.value.id if isinstance(target.value, ast.Name) else ""
-    return (name, key, node.value) if isinstance(key, str) and isinstance(known.get(name), dict) else None
+def _entries_set(node: ast.AST, known: Mapping[str, Plain]) -> tuple[str, dict[str, ast.expr]] | None:
+    """Return entries of a known mapping that a part sets: ``settings["rank"] = 8``, ``settings.update(rank=8)``."""
+    base: ast.expr | None = None
+    made: dict[str, ast.expr] = {}
+    if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
+        base = target.value
+        made = {str(target.slice.value): node.value} if isinstance(target.slice, ast.Constant) else {}
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update":
+        base = node.func.value
+        made = {word.arg: word.value for word in node.keywords if word.arg}
+        for part in node.args[:1]:
+            pairs = zip(part.keys, part.values, strict=True) if isinstance(part, ast.Dict) else ()
+            made |= {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}
+    name = base.id if isinstance(base, ast.Name) else ""
+    return (name, made) if made and isinstance(known.get(name), dict) else None
 
 
 def _value(node: ast.expr, known: Mapping[str, Plain], is_open: bool) -> Plain:

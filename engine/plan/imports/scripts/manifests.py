@@ -224,8 +224,9 @@ def _service(document: Document, spec: Mapping[str, Plain], path: KeyPath, model
     first = listed[0] if isinstance(listed, list) and listed else None
     container = first if isinstance(first, dict) else {}
     further = [text for name, text in _variables(container) if name == _FURTHER_OPTIONS]
-    options = {f"{key}_parallel_size": size for key, size in (split if isinstance(split, dict) else {}).items()}
-    options["enable_expert_parallel"] = options.pop("expert_parallel_size", False)
+    sizes = split if isinstance(split, dict) else {}
+    options = {f"{key}_parallel_size": sizes[key] for key in ("tensor", "pipeline", "data") if key in sizes}
+    options["enable_expert_parallel"] = sizes.get("expert", False)
     command = " ".join(
         (_served(_SCHEME.sub("", str(uri)), options), shlex.join(_parts(container.get("args"))), *further)
     )

@@ -278,7 +278,7 @@ class _Reader(Variables):
             self.script.files.append(WrittenFile(name, written, self.line(text)))
         elif words and words[0].text.rpartition("/")[2] in _RUN_INPUT and self.depth < _DEEPEST:
             self._within(()).read_inner(written, self.line(text))
-        elif words and words[-1].text in {words[0].text, "-"} and _PYTHON.fullmatch(words[0].text):
+        elif words and _PYTHON.fullmatch(words[0].text) and all(word.text.startswith("-") for word in words[1:]):
             self.script.files.append(WrittenFile("-", written, self.line(text)))
             self.script.commands.append((words[0], Word("-", self.line(text))))
 
