@@ -80,6 +80,9 @@ def test_what_is_left_out_is_what_no_plan_has() -> None:
     assert left_out("how many replicas of llama-3.1-8b on l4 at 12 rps") == []
     assert left_out("how many h100 for llama-3.1-8b on 8xh100") == ["not answered: how many h100"]
     assert left_out("train 8xh100 under $50k: which model and how many tokens") == ["not answered: how many tokens"]
+    assert left_out("serve qwen3 8b pro on h100") == ["left out: pro"]
+    assert left_out("train wide unet on h100") == ["left out: wide"]
+    assert left_out("serve gpt2 large on h100, large batches") == ["without a number: batches"]
     assert left_out("hi, can anyone tell me whether mistral 7b suffices for my invoices on a 4090? thx") == []
 
 

@@ -218,6 +218,9 @@ def test_the_task_follows_from_the_words(line: str, task: str) -> None:
         ("lora wibble h100 wobble", ("wibble", "wobble")),
         ("serve llama-3.1-8b 0xh100", ("0xh100",)),
         ("lora llama-3.1-8b h100 p95", ("p95",)),
+        ("serve cerebras-gpt-67b h100", ("cerebras-gpt-67b",)),
+        ("train yolov8m-pose h100", ("yolov8m-pose",)),
+        ("serve xlm-roberta-xl h100", ("xlm-roberta-xl",)),
     ],
 )
 def test_nothing_is_guessed_where_digits_differ_or_letters_are_few(line: str, words: tuple[str, ...]) -> None:

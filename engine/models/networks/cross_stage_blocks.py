@@ -13,6 +13,7 @@ _LEVELS = (
     "level 5",
 )  # Saved results, an eighth, a sixteenth and a thirty-second as wide as the image
 _BINS = 16  # Places between which the side of a box is spread (Li et al. 2020, distribution focal loss)
+_HEAD = 64  # Channels of a head of attention
 _ANCHORS, _BOX = 3, 5  # Boxes at a position, and what is said of each beside its classes
 
 
@@ -20,36 +21,67 @@ def _conv(out: int, kernel: int = 1, stride: int = 1, padding: int | None = None
     return conv_norm(out, kernel, stride, activation="silu", padding=padding)
 
 
-def _narrow_blocks(width: int, first: int, shortcut: bool) -> Entries:
-    branch = [*_conv(width, first), *_conv(width, 3)]
+def _narrow_blocks(width: int, first: int, shortcut: bool, share: float = 1.0) -> Entries:
+    branch = [*_conv(int(width * share), first), *_conv(width, 3)]
     return [{"residual": {"branch": branch}}] if shortcut else branch
 
 
-def cross_stage(_channels: int, width: int, depth: int, *, shortcut: bool = True) -> Entries:
-    """Residual blocks beside a convolution, each of half of the channels (C3 of YOLOv5).
+def cross_stage(_channels: int, width: int, depth: int, *, shortcut: bool = True, first: int = 1) -> Entries:
+    """Residual blocks beside a convolution, each of half of the channels (C3 of YOLOv5, C3k of YOLO11).
 
     Args:
         depth: blocks.
         shortcut: whether they add their input.
+        first: side of the windows of the first convolution of a block.
     """
     half = width // 2
-    blocks = [entry for _ in range(depth) for entry in _narrow_blocks(half, 1, shortcut)]
+    blocks = [entry for _ in range(depth) for entry in _narrow_blocks(half, first, shortcut)]
     stage = [{"save": "stage"}, *_conv(half), *blocks, {"save": "blocks"}]
     return [*stage, {"resume": "stage"}, *_conv(half), {"concat": "blocks"}, *_conv(width)]
 
 
-def split_stage(_channels: int, width: int, depth: int, *, shortcut: bool = True) -> Entries:
-    """Residual blocks of half of the channels, the results of all of which stand beside each other (C2f of YOLOv8).
+def split_stage(
+    _channels: int,
+    width: int,
+    depth: int,
+    *,
+    shortcut: bool = True,
+    share: float = 0.5,
+    inner: float = 1.0,
+    nested: int = 0,
+) -> Entries:
+    """Blocks of a part of the channels, all of whose results stand beside each other (C2f of YOLOv8, C3k2 of YOLO11).
 
     Args:
         depth: blocks.
         shortcut: whether they add their input.
+        share: part of the channels.
+        inner: part of those between the two convolutions of a block.
+        nested: residual blocks of the cross-stage block that stands for each; 0 where each is one residual block.
     """
-    half, names = width // 2, ["split", *(f"block {number}" for number in range(depth - 1))]
-    entries: Entries = [*_conv(2 * half), {"save": "split"}, {"narrow": half}]
+    part, names = int(width * share), ["split", *(f"block {number}" for number in range(depth - 1))]
+    block = _narrow_blocks(part, 3, shortcut, inner)
+    if nested:
+        block = [{"cross_stage": {"width": part, "depth": nested, "shortcut": shortcut, "first": 3}}]
+    entries: Entries = [*_conv(2 * part), {"save": "split"}, {"narrow": part}]
     for name in (*names[1:], ""):
-        entries += [*_narrow_blocks(half, 3, shortcut), *([{"save": name}] if name else [])]
+        entries += [*block, *([{"save": name}] if name else [])]
     return [*entries, {"concat": names}, *_conv(width)]
+
+
+def attention_stage(_channels: int, width: int, depth: int) -> Entries:
+    """Attention over half of the channels, with half as many queries and keys as values (C2PSA of YOLO11).
+
+    Args:
+        depth: blocks of attention and feed-forward.
+    """
+    half = width // 2
+    positions = [{"resume": "packed"}, {"narrow": half}, *conv_norm(half, 3, groups=half), {"add": "attended"}]
+    attention = [{"attention": {"heads": max(half // _HEAD, 1), "values": half}}, {"save": "attended"}]
+    looking = [*conv_norm(2 * half, 1), {"save": "packed"}, *attention, *positions, *conv_norm(half, 1)]
+    block = [{"residual": {"branch": looking}}, {"residual": {"branch": [*_conv(2 * half), *conv_norm(half, 1)]}}]
+    entries = [*_conv(2 * half), {"save": "split"}, {"narrow": half}, *(entry for _ in range(depth) for entry in block)]
+    return [*entries, {"save": "looked"}, {"resume": "split"}, {"narrow": half}, {"concat": "looked"}, *_conv(width)]
 
 
 def spatial_pooling(in_channels: int, width: int, kernel: int = 5) -> Entries:
@@ -61,32 +93,36 @@ def spatial_pooling(in_channels: int, width: int, kernel: int = 5) -> Entries:
     return [*entries, {"concat": names}, *_conv(width)]
 
 
-def _backbone_and_neck(stage: str, widths: list[int], depths: list[int], *, narrows: bool) -> Entries:
+def _backbone_and_neck(widths: list[int], backbone: list[Entries], neck: list[Entries], *, narrows: bool) -> Entries:
     """A backbone, and a neck that takes its levels up and down again; saves the three that boxes are found in.
 
     Args:
-        stage: block of each stage.
         widths: channels of the five halvings of the image.
-        depths: blocks of the four stages of the backbone.
+        backbone: the stage behind each halving but the first; the last one ends in what looks at the whole image.
+        neck: the two stages on the way up, then the two on the way down.
         narrows: whether a 1x1 convolution stands before each enlargement.
     """
+    entries: Entries = []
+    for width, stage, name in zip(widths[1:], backbone, ("", *_LEVELS), strict=True):
+        entries += [*_conv(width, 3, 2), *stage, *([{"save": name}] if name in _LEVELS[:2] else [])]
+    for level, width, stage in ((1, widths[3], neck[0]), (0, widths[2], neck[1])):
+        entries += [*(_conv(width) if narrows else []), {"save": f"above {level}"}]
+        entries += [{"upsample": 2}, {"concat": _LEVELS[level]}, *stage]
+    entries.append({"save": _LEVELS[0]})
+    for level, stage in ((1, neck[2]), (2, neck[3])):
+        entries += [*_conv(widths[level + 1], 3, 2), {"concat": f"above {level - 1}"}, *stage, {"save": _LEVELS[level]}]
+    return entries
 
-    def stage_of(width: int, depth: int, *, shortcut: bool = False) -> Entries:
+
+def _alike(stage: str, widths: list[int], depths: list[int]) -> tuple[list[Entries], list[Entries]]:
+    """Return the stages of a backbone and of a neck that are all of one block, with and without shortcuts."""
+
+    def stage_of(width: int, depth: int, *, shortcut: bool) -> Entries:
         return [{stage: {"width": width, "depth": depth, "shortcut": shortcut}}]
 
-    entries: Entries = []
-    for width, depth, name in zip(widths[1:], depths, ("", *_LEVELS), strict=True):
-        entries += [*_conv(width, 3, 2), *stage_of(width, depth, shortcut=True)]
-        entries += [{"save": name}] if name in _LEVELS[:2] else []
-    entries.append({"spatial_pooling": {"width": widths[-1]}})
-    for level, width in ((1, widths[3]), (0, widths[2])):
-        entries += [*(_conv(width) if narrows else []), {"save": f"above {level}"}]
-        entries += [{"upsample": 2}, {"concat": _LEVELS[level]}, *stage_of(width, depths[0])]
-    entries.append({"save": _LEVELS[0]})
-    for level, width in ((1, widths[3]), (2, widths[4])):
-        entries += [*_conv(widths[level + 1], 3, 2), {"concat": f"above {level - 1}"}]
-        entries += [*stage_of(width, depths[0]), {"save": _LEVELS[level]}]
-    return entries
+    backbone = [stage_of(width, depth, shortcut=True) for width, depth in zip(widths[1:], depths, strict=True)]
+    backbone[-1].append({"spatial_pooling": {"width": widths[-1]}})
+    return backbone, [stage_of(widths[level], depths[0], shortcut=False) for level in (3, 2, 3, 4)]
 
 
 def _sizes(width: float, depth: float, most: int, blocks: list[int]) -> tuple[list[int], list[int]]:
@@ -103,7 +139,10 @@ def yolo_v5(_channels: int, width: float, depth: float) -> Entries:
         depth: blocks over those of the large one.
     """
     widths, depths = _sizes(width, depth, 1024, [3, 6, 9, 3])
-    entries = [*_conv(widths[0], 6, 2, 2), *_backbone_and_neck("cross_stage", widths, depths, narrows=True)]
+    entries = [
+        *_conv(widths[0], 6, 2, 2),
+        *_backbone_and_neck(widths, *_alike("cross_stage", widths, depths), narrows=True),
+    ]
     results = [{"aside": [{"conv": {"out": out, "kernel": 1}}]} for out in (f"{_ANCHORS} classes", _ANCHORS * _BOX)]
     return [*entries, *(entry for level in _LEVELS for entry in ({"resume": level}, *results))]
 
@@ -118,19 +157,70 @@ def yolo_v8(_channels: int, width: float, depth: float, most: int, scores: int =
         scores: least channels before the classes.
     """
     widths, depths = _sizes(width, depth, most, [3, 6, 6, 3])
-    entries = [*_conv(widths[0], 3, 2), *_backbone_and_neck("split_stage", widths, depths, narrows=False)]
-    boxes, classes = max(widths[2] // 4, 4 * _BINS), max(widths[2], scores)
-    for level in _LEVELS:
+    entries = [
+        *_conv(widths[0], 3, 2),
+        *_backbone_and_neck(widths, *_alike("split_stage", widths, depths), narrows=False),
+    ]
+    inner = max(widths[2], scores)
+    return [*entries, *_boxes(widths, [[*_conv(inner, 3), *_conv(inner, 3)]] * len(_LEVELS))]
+
+
+def yolo_11(
+    _channels: int, width: float, depth: float, most: int, scores: int = 80, *, nested: bool = False
+) -> Entries:
+    """YOLO11: attention over the smallest image, and depthwise convolutions before the classes.
+
+    Args:
+        width: channels over those of the large one.
+        depth: blocks over those of the large one.
+        most: channels before they are multiplied.
+        scores: least channels before the classes.
+        nested: whether every stage is of cross-stage blocks, as in the medium one and larger ones.
+    """
+    widths, (count,) = _sizes(width, depth, most, [2])
+
+    def stage_of(out: int, share: float = 0.5, *, is_nested: bool = nested) -> Entries:
+        return [{"split_stage": {"width": out, "depth": count, "share": share, "inner": 0.5, "nested": 2 * is_nested}}]
+
+    backbone = [stage_of(widths[2], 0.25), stage_of(widths[3], 0.25)]
+    backbone += [stage_of(out, is_nested=True) for out in widths[3:]]
+    backbone[-1] += [
+        {"spatial_pooling": {"width": widths[4]}},
+        {"attention_stage": {"width": widths[4], "depth": count}},
+    ]
+    neck = [stage_of(widths[3]), stage_of(widths[2]), stage_of(widths[3]), stage_of(widths[4], is_nested=True)]
+    inner = max(widths[2], scores)
+    scored = [[*_depthwise(channels), *_conv(inner), *_depthwise(inner), *_conv(inner)] for channels in widths[2:]]
+    entries = [*_conv(widths[0], 3, 2), *_backbone_and_neck(widths, backbone, neck, narrows=False)]
+    return [*entries, *_boxes(widths, scored)]
+
+
+def _depthwise(channels: int) -> Entries:
+    return conv_norm(channels, 3, groups=channels, activation="silu")
+
+
+def _boxes(widths: list[int], scored: list[Entries]) -> Entries:
+    """Boxes at every position of three levels, each side as a distribution, and their classes.
+
+    Args:
+        widths: channels of the five halvings of the image.
+        scored: what stands before the classes of each level.
+    """
+    inner = max(widths[2] // 4, 4 * _BINS)
+    entries: Entries = []
+    for level, before in zip(_LEVELS, scored, strict=True):
         entries.append({"resume": level})
-        for inner, out in ((boxes, 4 * _BINS), (classes, "classes")):
-            entries.append({"aside": [*_conv(inner, 3), *_conv(inner, 3), {"conv": {"out": out, "kernel": 1}}]})
+        for layers, out in (([*_conv(inner, 3), *_conv(inner, 3)], 4 * _BINS), (before, "classes")):
+            entries.append({"aside": [*layers, {"conv": {"out": out, "kernel": 1}}]})
     return [*entries, {"frozen": [{"table": _BINS}]}]
 
 
 CROSS_STAGE_BLOCKS: Mapping[str, Block] = {
     "cross_stage": cross_stage,
     "split_stage": split_stage,
+    "attention_stage": attention_stage,
     "spatial_pooling": spatial_pooling,
     "yolo_v5": yolo_v5,
     "yolo_v8": yolo_v8,
+    "yolo_11": yolo_11,
 }

@@ -141,8 +141,8 @@ class _Reader:
     def _condition(self, width: int, out: int, tokens: int = 1, bias: bool = True) -> None:
         self.builder.condition(width, out, tokens, bias)
 
-    def _attention(self, heads: int, window: int = 0, context: int = 0, fused: bool = True) -> None:
-        self.builder.attention(heads, window=window, context=context, fused=fused)
+    def _attention(self, heads: int, window: int = 0, context: int = 0, values: int = 0, fused: bool = True) -> None:
+        self.builder.attention(heads, window=window, context=context, values=values, fused=fused)
 
     def _recurrent(self, kind: str, width: int) -> None:
         """A recurrent layer over the rows of the input as time steps."""

@@ -37,6 +37,7 @@ from capacity_tui.engine.plan.line.questions import HALF
 from capacity_tui.engine.units import parse_count
 
 _NOTHING = Meaning()
+_NAMES = frozenset({models.MODEL, hardware.NAME})
 _ONE, _NOT = 1, "not"
 _ON = frozenset({"on", "with", "using"})  # Words before a number of devices that were named before
 _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH)
@@ -287,10 +288,25 @@ def remainder(
     """
     keys = [key_of(token.text) for token in tokens]
     empty = [at for at in range(len(tokens)) if taken.get(at) == (1, _NOTHING) and not _is_asked(keys, at)]
-    left_out = dict.fromkeys((*_left_out(tokens, empty, traits), *plain))
+    named = [(at, at + count) for at, (count, meaning) in taken.items() if meaning.values.keys() & _NAMES]
+    editions = _editions(tokens, empty, named)
+    left_out = dict.fromkeys((*editions, *_left_out(tokens, empty, traits), *plain))
     uncounted = dict.fromkeys(_uncounted(tokens, empty, task, fields))
     parts = (("left out", left_out), ("without a number", uncounted), ("not answered", unanswered))
     return "; ".join(f"{name}: {', '.join(some)}" for name, some in parts if some)
+
+
+def _editions(tokens: Sequence[Token], empty: Sequence[int], named: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """Yield words that make another product of a name beside them, where none is called so: the large of pixtral large.
+
+    Before another noun they are of that: llama-70b large batches.
+    """
+    words, begins, ends = vocabulary(), {begin for begin, _ in named}, {end for _, end in named}
+    for at in empty:
+        key, after = key_of(tokens[at].text), key_of(tokens[at + 1].text) if at + 1 < len(tokens) else ""
+        is_last = not after or tokens[at].ends or after in words.joints
+        if (key in words.editions and at in ends and is_last) or (key in words.leading_editions and at + 1 in begins):
+            yield tokens[at].text
 
 
 def _left_out(tokens: Sequence[Token], empty: Sequence[int], traits: set[str]) -> Iterator[str]:

@@ -73,12 +73,16 @@ class ModelDetails(FigureWords):
         named = [range(index, index + count) for _, index, count in self._models()]
         alone = [at for at, text in enumerate(texts) if self._is_companion(text)]
         alone = [at for at in alone if "-" in texts[at] or models.named_model(texts[at], self._catalog)]
-        single = [range(at, at + 1) for at in alone]
+        single = [range(at, at + 1) for at in alone if not self._is_hardware(at)]
         named += [place for place in single if not any(place.start in other for other in named)]
         companions = [place for place in named if any(self._is_companion(texts[at]) for at in place)]
         for place in companions if len(companions) < len(named) else ():
             text = self._span(place.start, len(place))
             self._take(place.start, len(place), Meaning(why=f"left out: {text}; a plan serves one model"))
+
+    def _is_hardware(self, index: int) -> bool:
+        """Whether a word names hardware with the one before it, as ``xeon e5-2680``."""
+        return index > 0 and hardware.named_hardware(self._span(index - 1, 2), self._catalog) is not None
 
     def _is_companion(self, word: str) -> bool:
         return not vocabulary().companions.isdisjoint(word.casefold().split("-"))

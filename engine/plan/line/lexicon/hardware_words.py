@@ -54,9 +54,10 @@ _EXAMPLE = "gpu(48GiB,180TFLOPs,900GB/s)"
 
 def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
     """Return the hardware that a word or some stand for, with a number of devices or without; None where it is none."""
-    alone = _alone(word, catalog) or nearest_processor(word, catalog)
+    named = _alone(word, catalog)
+    alone = named or nearest_processor(word, catalog)
     if alone is not None:
-        is_card = alone.fault is not None and _alone(word.rpartition(" ")[2], catalog) is not None
+        is_card = named is None and _alone(word.rpartition(" ")[2], catalog) is not None
         return None if is_card else alone  # i7 3060
     chips = _SLICE.fullmatch(word)
     if chips is not None and (sold := vocabulary().slices.get(key_of(chips["name"]))):

@@ -18,8 +18,11 @@ from capacity_tui.engine.units import format_count
 
 MODEL = Key.MODEL_NAME
 FEWEST_CHARACTERS = 3  # Letters and digits of a part of a name that stands for it
-_FEWEST_OF_A_SLIP, _SLIP = 4, 0.8
-"""Letters of a word that may be a slip of a family's name, and how similar it is to be."""
+_FEWEST_OF_A_SLIP, _SLIP, _LETTERS_OF_A_SLIP = 4, 0.8, 2
+"""Letters of a word that may be a slip of a name, how similar it is to be, and how many letters may differ."""
+_RUNS = re.compile(r"\d+(?:\.\d+)?[bm](?![a-z])|[a-z]+|\d+(?:\.\d+)*|[^a-z\d\s._/-]")
+"""What a name consists of: sizes, words, numbers, and signs such as ``+``."""
+_VERSION_MARK = re.compile(r"(?<=[a-z])v(?=\d)")  # mobilenetv2
 _HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:models/)?", re.IGNORECASE)
 _SIZE = re.compile(r"(?P<experts>\d+x)?(?P<size>\d+(?:\.\d+)?)(?P<unit>[bm])", re.IGNORECASE)
 _PATCH = re.compile(r"/(\d+)$")  # ViT-L/16
@@ -120,7 +123,28 @@ def family_meant(word: str, catalog: Catalog) -> str | None:
         or key_of(typed) in vocabulary().fillers
     ):
         return None
-    return next(iter(difflib.get_close_matches(typed, families, 1, _SLIP)), None)
+    near = difflib.get_close_matches(typed, families, 1, _SLIP)
+    return next((family for family in near if is_misspelt(typed, family)), None)
+
+
+def is_misspelt(word: str, name: str) -> bool:
+    """Return whether a word is a name but for a slip of some letters within a longer word of it.
+
+    Another number, another short word, another beginning or one word more is another name: albert is no bert,
+    yolov8m-seg no yolov8s.
+    """
+    pairs = [_RUNS.findall(_VERSION_MARK.sub(" v", text.casefold())) for text in (word, name)]
+    return len(pairs[0]) == len(pairs[1]) and all(
+        one == other or _is_slip_of_run(one, other) for one, other in zip(*pairs, strict=True)
+    )
+
+
+def _is_slip_of_run(one: str, other: str) -> bool:
+    if one[:1].isdigit():
+        return one.isdecimal() and one == other.replace(".", "")  # llama-31-70b
+    shared = sum(block.size for block in difflib.SequenceMatcher(None, one, other).get_matching_blocks())
+    is_long = one.isalpha() and other.isalpha() and min(len(one), len(other)) >= _FEWEST_OF_A_SLIP
+    return is_long and one[0] == other[0] and len(one) + len(other) - 2 * shared <= _LETTERS_OF_A_SLIP
 
 
 @lru_cache(maxsize=4)
@@ -174,11 +198,15 @@ def _in_words(row: Architecture) -> str:
 
 
 def _has(row_id: str, pieces: list[str]) -> bool:
-    """Whether every piece begins a piece of an id; sizes are whole pieces."""
+    """Whether every piece begins a piece of an id; sizes, numbers and the shortest words are whole pieces."""
     parts = _PIECES.split(row_id)
-    return all(
-        any(part == piece if _SIZE.fullmatch(piece) else part.startswith(piece) for part in parts) for piece in pieces
-    )
+    return all(any(part == piece or _begins(part, piece) for part in parts) for piece in pieces)
+
+
+def _begins(part: str, piece: str) -> bool:
+    is_whole = _SIZE.fullmatch(piece) is not None or (piece.isalpha() and len(piece) < FEWEST_CHARACTERS)
+    goes_on = piece[-1:].isdigit() and part[len(piece) : len(piece) + 1].isdigit()  # 1 of 128k
+    return part.startswith(piece) and not is_whole and not goes_on
 
 
 def _is_telling(row_id: str, pieces: list[str]) -> bool:

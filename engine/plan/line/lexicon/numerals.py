@@ -25,7 +25,7 @@ _RANGE = re.compile(
 _TERA, _LETTERS = re.compile(r"\d+(?:\.\d+)?T", re.IGNORECASE), {"gbs": "gb", "g": "gb", "t": "tb"}
 _MEMORY_SIZE = re.compile(r"(?:\d+[x×])?\d{1,3}(?:[gt]b?)?", re.IGNORECASE)
 _NAME_AND_MEMORY = re.compile(r"(.*\d.*)[-_](\d{1,3})gb?", re.IGNORECASE)
-_VERSION = re.compile(r"\b([a-z]+)([- _]?v?)(\d[-_. ]\d)(?=[-_ ]?(\d+(?:\.\d+)?b)\b)", re.IGNORECASE)  # llama 3 3 70b
+_VERSION = re.compile(r"\b([a-z]+)([- _]?v?)(\d[-_. ]\d)(?=[-_ ](\d+(?:\.\d+)?b)\b)", re.IGNORECASE)  # llama 3 3 70b
 _ARTICLES, _FEWEST_OF_A_UNIT = ("a", "an", "one", "the", "this"), 3
 _CLOCK, _DAY = re.compile(r"(\d{1,2})(?::00)?(am|pm)", re.IGNORECASE), 24
 _MORE = ["more", "than"]

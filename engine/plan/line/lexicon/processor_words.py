@@ -14,8 +14,8 @@ _MODEL_NUMBER = re.compile(r"[a-z]?\d{3,}[a-z]{0,2}")  # Of a processor, as ``13
 
 _PROCESSOR = re.compile(
     r"(?:(?P<count>\d{1,2})\s*[x×*]\s*)?(?:core\s+)?"
-    r"(?P<line>i[3579]|ryzen(?:[\s-]\d)?|epyc|xeon(?:\s(?:gold|silver|platinum|bronze))?|tr-pro|threadripper(?:\spro)?)"
-    r"[\s-]+(?P<number>\d{4,5})(?P<suffix>[a-z]{0,2}\d?[a-z]?)",
+    r"(?P<line>i[3579]|ryzen(?:[\s-]\d)?|epyc|xeon(?:[\s-](?:gold|silver|platinum|bronze|e[357]))?|tr(?:-pro)?|threadripper(?:\spro)?)"
+    r"[\s-]+(?P<number>\d{4,5})(?P<suffix>[\s-]?v\d|[a-z]{0,2}\d?[a-z]?)",
     re.IGNORECASE,
 )
 _LINE = re.compile(
@@ -30,6 +30,8 @@ _BARE = (
 _LINES = {"i3": "i", "i5": "i", "i7": "i", "i9": "i", "ry": "ryzen", "ep": "epyc", "xe": "xeon", "tr": "tr", "th": "tr"}
 """Lines of processors as ids of the catalogue begin, by the first letters of what people write."""
 
+_OLDER_XEONS = "xeon-e"  # E3, E5 and E7, whose generation stands behind the number: v4
+
 _ALIKE_FOR_TWO = ("i", "ryzen")  # Those whose neighbouring generations have the memory of each other
 
 _OF_LAPTOPS = re.compile(r"u|h|hx|hs|p|g7|hk", re.IGNORECASE)  # What model numbers of laptops' processors end in
@@ -38,8 +40,8 @@ _OF_LAPTOPS = re.compile(r"u|h|hx|hs|p|g7|hk", re.IGNORECASE)  # What model numb
 def numbered_processor(name: str, catalog: Catalog) -> str | None:
     """Return the one row that a model number is of, as ``5950x`` or ``ryzen 5950x``; None where none or several are."""
     pieces = re.split(r"[\s_-]+", name.casefold())
-    if not any(map(_MODEL_NUMBER.fullmatch, pieces)):
-        return None
+    if name.isdecimal() or not any(map(_MODEL_NUMBER.fullmatch, pieces)):
+        return None  # 1600 trees
     ids = [row_id for row_id in catalog.processors if set(pieces) <= set(row_id.split("-"))]
     return ids[0] if len(ids) == 1 else None
 
@@ -51,16 +53,12 @@ def nearest_processor(word: str, catalog: Catalog) -> Meaning | None:
     match = _PROCESSOR.fullmatch(_without_maker(word))
     if match is None:
         return None
-    line, number = _LINES[match["line"].casefold()[:2]], match["number"]
+    line = _line_of(match)
     is_portable = _OF_LAPTOPS.fullmatch(match["suffix"]) is not None
-    known = ((row, _PROCESSOR.fullmatch(row.id)) for row in catalog.processors.values())
-    rows = [(row, other["number"]) for row, other in known if other and row.id.startswith(line)]
-    alike = [
-        (abs(_generation(line, number) - _generation(line, other)), row)
-        for row, other in rows
-        if (row.segment == "laptop") == is_portable
-    ]
-    near = [entry for entry in alike if entry[0] <= (line in _ALIKE_FOR_TWO)]
+    known = ((row_id, _PROCESSOR.fullmatch(row_id)) for row_id in catalog.processors)
+    rows = [(catalog.processors[row_id], other) for row_id, other in known if other and _line_of(other) == line]
+    alike = [(_differences(match, other), row) for row, other in rows if (row.segment == "laptop") == is_portable]
+    near = [entry for entry in alike if entry[0][1] <= (line in _ALIKE_FOR_TWO)]
     if not near:
         hint = f"name one of `capacity-tui hardware --filter {line}`"
         return Meaning(fault=PlanError("no processor like it is known", word[:60], hint))
@@ -75,8 +73,23 @@ def _without_maker(word: str) -> str:
     return re.sub(rf"(?<![a-z])(?:{makers})\s+", "", word, flags=re.IGNORECASE)
 
 
-def _generation(line: str, number: str) -> int:
+def _line_of(match: re.Match[str]) -> str:
+    line = match["line"].casefold()
+    return _OLDER_XEONS if re.search(r"e[357]$", line) else _LINES[line[:2]]
+
+
+def _differences(match: re.Match[str], other: re.Match[str]) -> tuple[bool, int, int, int]:
+    """Return how far two processors of a line are from each other: in kind, in generation, in tier, in number."""
+    is_other_kind = match["suffix"].casefold() != other["suffix"].casefold()
+    generations = [_generation(_line_of(one), one["number"], one["suffix"]) for one in (match, other)]
+    tiers, numbers = ([_tier(one[0]) for one in (match, other)], [int(one["number"]) for one in (match, other)])
+    return is_other_kind, abs(generations[0] - generations[1]), abs(tiers[0] - tiers[1]), abs(numbers[0] - numbers[1])
+
+
+def _generation(line: str, number: str, suffix: str) -> int:
     """Return the generation in a model number: 12 of i5-1235u and i5-12400, 4 of EPYC 9354, 2 of Xeon 6248."""
+    if line == _OLDER_XEONS:
+        return int(suffix[-1]) if suffix[-1:].isdigit() else 1
     if line == "epyc":
         return int(number[-1])
     return int(number[1]) if line == "xeon" else int(number[: 2 if line == "i" and number[0] == "1" else 1])
@@ -87,7 +100,7 @@ def processor_of_line(
 ) -> Meaning | None:
     """Return a processor of a line without its number, as ``i5``, ``ryzen 5`` or ``epyc``; None for other words.
 
-    It is the one with the nearest number of cores where that is given, else the middle one of its tier.
+    It is the one with the nearest number of cores where that is given, else a usual one, or the middle one of its tier.
     ``cpu`` is any, of which the cores are known.
     """
     match = _LINE.fullmatch(_without_maker(line))
@@ -98,8 +111,10 @@ def processor_of_line(
     rows = [row for row in rows if (row.segment == "laptop") == is_portable] or rows
     tier = min((_tier(row.id) for row in rows), key=lambda other: abs(other - _tier(line)))
     rows = [row for row in rows if _tier(row.id) == tier or not _tier(line)]
-    usual = sorted(row.cores for row in rows)[(len(rows) - 1) // 2]
-    row = min(rows, key=lambda row: abs(row.cores - (cores or usual)))
+    middle = sorted(row.cores for row in rows)[(len(rows) - 1) // 2]
+    usual = {row.id: row for row in rows if row.id in vocabulary().hardware and not cores}
+    row = min(rows, key=lambda row: abs(row.cores - (cores or middle)))
+    row = next((usual[name] for name in vocabulary().hardware if name in usual), row)
     why = f"{line}: taken for {row.id}, of {row.cores} cores"
     return Meaning(row.id, {Key.HARDWARE_NAME: row.id}, why)
 

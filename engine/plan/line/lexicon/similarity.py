@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
@@ -12,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog, key_of, nearest
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon.hardware_words import hardware_names
-from capacity_tui.engine.plan.line.lexicon.model_words import model_names
+from capacity_tui.engine.plan.line.lexicon.model_words import is_misspelt, model_names
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.printable import printable
 
@@ -23,7 +22,6 @@ _LONG, _SLIP = 8, 0.88
 """Letters of a word that a slip is known of, and how similar it is to be: ``clasification``."""
 
 _INFLECTIONS = ("s", "es", "ed", "d", "ing", "ly", "er", "'s")
-_DIGIT = re.compile(r"\d")
 
 
 def similar_names(word: str, catalog: Catalog) -> Iterator[tuple[str, str]]:
@@ -37,20 +35,11 @@ def similar_names(word: str, catalog: Catalog) -> Iterator[tuple[str, str]]:
     is_telling = sum(map(str.isalpha, word)) >= _FEWEST_LETTERS
     for key in difflib.get_close_matches(plain, names, 3, _SIMILAR):
         kind, name = names[key]
-        is_same = _DIGIT.findall(word) == _DIGIT.findall(name)
-        is_same = is_same and (key[:1] == plain[:1] if kind == HARDWARE_NAME else _begins_alike(word, name))
+        is_same = is_misspelt(catalog.architectures.plain_name(word), name)
         is_slip = len(plain) > _FEWEST_LETTERS or len(key) > len(plain) or sorted(plain) == sorted(key)
         is_slip &= key[:1] == plain[:1] and len(key) - len(plain) < _FEWEST_LETTERS
         if (kind == TASK_NAME and is_slip) or (kind != TASK_NAME and is_telling and is_same):
             yield kind, name
-
-
-def _begins_alike(word: str, name: str) -> bool:
-    """Whether two names begin with the same few letters; longer words may differ by a slip: e5 is no t5."""
-    begins = [re.match(r"[a-z]*", text.casefold()) for text in (word, name)]
-    one, other = (match[0] if match else "" for match in begins)
-    shorter, longer = sorted((one, other), key=len)
-    return one == other or (bool(shorter) and longer.startswith(shorter)) or len(shorter) >= _FEWEST_LETTERS
 
 
 def is_near_filler(word: str) -> bool:

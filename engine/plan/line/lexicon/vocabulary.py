@@ -162,6 +162,8 @@ class Vocabulary:
     datasets: Mapping[str, tuple[str, int]]  # field and size of data sets, by name
     image_edges: Mapping[str, int]  # pixels of an edge of small images, by data set
     tiers: Words  # parts of a name that make another device of it
+    editions: Words  # words behind a name that make another product of it
+    leading_editions: Words  # those before it
     slices: Mapping[str, str]  # rows of hardware rented in slices of so many chips, by the name of a slice
     core_slices: Mapping[str, str]  # those rented in slices of so many cores
     per_device: Words  # words behind a batch that is one of each device
