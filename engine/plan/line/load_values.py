@@ -44,8 +44,15 @@ class LoadValues(DataWords):
         self._parts_of_requests()
 
     def _part_of_users(self) -> None:
-        """Take the share of all users that is there at once for the users, as ``300 seats, 5% concurrent``."""
-        users = self._values.get(Key.INFERENCE_USERS)
+        """Take the share of all users that is there at once for the users, as ``300 seats, 5% concurrent``.
+
+        Requests at once say of all of them how many come, as in ``300 seats, 30 at the same time``.
+        """
+        users, at_once = self._values.get(Key.INFERENCE_USERS), self._values.get(Key.INFERENCE_CONCURRENCY)
+        if users and at_once:
+            self._values.pop(Key.INFERENCE_USERS)
+            self._assume(Key.INFERENCE_CONCURRENCY, at_once, f"{at_once} requests at once: those of {users} users")
+            return
         if self._share_of_users and not isinstance(users, int):
             share = f"{100 * self._share_of_users:g}%"
             self._faults.append(PlanError("a share of how many?", share, "say how many users there are, as 300 users"))

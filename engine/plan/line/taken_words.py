@@ -85,7 +85,7 @@ class TakenWords:
             meaning = Meaning()
         if {hardware.NAME, Key.MODEL_NAME} & meaning.values.keys() and self._is_given_up(index):
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
-        meaning = self._without_size_of_nodes(self._host(index, meaning))
+        meaning = self._users_present(self._without_size_of_nodes(self._host(index, meaning)))
         for path, value in meaning.values.items():
             is_one_more = path == hardware.DEVICES and self._is_one_more(index, meaning)
             if path in self._values and self._values[path] != value and meaning.fault is None and not is_one_more:
@@ -97,6 +97,16 @@ class TakenWords:
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
+
+    def _users_present(self, meaning: Meaning) -> Meaning:
+        """Take those who are there at once for the users where all of them are named too: ``300 staff, 30 online``."""
+        users, others = meaning.values.get(Key.INFERENCE_USERS), self._values.get(Key.INFERENCE_USERS)
+        present = any(key_of(token.text) in vocabulary().present for token in self._tokens)
+        if not (present and isinstance(users, int) and isinstance(others, int) and users != others):
+            return meaning
+        some = min(users, others)
+        self._assume(Key.INFERENCE_USERS, some, f"{some} users: those there at once, of {max(users, others)}")
+        return replace(meaning, values={})
 
     def _is_one_more(self, index: int, meaning: Meaning) -> bool:
         """Whether hardware is counted with what the line had of it before, as in ``two 3090s, add a third 3090``."""

@@ -53,12 +53,16 @@ _LANES = re.compile(
 """Generation and lanes of a bus, which say nothing: ``pcie 4.0 x16``."""
 _OF_A_NODE = re.compile(r"\b(nodes|servers|machines|hosts),? each (?:with|of|having|has) (?=\d)", re.IGNORECASE)
 
-_MACHINE = re.compile(r"(?<=\bdgx)-(?=[a-z]\d)|(?<=\bhgx)-(?=[a-z]\d)|-(?=nvl\d\d)", re.IGNORECASE)
-"""A hyphen between a machine and its devices: ``DGX-H100``, ``GB200-NVL72``."""
+_MACHINE = re.compile(
+    r"(?<=\bdgx)-(?=[a-z]\d)|(?<=\bhgx)-(?=[a-z]\d)|-(?=nvl\d\d)|\bnvidia (?=[dh]gx\b)", re.IGNORECASE
+)
+"""A hyphen between a machine and its devices, and its vendor: ``DGX-H100``, ``GB200-NVL72``, ``NVIDIA DGX A100``."""
 _COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,}(?:/[a-z]+)?)")
 """A number and what it counts as one word: ``384-dim``, ``50rps``, ``20req/s``."""
 _BRACKETED = re.compile(r"\((\d{1,3})[x×]\)", re.IGNORECASE)
 """A number of what stands before it: ``A6000 (4x)``."""
+_MEMORY = re.compile(r"(?<=\w)(?<!\bgpu)(?<!\bcpu)\((\s*\d+\s*gi?b?\s*)\)", re.IGNORECASE)  # A100(80GB)
+
 _SLASH = re.compile(
     r"(?:(?<=in)|(?<=input)|(?<=prompt)|(?<=tok)|(?<=tokens))/(?=\d)|(?<=\d[bB])[/x×*](?=[\d.]+[tT]\b)", re.IGNORECASE
 )
@@ -117,8 +121,8 @@ def split(text: str) -> list[Token]:
     tokens: list[Token] = []
     plain_text = _LANES.sub(_bus, text[:LONGEST_LINE])
     plain_text = _OF_A_NODE.sub(lambda nodes: f"{nodes[1]} of ".ljust(len(nodes[0])), plain_text)
-    plain_text = _BRACKETED.sub(r"(x\1)", plain_text)
-    for match in _WORD.finditer(_SLASH.sub(" ", _MACHINE.sub(" ", _PICTURES.sub(" ", plain_text)))):
+    plain_text = _MEMORY.sub(r" \1 ", _BRACKETED.sub(r"(x\1)", plain_text))
+    for match in _WORD.finditer(_SLASH.sub(" ", _MACHINE.sub(_blank, _PICTURES.sub(" ", plain_text)))):
         word, start = match[0], match.start()
         parts = [(start, word)]
         if word.startswith("(") and not _FIGURES.match(word):  # a remark in brackets, not the figures of a device
@@ -273,6 +277,11 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens[-2:] = [Token(f"tpot<{tokens[-2].text}", tokens[-2].start, token.end, token.ends)]
     else:
         tokens.append(token)
+
+
+def _blank(left_out: re.Match[str]) -> str:
+    """Return as many blanks as what is left out has characters: words stay where they are written."""
+    return " " * len(left_out[0])
 
 
 def _bus(lanes: re.Match[str]) -> str:
