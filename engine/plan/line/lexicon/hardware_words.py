@@ -57,7 +57,8 @@ def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
     named = _alone(word, catalog)
     alone = named or nearest_processor(word, catalog)
     if alone is not None:
-        is_card = named is None and _alone(word.rpartition(" ")[2], catalog) is not None
+        last = None if named is not None else _alone(word.rpartition(" ")[2], catalog)
+        is_card = last is not None and last.values.get(NAME) in catalog.accelerators
         return None if is_card else alone  # i7 3060
     chips = _SLICE.fullmatch(word)
     if chips is not None and (sold := vocabulary().slices.get(key_of(chips["name"]))):

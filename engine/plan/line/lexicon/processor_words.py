@@ -78,12 +78,17 @@ def _line_of(match: re.Match[str]) -> str:
     return _OLDER_XEONS if re.search(r"e[357]$", line) else _LINES[line[:2]]
 
 
-def _differences(match: re.Match[str], other: re.Match[str]) -> tuple[bool, int, int, int]:
-    """Return how far two processors of a line are from each other: in kind, in generation, in tier, in number."""
+def _differences(match: re.Match[str], other: re.Match[str]) -> tuple[bool, int, int, bool, int]:
+    """Return how far two processors of a line are from each other: in generation, tier, kind and number.
+
+    What kind one of a laptop is says more than the rest, as it says what it may draw.
+    """
     is_other_kind = match["suffix"].casefold() != other["suffix"].casefold()
     generations = [_generation(_line_of(one), one["number"], one["suffix"]) for one in (match, other)]
     tiers, numbers = ([_tier(one[0]) for one in (match, other)], [int(one["number"]) for one in (match, other)])
-    return is_other_kind, abs(generations[0] - generations[1]), abs(tiers[0] - tiers[1]), abs(numbers[0] - numbers[1])
+    is_other_draw = is_other_kind and _OF_LAPTOPS.fullmatch(match["suffix"]) is not None
+    generation, tier, number = (abs(one - another) for one, another in (generations, tiers, numbers))
+    return is_other_draw, generation, tier, is_other_kind, number
 
 
 def _generation(line: str, number: str, suffix: str) -> int:

@@ -35,11 +35,19 @@ def similar_names(word: str, catalog: Catalog) -> Iterator[tuple[str, str]]:
     is_telling = sum(map(str.isalpha, word)) >= _FEWEST_LETTERS
     for key in difflib.get_close_matches(plain, names, 3, _SIMILAR):
         kind, name = names[key]
-        is_same = is_misspelt(catalog.architectures.plain_name(word), name)
+        is_same = is_misspelt(_without_variant(word, catalog), name)
         is_slip = len(plain) > _FEWEST_LETTERS or len(key) > len(plain) or sorted(plain) == sorted(key)
         is_slip &= key[:1] == plain[:1] and len(key) - len(plain) < _FEWEST_LETTERS
         if (kind == TASK_NAME and is_slip) or (kind != TASK_NAME and is_telling and is_same):
             yield kind, name
+
+
+def _without_variant(word: str, catalog: Catalog) -> str:
+    """Return a name without the words that name a variant, slips of the longer ones among them: ``8b-instrct``."""
+    table = catalog.architectures
+    long = [variant for variant in table.variants if len(variant) >= _LONG]
+    parts = table.plain_name(word).split("-")
+    return "-".join(part for part in parts if not any(is_misspelt(part, variant) for variant in long))
 
 
 def is_near_filler(word: str) -> bool:
