@@ -48,7 +48,7 @@ _SIZE_INSIDE = re.compile(r"(.+?)[\s-](\d{2,3}gb)[\s-](sxm\d?|pcie|nvl|ti|super|
 """A memory inside a name, as ``h100 80gb pcie``."""
 LAPTOP, _MOBILE = "laptop", re.compile(r"\s*mobile$", re.IGNORECASE)
 _SIZE_IN_ID = re.compile(r"\d+gb")
-_SLICE = re.compile(r"(?P<name>[a-z\s-]*[a-z]\d[a-z]?)-(?P<count>\d{1,4})", re.IGNORECASE)
+_SLICE = re.compile(r"(?P<name>[a-z\s-]*[a-z]\d[a-z]*)-(?P<count>\d{1,4})", re.IGNORECASE)
 _EXAMPLE = "gpu(48GiB,180TFLOPs,900GB/s)"
 
 
