@@ -259,3 +259,75 @@ def test_a_script_that_only_puts_adapters_on_a_model_is_refused(alone) -> None:
     text = f"from peft import LoraConfig, get_peft_model\n{TRAINED}{LOADED}get_peft_model(model, LoraConfig(r=4))\n"
     with pytest.raises(CapacityError, match="neither trains nor answers"):
         alone("a.py", text.replace(", Trainer, TrainingArguments", ""))
+
+
+def test_an_entry_that_is_set_behind_a_call_is_none_of_its(alone) -> None:
+    first = f"settings = dict(model='{MODEL}', tensor_parallel_size=2)\nfirst = LLM(**settings)\n"
+    text = f"from vllm import LLM\n{first}settings['tensor_parallel_size'] = 8\nsecond = LLM(**settings)\n"
+    imported = alone("a.py", text)
+    assert imported.plan.value("parallelism.tp") == 2
+    assert ["a second call" in one.why for part in imported.readings for one in part.unmodelled] == [True]
+    called = "def serve(given):\n    return LLM(**given)\nsettings = {'tensor_parallel_size': 2}\n"
+    text = f"from vllm import LLM\n{called}settings['tensor_parallel_size'] = 4\nsettings['model'] = '{MODEL}'\n"
+    assert alone("a.py", f"{text}serve(settings)\n").plan.value("parallelism.tp") == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "split"),
+    [
+        ("settings |= {'tensor_parallel_size': 4}", 4),
+        ("settings |= more", 1),
+        ("settings.update(more)", 1),
+        ("settings.setdefault('tensor_parallel_size', 4)", 1),
+        ("for key, value in more.items(): settings[key] = value", 1),
+    ],
+)
+def test_what_a_mapping_is_changed_by_counts_or_is_named(alone, change: str, split: int) -> None:
+    imported = alone("a.py", f"from vllm import LLM\nsettings = dict(model='{MODEL}')\n{change}\nLLM(**settings)\n")
+    assert imported.plan.value("parallelism.tp") == split
+    named = [one.why for part in imported.readings for one in part.unmodelled]
+    assert [text.startswith("only running the script tells") for text in named] == ([True] if split == 1 else [])
+
+
+@pytest.mark.parametrize(
+    ("student", "other", "precision"),
+    [
+        ("", ", dtype=torch.bfloat16", "fp32"),
+        (", dtype=torch.float32", ", dtype=torch.bfloat16", "fp32"),
+        (", dtype=torch.bfloat16", ", dtype=torch.bfloat16", "bf16"),
+    ],
+)
+def test_the_type_of_models_counts_where_all_are_loaded_in_it(alone, student: str, other: str, precision: str) -> None:
+    pairs = (("model", student), ("teacher", other))
+    loaded = "".join(f"{one} = AutoModelForCausalLM.from_pretrained('{MODEL}'{kind})\n" for one, kind in pairs)
+    training = alone("a.py", f"{TRAINED}{loaded}Trainer(model, args=TrainingArguments('x')).train()\n").plan.training
+    assert training.precision == precision
+
+
+def test_a_model_that_is_made_one_of_32_bits_is_trained_so(alone) -> None:
+    loaded = LOADED.replace("bfloat16)", "bfloat16).float()")
+    text = f"{TRAINED}{loaded}Trainer(model, args=TrainingArguments('x')).train()\n"
+    assert alone("a.py", text).plan.training.precision == "fp32"
+
+
+def test_no_model_stands_at_the_end_where_an_option_names_one(alone) -> None:
+    plan = alone("run.sh", f"sglang serve --model-path {MODEL} --tp 2 --lora-paths me/a me/b\n").plan
+    assert (plan.model.name, plan.value("parallelism.tp")) == ("qwen3-8b", 2)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"convert_checkpoint.py --model_name_or_path {MODEL} --epoch 3 --lora_r 8 --batch_size 4",
+        f"eval_mine.py --model_name_or_path {MODEL} --epoch 3 --lora_r 8 --batch_size 4",
+        f"mine.py --model_name_or_path {MODEL} --epoch 3 --lora_r 8",
+    ],
+)
+def test_a_program_of_ones_own_that_may_not_train_is_refused(alone, command: str) -> None:
+    with pytest.raises(CapacityError, match="no command of a known tool"):
+        alone("run.sh", f"python {command}\n")
+
+
+def test_a_file_with_defaults_of_its_own_is_no_recipe(alone) -> None:
+    text = f'defaults: {{a: 1}}\ncommand: [vllm, serve, {MODEL}, -tp, "2"]\n'
+    assert alone("job.yaml", text).plan.value("parallelism.tp") == 2

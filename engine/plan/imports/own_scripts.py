@@ -35,11 +35,14 @@ _RUNS = re.compile(rf"{_GENERATES.pattern}|\bbackward\(|\btrain\w*\(|Trainer|\.f
 _FREEZES = re.compile(r"^(?!.*(?:ref|teacher)).*requires_grad(?:\s*=\s*False|_\(False\))", re.MULTILINE)
 """What scripts set that train parts of a model."""
 
+_WIDENS = re.compile(r"\.float\(\)|\.to\((?:dtype=)?torch\.float(?:32)?\)")  # What makes a model one of 32 bits
+
 _CONVERTS = "what converts or saves weights has no plan"
 
 OPTIONS_FILE = re.compile(r"\.(?:ya?ml|json)$")  # What the name of a file of options ends with
 
 _LOADING = "loading"  # The tool that loads models in Python
+_TYPE = "loaded_in"  # What it says of the type of one
 _ADAPTS = frozenset({"peft", "adapting"})  # What puts adapters on one
 _TOKENIZING = "tokenizing"  # What cuts texts, which alone is nothing of a run
 LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", "compiling", _TOKENIZING})
@@ -48,6 +51,7 @@ LOADS = frozenset({_LOADING, "bitsandbytes", "recomputing", "compiling", _TOKENI
 _ADAPTED = frozenset({Key.TRAINING_METHOD, "adapted_in_code"})  # What says whether adapters are trained
 _TRAINS = frozenset({Key.TRAINING_MICRO_BATCH, "accumulation", Key.TRAINING_EPOCHS, Key.TRAINING_STEPS})
 """What options of a script set that trains; two of them tell one that is not read, or one beside adapters."""
+_BATCH = re.compile(r"batch|accum")  # In the name of an option that says how much is trained on at once
 _OWN_OPTIONS = "own_options"  # The tool that has names people give to options of their scripts
 
 
@@ -67,6 +71,7 @@ def read_calls(text: str, name: str) -> list[Reading]:
         document = replace(given, data={**options, RECIPE: made}) if is_recipe else given
         if starter is not None and not any(reading.tool is starter for reading in readings):
             readings.append(started(read_document(document, starter), made))
+    _loaded_alike(text, readings)
     readings = list(first_calls(readings))
     if readings:
         readings[0].settings += from_shell(variables_set(text), readings, Place(name))
@@ -80,6 +85,15 @@ def read_calls(text: str, name: str) -> list[Reading]:
     if loads and not _RUNS.search(text):
         raise PlanError("it loads a model, and neither trains nor answers", hint=_CONVERTS, place=Place(name))
     return readings
+
+
+def _loaded_alike(text: str, readings: Sequence[Reading]) -> None:
+    """Drop the types that a script loads models in where those differ: the one that is trained may be any of them."""
+    loading = [one for one in readings if one.tool.id == _LOADING]
+    types = {next((setting.value for setting in one.settings if setting.field == _TYPE), None) for one in loading}
+    if len(types) > 1 or _WIDENS.search(text):
+        for one in loading:
+            one.settings = [setting for setting in one.settings if setting.field != _TYPE]
 
 
 def _frozen(text: str, readings: Sequence[Reading]) -> None:
@@ -140,6 +154,7 @@ def own_script(command: Command, name: str, texts: Mapping[str, str]) -> tuple[s
         for document, owner, called in calls(text, str(path), given, command.environment, partial(module_text, path))
     ]
     readings = [started(reading, called) for reading, called in made]
+    _loaded_alike(text, readings)
     _frozen(text, readings)
     return text, readings
 
@@ -155,8 +170,11 @@ def named_options(command: Command, readings: Sequence[Reading]) -> Reading:
     return reading
 
 
-def trains_by_name(reading: Reading) -> bool:
-    """Whether options of a program that is not read are of a training, as their names say."""
+def trains_by_name(command: Command, reading: Reading) -> bool:
+    """Whether options of a program that is not read are of a training, as their names and its own say."""
+    data = command.document.data if isinstance(command.document.data, dict) else {}
+    if command.serves(reading.tool) or not any(_BATCH.search(key) for key in data):
+        return False
     fields = {setting.field for setting in reading.settings if setting.level == "said"}
     adapts = bool({*_ADAPTED, Key.TRAINING_ADAPTER_RANK} & fields)
     return "model" in fields and len(_TRAINS & fields) + adapts > 1

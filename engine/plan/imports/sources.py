@@ -202,7 +202,7 @@ def _run_of(
         called += _own_configuration(command, name, texts)
     place = Place(name, next(iter(command.document.lines.values()), None))
     named = named_options(command, (*launchers, *called))
-    if owner is None and not called and command.script and trains_by_name(named):
+    if owner is None and not called and command.script and trains_by_name(command, named):
         called = [Reading(name, named.tool, [one for one in named.settings if one.level == "default"])]
     if owner is None and called:
         called[-1].settings += [setting for setting in named.settings if setting.level == "said"]

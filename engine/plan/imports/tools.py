@@ -96,6 +96,11 @@ class Tool:
         """Whether the tool has an option at a path, or takes what is above it as a whole."""
         return any(self.named(name) in self.known for name in _and_above(path))
 
+    def names_model(self, written: str) -> bool:
+        """Whether an option is the one that names the model."""
+        option = self.options.get(self.named(written)) if written.startswith("-") else None
+        return option is not None and (option.path == "model" or option.meaning == "served")
+
     def is_signed(self, path: KeyPath) -> bool:
         """Whether an option at a path, or a section above it, tells the tool's files from others."""
         return any(self.named(name) in self.signs for name in _and_above(path))

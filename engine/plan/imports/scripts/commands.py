@@ -191,7 +191,7 @@ def _options(words: Sequence[Word], name: str) -> Document:
         rest.insert(0, given.pop())
     model = given[-1] if len(given) > 1 and TAKES_MODEL.fullmatch(given[-2].text) else None
     if given and TAKES_MODEL.fullmatch(given[-1].text):
-        model = _model_at_the_end(rest)
+        model = _model_at_the_end(rest, tool_called(" ".join(word.text for word in given)))
     if model is not None:
         data["model"], lines["model",] = _plain(model), model.line
     elif given and _CONFIGURATION.fullmatch(given[-1].text):
@@ -214,8 +214,10 @@ def _options(words: Sequence[Word], name: str) -> Document:
     return Document(data, name, lines)
 
 
-def _model_at_the_end(rest: list[Word]) -> Word | None:
+def _model_at_the_end(rest: list[Word], owner: Tool | None) -> Word | None:
     """Take the model that stands alone behind all options: ``trtllm-serve --tp_size 8 --config a.yaml models/r1``."""
+    if owner is None or any(owner.names_model(word.text.partition("=")[0]) for word in rest):
+        return None
     last = [word.text for word in rest[-3:]]
     is_alone = len(last) > 2 and OPTION.match(last[0]) is not None and "=" not in last[0]
     return (

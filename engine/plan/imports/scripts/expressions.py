@@ -31,6 +31,22 @@ class FurtherOptions(OfARun):
     __slots__ = ()
 
 
+class Changed(dict[str, Plain]):
+    """A mapping of a script that is changed on a line of it, with what it is up to there."""
+
+    __slots__ = ("before", "line")
+
+    def __init__(self, now: Mapping[str, Plain], before: dict[str, Plain], line: int) -> None:
+        super().__init__(now)
+        self.before, self.line = before, line
+
+    def at(self, line: int) -> dict[str, Plain]:
+        """Return what it is on a line of the script."""
+        if line > self.line:
+            return dict(self)
+        return self.before.at(line) if isinstance(self.before, Changed) else self.before
+
+
 _TYPES: Mapping[str, Callable[[str | int | float], str | int | float]] = {
     "int": int,
     "float": float,
@@ -56,6 +72,8 @@ _TRUE_TODAY = frozenset({"is_bfloat16_supported", "is_bf16_supported", "is_avail
 
 _TODAY: Mapping[str, str] = {"torch.__version__": "2.9", "sys.platform": "linux"}
 """What scripts ask of the machine, as it is where models are trained."""
+
+_CHANGES = frozenset({"update", "setdefault", "pop", "popitem", "clear"})  # What changes a mapping in place
 
 _ENVIRONMENT = frozenset({"getenv", "environ.get"})  # What returns a variable of the shell, or a default
 
@@ -109,7 +127,7 @@ def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Pl
     if (key := next((key for key in keys if key in constants), None)) is not None:
         if isinstance(value := constants[key], OfARun):
             raise ValueError(value)
-        return value
+        return value.at(node.lineno) if isinstance(value, Changed) else value
     if keys[0] in _TODAY:
         return _TODAY[keys[0]]
     first: ast.expr = node
@@ -125,17 +143,21 @@ def _mapping(node: ast.Dict, constants: Mapping[str, Plain]) -> dict[str, Plain]
     read: dict[str, Plain] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:  # {**base, "x": 1}
-            try:
+            further: Plain = None
+            with suppress(ValueError):
                 further = literal(value, constants)
-            except ValueError:
-                further = {f"**{ast.unparse(value)}": FurtherOptions(ast.unparse(value))}
-            read |= further if isinstance(further, dict) else {}
+            read |= further if isinstance(further, dict) else _open(ast.unparse(value))
         else:
             try:
                 read[str(literal(key, constants))] = literal(value, constants)
             except ValueError:
                 read[ast.unparse(key).strip("'")] = OfARun(ast.unparse(value))
     return read
+
+
+def _open(name: str) -> dict[str, Plain]:
+    """Return what stands in a mapping for entries that only running the script tells."""
+    return {f"**{name}": FurtherOptions(name)}
 
 
 def _part(node: ast.Subscript, constants: Mapping[str, Plain]) -> Plain:
@@ -202,9 +224,7 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     """
     called = ast.unparse(call.func)
     if called == "dict":
-        given: list[tuple[ast.expr | None, ast.expr]] = [(None, part) for part in call.args]
-        given += [(ast.Constant(word.arg) if word.arg else None, word.value) for word in call.keywords]
-        return _mapping(ast.Dict([key for key, _ in given], [value for _, value in given]), constants)
+        return _mapping(_given(call), constants)
     reader = next((reader for name, reader in _CALLS.items() if f".{called}".endswith(f".{name}")), None)
     if reader is not None:
         return reader(call, constants)
@@ -221,6 +241,13 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     if called.rpartition(".")[2].casefold() == "field" and default is not None:
         return literal(default, constants)
     raise ValueError(called)
+
+
+def _given(call: ast.Call) -> ast.Dict:
+    """Return the arguments of a call as a mapping: ``dict(base, rank=8)`` is ``{**base, "rank": 8}``."""
+    keys: list[ast.expr | None] = [None for _ in call.args]
+    keys += [ast.Constant(word.arg) if word.arg else None for word in call.keywords]
+    return ast.Dict(keys, [*call.args, *(word.value for word in call.keywords)])
 
 
 def _cut(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
@@ -301,11 +328,12 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
             sometimes |= {*ast.walk(node)} if decided is None else set()
             left_out = () if decided is None or not isinstance(node, ast.If) else node.orelse if decided else node.body
             never |= {part for statement in left_out for part in ast.walk(statement)}
-        if node not in never and (entries := _entries_set(node, known)) is not None:
-            name, further = entries
-            whole, is_open = known[name], node in sometimes
-            made = {key: _value(value, known, is_open) for key, value in further.items()}
-            known[name] = {**(whole if isinstance(whole, dict) else {}), **made}
+        name = _changed(node)
+        if isinstance(node, ast.stmt | ast.expr) and node not in never and isinstance(whole := known.get(name), dict):
+            made = _entries(node, name, known)
+            if node in sometimes:
+                made = {key: value if isinstance(value, OfARun) else OfARun(value) for key, value in made.items()}
+            known[name] = Changed({**whole, **made}, whole, node.lineno)
             yield name, known[name]
             continue
         is_single = isinstance(node, ast.AnnAssign) or (isinstance(node, ast.Assign) and len(node.targets) == 1)
@@ -335,26 +363,25 @@ def holds(node: ast.AST, constants: Mapping[str, Plain]) -> bool | None:
     return None
 
 
-def _entries_set(node: ast.AST, known: Mapping[str, Plain]) -> tuple[str, dict[str, ast.expr]] | None:
-    """Return entries of a known mapping that a part sets: ``settings["rank"] = 8``, ``settings.update(rank=8)``."""
+def _changed(node: ast.AST) -> str:
+    """Return the name of what a part of a script changes in place; empty where it changes nothing so."""
     base: ast.expr | None = None
-    made: dict[str, ast.expr] = {}
-    if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
+    if isinstance(node, ast.Assign | ast.Delete) and isinstance(target := node.targets[0], ast.Subscript):
         base = target.value
-        made = {str(target.slice.value): node.value} if isinstance(target.slice, ast.Constant) else {}
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update":
+    elif isinstance(node, ast.AugAssign):
+        base = node.target
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES:
         base = node.func.value
-        made = {word.arg: word.value for word in node.keywords if word.arg}
-        for part in node.args[:1]:
-            pairs = zip(part.keys, part.values, strict=True) if isinstance(part, ast.Dict) else ()
-            made |= {str(key.value): value for key, value in pairs if isinstance(key, ast.Constant)}
-    name = base.id if isinstance(base, ast.Name) else ""
-    return (name, made) if made and isinstance(known.get(name), dict) else None
+    return base.id if isinstance(base, ast.Name) else ""
 
 
-def _value(node: ast.expr, known: Mapping[str, Plain], is_open: bool) -> Plain:
-    """Return a plain value; as it is written where only a run tells it, or whether it is set."""
-    with suppress(ValueError):
-        if not is_open:
-            return literal(node, known)
-    return OfARun(ast.unparse(node))
+def _entries(node: ast.AST, name: str, known: Mapping[str, Plain]) -> dict[str, Plain]:
+    """Return the entries that a change puts into a mapping: ``settings["rank"] = 8``, ``settings.update(rank=8)``."""
+    if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
+        if isinstance(target.slice, ast.Constant):
+            return _mapping(ast.Dict([target.slice], [node.value]), known)
+    elif isinstance(node, ast.AugAssign):
+        return _mapping(ast.Dict([None], [node.value]), known)
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) == f"{name}.update":
+        return _mapping(_given(node), known)
+    return _open(name)

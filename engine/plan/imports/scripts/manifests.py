@@ -137,8 +137,8 @@ def _documents(text: str, name: str) -> Iterator[Document]:
                     document = replace(document, data=_filled_in(document.data, _variables_of_folder(name)))
                 elif isinstance(document.data, dict) and isinstance(models := document.data.get("models"), dict):
                     document = replace(document, data={"models": dict(_swapped(models, document.data.get("macros")))})
-                elif isinstance(document.data, dict) and isinstance(usual := document.data.get("defaults"), dict):
-                    document = replace(document, data=_recipe(document.data, usual))
+                elif isinstance(document.data, dict):
+                    document = replace(document, data=_recipe(document.data))
                 yield document
         start = end
 
@@ -155,10 +155,12 @@ def _swapped(models: Mapping[str, Plain], macros: Plain) -> Iterator[tuple[str, 
             yield name, {"command": _OF_SHELL.sub(r"${\1}", joined.replace("${MODEL_ID}", name))}
 
 
-def _recipe(data: Mapping[str, Plain], usual: Mapping[str, Plain]) -> dict[str, Plain]:
-    """Return a recipe of sparkrun with its defaults, and what else it says, put into its command."""
+def _recipe(data: dict[str, Plain]) -> dict[str, Plain]:
+    """Return a recipe of sparkrun with its defaults, and what else it says, in its command; others as given."""
+    usual, command = data.get("defaults"), data.get("command")
+    if not isinstance(usual, dict) or not isinstance(command, str):
+        return data
     values = {f"{{{key}}}": str(value) for key, value in {**data, **usual}.items()}
-    command = str(data.get("command", ""))
     for name, value in values.items():
         command = command.replace(name, value) if name != "{command}" else command
     return {**data, "command": command}

@@ -49,7 +49,8 @@ def _parsed(text: str | None) -> ast.Module:
 
 def _names(text: str | None) -> Mapping[str, Plain]:
     """Return the names of a module that it gives a plain value itself."""
-    return dict(assigned(_parsed(text).body, {}))
+    names = dict(assigned(_parsed(text).body, {}))
+    return {name: dict(value) if isinstance(value, dict) else value for name, value in names.items()}
 
 
 def _classes(tree: ast.Module) -> Iterator[tuple[str, Mapping[str, Plain]]]:

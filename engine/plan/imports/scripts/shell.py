@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.plan.imports.scripts.shell_words import Variables, Word, joined, slurm_variables, source_of
+from capacity_tui.engine.plan.imports.scripts.starting import PYTHON
 from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ _SCRIPT = re.compile(r".*\.(?:sh|bash|slurm|sbatch)", re.DOTALL)
 _PASSES = frozenset({"ssh", "tmux", "screen"})  # Programs that have a shell run a text of their arguments
 
 _WRITERS = frozenset({"cat", "tee"})  # Programs that write a here-document to a file as it is
-
-_PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 
 _BLOCKS = frozenset(
     {"program", "pipeline", "subshell", "compound_statement", "do_group", "while_statement", "negated_command", "ERROR"}
@@ -278,7 +277,7 @@ class _Reader(Variables):
             self.script.files.append(WrittenFile(name, written, self.line(text)))
         elif words and words[0].text.rpartition("/")[2] in _RUN_INPUT and self.depth < _DEEPEST:
             self._within(()).read_inner(written, self.line(text))
-        elif words and _PYTHON.fullmatch(words[0].text) and all(word.text.startswith("-") for word in words[1:]):
+        elif words and PYTHON.fullmatch(words[0].text) and all(word.text.startswith("-") for word in words[1:]):
             self.script.files.append(WrittenFile("-", written, self.line(text)))
             self.script.commands.append((words[0], Word("-", self.line(text))))
 
