@@ -20,7 +20,6 @@ from capacity_tui.engine.units import format_count, parse_quantity
 
 _SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
 _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)[/:+](\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
-_EVERY = frozenset({"every", "each"})  # Words before a span of time after which something is done again
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
@@ -148,9 +147,12 @@ class DataWords(ModelDetails):
 
     def _interval(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how often something is done: in a run, ``every 1000 steps``, or by users, ``every 30 seconds``."""
-        every, is_every = self._span(index, 1), key_of(self._span(index, 1)) in _EVERY
+        every, is_every = self._span(index, 1), key_of(self._span(index, 1)) in vocabulary().every
         span = self._span(index + 1, 1) if is_every else ""
-        span = f"1{unit}" if (unit := vocabulary().durations.get(key_of(span))) else span
+        unit = vocabulary().durations.get(key_of(span))
+        if unit and self._task == INFER and self._has_requests():
+            return None  # every day 1M requests
+        span = f"1{unit}" if unit else span
         is_time = settings.is_time(span) or duration_of(span) is not None
         if is_time and self._task != INFER:
             return 2, Meaning(why=f"left out: {every} {self._span(index + 1, 1)}")
@@ -162,6 +164,11 @@ class DataWords(ModelDetails):
         if amount is None or not is_counted or amount.fields.get(TRAIN) not in _PASSES:
             return None
         return 3, Meaning(why=f"left out: {self._span(index, 3)}")
+
+    def _has_requests(self) -> bool:
+        """Whether the line says of a number that it is the requests of all."""
+        counts = (self._count_of(at) for at in range(len(self._tokens)) if self._is_number_at(at))
+        return any(count is not None and count.amount.field(INFER) == Key.INFERENCE_REQUESTS for count in counts)
 
     def _dataset(self, text: str) -> Meaning | None:
         """Recognize a data set by name; what the line says of its length goes before."""

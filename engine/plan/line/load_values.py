@@ -24,7 +24,9 @@ _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_U
 _PER = frozenset({"per", "/", "by", "for", "from", "a"})  # Words before one of the users
 _HOURS_OF_DEVICES = "gpu_hours"  # What limits call them
 _AS_LONG_AS = frozenset({"for", "over"})  # Words before how long something is served
+_FAR = 3  # Words between how many times and what has a peak, as in ``peak gpu memory 2x``
 _TIMES_THE_USUAL = re.compile(r"(\d+(?:\.\d+)?)[x×]", re.IGNORECASE)
+_PEAK = "{:g} times the load"
 _TO_BUY = "to buy; what hardware is bought for is not compared: say what it may cost an hour or a month, as $2/h"
 
 
@@ -39,8 +41,8 @@ class LoadValues(DataWords):
         self._rate_of_tokens()
         self._requests_of_tokens()
         self._requests_of_a_span()
-        self._requests_at_once()
         self._peak_load()
+        self._requests_at_once()
         self._parts_of_requests()
 
     def _part_of_users(self) -> None:
@@ -125,19 +127,24 @@ class LoadValues(DataWords):
                 peak = f"{usual * self._peak:.4g}" if path == Key.INFERENCE_REQUEST_RATE else round(usual * self._peak)
                 self._assume(path, peak, f"peak: {peak}, {self._peak:g} times {usual:g}")
                 return
+        for index, (count, meaning) in self._taken.items():
+            if meaning.words == _PEAK.format(self._peak):
+                why = f"left out: {self._span(index, count)}; of which load? (say 100 users, or 5 requests/s)"
+                self._taken[index] = count, Meaning(why=why)
 
     def _times_the_usual(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how many times the usual load there is at most, as in ``peak 3x average`` and ``5x bursts``."""
         words, match = vocabulary(), _TIMES_THE_USUAL.fullmatch(self._tokens[index].text)
         places = [at for at in range(max(index - 2, 0), index + 3) if key_of(self._span(at, 1)) in words.peaks]
-        if match is None or not places or self._task != INFER:
+        around = {key_of(self._span(at, 1)) for at in range(max(index - _FAR, 0), index + _FAR + 1)}
+        if match is None or not places or self._task != INFER or not around.isdisjoint(words.other_peaks):
             return None
         self._peak, last = float(match[1]), index + 1
         if places[0] < index:
             self._take(places[0], 1, Meaning("peak"))
         while key_of(self._span(last, 1)) in words.averages | words.peaks and self._is_free(last):
             last += 1
-        return last - index, Meaning(f"{self._peak:g} times the load")
+        return last - index, Meaning(_PEAK.format(self._peak))
 
     def _limit_loads(self) -> None:
         """Take a limit on time or money for that of all requests; what is served without an end has none."""
@@ -185,8 +192,11 @@ class LoadValues(DataWords):
         As in ``50 users, 10 requests an hour each``, and in ``20 queries/s, 50 passages each``.
         """
         for index, (count, meaning) in self._taken.items():
-            around = (self._span(max(at, 0), 1) for at in (index + count, index - 1, index - 2))
-            is_of_one = any(key_of(word) in EVERY_NODE for word in around)
+            keys = {at: key_of(token.text) for at, token in enumerate(self._tokens)}
+            one = [
+                at for at, key in keys.items() if key in EVERY_NODE and keys.get(at + 1) not in vocabulary().durations
+            ]
+            is_of_one = not {index + count, index - 1, index - 2}.isdisjoint(one)
             after = settings.amount_of(self._span(index + count + 1, 1))
             is_of_user = after is not None and after.field(INFER) == Key.INFERENCE_USERS
             is_of_user &= key_of(self._span(index + count, 1)) in _PER  # 20 requests a day per user
@@ -198,8 +208,10 @@ class LoadValues(DataWords):
             rate, users = meaning.values.get(Key.INFERENCE_REQUEST_RATE), self._values.get(Key.INFERENCE_USERS)
             before = [key_of(word) for word in self._span(0, index).split()]
             pairs = ((word, vocabulary().amounts.get(noun)) for word, noun in pairwise(before))
-            is_of_one |= any(word == "every" and noun and noun.field(INFER) == _LOADS[-1] for word, noun in pairs)
-            if rate and users and (is_of_one or is_of_user or "each" in before):
+            is_of_one |= any(
+                word in vocabulary().every and noun and noun.field(INFER) == _LOADS[-1] for word, noun in pairs
+            )
+            if rate and users and (is_of_one or is_of_user or any(at < index for at in one)):
                 self._values.pop(Key.INFERENCE_REQUEST_RATE)
                 self._values[Key.INFERENCE_SECONDS_BETWEEN_REQUESTS] = pause = f"{1 / float(str(rate)):.4g}"
                 why = f"each of {users} users sends a request every {pause} s"

@@ -29,7 +29,8 @@ _SIZE_OF_A_NODE = re.compile(r"\d{1,2}[x×]?.*", re.IGNORECASE)  # nodes with 8x
 _HOURS = frozenset({"hours", "hrs"})
 _SCRIPT, _MODULE = re.compile(r"[\w./~-]+\.(?:py|sh)"), re.compile(r"([a-z]+)(?:\.[a-z_]+)+")
 _NODES, _MACHINES, _OF_A_SIZE = frozenset({"node", "nodes"}), frozenset({"boxes", "servers", "machines"}), 3
-_CHASSIS = re.compile(r"[a-z]{0,4}\d{2,5}[a-z]{0,3}|g\d{1,2}", re.IGNORECASE)  # R760xa, DL380, 7960, gen10
+_CHASSIS = re.compile(r"[a-z]{1,4}\d{3,5}(?!b$)[a-z]{0,3}", re.IGNORECASE)  # R760xa, but qwen235b
+_NUMBERED = re.compile(r"\d{4}|g(?:en)?\d{1,2}", re.IGNORECASE)  # precision 7960, proliant gen10
 _ANY_ADAPTER = frozenset({"adapter", "peft", "usepeft"})
 _HAVE_NONE = frozenset({Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD})
 
@@ -75,9 +76,8 @@ class NamedWords(CountedWords):
         token = self._tokens[index]
         ruled_out = self._ruled_out(index) or self._some_hardware(index)
         ruled_out = ruled_out or self._configured(token.text) or self._device_hours(index) or self._amount_asked(index)
-        ruled_out = (
-            ruled_out or self._chassis(index) or self._aside(index) or self._beneath(index) or self._release_date(index)
-        )
+        ruled_out = ruled_out or self._chassis(index) or self._aside(index) or self._beneath(index)
+        ruled_out = ruled_out or self._release_date(index)
         if ruled_out is not None:
             return ruled_out
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
@@ -137,15 +137,24 @@ class NamedWords(CountedWords):
 
     def _chassis(self, index: int) -> tuple[int, Meaning] | None:
         """Leave out the name of a server behind its maker, as ``Dell R760xa`` and ``HPE ProLiant DL380``."""
-        end, words = index, vocabulary()
+        end, words, is_of_line = index, vocabulary(), False
         while end < len(self._tokens) and (end == index or not self._tokens[end - 1].ends):
-            text = self._tokens[end].text
-            is_name = _CHASSIS.fullmatch(text) is not None and not self._is_counted(end)
-            is_name &= hardware.named_hardware(text, self._catalog) is None
-            if not (key_of(text) in words.vendors or (end > index and (is_name or key_of(text) in words.chassis))):
+            key = key_of(self._tokens[end].text)
+            is_name = end > index and (key in words.chassis or self._is_chassis(end, is_of_line=is_of_line))
+            if not (key in words.vendors or is_name):
                 break
-            end += 1
+            end, is_of_line = end + 1, is_of_line or key in words.chassis
         return (end - index, Meaning(why=f"left out: {self._span(index, end - index)}")) if end > index else None
+
+    def _is_chassis(self, index: int, *, is_of_line: bool) -> bool:
+        """Whether a word is the number of a server; the name of a card is before another one: ``P620 with A6000``."""
+        text, places = self._tokens[index].text, (index, *range(index + 2, index + 5))
+        is_name = is_of_line and _NUMBERED.fullmatch(text) is not None and not self._is_counted(index)
+        is_setting = text[1:2].isalpha() and self._is_setting(text)  # bs128, but R740
+        is_other = is_setting or models.named_model(text, self._catalog) is not None
+        cards = [hardware.named_hardware(self._span(at, 1), self._catalog) for at in places]
+        is_free = cards[0] is None or (self._span(index + 1, 1) in OF_A_NODE and any(cards[1:]))
+        return is_free and (is_name or (_CHASSIS.fullmatch(text) is not None and not is_other))
 
     def _aside(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a model's name that says how long another one is trained: ``1.3b chinchilla``."""

@@ -10,6 +10,7 @@ from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 
 _FEWEST_OF_A_SCALE = 3  # Letters of a suffix that stands by itself
+_LETTERS_OF_A_CODE = 2  # Of a language, as ``en`` and ``de``
 _TEN, _HUNDRED, _THOUSAND, _DOZENS = 10, 100, 1000, ("dozen", "dozens")
 HALF = "half"
 AND_A_HALF = ["and", "a", HALF]
@@ -65,10 +66,14 @@ def _scaled_in_words(keys: list[str], index: int) -> tuple[str, int]:
 
 
 def _scale_of(keys: list[str], at: int) -> str:
-    """Return the suffix that a word is, as M of ``million``; ``mil`` is one or a thousand by what stands beside it."""
+    """Return the suffix that a word is, as M of ``million``; ``mil`` is one or a thousand by what stands beside it.
+
+    None where that cannot be told: words of two letters are codes of languages too.
+    """
     words, key = vocabulary(), keys[at]
     if (others := words.thousands.get(key)) is not None:
-        return "M" if {*others}.isdisjoint(keys) else "k"
+        near = (word for word in keys[max(at - 2, 0) : at + 2] if len(word) > _LETTERS_OF_A_CODE)
+        return "M" if {*others}.isdisjoint(keys) else "" if {*others}.isdisjoint(near) else "k"
     return words.scales.get(key, "") if len(key) >= _FEWEST_OF_A_SCALE else ""
 
 

@@ -77,7 +77,9 @@ def task_meant(
     if is_answering and not is_sampled:
         tuned = tuned or _first(free, _is_of_samples)  # 3 epochs of 10k samples, 7b
     evidence = ((INFER, "serving", serving), (FINETUNE, "fine-tuning", tuned), (TRAIN, "training", training))
-    implied = _first(words, lambda word: vocabulary().suggests.get(key_of(word)) == TRAIN)
+    amounts = filter(None, map(amount_of, words))
+    is_of_requests = any(amount.fields.get(INFER) == Key.INFERENCE_REQUESTS for amount in amounts)
+    implied = _first(words, lambda word: vocabulary().suggests.get(key_of(word)) == TRAIN and not is_of_requests)
     for task, name, word in (*evidence, (TRAIN, "training", implied), (INFER, "serving", suggested)):
         if word is not None:
             return task, f"task: {name}, because of {word!r}"

@@ -134,6 +134,8 @@ class Vocabulary:
     chassis: Words  # lines of these, behind one of their makers
     peaks: Words  # words beside how many times as much as usual there is at most
     averages: Words  # words behind that
+    other_peaks: Words  # words beside a peak of something else than a load
+    every: Words  # words before a span of time after which something is done again
     software: Words  # what a release may stand behind
     disks: Words  # words behind a size that is what a disk holds
     surroundings: Words  # what stands around devices, a number of which is left out
