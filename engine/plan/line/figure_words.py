@@ -76,27 +76,37 @@ class FigureWords(NamedWords):
             is_ram |= figure.get(hardware.MEMORY, 0) > (row.memory_mib or 0)  # 4090, 256GB memory
         if row is not None and is_trained and (reached := self._reached(row, figure, size)) is not None:
             return 1, reached
-        if shared := self._shared_by(index):
+        if shared := 0 if is_ram else self._shared_by(index):
             figure = {hardware.MEMORY: round(figure[hardware.MEMORY] / shared)}
-            size = f"{figure[hardware.MEMORY] / 1024:g}GB"
         together = 1 if shared or self._is_of_a_device(index) else self._degree(hardware.DEVICES)
-        is_total = any(key_of(self._span(at, 1)) in words.totals for at in (index - 1, index - 2, index + 1, index + 2))
+        is_total = self._is_of_all(index)
         meaning = hardware.given_figure(size, figure, is_ram, name, self._catalog, together, is_total=is_total)
+        if shared:
+            part = f"{figure[hardware.MEMORY] / 1024:g}GB of each device"
+            meaning = Meaning(part, meaning.values, f"{size} of all {shared}: {part}", meaning.fault)
         if hardware.NAME in meaning.values:
             self._values.pop(hardware.NAME)  # the same device with another memory
         is_behind = is_ram and of in words.ram
         return 1 + (behind.index(of) + 1 if is_behind else 0), meaning
 
     def _shared_by(self, index: int) -> int:
-        """Return how many devices share a memory, as 4 in ``200gb between 4 cards``; 0 where it is of each of them."""
-        words, devices = vocabulary(), vocabulary().amounts["devices"]
-        near = [key_of(self._span(at, 1)) for at in (index - 1, index + 1, index + 2) if at >= 0]
+        """Return how many devices of no name share a memory, as 4 in ``200gb between 4 cards``; 0 where none do."""
+        devices = vocabulary().amounts["devices"]
         numbers = [at for at in range(len(self._tokens) - 1) if settings.amount_of(self._span(at + 1, 1)) == devices]
         numbers = [at for at in numbers if self._tokens[at].text.isdecimal()]
-        is_shared = near[-2:-1] != [] and near[-2] in words.sharing and index + 2 in numbers
-        is_shared |= hardware.NAME not in self._values and not words.totals.isdisjoint(near)
+        is_shared = key_of(self._span(index + 1, 1)) in vocabulary().sharing and index + 2 in numbers
+        is_shared |= hardware.NAME not in self._values and self._is_of_all(index)
         is_memory = hardware.MEMORY in (hardware.figures_of(self._tokens[index].text) or {})
         return int(self._tokens[numbers[0]].text) if is_shared and is_memory and numbers else 0
+
+    def _is_of_all(self, index: int) -> bool:
+        """Whether a memory is that of all devices: ``96gb total``, not ``8 gpus total 80gb``, ``256gb total ram``."""
+        words = vocabulary()
+        is_of_other = settings.amount_of(self._span(max(index - 2, 0), 1)) == words.amounts["devices"]
+        if key_of(self._span(index + 1, 1)) in words.totals:  # 24gb total 256gb ram, 256gb total ram
+            behind = "" if self._is_apart(index + 1) else self._span(index + 2, 1)
+            is_of_other = key_of(behind) in words.ram or hardware.MEMORY in (hardware.figures_of(behind) or {})
+        return not is_of_other and not words.totals.isdisjoint(self._nouns_of(index))
 
     def _size_of_data(self, index: int, behind: list[str]) -> tuple[int, Meaning]:
         """Recognize the tokens of so many bytes of data, as ``5 GB of text``, which words behind or before it name."""
@@ -213,16 +223,20 @@ class FigureWords(NamedWords):
         return self._name_before(index) in names and not is_of_another and not self._is_apart(index - 1, ",;")
 
     def _nouns_of(self, index: int) -> set[str]:
-        """Return the keys of one word and of two that a figure may be of, before it or behind it."""
+        """Return the keys of one word and of two that a figure may be of, before it or behind it; also ``model is``."""
         first = vocabulary().start_of([key_of(before.text) for before in self._tokens[:index]])
-        before = {key_of(self._span(first - few, few)) for few in (1, 2) if few <= first}
-        behind = (
-            index
-            + 1
-            + int(self._span(index + 1, 1) == "of" or key_of(self._span(index + 1, 1)) in vocabulary().formats)
-        )
+        before = {key_of(self._span(start, few)) for start, few in ((first - 1, 1), (first - 2, 2), (first - 1, 2))}
+        behind = index + 1
+        behind += int(self._span(behind, 1) == "of" or key_of(self._span(behind, 1)) in vocabulary().formats)
         after = {key_of(self._span(behind, few)) for few in (1, 2)}
         return (set() if first and self._is_apart(first - 1) else before) | (set() if self._is_apart(index) else after)
+
+    def _has_memory_of_devices(self) -> bool:
+        """Whether a line says the memory of its devices, as ``16gb gpu``."""
+        memories = (
+            at for at, token in enumerate(self._tokens) if hardware.MEMORY in (hardware.figures_of(token.text) or {})
+        )
+        return any(map(self._is_before_device, memories))
 
     def _is_before_device(self, index: int) -> bool:
         """Whether what a figure is of stands behind it: ``a lora on docs, 24gb vram``, ``text, 16gb gpu``."""

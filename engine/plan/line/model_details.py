@@ -191,12 +191,14 @@ class ModelDetails(FigureWords):
         for index, token in enumerate(self._tokens) if not asked else ():
             if hardware.MEMORY not in (hardware.figures_of(token.text) or {}) or self._is_before_device(index):
                 continue
-            nouns = self._nouns_of(index) & words.weighed
+            nouns = self._nouns_of(index)
+            is_weighed = not nouns.isdisjoint(words.weighed) and nouns.isdisjoint(words.stored)
             is_of_name = self._text[token.start - 1 : token.start] == "("
             is_of_name &= any(start + count == index for _, start, count in named)
-            if is_of_name or (named and nouns - words.model_words):
+            if is_of_name or (named and is_weighed):
                 self._take(index, 1, Meaning(why=f"left out: {token.text} of weights; those of the model are counted"))
-            if is_of_name or not nouns or named:
+            is_other = not nouns.isdisjoint(words.model_words) and self._has_memory_of_devices()  # 16gb gpu, 70gb model
+            if named or not (is_weighed or is_other):
                 continue
             others = (settings.named_value(other.text, INFER, "", self._catalog) for other in self._tokens)
             formats = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in others if meaning is not None)
@@ -205,12 +207,12 @@ class ModelDetails(FigureWords):
             name = str(next(filter(None, formats), usual))
             bits = self._catalog.quantizations[name].bits_per_weight or _USUAL_BITS
             count = parse_quantity(token.text, "B") * 8 / bits
-            row_id = self._catalog.architectures.find_id(f"{count / 1e9:.3g}b")
-            why = (
-                f"{token.text} of weights: a decoder of {format_count(count)} parameters in {name} (or name the model)"
-            )
+            row_id = self._catalog.architectures.find_id(f"{float(f'{count / 1e9:.3g}'):g}b")
+            what = f"{token.text} of weights: a decoder of {format_count(count)} parameters in {name}"
             values: dict[str, object] = {Key.INFERENCE_WEIGHTS: name} if name == usual != _USUAL_FORMAT else {}
-            self._take(index, 1, Meaning(f"model {row_id}", {MODEL: row_id, **values}, why))
+            meaning = Meaning(f"model {row_id}", {MODEL: row_id, **values}, f"{what} (or name the model)")
+            unknown = Meaning(fault=PlanError("a decoder of no known size", what, "name the model, or its parameters"))
+            self._take(index, 1, meaning if row_id else unknown)
             return
 
     def _model_of_work(self) -> None:

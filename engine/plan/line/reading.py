@@ -333,7 +333,7 @@ class _Line(GuessedWords):
         if self._begins_range(index) and limit_in(self._tokens, index + 2) is not None:  # $10k to $20k
             return self._range(index)
         if key_of(self._span(index + 1, 1)) == OF_MILLION:
-            return Meaning(why=f"left out: {limit} for a million tokens, which every result prices")
+            return replace(self._to_buy(index), why=f"left out: {self._written(index)}; every result prices tokens")
         if limit.startswith(_IN_ALL) and self._is_bought(index):
             return self._to_buy(index)
         self._limits[index] = limit
