@@ -189,15 +189,19 @@ def _drawn(whole: Number, share: float, cores: float, vendor: str, catalog: Cata
 
 
 def _relative(machine: Machine, catalog: Catalog) -> Processor:
-    """Return the catalogue's CPU most like an unknown one: by class, microarchitecture, vendor, then cores."""
+    """Return the catalogue's CPU most like an unknown one: by class, microarchitecture, vendor, then cores.
+
+    Those of a guest are some of a large server's, however few.
+    """
     cpu = machine.cpu
     name, vendor = cpu.model.value or "", cpu.vendor.value
     server = device_names().server_cpus.search(name) is not None or (cpu.sockets.value or 1) > 1
-    cores = _usable_cores(machine)
+    is_guest, cores = server and bool(machine.platform.hypervisor.value), _usable_cores(machine)
 
     def features(row: Processor) -> tuple[bool, bool, bool, float]:
         same = row.archspec_name == cpu.microarchitecture.value
-        return (row.segment == SERVER) == server, same, row.vendor == vendor, -abs(row.cores - cores)
+        near = row.cores if is_guest else -abs(row.cores - cores)
+        return (row.segment == SERVER) == server, same, row.vendor == vendor, near
 
     return max((row for row in catalog.processors.values() if row.segment != GENERIC), key=features)
 

@@ -23,6 +23,7 @@ from .known_models import family_of as family_of
 from .known_models import find_known_model as find_known_model
 from .known_models import is_classical as is_classical
 from .known_models import known_models as known_models
+from .known_models import nearest_models as nearest_models
 from .known_models import plugin_problems as plugin_problems
 from .known_models import presumed_family as presumed_family
 from .known_models import spec_type_of as spec_type_of

@@ -96,7 +96,7 @@ def family_of(name: str | None, catalog: Catalog) -> Family:
     if plugin is not None:
         return Family(plugin.name, "plugin", "fit")
     if row_id is None:
-        near = nearest(name, FAMILIES) + catalog.architectures.nearest(name) + catalog.networks.nearest(name)
+        near = nearest_models(name, catalog)
         hint = f"nearest known: {', '.join(near[:4])}" if near else "list them with: capacity-tui models --list"
         problems = (*catalog.architectures.problems, *catalog.networks.problems)
         place = Place(field=Key.MODEL_NAME)
@@ -153,6 +153,11 @@ class KnownModel:
             (name, list(default) if isinstance(default, tuple) else default) for name, _, default in self.parameters()
         )
         return {name: default for name, default in defaults if default not in (None, [])}
+
+
+def nearest_models(name: str, catalog: Catalog) -> tuple[str, ...]:
+    """Return what models there are of names like one that nothing has: families, language models, then networks."""
+    return nearest(name, FAMILIES) + catalog.architectures.nearest(name) + catalog.networks.nearest(name)
 
 
 def known_models(catalog: Catalog) -> tuple[KnownModel, ...]:

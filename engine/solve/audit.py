@@ -11,11 +11,11 @@ from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate import Answer, Estimate, estimate_resolved, resolve_plan
 from capacity_tui.engine.explain import memory_timeline
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.models import nearest_models
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import MOST_FAULTS, Plan
 from capacity_tui.engine.plan.files import PlanSource, place_in_document
 from capacity_tui.engine.plan.imports import Imported
-from capacity_tui.engine.plan.line import MODEL_NAME, similar_names
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.advice.advice import planned, recommended
 from capacity_tui.engine.solve.advice.remedies import remedies
@@ -266,8 +266,7 @@ def _sound_model(model: Plain, catalog: Catalog) -> Plain:
     """Return a model section with a model that there is: the one most like the name, so that the rest is judged too."""
     if not isinstance(model, dict):
         return {"name": _ANY_MODEL}
-    similar = similar_names(str(model.get("name", "")), catalog)
-    near = next((name for kind, name in similar if kind == MODEL_NAME), None)
+    near = next(iter(nearest_models(str(model.get("name", "")), catalog)), None)
     left = {key: value for key, value in model.items() if key not in ("name", "config", "spec")}
     spec = {"spec": model["spec"]} if near and "spec" in model else {}
     return {"name": near or _ANY_MODEL, **left, **spec}
