@@ -53,8 +53,9 @@ class FigureWords(NamedWords):
         near = behind if is_of else [after, key_of(self._span(index + 2, 1))]
         disks = (few for few, word in enumerate(near, 1) if is_memory and word in words.disks)
         supply = supply or next(disks, 0)  # 30TB nvme, 64GB network storage
-        most = max(row.tdp_w or 0 for row in self._catalog.accelerators.values())
-        if figure.get("tdp_w", 0) > most or (supply and (is_memory or "tdp_w" in figure)):
+        is_power = "tdp_w" in figure
+        is_of_site = is_power and all(figure["tdp_w"] > (row.tdp_w or 0) for row in self._catalog.accelerators.values())
+        if is_of_site or (supply and (is_memory or is_power)):
             return 1 + supply, Meaning(why=f"left out: {self._span(index, 1 + supply)}")
         amount = settings.amount_of(behind[1]) if after == "of" and behind[1:] else None
         size, is_trained = self._tokens[index].text, self._task in (TRAIN, FINETUNE)

@@ -26,7 +26,6 @@ _HOURS_OF_DEVICES = "gpu_hours"  # What limits call them
 _AS_LONG_AS = frozenset({"for", "over"})  # Words before how long something is served
 _FAR = 3  # Words between how many times and what has a peak, as in ``peak gpu memory 2x``
 _TIMES_THE_USUAL = re.compile(r"(\d+(?:\.\d+)?)[x×]", re.IGNORECASE)
-_PEAK = "{:g} times the load"
 _TO_BUY = "to buy; what hardware is bought for is not compared: say what it may cost an hour or a month, as $2/h"
 
 
@@ -127,10 +126,10 @@ class LoadValues(DataWords):
                 peak = f"{usual * self._peak:.4g}" if path == Key.INFERENCE_REQUEST_RATE else round(usual * self._peak)
                 self._assume(path, peak, f"peak: {peak}, {self._peak:g} times {usual:g}")
                 return
-        for index, (count, meaning) in self._taken.items():
-            if meaning.words == _PEAK.format(self._peak):
-                why = f"left out: {self._span(index, count)}; of which load? (say 100 users, or 5 requests/s)"
-                self._taken[index] = count, Meaning(why=why)
+        if self._peak != 1:
+            count, _ = self._taken.get(self._peak_at, (1, Meaning()))
+            why = f"left out: {self._span(self._peak_at, count)}; of which load? (say 100 users, or 5 requests/s)"
+            self._taken[self._peak_at] = count, Meaning(why=why)
 
     def _times_the_usual(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how many times the usual load there is at most, as in ``peak 3x average`` and ``5x bursts``."""
@@ -139,12 +138,12 @@ class LoadValues(DataWords):
         around = {key_of(self._span(at, 1)) for at in range(max(index - _FAR, 0), index + _FAR + 1)}
         if match is None or not places or self._task != INFER or not around.isdisjoint(words.other_peaks):
             return None
-        self._peak, last = float(match[1]), index + 1
+        self._peak, self._peak_at, last = float(match[1]), index, index + 1
         if places[0] < index:
             self._take(places[0], 1, Meaning("peak"))
         while key_of(self._span(last, 1)) in words.averages | words.peaks and self._is_free(last):
             last += 1
-        return last - index, Meaning(_PEAK.format(self._peak))
+        return last - index, Meaning(f"{self._peak:g} times the load")
 
     def _limit_loads(self) -> None:
         """Take a limit on time or money for that of all requests; what is served without an end has none."""

@@ -19,6 +19,7 @@ from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, As
 from capacity_tui.engine.plan.plan import DETECTED
 
 ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "repeats"
+_FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
 
 
@@ -38,7 +39,7 @@ class TakenWords:
         self._counts = dict.fromkeys((ACCUMULATION, STEPS_OF_EPOCH, REPEATS), 0)  # of a training, by what they count
         self._batch_tokens = 0
         self._cores = 0
-        self._peak = 1.0  # how many times the load there is at most
+        self._peak, self._peak_at = 1.0, 0  # how many times the load there is at most, and where that stands
         self._family = ""  # name of the models of which the largest or the best is asked for
         self._tokens_of_job: tuple[str, int] = "", 0  # the length that requests have of them, and all that are served
         self._group = 0  # answers that are drawn to each prompt of a training
@@ -85,7 +86,7 @@ class TakenWords:
             meaning = Meaning()
         if {hardware.NAME, Key.MODEL_NAME} & meaning.values.keys() and self._is_given_up(index):
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
-        meaning = self._users_present(self._without_size_of_nodes(self._host(index, meaning)))
+        meaning = self._users_present(index, self._without_size_of_nodes(self._host(index, meaning)))
         for path, value in meaning.values.items():
             is_one_more = path == hardware.DEVICES and self._is_one_more(index, meaning)
             if path in self._values and self._values[path] != value and meaning.fault is None and not is_one_more:
@@ -98,13 +99,17 @@ class TakenWords:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
 
-    def _users_present(self, meaning: Meaning) -> Meaning:
+    def _users_present(self, index: int, meaning: Meaning) -> Meaning:
         """Take those who are there at once for the users where all of them are named too: ``300 staff, 30 online``."""
         users, others = meaning.values.get(Key.INFERENCE_USERS), self._values.get(Key.INFERENCE_USERS)
-        present = any(key_of(token.text) in vocabulary().present for token in self._tokens)
-        if not (present and isinstance(users, int) and isinstance(others, int) and users != others):
+        if not (isinstance(users, int) and isinstance(others, int) and users != others):
             return meaning
         some = min(users, others)
+        places = (at for at, (_, taken) in self._taken.items() if taken.values.get(Key.INFERENCE_USERS) == some)
+        at = index if users == some else next(places, index)
+        around = self._tokens[max(at - 1, 0) : at + _FARTHEST_PRESENT]
+        if vocabulary().present.isdisjoint(key_of(token.text) for token in around):
+            return meaning
         self._assume(Key.INFERENCE_USERS, some, f"{some} users: those there at once, of {max(users, others)}")
         return replace(meaning, values={})
 

@@ -109,9 +109,8 @@ def _files(documents: Iterable[Document]) -> Iterator[tuple[str, str]]:
     """Yield the files that ConfigMaps hold, by their names."""
     for document in documents:
         held = document.data.get("data") if isinstance(document.data, dict) else None
-        yield from (
-            ((key, text) for key, text in held.items() if isinstance(text, str)) if isinstance(held, dict) else ()
-        )
+        if isinstance(held, dict):
+            yield from ((key, text) for key, text in held.items() if isinstance(text, str))
 
 
 @dataclass(frozen=True, slots=True)

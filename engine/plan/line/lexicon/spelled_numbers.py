@@ -12,8 +12,8 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 _FEWEST_OF_A_SCALE = 3  # Letters of a suffix that stands by itself
 _LETTERS_OF_A_CODE = 2  # Of a language, as ``en`` and ``de``
 _TEN, _HUNDRED, _THOUSAND, _DOZENS = 10, 100, 1000, ("dozen", "dozens")
-HALF = "half"
-AND_A_HALF = ["and", "a", HALF]
+_HALF = "half"
+AND_A_HALF = ["and", "a", _HALF]
 
 
 def number_of(word: str) -> int:
@@ -26,7 +26,7 @@ def _digits_of(word: str) -> list[str]:
     """Return a number in letters and what it is of where a word is both, as ``twenty-five`` and ``half-second``."""
     words, parts = vocabulary(), word.casefold().split("-")
     units = words.counts.keys() | words.durations.keys() | words.time_units.keys()
-    is_counted = parts[0] in words.counts or parts[0] == HALF
+    is_counted = parts[0] in words.counts or parts[0] == _HALF
     return parts if is_counted and len(parts) > 1 and all(part in units for part in parts[1:]) else [word]
 
 
@@ -54,7 +54,7 @@ def _scaled_in_words(keys: list[str], index: int) -> tuple[str, int]:
     number, end = _number_in_words(keys, index)
     if keys[index] in ("a", "an") and keys[index - 1 : index] != ["per"]:  # a million
         number, end = 1, index + 1
-    half = index + 2 if keys[index : index + 2] == [HALF, "a"] else 0
+    half = index + 2 if keys[index : index + 2] == [_HALF, "a"] else 0
     half = end + 3 if number and keys[end : end + 3] == AND_A_HALF else half
     if half and keys[half : half + 1] == [_DOZENS[0]]:
         return str(round((number + 0.5) * vocabulary().counts[_DOZENS[0]])), half + 1  # half a dozen
