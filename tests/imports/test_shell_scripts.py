@@ -58,6 +58,12 @@ def test_a_command_gets_the_words_that_a_shell_would_give_it(text, words):
     assert last_words(text) == words
 
 
+@pytest.mark.parametrize("values", ["{100..2000..100}", "$(seq 100 7 121)", "$( eval echo {$FIRST..$LAST} )"])
+def test_a_loop_begins_with_the_first_number_that_it_counts(values):
+    text = f"FIRST=100\nLAST=300\nfor more in {values}; do\n  run --length $(($more + 2048))\ndone\n"
+    assert last_words(text) == ["run", "--length", "2148"]
+
+
 def test_a_branch_that_only_the_shell_can_decide_is_followed():
     text = "if [ -f x ]; then run one; else run two; fi"
     assert [words[1].text for words in read_script(text).commands] == ["one", "two"]

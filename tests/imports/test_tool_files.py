@@ -17,6 +17,8 @@ from capacity_tui.engine.solve.modes import fill
 
 SAID: Mapping[str, Mapping[str, Any]] = yaml.safe_load((Path(__file__).parent / "samples" / "plans.yaml").read_text())
 
+MEGATRON = "--num-layers 8 --hidden-size 512 --num-attention-heads 8 --micro-batch-size 2 --seq-length 4096 --bf16"
+
 
 @pytest.mark.parametrize("name", SAID)
 def test_a_file_says_the_plan_that_it_runs(read, name: str) -> None:
@@ -168,3 +170,35 @@ def test_the_first_process_of_ai_toolkit_counts(written) -> None:
     assert (imported.plan.model.name, training.micro_batch, training.steps) == ("stable-diffusion-xl", 2, 1500)
     assert (training.method, training.adapter.rank, training.optimizer) == ("lora", 32, "adamw8bit")
     assert {remark.place.line for remark in imported.readings[0].unmodelled} == {10, 12}
+
+
+def test_arguments_of_earlier_megatrons_and_of_evaluations_are_read(alone):
+    earlier = "--num-layers 8 --hidden-size 512 --num-attention-heads 8 --batch-size 4 --gas 16 --fp16"
+    plan = alone("job.sh", f"python pretrain_gpt2.py {earlier} --model-parallel-size 4 --pipe-parallel-size 2\n").plan
+    assert [plan.value(f"parallelism.{name}") for name in ("tp", "pp")] == [4, 2]
+    assert [plan.value(f"training.{name}") for name in ("micro_batch", "global_batch", "precision")] == [4, 64, "fp16"]
+    of_a_checkpoint = "--num-layers -1 --hidden-size -1 --num-attention-heads -1 --seq-length -1 --micro-batch-size 1"
+    assert alone("eval.sh", f"python evaluate.py {of_a_checkpoint} --bf16\n").plan.task == "infer"
+    judged = alone("perplexity.sh", f"python pretrain_gpt.py {MEGATRON} --no-train 1\n").plan
+    assert (judged.task, judged.value("inference.output_tokens")) == ("infer", 1)
+
+
+@pytest.mark.parametrize(("program", "task"), [("t0/evaluation/run_eval.py", "infer"), ("evaluate/train.py", None)])
+def test_the_name_of_a_program_says_whether_it_evaluates_and_its_folder_does_not(alone, program: str, task: str | None):
+    options = "--model_name_or_path Qwen/Qwen3-4B --dataset_name x --per_device_eval_batch_size 8 --max_length 512"
+    more = "" if task else " --per_device_train_batch_size 4 --output_dir x"
+    assert alone("run.sh", f"python {program} {options}{more}\n").plan.task == task
+
+
+def test_what_a_command_leaves_to_its_reader_is_no_value(alone):
+    assert (
+        alone("serve.sh", "vllm serve Qwen/Qwen3-4B --tensor-parallel-size 2 ...\n").plan.value("parallelism.tp") == 2
+    )
+
+
+def test_sizes_that_an_example_overrides_are_named(alone):
+    text = "python run_clm.py --model_type gpt2 --config_overrides n_embd=8192 --do_train --output_dir x\n"
+    imported = alone("run.sh", text)
+    assert [remark.place.field for reading in imported.readings for remark in reading.unmodelled] == [
+        "--config_overrides"
+    ]

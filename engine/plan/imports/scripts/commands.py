@@ -52,6 +52,8 @@ _CONFIGURATION = re.compile(r".+\.(?:ya?ml|json|toml)")  # A file of options, al
 _FURTHER = re.compile(r"\$\{?(?:[@*].*|\w+\[[@*]\]\}|\w*(?:args?|opts?|options|flags?|params|extra)\}?)", re.IGNORECASE)
 """A variable that holds options, none of which is known: the arguments of a script, an array, ``$EXTRA_ARGS``."""
 
+_AND_SO_ON = "..."  # What documentation writes for options of one's own
+
 _PRINTS = frozenset({"echo", "printf", "cat", "tee", "make", "pip"})
 """Programs that show a command, or build and install it, rather than run it."""
 
@@ -112,8 +114,9 @@ class Command:
         return any(SCRIPT.fullmatch(word) for word in self.program.split())
 
     def serves(self, owner: Tool) -> bool:
-        """Whether the program of a tool generates or evaluates rather than trains."""
-        return any(word in self.program for word in owner.serves)
+        """Whether the program of a tool generates or evaluates rather than trains; folders say nothing of that."""
+        names = " ".join(word.rpartition("/")[2] for word in self.program.split())
+        return any(re.search(rf"(?<![A-Za-z]){word}", names) for word in owner.serves)
 
 
 def tool_commands(script: Script, name: str) -> Iterator[Command]:
@@ -186,7 +189,7 @@ def _options(words: Sequence[Word], name: str) -> Document:
     data: dict[str, Plain] = {}
     lines: dict[KeyPath, int] = {}
     given = list(_before_options(words))
-    rest = list(words[len(given) :])
+    rest = [word for word in words[len(given) :] if word.text != _AND_SO_ON]
     while len(given) > 1 and _FURTHER.fullmatch(given[-1].text):
         rest.insert(0, given.pop())
     model = given[-1] if len(given) > 1 and TAKES_MODEL.fullmatch(given[-2].text) else None

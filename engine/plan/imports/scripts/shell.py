@@ -337,9 +337,9 @@ class _Reader(Variables):
 
     def _loop(self, node: Node) -> None:
         variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
-        values = [word for value in node.children_by_field_name("value") for word in self.words(value)]
-        if variable is not None and values:
-            self.values[source_of(variable)] = (values[0],)
+        first = self.first_of_loop(node.children_by_field_name("value"))
+        if variable is not None and first:
+            self.values[source_of(variable)] = first
         if body is not None:
             self._statement(body)
 

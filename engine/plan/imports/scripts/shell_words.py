@@ -43,6 +43,10 @@ _COUNTED = re.compile(
 )
 """How many a list has, counted by programs: ``$(echo $CUDA_VISIBLE_DEVICES | awk -F',' '{print NF}')``."""
 
+_RANGE = re.compile(
+    r"\{(\d+)\.\.\d|\bseq\s+(\d+)\s+\d"
+)  # Numbers that a shell or a program counts: ``{0..3}``, ``$(seq 0 3)``
+
 _WHICH = re.compile(r"\$\(\s*(?:which|command\s+-v)\s+([\w.-]+)\s*\)")  # A program, as another one finds it
 
 _PART = re.compile(r"(?:\$\([^()]*\)|\S)+")  # A word of a text; what a program prints, as ``$(hostname -i)``, is one
@@ -97,7 +101,7 @@ class Variables:
             number = self._number(f"$(({sum_of_words[1]}))")
             source = number if number.isdigit() else source
         elif kind == "command_substitution" and (listed := _COUNTED.fullmatch(source)):
-            texts = _NAME.sub(lambda match: joined(self.values.get(match[1], (Word(match[0], 0),))), listed[1])
+            texts = self._with_values(listed[1])
             source = source if "$" in texts else str(texts.count(",") + 1)
         elif program := _WHICH.fullmatch(source):
             source = program[1]
@@ -166,6 +170,10 @@ class Variables:
         at = int(index) if index.isdigit() else None
         return self.values.get(name) or (None if at is None else self.values.get(array, ())[at : at + 1] or None)
 
+    def _with_values(self, text: str) -> str:
+        """Return a text with the variables put in that the script sets."""
+        return _NAME.sub(lambda match: joined(self.values.get(match[1], (Word(match[0], 0),))), text)
+
     def _number(self, source: str) -> str:
         """Return the value of whole numbers and variables, as ``$((NODES * 8))``; the text where it has none."""
         inner = re.sub(r"\$?\{?([A-Za-z_]\w*)\}?", lambda match: joined(self.values.get(match[1], ())), source[3:-2])
@@ -173,6 +181,12 @@ class Variables:
             return str(calculated(ast.parse(inner.strip(), mode="eval").body))
         except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
             return source
+
+    def first_of_loop(self, values: Sequence[Node]) -> tuple[Word, ...]:
+        """Return the first word that a loop goes through, as ``100`` of ``{100..2000..100}``."""
+        words = [word for value in values for word in self.words(value)][:1]
+        counted = _RANGE.search(self._with_values(source_of(values[0]))) if words else None
+        return (Word(counted[1] or counted[2], words[0].line),) if counted else tuple(words)
 
     def line(self, node: Node) -> int:
         """Return the line of the script on which a part of it begins, counted from 1."""
