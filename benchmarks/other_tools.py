@@ -4,18 +4,22 @@
 prints a table for docs/other-tools.md; with ``models.csv`` (name, parameters) beside it, also how many of the folders
 ``models/NAME`` are counted within 0.5 %. A file is right where every value that its family's reader finds is the
 plan's, and refused where a message says why. A value that differs, or a model that another stands in for, is a fault.
+Scripts of a shell are run in a sandbox where bubblewrap is installed (``run_scripts.py``); those that start nothing
+there, and all of them where it is not, are only counted as read.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import yaml
+from run_scripts import said
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.models import shape_from_huggingface
@@ -71,7 +75,9 @@ def llama_factory(data: dict[str, object]) -> Iterator[tuple[str, object]]:
         yield "training.adapter.rank", data.get("lora_rank", 8)
         yield "training.quantization", {"4": "nf4", "8": "int8"}.get(bits)
     micro = _whole(data.get("per_device_train_batch_size", 8))
-    yield from _batches(micro, _whole(data.get("gradient_accumulation_steps", 1)), DEVICES)
+    axes = ("tensor", "pipeline", "context")  # Of Megatron-LM beneath it
+    split = math.prod(_whole(data.get(f"{axis}_model_parallel_size")) or 1 for axis in axes)
+    yield from _batches(micro, _whole(data.get("gradient_accumulation_steps", 1)), DEVICES // split)
     yield "training.seq_len", data.get("cutoff_len", 2048)
     half = "bf16" if data.get("bf16") or data.get("pure_bf16") else "fp16" if data.get("fp16") else "fp32"
     yield "training.precision", "fp8" if data.get("fp8") else half
@@ -159,7 +165,7 @@ NAMES = {
     "slurm": "Slurm",
     "vllmcmd": "vLLM's recipes",
 }
-COUNTED = "read"  # Outcome of a file that no reader of ours is compared with
+COUNTED = "read"  # Outcome of a file that nothing is compared with
 
 
 def _method(adapted: bool, quantized: bool, decomposed: bool) -> str:
@@ -182,7 +188,7 @@ def _optimizer(name: object) -> str | None:
     return f"adamw{bits}" if "adamw" in text and "galore" not in text and not text.startswith("optimi") else None
 
 
-def faults(plan: Plan, values: Iterator[tuple[str, object]]) -> list[str]:
+def faults(plan: Plan, values: Iterable[tuple[str, object]]) -> list[str]:
     """Return the values of a file that a plan differs in."""
     found = []
     for path, value in values:
@@ -203,12 +209,12 @@ def judged(folder: Path) -> Iterator[tuple[str, str, str]]:
         try:
             plan = import_plan([str(path)], hardware, allow_fragment=True).plan
             load = json.loads if path.suffix == ".json" else yaml.safe_load  # JSON has tabs, which YAML has not
-            data = load(path.read_text(encoding="utf-8")) if reader else {}
+            values = list(reader(load(path.read_text(encoding="utf-8"))) if reader else said(path))
         except (CapacityError, yaml.YAMLError) as error:
             yield row["family"], "refused", f"{row['path']}: {error}"
             continue
-        wrong = faults(plan, reader(data)) if reader else []
-        outcome = "faulty" if wrong else "right" if reader else COUNTED
+        wrong = faults(plan, values)
+        outcome = "faulty" if wrong else "right" if values or reader else COUNTED
         yield row["family"], outcome, f"{row['path']}: {'; '.join(wrong)}"
 
 
@@ -229,16 +235,15 @@ def counted(folder: Path) -> Iterator[tuple[str, str]]:
 def main() -> None:
     """Print the table, then what is wrong."""
     results = list(judged(Path(sys.argv[1])))
-    print("| family | files | right | refused | faulty |\n| --- | ---: | ---: | ---: | ---: |")
+    print("| family | files | right | read | refused | faulty |\n| --- | ---: | ---: | ---: | ---: | ---: |")
     for family, name in NAMES.items():
         counts = Counter(outcome for of, outcome, _ in results if of == family)
-        right = f"{counts[COUNTED]} read" if counts[COUNTED] else counts["right"]
-        cells = (counts.total(), right, counts["refused"], counts["faulty"])
+        cells = (counts.total(), *(counts[outcome] for outcome in ("right", COUNTED, "refused", "faulty")))
         print(f"| {name} | {' | '.join(map(str, cells))} |")
     if (Path(sys.argv[1]) / "models.csv").exists():
         models = list(counted(Path(sys.argv[1])))
         counts = Counter(outcome for outcome, _ in models)
-        print(f"| models | {counts.total()} | {counts['right']} | {counts['refused']} | {counts['faulty']} |")
+        print(f"| models | {counts.total()} | {counts['right']} | 0 | {counts['refused']} | {counts['faulty']} |")
         results += [("models", outcome, what) for outcome, what in models]
     for _, outcome, what in results:
         if outcome == "faulty":

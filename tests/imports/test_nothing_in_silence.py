@@ -142,8 +142,19 @@ def test_a_script_that_only_keeps_what_changes_no_run_is_refused(alone):
         alone("run.sh", text)
 
 
-def test_requests_that_nothing_gives_go_into_the_models_context(alone):
-    imported = alone("Modelfile", "FROM ./llama-13b-chat-q4_1.gguf\n")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Modelfile", "FROM ./llama-13b-chat-q4_1.gguf\n"),
+        (
+            "eval.sh",
+            "python tasks/evaluate.py --num-layers 8 --hidden-size 512 --num-attention-heads 8 --fp16"
+            " --micro-batch-size 1 --seq-length 2048 --max-position-embeddings 2048\n",
+        ),
+    ],
+)
+def test_requests_that_nothing_gives_go_into_the_models_context(alone, name: str, text: str):
+    imported = alone(name, text)
     inference = imported.plan.inference
     assert inference.prompt_tokens + inference.output_tokens == 2048
     assert any("the longest that it takes" in guess for guess in imported.guesses)

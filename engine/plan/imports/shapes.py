@@ -269,7 +269,7 @@ def requests(settings: Settings, catalog: Catalog) -> None:
     if together == 0 and row is not None:
         together = int(row.max_context or 0)
     longest = settings.count("longest") or (together // (running or 1) if together else None)
-    context = int(row.max_context or 0) if row is not None else 0
+    context = int(row.max_context or 0) if row is not None else settings.count("shape.max_context", 0) or 0
     if not longest and 0 < context < _USUAL_REQUEST and not {PROMPT, OUTPUT} & settings.chosen.keys():
         settings.derive("longest", context, f"the model takes {context} tokens")
         longest = context
