@@ -9,6 +9,8 @@ from capacity_tui.engine.plan.line import alternatives, read_line
 COMPARED = {
     "llama 70b on 4xh100 with 200 users instead of 100": ["200 users", "100 users"],
     "are three nodes of 8 h100 sufficient or do i need four for llama 405b": ["three nodes", "four nodes"],
+    "llama 3 8b 8-bit/6-bit on 4090": ["8-bit", "6-bit"],
+    "finetune 8b on h100/a100, 10k samples": ["h100", "a100"],
     "llama 8b on one T4 or just 32 cores": ["one T4", "32 cores"],
     "llama 8b either on a 3060 or just on my ryzen 5800x": ["3060", "ryzen 5800x"],
     "8b on a 4090 or on cpu i9-13900k": ["4090", "i9-13900k"],

@@ -77,3 +77,19 @@ def test_most_lines_are_understood():
 def test_a_sum_whose_rate_nobody_knows_says_so(text):
     faults = read_line(f"which gpu for llama 8b, {text}").faults
     assert [fault.title for fault in faults] == ["no rate of this currency is known here"]
+
+
+@pytest.mark.parametrize("text", ["llama 8b and qwen 14b on one card", "llama 8b & phi-4, 20 users on l40s"])
+def test_two_models_on_the_same_hardware_are_refused_as_such(text):
+    assert [fault.title for fault in read_line(text).faults] == ["a plan has one model"]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [("lora 7b 3090, took 7 hours", "7h, as measured"), ("llama 8b on 4090, uses 18gb", "18gb, as measured")],
+)
+def test_what_was_measured_is_left_out_and_said(text, part):
+    line = read_line(text)
+    assert not line.limits
+    assert line.asked is None
+    assert any(part in word.meaning.why for word in line.words)

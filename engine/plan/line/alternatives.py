@@ -63,6 +63,15 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
         catalog: what names stand for; the shipped one with the user's own by default.
         whole: the same line as it was read; read here by default.
     """
+    facts = catalog or load_catalog()
+
+    @cache
+    def read(line: str) -> OneLine:
+        return read_line(line, facts)
+
+    whole = read(text) if whole is None else whole
+    for name in whole.unknown:
+        text = text.replace(name, name.replace("/", " or "))  # q4_k_m/q6_k
     words = _UNIT_BEHIND.sub(r"\1\2", _than().sub("vs", _OVER.sub("vs", text))).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
     known = vocabulary()
@@ -71,13 +80,6 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
     both = [at for at, key in enumerate(keys) if key in known.both and compares]
     marks = marks or both or [at for at, word in enumerate(words) if _joins_sizes(words, at)]
     marks = marks or [at for at, key in enumerate(keys) if key in _JOINTS and compares]
-    facts = catalog or load_catalog()
-
-    @cache
-    def read(line: str) -> OneLine:
-        return read_line(line, facts)
-
-    whole = read(text) if whole is None else whole
     if (fault := next((fault for fault in whole.faults if fault.title == WITH_OR_WITHOUT), None)) is not None:
         return _with_and_without(whole, fault.detail, read)
     if marks and not whole.faults and _counts_otherwise(words, marks[-1], whole):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from capacity_tui.engine.catalog import key_of
@@ -18,7 +19,8 @@ from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TR
 from capacity_tui.engine.plan.line.model_details import CACHE, ModelDetails
 from capacity_tui.engine.units import format_count, parse_quantity
 
-_SHAPE = re.compile(r"(\S+?)\s*[x×*]\s*(\S+)", re.IGNORECASE)
+_SHAPE = re.compile(r"(\S+?)\s*(?:[x×*]|(?<=\s)by(?=\s))\s*(\S+)", re.IGNORECASE)
+_BRACKETS = re.compile(r"\((\d+),\s*(\d+)\)")  # The shape of an array
 _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)[/:+](\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
@@ -33,9 +35,11 @@ class DataWords(ModelDetails):
     """A line whose words are being recognized, and those of them that say how large its data is."""
 
     def _shape(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize rows and features of the data that an algorithm is fitted to, as ``1M x 2000``."""
-        for words in (3, 1) if self._task == FIT else ():
-            match = _SHAPE.fullmatch(self._span(index, words)) if self._is_free(index, words) else None
+        """Recognize rows and features of the data that an algorithm is fitted to, as ``1M x 2000`` and ``(500, 3)``."""
+        array = _BRACKETS.match(self._text, max(self._tokens[index].start - 1, 0))
+        for words in (3, 2, 1) if self._task == FIT else ():
+            match = array if words == 2 else _SHAPE.fullmatch(self._span(index, words))
+            match = match if self._is_free(index, words) else None
             if match is not None and all(map(settings.is_number, match.groups())):
                 named = zip(("rows", "features"), filter(None, match.groups()), strict=True)
                 parts = [self._pair(name, number) for name, number in named]
@@ -144,6 +148,34 @@ class DataWords(ModelDetails):
         """Recognize a data set whose name has two words, as ``imagenet 22k``."""
         data = self._dataset(self._span(index, 2)) if self._is_free(index, 2) else None
         return None if data is None else (2, data)
+
+    def _hours_of_sound(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize the sound that is heard, as ``1000 hours of audio``: a request is a piece of it."""
+        span, words = duration_of(self._tokens[index].text), vocabulary()
+        behind = 1 + int(key_of(self._span(index + 1, 1)) == "of")
+        behind += int(key_of(self._span(index + behind + 1, 1)) in words.sound)  # of call recordings
+        is_heard = key_of(self._span(index + behind, 1)) in words.sound and self._is_free(index, behind + 1)
+        before = key_of(self._span(index - 1, 1)) if index else ""
+        is_limit = before in words.within - {"for"} and before != "of"
+        is_open = Key.INFERENCE_REQUESTS not in self._values
+        if not is_heard and is_open and self._is_of_sound() and (before in words.hearing or not is_limit):
+            is_heard, behind = True, 0  # transcribe 10k hours
+        if span is None or not is_heard:
+            return None
+        if models.MODEL in self._values and not self._is_of_sound():
+            hint = "name one that does, as whisper-large-v3; of transcripts say how many, and their tokens"
+            fault = PlanError("a model that hears nothing", f"{self._values[models.MODEL]}: {span} of sound", hint)
+            return behind + 1, Meaning(fault=fault)
+        if self._task != INFER:
+            fault = PlanError("training of models that listen is not modelled", f"{span} of sound", "say serve")
+            return behind + 1, Meaning(fault=fault)
+        requests = math.ceil(parse_quantity(span, "s") / words.usual[INFER]["seconds_of_sound"])
+        return behind + 1, Meaning(f"{span} of sound", {Key.INFERENCE_REQUESTS: requests})
+
+    def _is_of_sound(self) -> bool:
+        """Whether the model reads sound."""
+        row = self._catalog.architectures.get(str(self._values.get(models.MODEL, "")))
+        return row is not None and row.is_of_sound
 
     def _interval(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how often something is done: in a run, ``every 1000 steps``, or by users, ``every 30 seconds``."""

@@ -17,7 +17,7 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_line
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.money_words import MoneyWords
 from capacity_tui.engine.plan.line.taken_words import ACCUMULATION, REPEATS, STEPS_OF_EPOCH
 from capacity_tui.engine.units import format_count
@@ -35,6 +35,7 @@ _SETTINGS = frozenset(
     }
 )
 """What a plan may have or not, so that a line may ask whether it is needed."""
+_SEVERAL = frozenset({"multilora", "multiloraserving"})  # Adapters of which nobody says how many
 _FARTHEST_QUERY, _IS = 4, frozenset({"is", "are", "isnt"})
 _SAME_BATCH = 0.05  # Share by which a batch of tokens may differ from a power of two and is meant to be that
 
@@ -192,6 +193,22 @@ class DerivedValues(MoneyWords):
             hint = f"leave them out, or name a machine or a processor that has {self._cores}"
             fault = PlanError("a plan has all cores of a processor", f"{self._cores} of {row.cores}", hint)
             self._faults.append(fault)
+
+    def _served_adapters(self) -> None:
+        """Ask how many adapters are served where the line only says that there are several."""
+        keys = self._keys()
+        if keys & _SEVERAL and Key.INFERENCE_ADAPTERS not in self._values and "howmany" not in keys:
+            self._faults.append(PlanError("how many adapters?", hint="say how many are served, as 20 adapters"))
+
+    def _guesses_ahead(self) -> None:
+        """Guess as many tokens as usual where the line says that some are guessed."""
+        path, has_draft = Key.INFERENCE_NUM_SPECULATIVE_TOKENS, Key.INFERENCE_DRAFT_PARAMETERS in self._values
+        is_guessed = has_draft or not self._keys().isdisjoint(vocabulary().guessing)
+        if self._task == INFER and is_guessed and path not in self._values:
+            self._values[path] = tokens = int(vocabulary().usual[INFER][path])
+            self._assumed.append(
+                Assumption(path, tokens, f"{tokens} tokens guessed before each pass (or give 4 draft tokens)")
+            )
 
     def _accumulate(self) -> None:
         """Make the batch of a step of what each device takes, how often, and how many devices there are.

@@ -15,11 +15,16 @@ from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_line
+from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
+from capacity_tui.engine.plan.line.lexicon.tokens import PER
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.named_words import NamedWords
 from capacity_tui.engine.units import format_count, parse_quantity
 
+_FAR = 4  # Words before a time or a memory that may say that it is wanted
+_PARTS_IN_A_TIME = re.compile(r"\d[\d.]* ?([a-z]+/[a-z]+)", re.IGNORECASE)  # 2s/it, 1.3 it/s, 45 min/epoch
+_PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
 _GROUPS = ("128g", "64g")  # Weights of one scale, as in ``gptq 4bit 128g``
 _AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
 _MEMORY = frozenset({"memory", "mem"})  # What may be a device's or the host's
@@ -37,6 +42,8 @@ class FigureWords(NamedWords):
 
     def _figure(self, index: int, figure: dict[str, float]) -> tuple[int, Meaning]:
         """Recognize a figure of the hardware, or the memory of its host."""
+        if hardware.MEMORY in figure and self._is_measured(index, "memory"):
+            return 1, Meaning(why=f"left out: {self._written(index)}, as measured")
         if self._is_of_groups(index):
             return 1, Meaning(why=f"left out: {self._written(index)}, weights of one scale")
         after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
@@ -217,6 +224,45 @@ class FigureWords(NamedWords):
         """Return the key of what stands before a figure, over words between: ``host memory is 1TB``."""
         before = vocabulary().start_of([key_of(token.text) for token in self._tokens[:index]])
         return key_of(self._span(before - 1, 1)) if before > 0 else ""
+
+    def _is_measured(self, index: int, kind: str) -> bool:
+        """Whether a time or a memory is what something took: ``took 7 hours``, but not ``takes 2 days at most``."""
+        measured, keys = vocabulary().measured, [key_of(token.text) for token in self._tokens]
+        start = vocabulary().start_of(keys[:index])
+        before = {"".join(keys[max(start - few, 0) : start]) for few in (1, 2) if few <= start}
+        is_used = not before.isdisjoint(measured[kind]) and not self._is_apart(start - 1)
+        is_used |= any("".join(keys[index + 1 : index + 1 + few]) in measured[f"{kind} behind"] for few in (1, 2, 3))
+        near = {*keys[max(start - _FAR, 0) : index], *([] if self._is_apart(index) else keys[index + 1 : index + 3])}
+        clause = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
+        is_wanted = bool(near & vocabulary().limiting or measured["wanted"] & {*keys[clause:index]})
+        is_other = kind == "memory" and self._is_before_device(index) and keys[index + 1] != "vram"
+        return is_used and not is_other and not is_wanted
+
+    def _measured_time(self, index: int) -> tuple[int, Meaning] | None:
+        """Leave out how long something took, or a part of it: ``took 7 hours``, ``5 min per epoch``, ``epoch=753s``.
+
+        So are speeds that every plan tells, as ``2s/it``, where they are no limit.
+        """
+        spans = (self._span(index, words) for words in (2, 1))
+        speed = next(filter(None, map(_PARTS_IN_A_TIME.fullmatch, spans)), None)
+        if speed is not None and key_of(speed[1]) in vocabulary().fillers and not self._is_counted(index):
+            return speed[0].count(" ") + 1, Meaning(why=f"left out: {speed[0]}, as measured")
+        key, _, value = self._tokens[index].text.rpartition("=")
+        if not (settings.is_time(value) or duration_of(value) is not None):
+            return None
+        is_per = self._span(index + 1, 1) in PER and not self._is_apart(index)
+        is_of_part = self._task != INFER and (
+            self._is_pass(key) or (is_per and self._is_pass(self._span(index + 2, 1)))
+        )
+        words = 3 if is_of_part and not key else 1
+        if not is_of_part and not self._is_measured(index, "time"):
+            return None
+        return words, Meaning(why=f"left out: {self._span(index, words)}, as measured")
+
+    def _is_pass(self, word: str) -> bool:
+        """Whether a word is a part of a training that is done again and again: a step or an epoch."""
+        amount = settings.amount_of(word) if word else None
+        return amount is not None and amount.fields.get(TRAIN) in _PASSES
 
     def _is_named_before(self, index: int, names: Container[str]) -> bool:
         """Whether one of some words before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""

@@ -228,8 +228,3 @@ class LoadValues(DataWords):
         self._values[Key.INFERENCE_CONCURRENCY] = at_once
         why = f"{at_once} requests at once, until all are answered (or give 5 requests/s)"
         self._assumed.append(Assumption(Key.INFERENCE_CONCURRENCY, at_once, why))
-
-    def _is_of_sound(self) -> bool:
-        """Whether the model reads sound."""
-        row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
-        return row is not None and row.is_of_sound

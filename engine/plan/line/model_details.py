@@ -23,7 +23,7 @@ from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.question_words import Questions
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_of_training, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Asked, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Asked, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_model
 from capacity_tui.engine.units import format_count, parse_quantity
 
@@ -31,7 +31,6 @@ _HOW_LARGE = 2  # Words of "how large"
 _MOST_WORDS = 5  # Words that the name of a model may have, as ``llama 3.1 8b instruct``
 _SIZES = re.compile(r"(\d+(?:\.\d+)?b)(?:[-/ ]a|/)(\d+(?:\.\d+)?b)", re.IGNORECASE)
 _TRILLIONS = re.compile(r"\d+(?:\.\d+)?t", re.IGNORECASE)  # Parameters, as in ``1T with 32B active``
-_SEVERAL = frozenset({"multilora", "multiloraserving"})  # Adapters of which nobody says how many
 _Model: TypeAlias = tuple[int, int, int]  # Parameters, where the name begins, and how many words it has
 _LIKE_IT = 0.15  # Share by which a mixture may differ from the sizes that the line gives
 CACHE = frozenset({"kv", "cache", "kvcache", "kvcachedtype", "cachetypek", "cachetypev", "ctk", "ctv"})
@@ -49,9 +48,10 @@ class ModelDetails(FigureWords):
         """Take one of two models for the draft of the other or for its teacher: by the words, else by their sizes."""
         keys, words = self._keys(), vocabulary()
         guesses, teaches = not keys.isdisjoint(words.guessing | words.drafts), not keys.isdisjoint(words.teaching)
-        named = [*self._models()] if guesses or teaches else []
+        named = [*self._models()]
         if not guesses and not teaches:
             self._companions()
+            self._others(named)
         if len(named) != 2 or guesses == teaches:
             return
         size, index, count = self._draft(named) if guesses else self._teacher(named)
@@ -79,6 +79,22 @@ class ModelDetails(FigureWords):
         for place in companions if len(companions) < len(named) else ():
             text = self._span(place.start, len(place))
             self._take(place.start, len(place), Meaning(why=f"left out: {text}; a plan serves one model"))
+
+    def _others(self, named: Sequence[_Model]) -> None:
+        """Refuse a second model beside the first on the same hardware, as in ``llama 8b and qwen 14b on one card``."""
+        words, keys = vocabulary(), [key_of(token.text) for token in self._tokens]
+        for (size, at, count), (other, index, few) in pairwise(named):
+            between = keys[at + count : index]
+            is_joined = bool(between) and between[0] in words.both and words.joints.issuperset(between[1:])
+            if (
+                is_joined
+                and abs(other / size - 1) > _LIKE_IT
+                and words.compares.isdisjoint(keys)
+                and self._is_free(index, few)
+            ):
+                hint = "plan each by itself, and add up their memory; say vs between them to compare them"
+                fault = PlanError("a plan has one model", self._span(at, index + few - at), hint)
+                self._take(index, few, Meaning(fault=fault))
 
     def _is_hardware(self, index: int) -> bool:
         """Whether a word names hardware with the one before it, as ``xeon e5-2680``."""
@@ -238,22 +254,6 @@ class ModelDetails(FigureWords):
             hint = "say what a token uses of it, as 30b with 3b active, or give its config.json as model.config=PATH"
             return Meaning(fault=PlanError("a mixture of which sizes?", f"{value} {name}", hint))
         return Meaning(why="" if str(row.experts) == value else f"left out: {value} {name}; {row.id} has {row.experts}")
-
-    def _served_adapters(self) -> None:
-        """Ask how many adapters are served where the line only says that there are several."""
-        keys = self._keys()
-        if keys & _SEVERAL and Key.INFERENCE_ADAPTERS not in self._values and "howmany" not in keys:
-            self._faults.append(PlanError("how many adapters?", hint="say how many are served, as 20 adapters"))
-
-    def _guesses_ahead(self) -> None:
-        """Guess as many tokens as usual where the line says that some are guessed."""
-        path, has_draft = Key.INFERENCE_NUM_SPECULATIVE_TOKENS, Key.INFERENCE_DRAFT_PARAMETERS in self._values
-        is_guessed = has_draft or not self._keys().isdisjoint(vocabulary().guessing)
-        if self._task == INFER and is_guessed and path not in self._values:
-            self._values[path] = tokens = int(vocabulary().usual[INFER][path])
-            self._assumed.append(
-                Assumption(path, tokens, f"{tokens} tokens guessed before each pass (or give 4 draft tokens)")
-            )
 
     # Formats, which other words of the line tell apart
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
@@ -31,11 +32,36 @@ _FAR_FROM_OFFERS = 4  # Times the cheapest offer, or part of it, that hardware o
 _PAID_BY = ("h", "mo", "y")  # Spans of sums that are limited; requests of other spans may be as well
 _FRACTION, _FEWEST_TO_BUY = re.compile(r"\d+\.\d"), 100  # Dollars of an hour, and those that hardware is bought for
 _SEQUENCES = 512  # Tokens of which lengths of sequences are several, and sums seldom
+_OF_A_SERVICE = ", of a service with models of its own; compare it with what the plan costs"
 _FARTHEST = 5  # Words between a sum and what is bought for it
 
 
 class MoneyWords(LoadValues):
     """A line whose words are being recognized, and those of them that are money."""
+
+    def _other_service(self) -> None:
+        """Leave out a service that a model is compared with, and what it costs: ``cheaper than gpt-4o at $2k/mo``."""
+        words = vocabulary()
+        others, before = words.closed | words.services, words.comparing | words.priced | words.both
+        spans = [range(at, at + few) for at in range(len(self._tokens)) for few in (3, 2, 1)]
+        spans = [span for span in spans if key_of(self._span(span.start, len(span))) in others]
+        for span in spans if any(self._models()) else ():
+            if self._is_number_at(span.start - 1):
+                continue  # 50k gpt-4 samples
+            sums = (at for at in self._clause_of(span.start) if (sum_of(self._tokens[at].text) or ("", 1))[1] != 1)
+            for start, end in ((span.start, span.stop), *((at, at + 1) for at in sums)):  # $2/h is hardware's
+                first = start
+                while first and key_of(self._span(first - 1, 1)) in before:
+                    first -= 1  # vs the api
+                is_known = key_of(self._span(start - 1, end - start + 1)) in words.remarks  # private chatgpt
+                if self._is_free(first, end - first) and not is_known:
+                    why = f"left out: {self._span(first, end - first)}{_OF_A_SERVICE}"
+                    self._take(first, end - first, Meaning(why=why))
+
+    def _clause_of(self, index: int) -> range:
+        """Return where the words stand between the marks around one."""
+        ends = [0, *(at + 1 for at, token in enumerate(self._tokens) if token.ends), len(self._tokens)]
+        return next(range(start, end) for start, end in pairwise(ends) if start <= index < end)
 
     def _of_no_rate(self, index: int) -> tuple[int, Meaning] | None:
         """Refuse a sum in a currency whose rate is not known: ``500 cad a month``, but not ``500 cad drawings``."""

@@ -42,9 +42,12 @@ _RATES = frozenset({Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE})  # E
 _ANSWERED = _RATES | {"", HARDWARE, DEVICES, MODEL}
 """What nothing is said of where it is asked for and not solved; how many there are is said of them all."""
 _NODES = frozenset({"nodes", "servers", "machines", "hosts"})
-_ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})  # Words that say of a device behind them that it is one
+_ARTICLES = frozenset(
+    {"a", "an", "my", "this", "the", "our", "free", "colab"}
+)  # Words that say of a device behind them that it is one
 _IN_LETTERS = re.compile(r"[\d.]+[dwy]", re.IGNORECASE)
 OF_BOX, OF_ALL, OF_ANY = "machine", "all", "any"  # What costs so much an hour
+_THAN = "than"  # Behind a sum it compares, as in ``$2/h than an a100``
 HALF = "half"  # A part of the layers that nobody counted
 
 
@@ -61,7 +64,7 @@ def price_in(tokens: Sequence[Token], index: int) -> tuple[float, str] | None:
     behind = [key_of(token.text) for token in tokens[index + 1 : index + 4]]
     times = (at for at, token in enumerate(tokens[index + 1 : index + 4]) if duration_of(token.text) is not None)
     ends = behind[: next(times, len(behind) + 1) - 1]  # at $2/h, max 3 days
-    near = {*before[-2:], "".join(before[-2:]), *ends[:1], "".join(ends[:2])}
+    near = {*before[-2:], "".join(before[-2:]), *({*ends[:1], "".join(ends[:2])} - {_THAN})}
     if not words.limiting.isdisjoint(near) or tokens[index].text[0] in "<≤":
         return None
     dollars = parse_quantity(dollars_named[0], "") / dollars_named[1]

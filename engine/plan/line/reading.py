@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -32,7 +31,6 @@ from capacity_tui.engine.plan.line.questions import (
     unclear,
 )
 from capacity_tui.engine.schema import AUTO
-from capacity_tui.engine.units import parse_quantity
 
 _NOTHING = Meaning()
 _OF_LOAD = "inference."  # What fields begin with that only transformers have
@@ -106,6 +104,7 @@ class _Line(GuessedWords):
         if len(self._text) > LONGEST_LINE:
             hint = "write a plan file, and name it"
             self._faults.append(PlanError("too long for one line", f"{len(self._text)} characters", hint))
+        self._other_service()
         self._second_model()
         self._mixture()
         self._weighed_model()
@@ -258,13 +257,12 @@ class _Line(GuessedWords):
         if text in _TIMES and Key.INFERENCE_REQUEST_RATE in rate:  # 300 qps x 100 passages
             hint = "write how many a second they make"
             return 1, Meaning(fault=PlanError("a product is no rate", self._span(index - 2, 4), hint))
-        measured = (
-            self._flag(index, "--") or self._times_the_usual(index) or self._price(index) or self._hours_of_sound(index)
-        )
-        measured = measured or self._interval(index) or self._until_a_day(index)
-        limit = limit_in(self._tokens, index) if measured is None else None
-        if measured is not None or limit is not None:
-            return measured or (1, self._limit(index, limit or ""))
+        known = self._flag(index, "--") or self._times_the_usual(index) or self._price(index)
+        known = known or self._hours_of_sound(index) or self._interval(index) or self._measured_time(index)
+        known = known or self._until_a_day(index)
+        limit = limit_in(self._tokens, index) if known is None else None
+        if known is not None or limit is not None:
+            return known or (1, self._limit(index, limit or ""))
         if "=" in text.rstrip("=") and any(map(str.isalnum, text)):
             key, _, number = text.partition("=")
             amount = settings.amount_of(key) if settings.is_number(number) else None
@@ -304,29 +302,6 @@ class _Line(GuessedWords):
         if any(question.kind == MANY or question.field == hardware.NAME for question in asked):
             return 1, Meaning(fault=PlanError("a day is no length of time", text, hint))
         return 1, Meaning(why=f"left out: until {text}; {hint}")
-
-    def _hours_of_sound(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize the sound that is heard, as ``1000 hours of audio``: a request is a piece of it."""
-        span, words = duration_of(self._tokens[index].text), vocabulary()
-        behind = 1 + int(key_of(self._span(index + 1, 1)) == "of")
-        behind += int(key_of(self._span(index + behind + 1, 1)) in words.sound)  # of call recordings
-        is_heard = key_of(self._span(index + behind, 1)) in words.sound and self._is_free(index, behind + 1)
-        before = key_of(self._span(index - 1, 1)) if index else ""
-        is_limit = before in words.within - {"for"} and before != "of"
-        is_open = Key.INFERENCE_REQUESTS not in self._values
-        if not is_heard and is_open and self._is_of_sound() and (before in words.hearing or not is_limit):
-            is_heard, behind = True, 0  # transcribe 10k hours
-        if span is None or not is_heard:
-            return None
-        if models.MODEL in self._values and not self._is_of_sound():
-            hint = "name one that does, as whisper-large-v3; of transcripts say how many, and their tokens"
-            fault = PlanError("a model that hears nothing", f"{self._values[models.MODEL]}: {span} of sound", hint)
-            return behind + 1, Meaning(fault=fault)
-        if self._task != INFER:
-            fault = PlanError("training of models that listen is not modelled", f"{span} of sound", "say serve")
-            return behind + 1, Meaning(fault=fault)
-        requests = math.ceil(parse_quantity(span, "s") / words.usual[INFER]["seconds_of_sound"])
-        return behind + 1, Meaning(f"{span} of sound", {Key.INFERENCE_REQUESTS: requests})
 
     def _limit(self, index: int, limit: str) -> Meaning:
         """Keep a limit on time or money, which is asked for rather than planned."""

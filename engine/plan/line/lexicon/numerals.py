@@ -219,10 +219,12 @@ def _with_kinds_first(tokens: list[Token]) -> list[Token]:
 
 
 def _with_host_memory(tokens: list[Token], catalog: Catalog) -> list[Token]:
-    """Return the words with sizes of main memory in units of these, as ``1.2T ram`` and ``64 G of ram``."""
+    """Return the words with sizes of main memory in units of these, as ``1.2T ram`` and ``ram is 64 G``."""
     made: list[Token] = []
     for index, token in enumerate(tokens):
         nouns = {key_of(after.text) for after in tokens[index + 1 : index + 3]}
+        start = vocabulary().start_of([key_of(before.text) for before in tokens[:index]])
+        nouns |= {key_of(before.text) for before in tokens[max(start - 1, 0) : start] if not before.ends}
         is_memory = not nouns.isdisjoint(vocabulary().ram)
         if is_memory and _TERA.fullmatch(token.text):
             made.append(replace(token, text=f"{token.text[:-1]}tb"))
@@ -240,7 +242,7 @@ def _is_of_memory(tokens: list[Token], index: int, catalog: Catalog) -> bool:
     first, before, after = (key in words.ram or key.endswith("vram") for key in keys)
     is_taken = index > 1 and not first and _MEMORY_SIZE.fullmatch(tokens[index - 2].text) is not None
     counts = amount.is_behind if (amount := words.amounts.get(keys[-1])) else keys[-1] in words.fields
-    is_size = after or (before and not (is_taken or counts or tokens[index - 1].ends))
+    is_size = (after and not tokens[index].ends) or (before and not (is_taken or counts or tokens[index - 1].ends))
     is_size &= not any(_is_named(tokens[at:last], catalog) for at in (index, index + 1))
     return tokens[index].text.isdecimal() and is_size
 

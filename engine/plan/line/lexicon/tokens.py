@@ -61,7 +61,7 @@ _COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,}(?
 """A number and what it counts as one word: ``384-dim``, ``50rps``, ``20req/s``."""
 _BRACKETED = re.compile(r"\((\d{1,3})[x×]\)", re.IGNORECASE)
 """A number of what stands before it: ``A6000 (4x)``."""
-_MEMORY = re.compile(r"(?<=\w)(?<!\bgpu)(?<!\bcpu)\((\s*\d+\s*gi?b?\s*)\)", re.IGNORECASE)  # A100(80GB)
+_MEMORY = re.compile(r"(?<=\w)(?<!\b[cg]pu)\((\s*(?:\d+\s*[x×*]\s*)?\d+\s*gi?b?\s*)\)", re.IGNORECASE)  # A10(16*23G)
 
 _SLASH = re.compile(
     r"(?:(?<=in)|(?<=input)|(?<=prompt)|(?<=tok)|(?<=tokens))/(?=\d)|(?<=\d[bB])[/x×*](?=[\d.]+[tT]\b)", re.IGNORECASE

@@ -69,6 +69,7 @@ def _by_word(rows: Mapping[str, list[str]]) -> dict[str, str]:
 
 
 Words = Annotated[frozenset[str], _keys]
+Groups = Annotated[Mapping[str, frozenset[str]], lambda rows: {name: _keys(words) for name, words in rows.items()}]
 Names = Annotated[tuple[str, ...], lambda names: tuple(map(str, names))]
 ByWord = Annotated[Mapping[str, str], _by_word]
 """What rows of the table are, and how they are read: words that are looked up, names in order, what words stand for."""
@@ -148,6 +149,8 @@ class Vocabulary:
     aside: Words  # names of models that say of another how long it is trained
     other_currencies: Words  # words and signs of money whose rate is not known
     refused: ByWord  # words that no plan can follow, and what to say instead
+    closed: Words  # models of those refused that a service alone has
+    services: Words  # words of such a service and of what it costs
     parts: Mapping[str, float]  # parts of one, in words
     ordinals: Mapping[str, int]  # how many devices there are with one that such a word stands before
     counts: Mapping[str, int]  # numbers in words
@@ -183,7 +186,7 @@ class Vocabulary:
     ruled_out: Mapping[str, Mapping[str, Mapping[str, object]]]  # what that sets, by what is done
     queries: Mapping[str, str]  # words that ask for what no plan says, by what they ask for
     answered: Words  # what every plan tells
-    whether: Mapping[str, Words]  # words before and behind a setting that ask whether it is needed
+    whether: Groups  # words before and behind a setting that ask whether it is needed
     instead: Mapping[str, str]  # what a method of training is compared with where a line asks whether it is needed
     ending: Words  # words behind which nothing is asked for any more
     closing: Words  # those right behind one that asks for what stands before it
@@ -213,6 +216,7 @@ class Vocabulary:
     timed: ByWord  # the latency that a time limits, by a word before it and one of ``within``
     within: Words  # words before a time that is not to be passed
     deadlines: Mapping[str, str]  # words that are such a time
+    measured: Groups  # words beside times and sizes that were measured, and those beside what is wanted
     since: Words  # words behind a time since which something is so, and which limits nothing
     dates: Words  # days that are no length of time
     until: Words  # words before one of them until which something has to be done
@@ -320,7 +324,6 @@ def vocabulary() -> Vocabulary:
         "currencies": {
             sign: Currency(**{**row, "words": (sign, *row["words"])}) for sign, row in rows["currencies"].items()
         },
-        "whether": {side: _keys(words) for side, words in rows["whether"].items()},
         "fields": _fields(rows["fields"]),
         "values": {task: tuple(paths) for task, paths in rows["values"].items()},
         "needs": {key_of(word): (path, row["hint"]) for path, row in rows["needs"].items() for word in row["words"]},
