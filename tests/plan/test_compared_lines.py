@@ -11,6 +11,8 @@ COMPARED = {
     "are three nodes of 8 h100 sufficient or do i need four for llama 405b": ["three nodes", "four nodes"],
     "llama 3 8b 8-bit/6-bit on 4090": ["8-bit", "6-bit"],
     "finetune 8b on h100/a100, 10k samples": ["h100", "a100"],
+    "full fine-tune of 3b/7b on 8x a100 40gb": ["3b", "7b"],
+    "qlora llama 70b on 2x3090 took 20 hours for 10k samples, how about 4xA100?": ["2x3090", "4xA100"],
     "llama 8b on one T4 or just 32 cores": ["one T4", "32 cores"],
     "llama 8b either on a 3060 or just on my ryzen 5800x": ["3060", "ryzen 5800x"],
     "8b on a 4090 or on cpu i9-13900k": ["4090", "i9-13900k"],

@@ -26,6 +26,7 @@ _NUMBER = re.compile(r"\d[\d.,]*[kmb]?(?=\b|x)", re.IGNORECASE)
 _ENDS, _UNLESS_GIVEN = ".,;:?!", "as usual"
 _UNIT_BEHIND = re.compile(r"(?<!\S)(\d{1,3})(?= (?:or|vs|versus) \d+([gt]b?|[kmb])\b)", re.IGNORECASE)  # 24 or 48gb
 _CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in |on |an? )?", re.IGNORECASE)
+_LENGTHS = re.compile(r"[\d.k]+/[\d.k]+", re.IGNORECASE)  # Of prompts and answers, no choice between them
 _OVER = re.compile(r"\bover(?=.* worth)", re.IGNORECASE)  # Is a 4090 over a 3090 worth it
 _NUMBERS = frozenset(
     {
@@ -71,7 +72,7 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
 
     whole = read(text) if whole is None else whole
     for name in whole.unknown:
-        text = text.replace(name, name.replace("/", " or "))  # q4_k_m/q6_k
+        text = text if _LENGTHS.fullmatch(name) else text.replace(name, name.replace("/", " or "))  # q4_k_m/q6_k
     words = _UNIT_BEHIND.sub(r"\1\2", _than().sub("vs", _OVER.sub("vs", text))).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
     known = vocabulary()
@@ -110,8 +111,9 @@ def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, .
             continue  # 4090 or a100 80gb; 5090s or an a100 at $1.60/h
         if tail and is_size(tail[0]) and any(is_size(word) for name in names for word in name):
             continue  # llama 3.1 8b vs qwen2.5 7b: the size belongs to the last name
-        if len({len(name) == 1 and name[0].isdecimal() and len(name[0]) <= _LONGEST_COUNT for name in names}) > 1:
-            continue  # pp 4 dp 2 vs tp 8
+        plain = [name[0].rstrip(_ENDS) if len(name) == 1 else "" for name in names]
+        if len({name.isdecimal() and len(name) <= _LONGEST_COUNT for name in plain}) > 1:
+            continue  # pp 4 dp 2 vs tp 8; batch 8, or a 4090
         if is_size(names[-1][0].rstrip(_ENDS)) and not all(is_size(name[0].rstrip(_ENDS)) for name in names):
             continue  # gemma 2 9b or 27b: both are sizes of the name before them
         yield tuple(Alternative(_name(name), " ".join((*head, *name, *tail)), len(head), len(tail)) for name in names)

@@ -241,12 +241,15 @@ class FigureWords(NamedWords):
     def _measured_time(self, index: int) -> tuple[int, Meaning] | None:
         """Leave out how long something took, or a part of it: ``took 7 hours``, ``5 min per epoch``, ``epoch=753s``.
 
-        So are speeds that every plan tells, as ``2s/it``, where they are no limit.
+        So are speeds, as ``gives 12 tok/s``, and those that every plan tells, as ``2s/it``.
         """
         spans = (self._span(index, words) for words in (2, 1))
         speed = next(filter(None, map(_PARTS_IN_A_TIME.fullmatch, spans)), None)
         if speed is not None and key_of(speed[1]) in vocabulary().fillers and not self._is_counted(index):
             return speed[0].count(" ") + 1, Meaning(why=f"left out: {speed[0]}, as measured")
+        count = self._count_of(index) if self._is_number_at(index) else None
+        if count is not None and count.amount.reciprocal and self._is_measured(index, "time"):
+            return count.end - index, Meaning(why=f"left out: {self._span(index, count.end - index)}, as measured")
         key, _, value = self._tokens[index].text.rpartition("=")
         if not (settings.is_time(value) or duration_of(value) is not None):
             return None

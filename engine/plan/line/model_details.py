@@ -92,9 +92,8 @@ class ModelDetails(FigureWords):
                 and words.compares.isdisjoint(keys)
                 and self._is_free(index, few)
             ):
-                hint = "plan each by itself, and add up their memory; say vs between them to compare them"
-                fault = PlanError("a plan has one model", self._span(at, index + few - at), hint)
-                self._take(index, few, Meaning(fault=fault))
+                hint, text = "plan each by itself, and add up their memory, or say vs", self._span(at, index + few - at)
+                self._take(index, few, Meaning(fault=PlanError("a plan has one model", text, hint)))
 
     def _is_hardware(self, index: int) -> bool:
         """Whether a word names hardware with the one before it, as ``xeon e5-2680``."""
@@ -164,6 +163,7 @@ class ModelDetails(FigureWords):
         for index, words in ((at, words) for at in range(len(self._tokens)) for words in (1, 2)):
             match, before = _SIZES.fullmatch(self._span(index, words)), self._span(max(index - 1, 0), 1)
             names = (self._span(index, words), f"{before}-{self._span(index, words)}")
+            match = match if match and parse_quantity(match[1], "") > parse_quantity(match[2], "") else None  # 3b/7b
             if match is not None and not any(models.resembling_model(name, self._catalog) for name in names):
                 parts = (match[1], match[2], max(vocabulary().active, key=len))
                 self._tokens[index : index + words] = [replace(self._tokens[index], text=part) for part in parts]
