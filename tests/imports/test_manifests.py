@@ -264,3 +264,24 @@ def test_no_empty_list_of_names_is_shown(written) -> None:
     with pytest.raises(CapacityError, match="no model is known as") as refused:
         written("Modelfile", "FROM zzqqxx:3.11\n", model__name=None)
     assert str(refused.value.hint).startswith("--model says")
+
+
+def test_a_script_that_prepares_a_container_is_not_what_it_runs(tmp_path, alone) -> None:
+    (tmp_path / "prepare.sh").write_text('ldconfig\nexec "$@"\n')
+    command = "[/app/llama-server, -m, /models/Qwen2.5-7B.gguf, -c, '8192']"
+    service = f"{{image: own/server, entrypoint: [/bin/prepare.sh], command: {command}}}"
+    plan = alone("compose.yaml", f"services:\n  server: {service}\n").plan
+    assert plan.value("inference.engine") == "llamacpp"
+
+
+def test_options_in_a_variable_of_an_inference_service_count(alone) -> None:
+    predictor = """kind: InferenceService
+spec:
+  predictor:
+    model:
+      modelFormat: {name: vLLM}
+      storageUri: hf://Qwen/Qwen2.5-7B-Instruct
+      env: [{name: VLLM_ARGS, value: "--tensor-parallel-size 2"}]
+      resources: {limits: {nvidia.com/gpu: 2}}
+"""
+    assert alone("service.yaml", predictor).plan.value("parallelism.tp") == 2

@@ -61,14 +61,14 @@ class _Options:
     def section(self, data: Mapping[str, Plain], owner: Tool, path: KeyPath, above: str) -> None:
         """Read the options of a tool; ``above`` is the name of their section, dot included."""
         seen: set[str] = set()
-        further = [key for key, value in data.items() if isinstance(value, FurtherOptions)]
+        further = {key: value for key, value in data.items() if isinstance(value, FurtherOptions)}
         for key in (key for key in data if key not in further):
             seen |= self._option(above + key, data[key], owner, (*path, key))
         if not above:
             # Arguments of a script are none where it can do without, as one that names its model.
             is_whole = any(setting.field == "model" for setting in self._reading.settings)
             for key in (key for key in further if not (is_whole and key in _ARGUMENTS)):
-                why = f"only running the script tells {data[key]}: what it gives is not read"
+                why = further[key].why.format(shown(further[key]))
                 self._reading.unmodelled.append(Remark(self._document.place(*path, key), why))
             self._defaults(owner, seen, path)
             names = {owner.named(key) for key in data}

@@ -52,6 +52,8 @@ _ADAPTED = frozenset({Key.TRAINING_METHOD, "adapted_in_code"})  # What says whet
 _TRAINS = frozenset({Key.TRAINING_MICRO_BATCH, "accumulation", Key.TRAINING_EPOCHS, Key.TRAINING_STEPS})
 """What options of a script set that trains; two of them tell one that is not read, or one beside adapters."""
 _BATCH = re.compile(r"batch|accum")  # In the name of an option that says how much is trained on at once
+_ENGINE, _SAMPLING, _SAMPLED = "vllm", "vllm_sampling", "SamplingParams"  # An engine, and what says how it answers
+_UNSAMPLED = re.compile(r"(?is)(?!.*sampling_?params).*\bLLM\(.*\.(?:generate|chat)\(.*")  # A script that does not say
 _OWN_OPTIONS = "own_options"  # The tool that has names people give to options of their scripts
 
 
@@ -72,6 +74,8 @@ def read_calls(text: str, name: str) -> list[Reading]:
         if starter is not None and not any(reading.tool is starter for reading in readings):
             readings.append(started(read_document(document, starter), made))
     _loaded_alike(text, readings)
+    if any(reading.tool.id == _ENGINE for reading in readings) and _UNSAMPLED.fullmatch(text):
+        readings.append(started(Reading(name, tool(_SAMPLING)), _SAMPLED))
     readings = list(first_calls(readings))
     if readings:
         readings[0].settings += from_shell(variables_set(text), readings, Place(name))

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from capacity_tui.engine.errors import Place
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.imports.scripts import LAUNCHER
+from capacity_tui.engine.plan.imports.scripts import LAUNCHER, Script
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark
 from capacity_tui.engine.plan.imports.tools import Tool, tool
 from capacity_tui.engine.record import dataclass
 
 _VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")
+_ON_DEVICE = re.compile(r"(?:VISIBLE_DEVICES|device)=[\"']*\$\{?(\w+)")  # What names the device of a command
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,19 @@ def join(runs: list[Run], run: Run) -> None:
         of_model = f", of another model ({', '.join(models)})" if is_other else ""
         why = f"a second command{of_model}: give it in a file of its own"
         runs[at].reading.unmodelled.append(Remark(Place(run.reading.file, field=run.program), why))
+    elif run.answers:
+        _add_copy(runs[at].reading, run.reading)
+
+
+def _add_copy(reading: Reading, other: Reading) -> None:
+    """Count a server that is started as another one is, on devices of its own, as a copy of that."""
+    seen, others = (next((one for one in one_of.settings if one.field == "seen"), None) for one_of in (reading, other))
+    before = next((one for one in reading.settings if one.field == "copies"), seen)
+    if before is None or others is None or others.text in before.text.split(";"):
+        return
+    devices = f"{before.text};{others.text}"
+    copies = ImportedSetting("copies", devices.count(";") + 1, before.place, devices, LAUNCHER, "default")
+    reading.settings = [one for one in reading.settings if one.field != "copies"] + [copies]
 
 
 def _are_alike(one: Tool, other: Tool) -> bool:
@@ -93,6 +107,28 @@ def first_calls(readings: Sequence[Reading]) -> Iterator[Reading]:
             first.unmodelled.append(
                 Remark(Place(reading.file), "a second call, which says otherwise: the first counts")
             )
+
+
+def note_choices(reading: Reading, script: Script, lines: Sequence[str]) -> None:
+    """Remark on values that arguments, the machine or a loop of a script decide; servers on a device each are copies.
+
+    Args:
+        lines: those of the script.
+    """
+    answers = reading.tool.sets.get(Key.TASK) == "infer"
+    for setting in [one for one in reading.settings if one.level == "said" and one.place.file == reading.file]:
+        at = setting.place.line or 0
+        line = lines[at - 1] if 0 < at <= len(lines) else ""
+        named = re.search(rf"{re.escape(setting.place.field or '')}[ =]+[\"']?\$\{{?(\w+)", line)
+        several = (script.choices | script.loops).get(named[1], ()) if named is not None else ()
+        if len(several) > 1:
+            why = f"one of {', '.join(several)}, as arguments, the machine or a loop decide: {setting.value} counted"
+            reading.unmodelled.append(Remark(setting.place, why))
+    seen = {name for line in lines for name in _ON_DEVICE.findall(line)}
+    copies = max((len(values) for name, values in script.loops.items() if name in seen), default=1)
+    if answers and copies > 1:
+        place = Place(reading.file, field=_VISIBLE)
+        reading.settings.append(ImportedSetting("copies", copies, place, f"a loop over {copies} devices", LAUNCHER))
 
 
 def _models(reading: Reading) -> list[str]:

@@ -30,10 +30,11 @@ from capacity_tui.engine.plan.imports.own_scripts import (
 )
 from capacity_tui.engine.plan.imports.owners import LEAST_KNOWN, known_tools, options_of, owner_of, tool_of
 from capacity_tui.engine.plan.imports.places import located, other_script
-from capacity_tui.engine.plan.imports.runs import Run, from_shell, join, of_training
+from capacity_tui.engine.plan.imports.runs import Run, from_shell, join, note_choices, of_training
 from capacity_tui.engine.plan.imports.scripts import (
     LAUNCHER,
     Command,
+    Manifest,
     Script,
     is_command,
     is_python,
@@ -42,6 +43,7 @@ from capacity_tui.engine.plan.imports.scripts import (
     options_kept,
     read_script,
     settings_alone,
+    slurm_device,
     tool_commands,
     variables_of,
     variables_set,
@@ -145,10 +147,7 @@ def _read_text(text: str, name: str) -> list[Reading]:
     elif not is_python(text) and (alone := settings_alone(text, name)) is not None:
         readings = _readings(alone)
     elif not is_python(text) and (manifest := manifest_of(text, name)) is not None:
-        readings = _read_commands(manifest.script, name, manifest.files)
-        serves = any(reading.tool.sets.get(Key.TASK) == "infer" for reading in readings)
-        readings[0].settings += manifest.settings(serves=serves)
-        readings[0].unmodelled += manifest.remarks()
+        readings = _read_manifest(manifest, name)
     else:
         readings = read_calls(text, name) if is_python(text) else _readings(read_text_of_tool(text, name))
     readings[0].settings += read_kept(text, name)
@@ -165,6 +164,32 @@ def _read_commands(text: str, name: str, texts: Mapping[str, str] = MappingProxy
         CapacityError: it cannot be read, or starts no known tool.
     """
     script = read_script(text, partial(other_script, Path(name)))
+    runs, launcher = _runs_of(script, name, texts)
+    if not runs:
+        whole = read_script(text, partial(other_script, Path(name)), everything=True)
+        script = whole if len(whole.commands) > len(script.commands) else script
+        runs, launcher = _runs_of(script, name, texts)
+    manifests = (manifest_of("\n" * (file.line - 1) + file.text, name) for file in (() if runs else script.files))
+    if (manifest := next(filter(None, manifests), None)) is not None:
+        return _read_manifest(manifest, name)
+    if not runs and (owner := tool_of((kept := options_kept(script, name)).document.data)) is not None:
+        reading = read_document(kept.document, owner)
+        if any("." in setting.field and setting.place.field for setting in reading.settings if setting.level == "said"):
+            join(runs, Run(reading, "", False))
+    readings = [*(one for run in of_training(runs) for one in run.readings), *launcher]
+    for reading in readings:
+        note_choices(reading, script, text.splitlines())
+    readings += _read_written(script, readings, name)
+    if (device := slurm_device(text)) is not None and readings:
+        place = Place(name, device[1], "gres")
+        readings[0].settings.append(ImportedSetting("device", device[0], place, device[0], LAUNCHER))
+    if all(reading.tool.id in _STARTS_NOTHING for reading in readings):
+        raise PlanError("no command of a known tool", hint=f"known: {known_tools()}", place=Place(name))
+    return readings
+
+
+def _runs_of(script: Script, name: str, texts: Mapping[str, str]) -> tuple[list[Run], list[Reading]]:
+    """Return the runs that the commands of a script start, and what launchers say that start no program."""
     runs: list[Run] = []
     launcher: list[Reading] = []
     texts = {**texts, **{Path(file.name).name: file.text for file in script.files}}
@@ -177,14 +202,19 @@ def _read_commands(text: str, name: str, texts: Mapping[str, str] = MappingProxy
             launcher = []
         elif command.script:
             launcher = []  # of a program that is not read
-    if not runs and (owner := tool_of((kept := options_kept(script, name)).document.data)) is not None:
-        reading = read_document(kept.document, owner)
-        if any("." in setting.field and setting.place.field for setting in reading.settings if setting.level == "said"):
-            join(runs, Run(reading, "", False))
-    readings = [*(one for run in of_training(runs) for one in run.readings), *launcher]
-    readings += _read_written(script, readings, name)
-    if all(reading.tool.id in _STARTS_NOTHING for reading in readings):
-        raise PlanError("no command of a known tool", hint=f"known: {known_tools()}", place=Place(name))
+    return runs, launcher
+
+
+def _read_manifest(manifest: Manifest, name: str) -> list[Reading]:
+    """Return what the programs say that a file runs on machines, and on what.
+
+    Raises:
+        CapacityError: it cannot be read, or starts no known tool.
+    """
+    readings = _read_commands(manifest.script, name, manifest.files)
+    serves = any(reading.tool.sets.get(Key.TASK) == "infer" for reading in readings)
+    readings[0].settings += manifest.settings(serves=serves)
+    readings[0].unmodelled += manifest.remarks()
     return readings
 
 

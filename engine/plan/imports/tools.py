@@ -57,6 +57,7 @@ class Tool:
     # what the tool calls models, by their names on the model hub
     models: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     calls: tuple[str, ...] = ()  # functions and classes of Python whose arguments its options are
+    libraries: frozenset[str] = frozenset()  # what those are imported from; empty where that may be any
     # what programs, classes and functions of the tool say by being called, by their names
     starters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     serves: tuple[str, ...] = ()  # words in the name of a program that generates or evaluates rather than trains
@@ -181,6 +182,7 @@ def _tool(name: str) -> Tool:
         ignored=frozenset(rows.get("ignored", ())),
         models={model: tuple(map(str, words)) for model, words in rows.get("models", {}).items()},
         calls=tuple(rows.get("calls", ())),
+        libraries=frozenset(rows.get("libraries", ())),
         starters=rows.get("starters", {}),
         serves=tuple(rows.get("serves", ())),
         trained_by=tuple(rows.get("trained_by", ())),

@@ -5,6 +5,7 @@ from .commands import options_kept as options_kept
 from .commands import tool_commands as tool_commands
 from .expressions import FurtherOptions as FurtherOptions
 from .expressions import OfARun as OfARun
+from .manifests import Manifest as Manifest
 from .manifests import manifest_of as manifest_of
 from .manifests import variables_of as variables_of
 from .python import assignments as assignments
@@ -15,3 +16,4 @@ from .python import settings_alone as settings_alone
 from .python import variables_set as variables_set
 from .shell import Script as Script
 from .shell import read_script as read_script
+from .shell_words import slurm_device as slurm_device

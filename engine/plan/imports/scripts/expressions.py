@@ -29,6 +29,7 @@ class FurtherOptions(OfARun):
     """What is written in place of options of which only a run tells any: ``"$@"``, ``**kwargs``."""
 
     __slots__ = ()
+    why = "only running the script tells {}: what it gives is not read"
 
 
 class Changed(dict[str, Plain]):
@@ -40,7 +41,7 @@ class Changed(dict[str, Plain]):
         super().__init__(now)
         self.before, self.line = before, line
 
-    def at(self, line: int) -> dict[str, Plain]:
+    def at(self, line: float) -> dict[str, Plain]:
         """Return what it is on a line of the script."""
         if line > self.line:
             return dict(self)
@@ -70,7 +71,7 @@ _COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 _TRUE_TODAY = frozenset({"is_bfloat16_supported", "is_bf16_supported", "is_available", "hasattr"})
 """What scripts ask of the device, and of libraries and models, that those since 2020 answer with yes as a rule."""
 
-_TODAY: Mapping[str, str] = {"torch.__version__": "2.9", "sys.platform": "linux"}
+_TODAY: Mapping[str, str] = {"torch.__version__": "2.9", "sys.platform": "linux", "__name__": "__main__"}
 """What scripts ask of the machine, as it is where models are trained."""
 
 _CHANGES = frozenset({"update", "setdefault", "pop", "popitem", "clear"})  # What changes a mapping in place
@@ -294,6 +295,7 @@ def _attribute(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
 
 _CALLS: Mapping[str, Callable[[ast.Call, Mapping[str, Plain]], Plain]] = {
     **dict.fromkeys(_TRUE_TODAY, lambda *_: True),
+    "get_device_capability": lambda *_: [9, 0],  # of Hopper
     "getattr": _attribute,
     "split": _cut,
     "path.join": lambda call, constants: _joined(call.args, constants),
@@ -322,14 +324,18 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
     """Yield names that some statements give a plain value, or one that only a run tells where they had one before."""
     known = dict(constants)
     sometimes, never = set[ast.AST](), set[ast.AST]()  # what only a run tells whether it is done, and what never is
+    either = set[ast.AST]()  # what is done where a condition holds, or where it does not
     for node in nodes:
         if isinstance(node, ast.If | ast.Try | ast.For):
             decided = holds(node, known)
             sometimes |= {*ast.walk(node)} if decided is None else set()
+            either |= {*ast.walk(node)} if decided is None and isinstance(node, ast.If) else set()
             left_out = () if decided is None or not isinstance(node, ast.If) else node.orelse if decided else node.body
             never |= {part for statement in left_out for part in ast.walk(statement)}
+        if node in never:
+            continue
         name = _changed(node)
-        if isinstance(node, ast.stmt | ast.expr) and node not in never and isinstance(whole := known.get(name), dict):
+        if isinstance(node, ast.stmt | ast.expr) and isinstance(whole := known.get(name), dict):
             made = _entries(node, name, known)
             if node in sometimes:
                 made = {key: value if isinstance(value, OfARun) else OfARun(value) for key, value in made.items()}
@@ -343,7 +349,9 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
         if not isinstance(target, ast.Name):
             continue
         try:
-            known[target.id] = literal(node.value, known)
+            value = literal(node.value, known)
+            is_other = node in either and target.id in known and known[target.id] != value
+            known[target.id] = OfARun(ast.unparse(node.value)) if is_other else value
         except ValueError:
             is_made_of_itself = any(
                 isinstance(part, ast.Name) and part.id == target.id for part in ast.walk(node.value)
@@ -356,7 +364,7 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
 
 def holds(node: ast.AST, constants: Mapping[str, Plain]) -> bool | None:
     """Return whether the condition of an ``if`` holds; None where only running the script tells."""
-    if isinstance(node, ast.If):
+    if isinstance(node, ast.If | ast.IfExp):
         with suppress(ValueError):
             value = literal(node.test, constants)
             return None if value is None and not isinstance(node.test, ast.Constant) else bool(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
@@ -10,20 +11,38 @@ from types import MappingProxyType
 from typing import cast
 
 from capacity_tui.engine.catalog import Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import FUNCTIONS, STARTED, assigned, holds, literal, within
+from capacity_tui.engine.plan.imports.scripts.expressions import (
+    FUNCTIONS,
+    STARTED,
+    Changed,
+    assigned,
+    holds,
+    literal,
+    within,
+)
 
 _COMPILES = "torch.compile"
 
+_BRANCHES = (ast.If, ast.IfExp)
+
 _TURNS_ON = frozenset({"gradient_checkpointing_enable", _COMPILES})  # Calls that change a model itself
 
-_SETTINGS = re.compile(r"(?:Config|Arguments)$")  # What is called to make settings, which do nothing themselves
+SETTINGS = re.compile(r"(?:Config|Arguments)$")  # What is called to make settings, which do nothing themselves
+
+_OWNERS = frozenset({"self", "cls"})  # What methods call the object or the class that they are of
+
+_ELSEWHERE = frozenset({"bind", "remote"})  # What has Ray call a function or a class
+
+_DEEPEST = 8  # Functions within functions that are followed
 
 _A_MODEL = re.compile(r"model|net\b", re.IGNORECASE)  # What such a call is given that compiles one
 
 
-def reached(
-    node: ast.AST, constants: Mapping[str, Plain], outer: Mapping[str, Plain], tree: ast.AST
-) -> Iterator[tuple[ast.Call | ast.Assign, Mapping[str, Plain]]]:
+Step = tuple[ast.Call | ast.Assign, Mapping[str, Plain], "ast.expr | None"]
+"""A call or an assignment, the names of plain values there, and a condition where only a run tells whether it holds."""
+
+
+def reached(node: ast.AST, constants: Mapping[str, Plain], outer: Mapping[str, Plain], tree: ast.AST) -> Iterator[Step]:
     """Yield the calls and assignments of a script with the names of plain values there: of its function, and outer.
 
     What a script never does is left out, as ``if False: model = from_pretrained("saved")`` of a notebook. What it sets
@@ -35,7 +54,7 @@ def reached(
     """
     decided = holds(node, constants)
     for field, children in ast.iter_fields(node):
-        is_never = isinstance(node, ast.If) and decided is {"body": False, "orelse": True}.get(field, "")
+        is_never = isinstance(node, _BRANCHES) and decided is {"body": False, "orelse": True}.get(field, "")
         if is_never or field == "decorator_list":
             continue
         unless: ast.expr | None = None  # a condition with which the part is left before its end
@@ -46,13 +65,14 @@ def reached(
             elif isinstance(child, ast.ClassDef):
                 yield from reached(child, local(child, constants), outer, tree)
             elif isinstance(child, ast.AST):
-                condition = unless
-                if isinstance(node, ast.If) and decided is None and field != "test":
-                    condition = node.test
+                branch: ast.expr | None = None
+                if isinstance(node, _BRANCHES) and decided is None and field != "test":
+                    branch = node.test if field == "body" else _not(node.test)
+                condition = branch or unless
                 steps = [*reached(child, constants, outer, tree)]
-                steps += [(child, constants)] if isinstance(child, ast.Call | ast.Assign) else []
-                for step, known in steps:
-                    yield (_where(step, condition) if condition is not None else step), known
+                steps += [(child, constants, None)] if isinstance(child, ast.Call | ast.Assign) else []
+                for step, known, inner_branch in steps:
+                    yield (_where(step, condition) if condition is not None else step), known, inner_branch or branch
                 if isinstance(child, ast.If) and isinstance(child.body[-1], ast.Return | ast.Raise):
                     leaves = holds(child, constants)
                     if leaves:
@@ -87,27 +107,44 @@ def called(call: ast.Call) -> str:
     return function.attr
 
 
-def changed_later(
-    call: ast.Call, steps: Sequence[tuple[ast.Call | ast.Assign, Mapping[str, Plain]]], known: Mapping[str, Plain]
-) -> Iterator[ast.keyword]:
+def changed_later(call: ast.Call, steps: Sequence[Step], known: Mapping[str, Plain]) -> Iterator[ast.keyword]:
     """Yield what a script sets behind a dot of what a call made, in one function: ``arguments.max_steps = 100``."""
-    made = (step for step, _ in steps if isinstance(step, ast.Assign) and step.value is call)
-    targets = (target for step in made if _SETTINGS.search(called(call)) for target in step.targets)
+    made = (step for step, *_ in steps if isinstance(step, ast.Assign) and step.value is call)
+    targets = (target for step in made if SETTINGS.search(called(call)) for target in step.targets)
     names = {target.id for target in targets if isinstance(target, ast.Name)}
-    for step, there in steps:
+    for step, there, _ in steps:
         target = step.targets[0] if isinstance(step, ast.Assign) and there is known else None
         if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in names:
             yield ast.keyword(target.attr, cast("ast.Assign", step).value)
 
 
-def unused(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the calls that make a configuration under a name which a script that trains never reads."""
-    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+def unused(tree: ast.AST, steps: Sequence[Step]) -> Iterator[ast.AST]:
+    """Yield the calls that make a configuration under a name which a script that trains never reads.
+
+    ``quantization_config=compressed if arguments.compress else None`` does not where nothing is to be compressed.
+    """
+    words = ((word.value, known) for step, known, _ in steps if isinstance(step, ast.Call) for word in step.keywords)
+    left_out = {part for value, known in words if _is_nothing(value, known) for part in ast.walk(value)}
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and node not in left_out)
+    read = {node.id for node in nodes if isinstance(node.ctx, ast.Load)}
     trains = any(isinstance(node, ast.Call) and called(node) == "train" for node in ast.walk(tree))
     for node in ast.walk(tree) if trains else ():
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _SETTINGS.search(called(node.value)):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and SETTINGS.search(called(node.value)):
             targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
             yield from [node.value] if targets and not read & {*targets} else []
+
+
+def _is_unread(value: ast.expr, calls: Set[ast.AST]) -> bool:
+    """Whether a value is made by what only makes settings that are not read: ``AutoConfig.from_pretrained``."""
+    base = value.func.value if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) else None
+    return value not in calls and isinstance(base, ast.Name) and SETTINGS.search(base.id) is not None
+
+
+def _is_nothing(value: ast.expr, known: Mapping[str, Plain]) -> bool:
+    """Whether a choice between two comes to nothing."""
+    with suppress(ValueError):
+        return isinstance(value, ast.IfExp) and literal(value, known) is None
+    return False
 
 
 def names_behind(calls: Set[ast.AST], tree: ast.AST) -> Set[str]:
@@ -116,7 +153,7 @@ def names_behind(calls: Set[ast.AST], tree: ast.AST) -> Set[str]:
     parameters = {node.name: [one.arg for one in node.args.args] for node in nodes if isinstance(node, FUNCTIONS)}
     made: list[tuple[str, ast.AST]] = []  # names, each with what it is made of
     for node in nodes:
-        if isinstance(node, ast.Assign):
+        if isinstance(node, ast.Assign) and not _is_unread(node.value, calls):
             made += [(name, node.value) for target in node.targets for name in _named_in(target)]
         elif isinstance(node, ast.Call):
             made += zip(parameters.get(called(node), ()), node.args, strict=False)
@@ -133,10 +170,21 @@ def names_behind(calls: Set[ast.AST], tree: ast.AST) -> Set[str]:
 
 
 def _inside(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, outer: Mapping[str, Plain], tree: ast.AST
+    function: ast.FunctionDef | ast.AsyncFunctionDef, outer: Mapping[str, Plain], tree: ast.AST, depth: int = 0
 ) -> Mapping[str, Plain]:
-    """Return the names that have a plain value in a function, its arguments among them."""
-    return local(function, outer, dict(_own_arguments(function, outer, tree)))
+    """Return the names that have a plain value in a function, its arguments among them.
+
+    What stands around it is as on the line on which the script comes to call it.
+    """
+    first = _first_call(function, tree)
+    line = _line_of_script(first, tree)
+    around = {name: value.at(line) if isinstance(value, Changed) else value for name, value in outer.items()}
+    there: Mapping[str, Plain] = around
+    if first is not None and isinstance(first[1], FUNCTIONS) and depth < _DEEPEST:
+        there = _inside(first[1], outer, tree, depth + 1)
+    elif first is not None and not isinstance(first[1], ast.Module):
+        there = local(first[1], around)
+    return local(function, around, dict(_own_arguments(function, first, around, there)))
 
 
 def local(
@@ -150,25 +198,33 @@ def local(
     return known | dict(assigned(within(part), known))
 
 
+_Called = tuple[ast.Call, ast.AST] | None  # The call of a function, and what that stands in
+
+
 def _own_arguments(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, constants: Mapping[str, Plain], tree: ast.AST
+    function: ast.FunctionDef | ast.AsyncFunctionDef,
+    first: _Called,
+    constants: Mapping[str, Plain],
+    there: Mapping[str, Plain],
 ) -> Iterator[tuple[str, Plain]]:
     """Yield the arguments of a function: as the script first calls it, as it is started, or by default.
 
     ``def train(rank=16)`` has 16; behind ``train(rank=8)`` it has 8, and what only a run tells is left out.
+
+    Args:
+        there: the names that have a plain value where it is called.
     """
     given = function.args
     positional = [*given.posonlyargs, *given.args]
+    positional = positional[1:] if positional and positional[0].arg in _OWNERS else positional
     pairs = [*zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True)]
     values = {one.arg: value for one, value in [*pairs, *zip(given.kwonlyargs, given.kw_defaults, strict=True)]}
     started = {one.arg: f"{STARTED}{one.arg}" for one in (*positional, *given.kwonlyargs)}
     passed: dict[str, ast.expr] = {}
-    there = constants
-    if (first := _first_call(function.name, tree)) is not None:
-        call, around = first
+    if first is not None:
+        call, _ = first
         passed = {one.arg: value for one, value in zip(positional, call.args, strict=False)}
         passed |= {word.arg: word.value for word in call.keywords if word.arg}
-        there = constants if isinstance(around, ast.Module) else local(around, constants)
     yield from ((name, constants[key]) for name, key in started.items() if key in constants and name not in passed)
     for name, value in {**values, **passed}.items():
         with suppress(ValueError):
@@ -176,16 +232,64 @@ def _own_arguments(
                 yield name, literal(value, there if name in passed else constants)
 
 
-def _first_call(name: str, tree: ast.AST) -> tuple[ast.Call, ast.AST] | None:
-    """Return the call of a function that stands first in a script, and what it stands in; None where there is none."""
-    made = (
+def _first_call(function: ast.FunctionDef | ast.AsyncFunctionDef, tree: ast.AST) -> _Called:
+    """Return the call of a function that stands first in a script, and what it stands in; None where there is none.
+
+    A class is called for its ``__init__``, and a method behind ``self`` or what the class made. So are those that Ray
+    runs elsewhere: ``Server.options(num_replicas=2).bind(model)``, ``train.remote(rank=8)``.
+    """
+    name = function.name
+    of_class = next(
+        (node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and function in node.body), ""
+    )
+    sought = of_class if name == "__init__" else name
+    of_object = (
+        target.id
+        for node in ast.walk(tree)
+        if of_class and isinstance(node, ast.Assign) and _is_call_of(node.value, of_class)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    )
+    made = {*_OWNERS, of_class, *of_object} if of_class else set()
+    calls = (
         (node, around)
         for around in ast.walk(tree)
         if isinstance(around, (ast.Module, ast.ClassDef, *FUNCTIONS))
         for node in within(around)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+        if isinstance(node, ast.Call)
+        if _is_call_of(node, sought)
+        or (sought == name and isinstance(node.func, ast.Attribute) and node.func.attr == name and _base(node) in made)
     )
-    return min(made, key=lambda pair: (pair[0].lineno, pair[0].col_offset), default=None)
+    return min(calls, key=lambda pair: (pair[0].lineno, pair[0].col_offset), default=None)
+
+
+def _is_call_of(node: ast.AST, name: str) -> bool:
+    """Whether a part of a script calls a function or a class of its own, or has it run elsewhere."""
+    function = node.func if isinstance(node, ast.Call) else None
+    if isinstance(function, ast.Attribute) and function.attr in _ELSEWHERE:
+        function = function.value
+        if isinstance(function, ast.Call) and isinstance(function.func, ast.Attribute):  # Server.options(...)
+            function = function.func.value
+    return isinstance(function, ast.Name) and function.id == name
+
+
+def _base(call: ast.Call) -> str:
+    """Return the name before the dot of what is called, or of what is called there."""
+    value = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    value = value.func if isinstance(value, ast.Call) else value
+    return value.id if isinstance(value, ast.Name) else ""
+
+
+def _line_of_script(first: _Called, tree: ast.AST) -> float:
+    """Return the line of a script on which it comes to a call, through the functions around that; else its end."""
+    for _ in range(_DEEPEST):
+        if first is None:
+            break
+        call, around = first
+        if isinstance(around, ast.Module):
+            return call.lineno
+        first = _first_call(around, tree) if isinstance(around, FUNCTIONS) else None
+    return math.inf
 
 
 def _named_in(node: ast.AST) -> Iterator[str]:

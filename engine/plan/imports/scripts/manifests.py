@@ -42,7 +42,6 @@ _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(\".*\"|'.*'|.*?)(?:\s+#.*
 _MODEL = re.compile(r"(?!/(?:bin|usr|opt|app|entrypoint)\b)/?(?:[\w.-]+/)+[\w-][\w.-]*(?<!\.sh)(?<!\.py)")
 """A model alone, as the first argument of the program of an image."""
 _SERVICE = "LLMInferenceService"
-_FURTHER_OPTIONS = "VLLM_ADDITIONAL_ARGS"  # The variable of such a service that holds more options
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -224,7 +223,7 @@ def _service(document: Document, spec: Mapping[str, Plain], path: KeyPath, model
     listed = template.get("containers") if isinstance(template, dict) else None
     first = listed[0] if isinstance(listed, list) and listed else None
     container = first if isinstance(first, dict) else {}
-    further = [text for name, text in _variables(container) if name == _FURTHER_OPTIONS]
+    further = [text for name, text in _variables(container) if name in words_of_manifests()["further_options"]]
     sizes = split if isinstance(split, dict) else {}
     options = {f"{key}_parallel_size": sizes[key] for key in ("tensor", "pipeline", "data") if key in sizes}
     options["enable_expert_parallel"] = sizes.get("expert", False)
@@ -282,7 +281,8 @@ def _command(data: Mapping[str, Plain]) -> str:
     loading, kwargs = data.get("model_loading_config"), data.get("engine_kwargs")
     if isinstance(loading, dict):
         return _served(loading.get("model_source") or loading.get("model_id"), kwargs)
-    given = [part for name in ("entrypoint", "command", "args") for part in _parts(data.get(name))]
+    parts = ("command", "args") if _is_prepared(data) else ("entrypoint", "command", "args")
+    given = [part for name in parts for part in _parts(data.get(name))]
     if not given and not ("storageUri" in data and _started(data)):
         started = _started(data) if "image" in data else ""
         split = words_of_manifests()["one_model"].get(started.partition(" ")[0])
@@ -304,16 +304,23 @@ def _command(data: Mapping[str, Plain]) -> str:
         if has_options and not started:
             return ""
         # A text is a line of a shell, a list has a word each.
-        texts = (data.get(name) for name in ("entrypoint", "command", "args"))
+        texts = (data.get(name) for name in parts)
         words = (text if isinstance(text, str) else shlex.join(_parts(text)) for text in texts if text)
         command = " ".join((started, *words)).strip()
     stored = data.get("storageUri")
     if isinstance(stored, str) and not _NAMES_MODEL.search(command):
         command += f" --model={shlex.quote(_SCHEME.sub('', stored))}"
     for name, value in _variables(data):
-        command = command.replace(f"$({name})", value)
+        is_further = name in words_of_manifests()["further_options"] and name not in command
+        command = f"{command} {value}" if is_further else command.replace(f"$({name})", value)
     variables = "".join(f"export {name}={shlex.quote(value)}; " for name, value in _variables(data))
     return f"{variables}{command}"
+
+
+def _is_prepared(data: Mapping[str, Plain]) -> bool:
+    """Whether a script of one's own prepares a container, and then starts what follows as its command."""
+    entry, command = _parts(data.get("entrypoint")), _parts(data.get("command"))
+    return len(entry) == 1 and entry[0].endswith(".sh") and bool(command) and not command[0].startswith("-")
 
 
 def _parts(value: Plain) -> list[str]:

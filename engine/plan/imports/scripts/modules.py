@@ -24,14 +24,14 @@ def imported(tree: ast.Module, module: Callable[[str], str | None]) -> Iterator[
         elif isinstance(node, ast.ImportFrom):
             text, base = module(node.module or ""), f"{node.module}." if node.module else ""
             names = _names(text)
-            classes |= dict(_classes(_parsed(text)))
+            classes |= dict(_classes(parsed(text)))
             for alias in node.names:
                 name = alias.asname or alias.name
                 yield from ([*names.items()] if alias.name == "*" else [])
                 yield from ([(name, names[alias.name])] if alias.name in names else [])
                 fields = classes.get(alias.name, {})
                 yield from (*_behind(name, fields), *((f"{OPTION}{field}", value) for field, value in fields.items()))
-                yield from ((key.replace(alias.name, name, 1), value) for key, value in _made(_parsed(text), classes))
+                yield from ((key.replace(alias.name, name, 1), value) for key, value in _made(parsed(text), classes))
                 yield from _behind(name, _names(module(f"{base}{alias.name}")))
     yield from _made(tree, classes)
 
@@ -40,7 +40,7 @@ def _behind(name: str, values: Mapping[str, Plain]) -> Iterator[tuple[str, Plain
     return ((f"{name}.{field}", value) for field, value in values.items())
 
 
-def _parsed(text: str | None) -> ast.Module:
+def parsed(text: str | None) -> ast.Module:
     """Return a module; an empty one where it cannot be read."""
     with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.parse(text or "")
@@ -49,7 +49,7 @@ def _parsed(text: str | None) -> ast.Module:
 
 def _names(text: str | None) -> Mapping[str, Plain]:
     """Return the names of a module that it gives a plain value itself."""
-    names = dict(assigned(_parsed(text).body, {}))
+    names = dict(assigned(parsed(text).body, {}))
     return {name: dict(value) if isinstance(value, dict) else value for name, value in names.items()}
 
 

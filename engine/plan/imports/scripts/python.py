@@ -21,8 +21,16 @@ from capacity_tui.engine.plan.imports.scripts.expressions import (
     literal,
     within,
 )
-from capacity_tui.engine.plan.imports.scripts.flow import called, changed_later, local, names_behind, reached, unused
-from capacity_tui.engine.plan.imports.scripts.modules import imported
+from capacity_tui.engine.plan.imports.scripts.flow import (
+    SETTINGS,
+    called,
+    changed_later,
+    local,
+    names_behind,
+    reached,
+    unused,
+)
+from capacity_tui.engine.plan.imports.scripts.modules import imported, parsed
 from capacity_tui.engine.plan.imports.tools import Tool, option_name, tools
 
 _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
@@ -34,6 +42,20 @@ _MODEL = re.compile(r"Model|For[A-Z]")  # In the name of a class of models: Auto
 _RETURNED = "return"  # What stands for the configuration that a function returns without giving it a name
 
 _FURTHER = "**"  # Before what holds further arguments of a call
+
+
+class _Condition(FurtherOptions):
+    """A condition on which a call is made, of which only a run tells whether it holds."""
+
+    __slots__ = ()
+    why = "only running the script tells {}: counted as if it holds"
+
+
+class _Foreign(FurtherOptions):
+    """What is called as something of a tool, and comes from elsewhere."""
+
+    __slots__ = ()
+    why = "{} is not of the library that is known: read as if it were"
 
 
 def is_python(text: str) -> bool:
@@ -87,16 +109,19 @@ def calls(
     constants |= dict(_made_global(tree, constants))
     with suppress(RecursionError):
         steps = sorted(reached(tree, constants, constants, tree), key=lambda pair: pair[0].lineno)
-        made_for_nothing = set(unused(tree))
+        made_for_nothing = set(unused(tree, steps))
         sources = dict(_sources(tree))
-        for call, known in steps:
-            owner = _caller(_called(call)) if isinstance(call, ast.Call) else None
-            if owner is None and isinstance(call, ast.Call):
-                owner = _caller(sources.get(_called(call), ""))
-            if owner is not None and isinstance(call, ast.Call) and call not in made_for_nothing:
+        for call, known, condition in steps:
+            if not isinstance(call, ast.Call) or call in made_for_nothing:
+                continue
+            source = _source_of(call, sources)
+            if (owner := _caller(_called(call)) or _caller(source)) is not None:
                 is_open = any(word.arg == _called(call) for word in call.keywords)
+                where = "" if condition is None else ast.unparse(condition)
+                remarks: dict[str, FurtherOptions] = {f"if {where}": _Condition(where)} if where else {}
+                remarks |= {source: _Foreign(source.lstrip("."))} if _is_foreign(source, owner, module) else {}
                 later = changed_later(call, steps, known)
-                yield _arguments(call, known, name, later), owner, "" if is_open else _called(call)
+                yield _arguments(call, known, name, later, remarks), owner, "" if is_open else _called(call)
 
 
 def names_read(text: str) -> Set[str]:
@@ -129,10 +154,36 @@ def variables_set(text: str) -> Mapping[str, str]:
 
 
 def _sources(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield names that a script imports with where they come from: a name that others have too tells by that alone."""
+    """Yield names that a script imports or makes with where they come from: some tell by that alone what they are."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
+            before = f"{'.' * node.level}{node.module or ''}"
+            yield from ((alias.asname or alias.name, f"{before}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.asname or alias.name, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ClassDef) and not any(map(_is_known, node.bases)):
+            yield node.name, f".{node.name}"
+
+
+def _is_known(base: ast.expr) -> bool:
+    """Whether a class that another one is made of may be one of a tool."""
+    return _caller(ast.unparse(base).rpartition(".")[2]) is not None
+
+
+def _source_of(call: ast.Call, sources: Mapping[str, str]) -> str:
+    """Return where what is called comes from, with its name; empty where the script does not say."""
+    whole = ast.unparse(call.func)
+    first, dot, behind = whole.partition(".")
+    return f"{sources[first]}{dot}{behind}" if first in sources else ""
+
+
+def _is_foreign(source: str, owner: Tool, module: Callable[[str], str | None] | None) -> bool:
+    """Whether what is called comes from elsewhere than the libraries of a tool; a module beside may hand theirs on."""
+    before, _, name = source.rpartition(".")
+    if not source or not owner.libraries or before.partition(".")[0] in owner.libraries:
+        return False
+    text = module(before.lstrip(".")) if module is not None and before.strip(".") else None
+    return text is None or f".{name}" in dict(_sources(parsed(text))).values()
 
 
 def _caller(called: str) -> Tool | None:
@@ -285,16 +336,22 @@ def _own_option(
 
 
 def _arguments(
-    call: ast.Call, constants: Mapping[str, Plain], name: str, later: Iterable[ast.keyword] = ()
+    call: ast.Call,
+    constants: Mapping[str, Plain],
+    name: str,
+    later: Iterable[ast.keyword] = (),
+    remarks: Mapping[str, FurtherOptions] = MappingProxyType({}),
 ) -> Document:
-    """Return the arguments of a call; the first one without a name is its ``model``.
+    """Return the arguments of a call; the first one without a name is its ``model``, but of what makes settings.
 
     Args:
         later: what is set behind a dot of what the call made.
+        remarks: what is to be said of it, by what that is about.
     """
-    data: dict[str, Plain] = {}
-    lines: dict[KeyPath, int] = {}
-    given = [("model", argument) for argument in call.args[:1]]
+    data: dict[str, Plain] = dict(remarks)
+    lines: dict[KeyPath, int] = {(key,): call.lineno for key in data}
+    first = () if SETTINGS.search(called(call)) else call.args[:1]
+    given = [("model", argument) for argument in first]
     given += [(word.arg or f"{_FURTHER}{ast.unparse(word.value)}", word.value) for word in (*call.keywords, *later)]
     for key, value in given:
         lines[key,] = value.lineno

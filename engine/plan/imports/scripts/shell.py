@@ -9,6 +9,7 @@ from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
+from capacity_tui.engine.plan.imports.scripts.shell_choices import ASSIGNMENT, Choices, ends_line, within_node
 from capacity_tui.engine.plan.imports.scripts.shell_words import Variables, Word, joined, slurm_variables, source_of
 from capacity_tui.engine.plan.imports.scripts.starting import PYTHON
 from capacity_tui.engine.record import dataclass
@@ -32,11 +33,12 @@ _PASSES = frozenset({"ssh", "tmux", "screen"})  # Programs that have a shell run
 
 _WRITERS = frozenset({"cat", "tee"})  # Programs that write a here-document to a file as it is
 
+_APPLIES = frozenset({"kubectl", "oc"})  # Programs that take one for what is to run on a cluster
+
 _BLOCKS = frozenset(
     {"program", "pipeline", "subshell", "compound_statement", "do_group", "while_statement", "negated_command", "ERROR"}
+    | {"variable_assignments", "c_style_for_statement"}
 )
-
-_ARGUMENT = re.compile(r"\$(?:\d|\{\d\})")
 
 _REMARK = re.compile(r"`\s*#[^`\n]*`")  # Between options, where a comment would hide what follows
 
@@ -45,8 +47,6 @@ _PLACEHOLDER = re.compile(r"(?<==)<[^<>()\n]*>|(?<=\s)<[A-Za-z][\w.-]*>(?=\s)")
 
 _LIST = re.compile(r"\([^\s()']+\)")
 """A Python expression in brackets, whose quotes are off before ``eval`` reads it again."""
-
-_OWN = "variable_assignment"  # Before a command it is of that alone: ``BATCH=16 python train.py``
 
 _END = "_END_OF_TEXT_"  # Of a here-document that stands for a text of another file
 
@@ -76,10 +76,15 @@ class Script:
     exported: set[str] = field(default_factory=set)  # names of the variables that programs see
     # the variables that each command sees, by the line on which it begins
     environments: dict[int, Mapping[str, str]] = field(default_factory=dict)
+    choices: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what branches make of a variable, by its name
+    loops: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what loops go through, by their variables
+    everything: bool = False  # whether it is read for what it does only when it is told so
     open_quote: int | None = None  # the line on which a quote begins that is never closed; None where all are
 
 
-def read_script(text: str, other_script: Callable[[str], str | None] | None = None) -> Script:
+def read_script(
+    text: str, other_script: Callable[[str], str | None] | None = None, *, everything: bool = False
+) -> Script:
     """Return the commands of a shell script and the files that it writes.
 
     Branches are followed where variables of the script decide them, else all are; loops run once, functions where they
@@ -87,16 +92,20 @@ def read_script(text: str, other_script: Callable[[str], str | None] | None = No
 
     Args:
         other_script: returns the text of a script that this one reads in or starts; None where it is not there.
+        everything: whether to read what it does only when it is told so: functions that it never calls, and all cases.
     """
-    script = Script()
-    _Reader(script.variables, 0, None, script, {}, 0, other_script).read(text)
+    script = Script(everything=everything)
+    reader = _Reader(script.variables, 0, None, script, {}, 0, other_script)
+    reader.read(text)
+    for body in reader.functions.values() if everything else ():
+        reader.run(body)
     return script
 
 
 def filled_text(text: str, variables: Mapping[str, str]) -> str:
     """Return a text with variables and their defaults put in as a here-document has them: ``${LENGTH:-8192}``."""
     root = _parser().parse(f"cat <<{_END}\n{text}\n{_END}\n".encode()).root_node
-    body = next(_within_node(root, "heredoc_body"), None)
+    body = next(within_node(root, "heredoc_body"), None)
     values = {name: tuple(Word(word, 0, True) for word in (value,) if word) for name, value in variables.items()}
     return text if body is None else Variables(values, 0, None).filled(body).removesuffix("\n")
 
@@ -110,7 +119,7 @@ def _parser() -> Parser:
 
 
 @dataclass(slots=True)
-class _Reader(Variables):
+class _Reader(Choices):
     """A script while it is read."""
 
     script: Script  # what was read so far
@@ -125,7 +134,7 @@ class _Reader(Variables):
         root = _parser().parse(plain.encode()).root_node
         broken = (
             child
-            for child in _within_node(root, "ERROR")
+            for child in within_node(root, "ERROR")
             if source_of(child).count("'") % 2 or source_of(child).count('"') % 2
         )
         if not self.depth and root.has_error and (first := next(broken, None)) is not None:
@@ -153,14 +162,14 @@ class _Reader(Variables):
         """Read what stands on both sides of ``&&`` or ``||``, the second where no test before it rules it out."""
         first, *rest = node.named_children
         self._statement(first)
-        holds = self._holds(first)
+        holds = self.holds(first)
         if holds is None or holds is any(child.type == "&&" for child in node.children):
             self._all(rest)
 
     def _declare(self, node: Node) -> None:
         is_exported = source_of(node).startswith("export")
         for child in node.named_children:
-            if child.type == _OWN:
+            if child.type == ASSIGNMENT:
                 self._assign(child)
             if is_exported:
                 self.script.exported.add(source_of(child).partition("=")[0])
@@ -182,6 +191,7 @@ class _Reader(Variables):
             return
         key = self.name_of(name)
         words = self._values(value)
+        self.script.choices.pop(key, None)
         for entry in filter(None, (_OF_ENTRY.fullmatch(word.text) for word in words)):
             self.values[f"{key}[{entry[1]}]"] = (Word(entry[2], self.line(node), True),)
         is_added = any(child.type == "+=" for child in node.children)
@@ -204,6 +214,13 @@ class _Reader(Variables):
     def _command(self, node: Node) -> None:
         name = node.child_by_field_name("name")
         parts = [child for child in node.children_by_field_name("argument") if child.type != "heredoc_redirect"]
+        own = [child for child in node.named_children if child.type == ASSIGNMENT]
+        for at in reversed(range(len(own))):
+            if ends_line(node, own[at]):  # The grammar counts lines of several assignments to the command below them
+                for child in own[: at + 1]:
+                    self._assign(child)
+                own = own[at + 1 :]
+                break
         words = [word for part in ([name] if name else []) + parts for word in self.words(part)]
         if not words:
             return
@@ -224,8 +241,8 @@ class _Reader(Variables):
         if words[0].text == "srun":
             self._take(slurm_variables(joined(words), r"srun(?:\s.*)?"))
         shared = {name: joined(self.values[name]) for name in self.script.exported & self.values.keys()}
-        own = ((child.child_by_field_name("name"), child) for child in node.named_children if child.type == _OWN)
-        alone = {source_of(name): joined(self._values(one.child_by_field_name("value"))) for name, one in own if name}
+        named = ((child.child_by_field_name("name"), child) for child in own)
+        alone = {source_of(name): joined(self._values(one.child_by_field_name("value"))) for name, one in named if name}
         self.script.environments[words[0].line] = shared | alone
         self.script.commands.append(tuple(words))
 
@@ -267,7 +284,7 @@ class _Reader(Variables):
 
     def _here_document(self, node: Node, body: Node | None, text: Node) -> None:
         words = self._command_words(body)
-        target = next((redirect for redirect in _within_node(node, "file_redirect")), None)
+        target = next((redirect for redirect in within_node(node, "file_redirect")), None)
         written = self.filled(text)
         destination = target.child_by_field_name("destination") if target is not None else None
         if words and words[0].text == "read" and words[-1].text.isidentifier():
@@ -277,6 +294,8 @@ class _Reader(Variables):
             self.script.files.append(WrittenFile(name, written, self.line(text)))
         elif words and words[0].text.rpartition("/")[2] in _RUN_INPUT and self.depth < _DEEPEST:
             self._within(()).read_inner(written, self.line(text))
+        elif words and words[0].text in _APPLIES:
+            self.script.files.append(WrittenFile(words[0].text, written, self.line(text)))
         elif words and PYTHON.fullmatch(words[0].text) and all(word.text.startswith("-") for word in words[1:]):
             self.script.files.append(WrittenFile("-", written, self.line(text)))
             self.script.commands.append((words[0], Word("-", self.line(text))))
@@ -289,57 +308,37 @@ class _Reader(Variables):
         return [word for part in parts for word in self.words(part)]
 
     def _branches(self, node: Node) -> None:
-        children = node.named_children
-        self._all(children[:1])  # A condition is a command as well: ``if start_server; then``
-        holds = self._holds(children[0]) if children else None
-        for child in children[1:]:
-            if child.type == "elif_clause":
-                if holds is not True:
-                    inner = child.named_children
-                    self._all(inner[:1])
-                    branch = self._holds(inner[0]) if inner else None
-                    if branch is not False:
-                        self._all(inner[1:])
-                    holds = branch if holds is False else holds
-            elif child.type == "else_clause":
-                if holds is not True:
-                    self._all(child.named_children)
-            elif holds is not False:
-                self._statement(child)
+        """Read the branches that are taken, or may be; what these make of a variable is noted where they differ."""
+        parts = [child for child in node.named_children if child.type not in {"elif_clause", "else_clause"}]
+        tests, bodies = parts[:1], [parts[1:]]
+        for child in node.named_children[len(parts) :]:
+            is_last = child.type == "else_clause"
+            tests += [] if is_last else child.named_children[:1]
+            bodies.append(child.named_children[0 if is_last else 1 :])
+        before = {name: joined(words) for name, words in self.values.items()}
+        is_open = any(map(self.asks_argument, tests))
+        for at, body in enumerate(bodies):
+            self._all(tests[at : at + 1])  # A condition is a command as well: ``if start_server; then``
+            holds = self.holds(tests[at]) if at < len(tests) else True
+            is_open = is_open or holds is None
+            if holds is not False:
+                self._all(body)
+            if holds:
+                break
+        if is_open:
+            self.script.choices.update(self.outcomes(bodies, before if len(tests) == len(bodies) else {}))
 
     def _all(self, nodes: Sequence[Node]) -> None:
         for node in nodes:
             self._statement(node)
 
-    def _holds(self, test: Node) -> bool | None:
-        """Return whether a comparison of texts holds; None where only the shell knows."""
-        body = next(iter(test.named_children), None) if test.type == "test_command" else None
-        if body is None:
-            return None
-        if body.type == "unary_expression":
-            sign = next((child for child in body.children if child.type == "test_operator"), None)
-            value = self._compared(body.named_children[-1])
-            answers = {"-n": bool(value), "-z": not value}
-            return None if sign is None or "$" in value else answers.get(source_of(sign))
-        left, right = body.child_by_field_name("left"), body.child_by_field_name("right")
-        sign = body.child_by_field_name("operator")
-        if body.type != "binary_expression" or left is None or right is None or sign is None:
-            return None
-        texts = [self._compared(side) for side in (left, right)]
-        if any("$" in text or "*" in text for text in texts):
-            return None
-        equal = texts[0] == texts[1]
-        return {"=": equal, "==": equal, "-eq": equal, "!=": not equal, "-ne": not equal}.get(source_of(sign))
-
-    def _compared(self, side: Node) -> str:
-        """Return a side of a comparison; arguments of the script itself are not given."""
-        return _ARGUMENT.sub("", joined(self.words(side, is_split=False)))
-
     def _loop(self, node: Node) -> None:
         variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
-        first = self.first_of_loop(node.children_by_field_name("value"))
-        if variable is not None and first:
-            self.values[source_of(variable)] = first
+        values = self.turns(node.children_by_field_name("value"))
+        if variable is not None and values:
+            name = source_of(variable)
+            self.values[name] = (values[0],)
+            self.script.loops[name] = tuple(dict.fromkeys(word.text for word in values))
         if body is not None:
             self._statement(body)
 
@@ -350,8 +349,10 @@ class _Reader(Variables):
             if item.type != "case_item":
                 continue
             patterns = [source_of(pattern).strip("\"'") for pattern in item.children_by_field_name("value")]
-            if "$" not in text and (text in patterns or "*" in patterns):
-                self._all([child for child in item.named_children if child not in item.children_by_field_name("value")])
+            if "$" in text and self.script.everything:
+                self._all(item.named_children[len(patterns) :])
+            elif "$" not in text and (text in patterns or "*" in patterns):
+                self._all(item.named_children[len(patterns) :])
                 return
 
 
@@ -384,10 +385,3 @@ def _inner_script(words: Sequence[Word]) -> Word | None:
     options = list(takewhile(lambda word: word.text.startswith("-"), rest))
     is_given = any(word.text.endswith("c") for word in options) and len(rest) > len(options)
     return rest[len(options)] if is_given else None
-
-
-def _within_node(node: Node, *kinds: str) -> Iterator[Node]:
-    for child in node.named_children:
-        if child.type in kinds:
-            yield child
-        yield from _within_node(child, *kinds)

@@ -43,10 +43,6 @@ _COUNTED = re.compile(
 )
 """How many a list has, counted by programs: ``$(echo $CUDA_VISIBLE_DEVICES | awk -F',' '{print NF}')``."""
 
-_RANGE = re.compile(
-    r"\{(\d+)\.\.\d|\bseq\s+(\d+)\s+\d"
-)  # Numbers that a shell or a program counts: ``{0..3}``, ``$(seq 0 3)``
-
 _WHICH = re.compile(r"\$\(\s*(?:which|command\s+-v)\s+([\w.-]+)\s*\)")  # A program, as another one finds it
 
 _PART = re.compile(r"(?:\$\([^()]*\)|\S)+")  # A word of a text; what a program prints, as ``$(hostname -i)``, is one
@@ -59,6 +55,10 @@ _SLURM: Mapping[str, tuple[str, ...]] = {
     r"--ntasks-per-node[= ]": ("SLURM_NTASKS_PER_NODE",),
 }
 """Variables of a Slurm job, by the options that set them."""
+
+_SLURM_DEVICE = re.compile(
+    r"^#SBATCH\s+(?:--gres=gpu|--gpus(?:-per-(?:node|task))?|-G)[:= ]\s*([A-Za-z][\w.-]*):\d", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,8 @@ class Variables:
             entry = next((part for part in parts if part.type == _ENTRY), None)
             return self._entry(entry) if entry is not None and len(parts) == _ALONE else None
         words = self._entry(parts[1]) or self.values.get("".join(source_of(part) for part in parts[1:at]))
-        if bool(words) is (parts[at].type in _DEFAULTS):
+        is_set = bool(joined(words or ())) if parts[at].type.startswith(":") else bool(words)
+        if is_set is (parts[at].type in _DEFAULTS):
             return words or ()
         default = (word for part in parts[at + 1 : -1] for word in self.words(part, is_split=False))
         word = Word("".join(part.text for part in default), self.line(node))
@@ -181,12 +182,6 @@ class Variables:
             return str(calculated(ast.parse(inner.strip(), mode="eval").body))
         except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
             return source
-
-    def first_of_loop(self, values: Sequence[Node]) -> tuple[Word, ...]:
-        """Return the first word that a loop goes through, as ``100`` of ``{100..2000..100}``."""
-        words = [word for value in values for word in self.words(value)][:1]
-        counted = _RANGE.search(self._with_values(source_of(values[0]))) if words else None
-        return (Word(counted[1] or counted[2], words[0].line),) if counted else tuple(words)
 
     def line(self, node: Node) -> int:
         """Return the line of the script on which a part of it begins, counted from 1."""
@@ -225,6 +220,12 @@ def joined(words: Sequence[Word]) -> str:
 def source_of(node: Node) -> str:
     """Return a part of a script as it is written."""
     return (node.text or b"").decode(errors="replace")
+
+
+def slurm_device(text: str) -> tuple[str, int] | None:
+    """Return the device that the head of a batch script asks for, as ``--gres=gpu:a6000:4`` does, and its line."""
+    match = _SLURM_DEVICE.search(text)
+    return None if match is None else (match[1], text.count("\n", 0, match.start()) + 1)
 
 
 def slurm_variables(text: str, before: str) -> Iterator[tuple[str, tuple[Word, ...]]]:

@@ -1,0 +1,227 @@
+"""What only starting a script decides is said; what it decides itself is read as it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.plan.imports import import_plan
+from capacity_tui.engine.plan.imports.scripts.shell import read_script
+
+MADE = "from transformers import Trainer, TrainingArguments, AutoModelForCausalLM, BitsAndBytesConfig\n"
+LOADED = "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B')\n"
+ENGINE = """\
+from vllm import LLM, SamplingParams
+class Server:
+    def __init__(self, name="facebook/opt-125m", tp=1):
+        self.engine = LLM(model=name, tensor_parallel_size=tp)
+    def ask(self, texts, tokens=16):
+        return self.engine.generate(texts, SamplingParams(max_tokens=tokens))
+"""
+
+
+def said_of(imported) -> dict[str, str]:
+    """Return what is remarked on, by the name that it is about."""
+    return {str(one.place.field): one.why for reading in imported.readings for one in reading.unmodelled}
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "server = Server('Qwen/Qwen2.5-32B-Instruct', tp=4)\nserver.ask([], tokens=300)\n",
+        "application = Server.options(num_replicas=1).bind(name='Qwen/Qwen2.5-32B-Instruct', tp=4)\n",
+        "actor = Server.remote('Qwen/Qwen2.5-32B-Instruct', tp=4)\n",
+        "def main(name='Qwen/Qwen2.5-32B-Instruct'):\n    Server(name, tp=4)\nmain()\n",
+    ],
+)
+def test_a_class_has_the_arguments_that_it_is_made_with(alone, start: str) -> None:
+    plan = alone("serve.py", ENGINE + start).plan
+    assert plan.value("parallelism.tp") == 4
+    assert "32b" in str(plan.value("model.name"))
+    assert plan.value("inference.output_tokens") == (300 if "300" in start else 16)
+
+
+def test_a_method_of_another_object_is_not_one_of_the_script(alone) -> None:
+    text = f"{ENGINE}other.ask([], tokens=300)\nserver = Server('Qwen/Qwen2.5-7B-Instruct')\n"
+    assert alone("serve.py", text).plan.value("inference.output_tokens") == 16
+
+
+def test_a_mapping_is_as_where_the_script_calls_the_function_that_reads_it(alone) -> None:
+    train = "def train():\n    arguments = TrainingArguments('x', per_device_train_batch_size=S['batch'], bf16=True)\n"
+    start = "    Trainer(model=model, args=arguments).train()\nS['batch'] = 8\n"
+    text = f"{MADE}{LOADED}S = {{'batch': 1}}\n{train}{start}def main():\n    train()\nmain()\nS['batch'] = 2\n"
+    assert alone("train.py", text).plan.value("training.micro_batch") == 8
+
+
+@pytest.mark.parametrize(
+    ("made", "batch", "is_said"),
+    [
+        ("batch = 4\nif old():\n    batch = 16\n", 8, True),
+        ("batch = 4\nif old():\n    batch = 4\n", 4, False),
+        ("if old():\n    batch = 4\nelse:\n    batch = 16\n", 8, True),
+        ("batch = 4\nif False:\n    batch = 16\n", 4, False),
+        ("if True:\n    batch = 4\nelse:\n    batch = 16\n", 4, False),
+        ("import torch\nbatch = 4 if torch.cuda.get_device_capability()[0] >= 8 else 1\n", 4, False),
+    ],
+)
+def test_what_only_a_run_decides_of_a_value_is_said(alone, made: str, batch: int, is_said: bool) -> None:
+    train = "arguments = TrainingArguments('x', per_device_train_batch_size=batch, bf16=True)\n"
+    imported = alone("train.py", f"{MADE}{LOADED}{made}{train}Trainer(model=model, args=arguments).train()\n")
+    assert imported.plan.value("training.micro_batch") == batch
+    assert ("per_device_train_batch_size" in said_of(imported)) is is_said
+
+
+@pytest.mark.parametrize(
+    ("condition", "quantization", "is_said"),
+    [("False", None, False), ("True", "nf4", False), ("wanted()", "nf4", True)],
+)
+@pytest.mark.parametrize("form", ["value", "call", "keywords"])
+def test_what_is_given_on_a_condition_counts_where_that_holds(
+    alone, condition: str, quantization: str | None, is_said: bool, form: str
+) -> None:
+    given = {
+        "value": "quantization_config=compressed if small else None",
+        "call": "quantization_config=BitsAndBytesConfig(load_in_4bit=True) if small else None",
+        "keywords": "**({'quantization_config': BitsAndBytesConfig(load_in_4bit=True)} if small else {})",
+    }[form]
+    before = f"small = {condition}\n" + "compressed = BitsAndBytesConfig(load_in_4bit=True)\n" * (form == "value")
+    text = f"""{MADE}from peft import LoraConfig, get_peft_model
+{before}model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen2.5-7B', {given})
+model = get_peft_model(model, LoraConfig(r=8))
+Trainer(model=model, args=TrainingArguments('x', per_device_train_batch_size=2, bf16=True)).train()
+"""
+    imported = alone("train.py", text)
+    assert imported.plan.value("training.quantization") == quantization
+    if form != "value":
+        assert any(name.startswith("if ") for name in said_of(imported)) is is_said
+
+
+@pytest.mark.parametrize(
+    ("source", "is_said"),
+    [
+        ("from trl import DPOTrainer", False),
+        ("from trl.experimental import DPOTrainer", False),
+        ("from quickalign.losses import DPOTrainer", True),
+        ("import quickalign\nDPOTrainer = None", False),
+        ("class DPOTrainer:\n    pass", True),
+        ("import trl\nclass DPOTrainer(trl.SFTTrainer):\n    pass", False),
+        ("from beside import DPOTrainer", False),
+    ],
+)
+def test_a_class_of_another_library_is_said_to_be_one(tmp_path, alone, source: str, is_said: bool) -> None:
+    (tmp_path / "beside.py").write_text("from trl import DPOTrainer\n")
+    text = f"from transformers import AutoModelForCausalLM\n{source}\n{LOADED}DPOTrainer(model=model).train()\n"
+    assert any("not of the library" in why for why in said_of(alone("train.py", text)).values()) is is_said
+
+
+def test_an_adapter_that_is_trained_on_is_one(alone) -> None:
+    adapted = "from peft import PeftModel\nmodel = PeftModel.from_pretrained(model, 'a', is_trainable=True)\n"
+    text = f"{MADE}{LOADED}{adapted}arguments = TrainingArguments('x', per_device_train_batch_size=2)\n"
+    imported = alone("train.py", f"{text}Trainer(model=model, args=arguments).train()\n")
+    assert imported.plan.value("training.method") == "lora"
+    assert "rank" in said_of(imported)["is_trainable"]
+
+
+def test_options_that_reach_a_configuration_alone_are_said_to_be_unread(tmp_path) -> None:
+    (tmp_path / "train.py").write_text(
+        f"""{MADE}import argparse
+from transformers import AutoConfig
+parser = argparse.ArgumentParser()
+parser.add_argument("--num_layers", type=int)
+parser.add_argument("--block", type=int)
+options = parser.parse_args()
+shape = AutoConfig.from_pretrained("gpt2", n_layer=options.num_layers)
+model = AutoModelForCausalLM.from_config(shape)
+arguments = TrainingArguments("x", per_device_train_batch_size=options.block, bf16=True)
+Trainer(model=model, args=arguments).train()
+"""
+    )
+    (tmp_path / "run.sh").write_text("python train.py --num_layers 48 --block 4\n")
+    given = {"hardware.name": "h100-sxm-80gb", "model.name": "gpt2-small"}
+    said = said_of(import_plan([str(tmp_path / "run.sh")], given))
+    assert "--num_layers" in said
+    assert "--block" not in said
+
+
+def test_vllm_answers_in_sixteen_tokens_where_nothing_says_how_many(alone) -> None:
+    text = "from vllm import LLM\nengine = LLM('Qwen/Qwen2.5-7B-Instruct')\nprint(engine.generate(['x']))\n"
+    assert alone("ask.py", text).plan.value("inference.output_tokens") == 16
+    said = text.replace("['x']", "['x'], sampling_params=mine")
+    assert alone("ask.py", said).plan.value("inference.output_tokens") != 16
+
+
+@pytest.mark.parametrize(
+    ("before", "counted", "is_said"),
+    [
+        ('if [ "$1" = small ]; then N=2; elif [ "$1" = large ]; then N=8; else N=4; fi', 4, True),
+        ("N=2\nif [ $# -gt 1 ]; then N=8; fi", 2, True),
+        ("SIZE=$1\nif [[ $SIZE = 7 ]]; then N=2; else N=8; fi", 8, True),
+        ("N=2\nif [ -d /scratch ]; then N=8; fi", 8, True),
+        ("N=2\nif [ -d /scratch ]; then N=8; fi\nN=16", 16, False),
+        ("for N in 1 8 32; do", 1, True),
+        ("M=2\nif [ $M -ge 2 ]; then N=4; else N=1; fi", 4, False),
+        ('if [ -z "$1" ]; then N=4; else N=$1; fi', 4, False),
+    ],
+)
+def test_a_value_that_arguments_or_a_loop_decide_is_said_to_be_one_of_several(
+    alone, before: str, counted: int, is_said: bool
+) -> None:
+    end = "\ndone" if before.startswith("for") else ""
+    imported = alone("s.sh", f"{before}\nvllm serve Qwen/Qwen2.5-7B --max-num-seqs $N{end}\n")
+    assert imported.plan.value("inference.concurrency") == counted
+    assert ("--max-num-seqs" in said_of(imported)) is is_said
+
+
+@pytest.mark.parametrize(
+    ("text", "replicas"),
+    [
+        ("for d in 0 1 2 3; do\n CUDA_VISIBLE_DEVICES=$d {serve} --port 800$d &\ndone", 4),
+        ('for d in $(seq 0 2); do\n CUDA_VISIBLE_DEVICES="$d" {serve} &\ndone', 3),
+        ("CUDA_VISIBLE_DEVICES=0 {serve} &\nCUDA_VISIBLE_DEVICES=1 {serve} --port 8001 &\n", 2),
+        ("CUDA_VISIBLE_DEVICES=0 {serve}\nCUDA_VISIBLE_DEVICES=0 {serve}\n", 1),
+        ("for p in 8000 8001; do\n CUDA_VISIBLE_DEVICES=0 {serve} --port $p &\ndone", 1),
+    ],
+)
+def test_servers_on_devices_of_their_own_are_replicas(alone, text: str, replicas: int) -> None:
+    serve = "vllm serve Qwen/Qwen2.5-7B --max-model-len 4096"
+    assert alone("s.sh", text.replace("{serve}", serve)).plan.value("hardware.devices") == replicas
+
+
+def test_lines_of_several_assignments_are_those_of_the_script() -> None:
+    words = read_script("N=2 M=8 # two\nL=4\nrun $N $M $L\n").commands[-1]
+    assert [word.text for word in words] == ["run", "2", "8", "4"]
+    assert [word.text for word in read_script("N=2 \\\n run $N\n").commands[-1]] == ["run", "$N"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'serve() {\n  vllm serve Qwen/Qwen2.5-7B --max-model-len ${LENGTH:-4096} "$@"\n}\n',
+        "case $1 in\n  start) vllm serve Qwen/Qwen2.5-7B --max-model-len 4096 ;;\n  stop) exit ;;\nesac\n",
+        "for ((i = 0; i < 1; i++)); do vllm serve Qwen/Qwen2.5-7B --max-model-len 4096; done\n",
+    ],
+)
+def test_a_script_that_serves_only_when_told_so_is_read_for_that(alone, text: str) -> None:
+    plan = alone("serve.sh", f"#!/bin/bash\n{text}").plan
+    assert plan.value("inference.prompt_tokens") + plan.value("inference.output_tokens") == 4096
+
+
+@pytest.mark.parametrize("apply", ["kubectl apply -f - <<EOF\n{}EOF\n", "cat <<EOF | kubectl apply -f -\n{}EOF\n"])
+def test_a_manifest_that_a_script_hands_on_is_read(alone, apply: str) -> None:
+    manifest = """kind: Deployment
+spec:
+  replicas: 2
+  template:
+    spec:
+      containers:
+        - {name: a, image: vllm/vllm-openai, args: [--model, Qwen/Qwen2.5-7B], resources: {limits: {nvidia.com/gpu: 1}}}
+"""
+    imported = alone("up.sh", apply.format(manifest))
+    assert imported.plan.value("hardware.devices") == 2
+
+
+def test_a_slurm_job_names_its_device(tmp_path) -> None:
+    path = tmp_path / "job.sh"
+    path.write_text("#!/bin/bash\n#SBATCH --gres=gpu:A6000:4\nvllm serve Qwen/Qwen2.5-7B -tp 4\n")
+    plan = import_plan([str(path)]).plan
+    assert (plan.value("hardware.name"), plan.value("hardware.devices")) == ("rtx-a6000", 4)
+    assert import_plan([str(path)], {"hardware.name": "h100-sxm-80gb"}).plan.value("hardware.name") == "h100-sxm-80gb"
