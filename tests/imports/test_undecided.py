@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.imports import import_plan
 from capacity_tui.engine.plan.imports.scripts.shell import read_script
 
@@ -225,3 +226,23 @@ def test_a_slurm_job_names_its_device(tmp_path) -> None:
     plan = import_plan([str(path)]).plan
     assert (plan.value("hardware.name"), plan.value("hardware.devices")) == ("rtx-a6000", 4)
     assert import_plan([str(path)], {"hardware.name": "h100-sxm-80gb"}).plan.value("hardware.name") == "h100-sxm-80gb"
+
+
+def test_a_script_that_only_names_a_server_is_refused(alone) -> None:
+    with pytest.raises(CapacityError, match="no command of a known tool"):
+        alone("up.sh", "#!/bin/bash\nstart() {\n  say llama-server started\n  llama-server --version-of x\n}\n")
+
+
+def test_a_section_with_one_option_of_a_tool_is_not_of_it(alone) -> None:
+    text = """experiment: {name: a, stage: qlora}
+training: {max_seq_length: 1024, per_device_train_batch_size: 4, gradient_accumulation_steps: 2, num_train_epochs: 1}
+lora: {r: 16, lora_alpha: 32, target_modules: [q_proj, v_proj]}
+"""
+    plan = alone("train.yaml", text).plan
+    assert (plan.task, plan.value("training.adapter.rank")) == ("finetune", 16)
+
+
+def test_processes_for_all_devices_are_as_many_as_there_are(alone) -> None:
+    options = "--model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 --output_dir x --bf16"
+    plan = alone("train.sh", f"torchrun --nproc_per_node=gpu train.py {options}\n").plan
+    assert plan.value("hardware.devices") == 8

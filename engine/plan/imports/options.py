@@ -74,7 +74,7 @@ class _Options:
             names = {owner.named(key) for key in data}
             # A file of options that only the shell knows may train.
             in_files = {option.name for option in owner.options.values() if option.tool}
-            if owner.trained_by and not names & {*owner.trained_by, *in_files}:
+            if owner.trained_by and not path and not names & {*owner.trained_by, *in_files}:
                 source = ImportedSetting("", None, Place(self._document.file), _NOT_TRAINED, owner.id)
                 self._add({Key.TASK: _SERVED}, source)
 

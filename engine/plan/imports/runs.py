@@ -38,6 +38,11 @@ class Run:
         settings = (setting for reading in (*self.called, self.reading) for setting in reading.settings)
         return self.serves or any(one.field == Key.TASK and one.value == "infer" for one in settings)
 
+    @property
+    def names_model(self) -> bool:
+        """Whether its options, or what its script calls, name a model."""
+        return any(_models(one) for one in (*self.called, self.reading))
+
     def is_joined_to(self, other: Run) -> bool:
         """Whether two commands of a tool are of one run, as one that builds an engine and one that serves it."""
         names, others = _models(self.reading), _models(other.reading)

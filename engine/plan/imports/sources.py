@@ -11,7 +11,7 @@ from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
 
-from capacity_tui.engine.catalog import Document, read_text
+from capacity_tui.engine.catalog import Document, Plain, read_text
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
@@ -54,12 +54,14 @@ from capacity_tui.engine.plan.imports.tools import Tool, tool
 
 _MOST_FILES = 64  # Files of a folder that are looked at
 
-_OF_NOTEBOOKS = re.compile(r"^[ \t]*[!%].*$", re.MULTILINE)  # Lines of a notebook that are not Python
+_OF_NOTEBOOKS = re.compile(r"^[ \t]*[!%](?:.*\\\n)*.*$", re.MULTILINE)  # Lines of a notebook that are not Python
 
 _SHELL_SCRIPTS = frozenset({".sh", ".bash", ".slurm", ".sbatch"})
 
 _STARTS_NOTHING = frozenset({LAUNCHER, "benchmark_serving", "bench_serving"})  # Launchers, and loads of other servers
 _DEEPSPEED = "deepspeed"  # The tool whose files are known by names that others gave them
+
+_FEWEST_OPTIONS = 2  # Options by which a section of several is known for one of a tool
 
 _IS_MODEL = frozenset({"architectures", "model_type"})  # Keys of a config.json
 
@@ -167,8 +169,9 @@ def _read_commands(text: str, name: str, texts: Mapping[str, str] = MappingProxy
     runs, launcher = _runs_of(script, name, texts)
     if not runs:
         whole = read_script(text, partial(other_script, Path(name)), everything=True)
-        script = whole if len(whole.commands) > len(script.commands) else script
-        runs, launcher = _runs_of(script, name, texts)
+        further, launchers = _runs_of(whole, name, texts)
+        if any(run.names_model for run in further):
+            script, runs, launcher = whole, further, launchers
     manifests = (manifest_of("\n" * (file.line - 1) + file.text, name) for file in (() if runs else script.files))
     if (manifest := next(filter(None, manifests), None)) is not None:
         return _read_manifest(manifest, name)
@@ -302,7 +305,9 @@ def _readings(document: Document) -> list[Reading]:
     data = document.data if isinstance(document.data, dict) else {}
     off = [key for key, value in data.items() if isinstance(value, dict) and value.get("enabled") is False]
     data = {key: value for key, value in data.items() if key not in off}
-    sections = [(key, section_owner) for key, value in data.items() if (section_owner := tool_of(value)) is not None]
+    sections = [
+        (key, owner) for key, value in data.items() if (owner := tool_of(value)) is not None and _tells(value, owner)
+    ]
     known = sum(len(list(options_of({key: data[key]}))) for key, _ in sections)
     if _IS_MODEL & data.keys():
         hint = "plan it by --model, with --gpu and --seq"
@@ -314,6 +319,12 @@ def _readings(document: Document) -> list[Reading]:
     others = [key for key in data if key not in dict(sections)]
     read[0].unknown.extend(Remark(Place(document.file, document.lines.get((key,)), str(key)), "") for key in others)
     return read
+
+
+def _tells(section: Plain, owner: Tool) -> bool:
+    """Whether a section has more options of a tool than one that others may have too."""
+    options = list(options_of(section)) if isinstance(section, dict) else []
+    return len(options) < _FEWEST_OPTIONS or sum(map(owner.knows_option, options)) >= _FEWEST_OPTIONS
 
 
 def _run_by(reading: Reading, document: Document) -> list[Reading]:
