@@ -14,6 +14,7 @@ from capacity_tui.engine.plan.imports.tools import Tool, tool
 from capacity_tui.engine.record import dataclass
 
 _VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")
+_LISTED = 4  # Of the values that one may have, those that a remark names
 _ON_DEVICE = re.compile(r"(?:VISIBLE_DEVICES|device)=[\"']*\$\{?(\w+)")  # What names the device of a command
 
 
@@ -127,7 +128,8 @@ def note_choices(reading: Reading, script: Script, lines: Sequence[str]) -> None
         named = re.search(rf"{re.escape(setting.place.field or '')}[ =]+[\"']?\$\{{?(\w+)", line)
         several = (script.choices | script.loops).get(named[1], ()) if named is not None else ()
         if len(several) > 1:
-            why = f"one of {', '.join(several)}, as arguments, the machine or a loop decide: {setting.value} counted"
+            listed = ", ".join((*several[:_LISTED], *(["..."] if several[_LISTED:] else [])))
+            why = f"one of {listed}, as arguments, the machine or a loop decide: {setting.value} counted"
             reading.unmodelled.append(Remark(setting.place, why))
     seen = {name for line in lines for name in _ON_DEVICE.findall(line)}
     copies = max((len(values) for name, values in script.loops.items() if name in seen), default=1)

@@ -18,7 +18,7 @@ _ARGUMENT = re.compile(r"\$(?:[\d#]|\{[\d#]\})")  # Of the script itself, and ho
 
 _PLAIN = re.compile(r"[^\s$`-][^\s$`]*")  # A value that is one word, and no option
 
-_COUNTING = re.compile(r"\{(\d+)\.\.(\d+)(?:\.\.(\d+))?\}|\bseq\s+(?:(\d+)\s+(?:(\d+)\s+)?)?(\d+)\b")
+_COUNTING = re.compile(r"\{(\d+)\.\.(\d+)(?:\.\.(\d+))?|\bseq\s+(?:(\d+)\s+(?:(\d+)\s+)?)?(\d+)\b")
 """Numbers that a shell or a program counts: ``{0..8..2}``, ``$(seq 0 2 8)``."""
 
 _SUM = re.compile(r"\$\(\([^()]*\)\)")
