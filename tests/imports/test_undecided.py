@@ -177,6 +177,7 @@ def test_a_value_that_arguments_or_a_loop_decide_is_said_to_be_one_of_several(
     [
         ("for d in 0 1 2 3; do\n CUDA_VISIBLE_DEVICES=$d {serve} --port 800$d &\ndone", 4),
         ('for d in $(seq 0 2); do\n CUDA_VISIBLE_DEVICES="$d" {serve} &\ndone', 3),
+        ("N=8\nfor ((d = 0; d < N; d++)); do\n export CUDA_VISIBLE_DEVICES=$d\n {serve} &\ndone", 8),
         ("CUDA_VISIBLE_DEVICES=0 {serve} &\nCUDA_VISIBLE_DEVICES=1 {serve} --port 8001 &\n", 2),
         ("CUDA_VISIBLE_DEVICES=0 {serve}\nCUDA_VISIBLE_DEVICES=0 {serve}\n", 1),
         ("for p in 8000 8001; do\n CUDA_VISIBLE_DEVICES=0 {serve} --port $p &\ndone", 1),
@@ -246,3 +247,11 @@ def test_processes_for_all_devices_are_as_many_as_there_are(alone) -> None:
     options = "--model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 1 --output_dir x --bf16"
     plan = alone("train.sh", f"torchrun --nproc_per_node=gpu train.py {options}\n").plan
     assert plan.value("hardware.devices") == 8
+
+
+def test_a_quantized_base_without_adapters_is_a_contradiction(alone) -> None:
+    loaded = LOADED.replace("'Qwen/Qwen2.5-7B'", "'Qwen/Qwen2.5-7B', load_in_4bit=True")
+    train = f"{MADE}{loaded}Trainer(model=model, args=TrainingArguments('x', per_device_train_batch_size=2)).train()\n"
+    assert "quantized_without_adapters" in {clash.rule for clash in alone("train.py", train).clashes}
+    answer = f"{MADE}{loaded}print(model.generate(x))\n"
+    assert not alone("ask.py", answer).clashes

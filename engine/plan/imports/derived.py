@@ -42,9 +42,10 @@ def adapters(settings: Settings) -> None:
         settings.set(METHOD, made.value, made, "default")
     method = settings.value(METHOD)
     if method in (None, "full"):
-        if METHOD in settings.chosen and settings.value("bits"):
+        if settings.value("bits") and settings.value(Key.TASK) != "infer":
             why = "a quantized base is trained only with adapters"
-            settings.clash("quantized_without_adapters", why, (METHOD, "bits"))
+            named = tuple(name for name in (METHOD, "bits") if name in settings.chosen)
+            settings.clash("quantized_without_adapters", why, named)
         for name in [name for name in settings.chosen if name.startswith(_ADAPTER)]:
             del settings.chosen[name]
         return

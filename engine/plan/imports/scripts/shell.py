@@ -37,7 +37,7 @@ _APPLIES = frozenset({"kubectl", "oc"})  # Programs that take one for what is to
 
 _BLOCKS = frozenset(
     {"program", "pipeline", "subshell", "compound_statement", "do_group", "while_statement", "negated_command", "ERROR"}
-    | {"variable_assignments", "c_style_for_statement"}
+    | {"variable_assignments"}
 )
 
 _REMARK = re.compile(r"`\s*#[^`\n]*`")  # Between options, where a comment would hide what follows
@@ -333,10 +333,8 @@ class _Reader(Choices):
             self._statement(node)
 
     def _loop(self, node: Node) -> None:
-        variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
-        values = self.turns(node.children_by_field_name("value"))
-        if variable is not None and values:
-            name = source_of(variable)
+        (name, values), body = self.turns(node), node.child_by_field_name("body")
+        if name and values:
             self.values[name] = (values[0],)
             self.script.loops[name] = tuple(dict.fromkeys(word.text for word in values))
         if body is not None:
@@ -365,6 +363,7 @@ _STATEMENTS: Mapping[str, Callable[[_Reader, Node], None]] = {
     "function_definition": _Reader._define,
     "if_statement": _Reader._branches,
     "for_statement": _Reader._loop,
+    "c_style_for_statement": _Reader._loop,
     "case_statement": _Reader._cases,
 }
 

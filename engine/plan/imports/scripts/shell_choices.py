@@ -21,6 +21,8 @@ _PLAIN = re.compile(r"[^\s$`-][^\s$`]*")  # A value that is one word, and no opt
 _COUNTING = re.compile(r"\{(\d+)\.\.(\d+)(?:\.\.(\d+))?|\bseq\s+(?:(\d+)\s+(?:(\d+)\s+)?)?(\d+)\b")
 """Numbers that a shell or a program counts: ``{0..8..2}``, ``$(seq 0 2 8)``."""
 
+_COUNTS = re.compile(r"for\s*\(\(\s*(\w+)\s*=\s*([^;]+?)\s*;\s*\w+\s*(<=?)\s*([^;]+?)\s*;")
+
 _SUM = re.compile(r"\$\(\([^()]*\)\)")
 
 _MOST_TURNS = 64  # Values of a loop that are looked at
@@ -82,8 +84,19 @@ class Choices(Variables):
             if len(several) > 1 and all(map(_PLAIN.fullmatch, several)):
                 yield variable, several
 
-    def turns(self, values: Sequence[Node]) -> list[Word]:
-        """Return the words that a loop goes through, those of ``{100..2000..100}`` and ``$(seq 0 3)`` as well."""
+    def turns(self, loop: Node) -> tuple[str, list[Word]]:
+        """Return the variable of a loop, and the words that it goes through, with numbers that are counted."""
+        if (counted := _COUNTS.match(source_of(loop))) is not None:  # for ((i = 0; i < 8; i++))
+            first, last = (self._number(f"$(({part}))") for part in counted.group(2, 4))
+            if not (first.isdigit() and last.isdigit()):
+                return counted[1], []
+            numbers = range(int(first), int(last) + (counted[3] == "<="))
+            return counted[1], [Word(str(number), self.line(loop)) for number in numbers[:_MOST_TURNS]]
+        variable = loop.child_by_field_name("variable")
+        return source_of(variable) if variable is not None else "", self._listed(loop.children_by_field_name("value"))
+
+    def _listed(self, values: Sequence[Node]) -> list[Word]:
+        """Return the words of a list, those of ``{100..2000..100}`` and ``$(seq 0 3)`` as well."""
         words = [word for value in values for word in self.words(value)]
         text = self._with_values(source_of(values[0])) if words else ""
         counted = _COUNTING.search(_SUM.sub(lambda match: self._number(match[0]), text))
