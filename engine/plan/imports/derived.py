@@ -44,8 +44,8 @@ def adapters(settings: Settings) -> None:
     if method in (None, "full"):
         if settings.value("bits") and settings.value(Key.TASK) != "infer":
             why = "a quantized base is trained only with adapters"
-            named = tuple(name for name in (METHOD, "bits") if name in settings.chosen)
-            settings.clash("quantized_without_adapters", why, named)
+            given = tuple(name for name in (METHOD, "bits") if name in settings.chosen)
+            settings.clash("quantized_without_adapters", why, given)
         for name in [name for name in settings.chosen if name.startswith(_ADAPTER)]:
             del settings.chosen[name]
         return
