@@ -255,3 +255,9 @@ def test_a_quantized_base_without_adapters_is_a_contradiction(alone) -> None:
     assert "quantized_without_adapters" in {clash.rule for clash in alone("train.py", train).clashes}
     answer = f"{MADE}{loaded}print(model.generate(x))\n"
     assert not alone("ask.py", answer).clashes
+
+
+def test_functions_that_call_each_other_in_many_ways_are_read_once() -> None:
+    calls = "".join(f"f{at}() {{\n" + "".join(f"  f{other}\n" for other in range(30)) + "}\n" for at in range(30))
+    script = read_script(f"{calls}start() {{\n  run --length 8\n}}\n", everything=True)
+    assert [word.text for word in script.commands[-1]] == ["run", "--length", "8"]

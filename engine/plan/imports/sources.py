@@ -169,7 +169,8 @@ def _read_commands(text: str, name: str, texts: Mapping[str, str] = MappingProxy
     runs, launcher = _runs_of(script, name, texts)
     if not runs:
         whole = read_script(text, partial(other_script, Path(name)), everything=True)
-        further, launchers = _runs_of(whole, name, texts)
+        is_more = len(whole.commands) > len(script.commands)
+        further, launchers = _runs_of(whole, name, texts) if is_more else ([], [])
         if any(run.names_model for run in further):
             script, runs, launcher = whole, further, launchers
     manifests = (manifest_of("\n" * (file.line - 1) + file.text, name) for file in (() if runs else script.files))

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from functools import lru_cache
 from types import MappingProxyType
 from typing import cast
 
@@ -238,29 +239,58 @@ def _first_call(function: ast.FunctionDef | ast.AsyncFunctionDef, tree: ast.AST)
     A class is called for its ``__init__``, and a method behind ``self`` or what the class made. So are those that Ray
     runs elsewhere: ``Server.options(num_replicas=2).bind(model)``, ``train.remote(rank=8)``.
     """
-    name = function.name
-    of_class = next(
-        (node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and function in node.body), ""
-    )
+    name, of_class = function.name, _classes(tree).get(function, "")
     sought = of_class if name == "__init__" else name
-    of_object = (
-        target.id
-        for node in ast.walk(tree)
-        if of_class and isinstance(node, ast.Assign) and _is_call_of(node.value, of_class)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    )
-    made = {*_OWNERS, of_class, *of_object} if of_class else set()
+    made = {*_OWNERS, of_class, *_objects(tree).get(of_class, ())} if of_class else set()
     calls = (
         (node, around)
-        for around in ast.walk(tree)
-        if isinstance(around, (ast.Module, ast.ClassDef, *FUNCTIONS))
-        for node in within(around)
-        if isinstance(node, ast.Call)
+        for node, around in _calls(tree).get(sought, ())
         if _is_call_of(node, sought)
         or (sought == name and isinstance(node.func, ast.Attribute) and node.func.attr == name and _base(node) in made)
     )
     return min(calls, key=lambda pair: (pair[0].lineno, pair[0].col_offset), default=None)
+
+
+@lru_cache(maxsize=4)
+def _classes(tree: ast.AST) -> Mapping[ast.AST, str]:
+    """Return the names of the classes of a script by their methods."""
+    classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return {method: node.name for node in classes for method in node.body if isinstance(method, FUNCTIONS)}
+
+
+@lru_cache(maxsize=4)
+def _objects(tree: ast.AST) -> Mapping[str, Sequence[str]]:
+    """Return the variables of a script that hold what a call makes, by what that calls."""
+    objects: dict[str, list[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            for name in _names_of(node.value):
+                objects.setdefault(name, []).extend(targets)
+    return objects
+
+
+@lru_cache(maxsize=4)
+def _calls(tree: ast.AST) -> Mapping[str, Sequence[tuple[ast.Call, ast.AST]]]:
+    """Return the calls of a script, each with what it stands in, by the names of what it may call."""
+    calls: dict[str, list[tuple[ast.Call, ast.AST]]] = {}
+    for around in ast.walk(tree):
+        if isinstance(around, (ast.Module, ast.ClassDef, *FUNCTIONS)):
+            for node in (part for part in within(around) if isinstance(part, ast.Call)):
+                for name in _names_of(node):
+                    calls.setdefault(name, []).append((node, around))
+    return calls
+
+
+def _names_of(call: ast.Call) -> Iterator[str]:
+    """Yield the names in what is called, however it is called."""
+    part: ast.AST = call.func
+    while isinstance(part, ast.Attribute | ast.Call):
+        if isinstance(part, ast.Attribute):
+            yield part.attr
+        part = part.value if isinstance(part, ast.Attribute) else part.func
+    if isinstance(part, ast.Name):
+        yield part.id
 
 
 def _is_call_of(node: ast.AST, name: str) -> bool:

@@ -79,6 +79,7 @@ class Script:
     choices: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what branches make of a variable, by its name
     loops: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what loops go through, by their variables
     everything: bool = False  # whether it is read for what it does only when it is told so
+    ran: set[str] = field(default_factory=set)  # the names of the functions that were read
     open_quote: int | None = None  # the line on which a quote begins that is never closed; None where all are
 
 
@@ -97,8 +98,8 @@ def read_script(
     script = Script(everything=everything)
     reader = _Reader(script.variables, 0, None, script, {}, 0, other_script)
     reader.read(text)
-    for body in reader.functions.values() if everything else ():
-        reader.run(body)
+    for name in [*reader.functions] if everything else ():
+        reader.run(name)
     return script
 
 
@@ -224,9 +225,8 @@ class _Reader(Choices):
         words = [word for part in ([name] if name else []) + parts for word in self.words(part)]
         if not words:
             return
-        body = self.functions.get(words[0].text)
-        if body is not None and self.depth < _DEEPEST:
-            self._within(words[1:]).run(body)
+        if words[0].text in self.functions and self.depth < _DEEPEST:
+            self._within(words[1:]).run(words[0].text)
             return
         inner = _inner_script(words)
         if inner is not None and self.depth < _DEEPEST:
@@ -246,9 +246,11 @@ class _Reader(Choices):
         self.script.environments[words[0].line] = shared | alone
         self.script.commands.append(tuple(words))
 
-    def run(self, body: Node) -> None:
-        """Read the body of a function."""
-        self._statement(body)
+    def run(self, name: str) -> None:
+        """Read the body of a function, once where all are read: they may call each other in any number of ways."""
+        if not (self.script.everything and name in self.script.ran):
+            self.script.ran.add(name)
+            self._statement(self.functions[name])
 
     def read_inner(self, text: str, line: int) -> None:
         """Read a script that is an argument or a here-document, which begins on a line."""
