@@ -190,3 +190,18 @@ def test_where_hardware_is_asked_a_model_that_nobody_names_is_a_usual_one_whatev
     made = plan_of_line(read_line(text))
     assert made.plan.model.name == "llama-3.1-8b"
     assert any(why.startswith("llama-3.1-8b, a usual model") for why in made.assumed)
+
+
+@pytest.mark.parametrize(
+    ("text", "clouds"),
+    [
+        ("llama 3.3 70b for 30 users, which aws instance should i order", ("AWS",)),
+        ("cheapest gcp or azure box for qwen2.5-32b fp8, 10 users", ("GCP", "Azure")),
+        ("llama 8b chat for 50 users, moving away from aws, cheapest machine", ()),
+        ("llama 8b chat for 50 users, cheapest machine, not azure", ()),
+    ],
+)
+def test_machines_of_the_provider_that_a_line_names_are_asked_for(text: str, clouds: tuple[str, ...]) -> None:
+    line = read_line(text)
+    assert not line.faults
+    assert line.asked is not None and (line.asked.solve, line.asked.clouds) == ("hardware.name", clouds)

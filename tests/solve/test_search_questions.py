@@ -114,6 +114,8 @@ def test_makers_clouds_and_models_stand_for_all_of_theirs() -> None:
     assert {catalog.accelerators[name].vendor for name in hardware_ids(["amd"], catalog)} == {"AMD"}
     rented = hardware_ids(["lambda"], catalog)
     assert rented and all(catalog.instances[name].provider == "Lambda" for name in rented)
+    of_a_maker = hardware_ids(["aws"], catalog)  # whose chips are had with its machines alone
+    assert of_a_maker and all(catalog.instances[name].provider == "AWS" for name in of_a_maker)
     assert hardware_ids(["H100 SXM", "h100-sxm-80gb"], catalog) == ("h100-sxm-80gb",)
     models = model_names(["any"], Plan.model_validate({"model": {"name": "llama-3-8b"}}), catalog)
     sizes = [catalog.architectures[name].params_total or 0 for name in models]

@@ -138,7 +138,8 @@ def asked_of(
             continue  # what does an h100 cost
         solve = _solved(kind, DEVICES if field == _REPLICAS and is_open else field, values)
         if solve and (limits or solve not in LENGTHS):
-            return Asked(solve, limits, "" if solve == MODEL else goal, question.words)  # of models the largest
+            # Of models the largest is asked for.
+            return Asked(solve, limits, "" if solve == MODEL else goal, question.words, _clouds(tokens))
     if task == TRAIN and MODEL in values and HARDWARE in values and limits and values.keys().isdisjoint(LENGTHS):
         return Asked(Key.TRAINING_TOKENS, limits, "", "how many tokens keep the limits")
     if HARDWARE in values and task == INFER and _offloads(tokens, values):
@@ -151,8 +152,20 @@ def asked_of(
         return Asked(DEVICES, limits, goal, "how many devices keep the limits") if limits and not is_counted else None
     is_loaded = task == INFER and any(load in values for load in _LOADS)
     if MODEL in values and (limits or goal or is_loaded):
-        return Asked(HARDWARE, limits, goal or cheapest, "the cheapest machine that does this")
+        return Asked(HARDWARE, limits, goal or cheapest, "the cheapest machine that does this", _clouds(tokens))
     return None
+
+
+def _clouds(tokens: Sequence[Token]) -> tuple[str, ...]:
+    """Return the providers that a line names and does not leave: ``on gcp``, but not ``instead of aws``."""
+    words, keys = vocabulary(), [key_of(token.text) for token in tokens]
+    left = words.given_up | words.negations
+    named = {
+        words.clouds[key]: None
+        for at, key in enumerate(keys)
+        if key in words.clouds and left.isdisjoint({*keys[max(at - 1, 0) : at], "".join(keys[max(at - 2, 0) : at])})
+    }
+    return tuple(named)
 
 
 def _offloads(tokens: Sequence[Token], values: Mapping[str, object]) -> bool:

@@ -54,7 +54,7 @@ def question_of_line(plan: Plan, asked: Asked, catalog: Catalog) -> Question:
     is_open = asked.solve == HARDWARE
     return Question(
         plan,
-        hardware=(INSTANCES,) if is_open else (),
+        hardware=(asked.clouds or (INSTANCES,)) if is_open else (),
         devices=_FEW if is_open and plan.hardware.devices is None else (),
         models=(asked.models or tuple(usual_models(catalog))) if asked.solve == Key.MODEL_NAME else (),
         limits=tuple(parse_limit(text, task) for text in asked.limits),

@@ -265,7 +265,7 @@ def _hardware(name: str, catalog: Catalog) -> Iterator[str]:
         if key in (key_of(row.provider), INSTANCES) and row.accelerator and row.on_demand_usd_per_hour is not None
     ]
     if made or rented:
-        yield from (*made, *rented)
+        yield from rented or made  # chips of a provider are had with its machines
     elif name == DETECTED or counted_name(name) or name in catalog.clusters:
         yield name
     else:

@@ -56,6 +56,7 @@ class Asked:
     limits: tuple[str, ...] = ()  # what must hold, as ``time<=30d``
     goal: str = ""  # what the best has least or most of; empty for what is usual of the field
     why: str = ""  # the same for people
+    clouds: tuple[str, ...] = ()  # providers whose machines are asked for; empty for all
     models: tuple[str, ...] = ()  # ids of which one is asked for, the largest first; empty for usual ones
 
 
@@ -86,7 +87,8 @@ class OneLine:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know of words that no plan can follow."""
-        return tuple(word.meaning.why for word in self.words if word.meaning.why and not word.meaning.values)
+        whys = (word.meaning.why for word in self.words if word.meaning.why and not word.meaning.values)
+        return tuple(dict.fromkeys(whys))
 
     @property
     def readings(self) -> tuple[str, ...]:
