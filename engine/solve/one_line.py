@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 _MODEL, _HARDWARE, _OF_HARDWARE = Key.MODEL_NAME, Key.HARDWARE_NAME, "hardware."
+_LATENCIES = (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS)
 _WEIGHTS, _FEWEST_BITS = Key.INFERENCE_WEIGHTS, "4bit"
 _LIMITED = {figure: limit for word, limit in JOB_LIMITS.items() for figure in (word, limit.served)}
 """What limits a whole job, by the figures that lines say it of."""
@@ -119,7 +120,8 @@ def plan_of_line(
         if asked != _MODEL:
             assumed.append(Assumption(_MODEL, name, why))
     plan, shorter = _within_context(line, plan, facts)
-    assumed += [*shorter, *_settings_of_the_model(line, plan)]
+    plan, paced = _as_people_read(line, plan, facts)
+    assumed += [*shorter, *paced, *_settings_of_the_model(line, plan)]
     return LinePlan(plan, tuple(assumed), line.remarks, line.readings, line.asked)
 
 
@@ -279,6 +281,18 @@ def _within_context(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, 
         why = f"prompt: {longest} tokens, as the model reads {row.max_context}"
         assumed = [Assumption(prompt, longest, why)] if is_other else []
     return edited(plan, {entry.key: entry.value for entry in assumed}, catalog).plan if assumed else plan, assumed
+
+
+def _as_people_read(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, list[Assumption]]:
+    """Return a plan whose answers come as fast as users read, where a line asks what they need and says no latency."""
+    row, users = catalog.architectures.known(plan.model.name), Key.INFERENCE_USERS
+    is_read = line.asked is not None and (line.has(users) or line.asked.solve == users)
+    if not is_read or row is None or row.kind != "decoder" or any(line.has(latency) for latency in _LATENCIES):
+        return plan, []
+    seconds = vocabulary().usual[INFER][Key.INFERENCE_TPOT_SECONDS]
+    why = f"answers come as fast as people read, {1 / seconds:.2g} tokens/s (or give 20 tok/s, or tpot 50ms)"
+    assumed = Assumption(Key.INFERENCE_TPOT_SECONDS, seconds, why)
+    return edited(plan, {assumed.key: seconds}, catalog).plan, [assumed]
 
 
 def _settings_of_the_model(line: OneLine, plan: Plan) -> Iterator[Assumption]:

@@ -10,6 +10,8 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Estimate, estimate_plan
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.solve import plan_of_line
 
 CATALOG = load_catalog()
 HIDDEN, LAYERS = 4096, 32
@@ -128,3 +130,21 @@ def test_adapters_of_a_network_take_less_memory_and_time_than_all_its_weights() 
 def test_adapters_that_a_network_does_not_have_are_refused_not_ignored(method: str, name: str) -> None:
     with pytest.raises(PlanError, match="adapters are not modelled"):
         tuned(method, name)
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        ("cheapest machine for llama-3.1-8b, 30 users", 0.19),
+        ("how many users can llama-3.1-8b on an l40s serve", 0.19),
+        ("cheapest machine for llama-3.1-8b, 30 users at 20 tok/s", 0.05),
+        ("cheapest machine for llama-3.1-8b, 30 users, ttft 1s", None),
+        ("serve llama-3.1-8b on an h100, 30 users", None),
+        ("cheapest machine for whisper-large-v3, 30 users", None),
+        ("cheapest machine for llama-3.1-8b, 2 requests/s", None),
+    ],
+)
+def test_users_are_answered_as_fast_as_they_read_where_a_line_asks_what_they_need(line: str, seconds: float | None):
+    asked = plan_of_line(read_line(line))
+    assert asked.plan.inference.tpot_seconds == seconds
+    assert any("as fast as people read" in why for why in asked.assumed) is (seconds == 0.19)
