@@ -359,6 +359,8 @@ class ModelDetails(FigureWords):
         name, asks = self._tokens[index].text.casefold(), self._span(max(index - 1, 0), 1)
         if index > _HOW_LARGE and key_of(asks) in ("a", "an"):
             asks = self._span(index - _HOW_LARGE - 1, _HOW_LARGE)
+        if not index or vocabulary().queries.get(key_of(asks)) != "most":
+            return None
         after, behind = self._span(index + 1, 1), self._span(index + 2, 1)
         is_numbered = settings.is_number(after) and not (models.is_size(after) or self._is_counted(index + 1))
         is_numbered &= not self._tokens[index].ends and not models.is_size(behind)
@@ -371,8 +373,7 @@ class ModelDetails(FigureWords):
             "-".join(self._span(index, count).split())
         )
         is_family &= bool(several) or not is_other
-        is_asked = bool(index) and vocabulary().queries.get(key_of(asks)) == "most"
-        if not is_asked or not is_family or self._is_setting(name):
+        if not is_family or self._is_setting(name):
             return None
         count += int(key_of(self._word(index + count)) in vocabulary().teaching)  # deepseek distill
         self._family = self._span(index, count)

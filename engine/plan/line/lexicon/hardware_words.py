@@ -52,6 +52,7 @@ _SLICE = re.compile(r"(?P<name>[a-z\s-]*[a-z]\d[a-z]*)-(?P<count>\d{1,4})", re.I
 _EXAMPLE = "gpu(48GiB,180TFLOPs,900GB/s)"
 
 
+@lru_cache(maxsize=4096)
 def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
     """Return the hardware that a word or some stand for, with a number of devices or without; None where it is none."""
     named = _alone(word, catalog)

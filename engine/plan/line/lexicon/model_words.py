@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from capacity_tui.engine.catalog import Architecture, Catalog, count_in, format_in_name, key_of
 from capacity_tui.engine.keys import Key
@@ -27,6 +27,7 @@ _HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:model
 _SIZE = re.compile(r"(?P<experts>\d+x)?(?P<size>\d+(?:\.\d+)?)(?P<unit>[bm])", re.IGNORECASE)
 _PATCH = re.compile(r"/(\d+)$")  # ViT-L/16
 _PIECES = re.compile(r"[\s_/\-]+")
+_WORDS = re.compile(r"[-/]|(?<=[a-z]{3})(?=\d)")  # What stands between words of an id, and before a version
 _VERSION = re.compile(r"(?<=[a-z]{3})(?=\d)")  # llama3
 
 
@@ -86,6 +87,7 @@ def sized_model(word: str, catalog: Catalog) -> Meaning | None:
     return _model(sized, f"no usual model is called {word}: {_in_words(catalog.architectures[sized])}")
 
 
+@lru_cache(maxsize=4096)
 def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     """Return the model that a part of a name stands for: ``llama-70b``, ``3.1-8b``, ``acme/Mistral-7B-tuned``."""
     name = catalog.architectures.plain_name(_HUB.sub("", word))
@@ -160,11 +162,9 @@ def families_of_models(catalog: Catalog) -> frozenset[str]:
 def models_of_family(name: str, catalog: Catalog) -> tuple[str, ...]:
     """Return the ids of language models of a family, as ``qwen``, ``qwen3`` or ``llama 3.1``, the largest first."""
     pieces = [piece for part in _PIECES.split(name.casefold()) for piece in _VERSION.split(part)]
-    rows = [row for row in catalog.architectures.values() if row.kind == "decoder" and row.params_total]
     others = vocabulary().other_kinds - {*pieces}
-    known = [(row, [*map(key_of, filter(None, re.split(r"[-/]|(?<=[a-z]{3})(?=\d)", row.id)))]) for row in rows]
-    named = [row for row, parts in known if parts[: len(pieces)] == pieces and others.isdisjoint(parts)]
-    return tuple(row.id for row in sorted(named, key=lambda row: -(row.params_total or 0)))
+    known = ((row.id, [*map(key_of, filter(None, _WORDS.split(row.id)))]) for row in catalog.architectures.decoders)
+    return tuple(name for name, parts in known if parts[: len(pieces)] == pieces and others.isdisjoint(parts))
 
 
 def model_names(catalog: Catalog) -> Iterable[str]:
@@ -199,8 +199,13 @@ def _in_words(row: Architecture) -> str:
 
 def _has(row_id: str, pieces: list[str]) -> bool:
     """Whether every piece begins a piece of an id; sizes, numbers and the shortest words are whole pieces."""
-    parts = _PIECES.split(row_id)
+    parts = _pieces_of(row_id)
     return all(any(part == piece or _begins(part, piece) for part in parts) for piece in pieces)
+
+
+@cache
+def _pieces_of(row_id: str) -> tuple[str, ...]:
+    return tuple(_PIECES.split(row_id))
 
 
 def _begins(part: str, piece: str) -> bool:
@@ -211,7 +216,7 @@ def _begins(part: str, piece: str) -> bool:
 
 def _is_telling(row_id: str, pieces: list[str]) -> bool:
     """Whether pieces name a model: by how its name begins or by its size; ``pro`` and ``small`` alone do not."""
-    begins = _PIECES.split(row_id)[0]
+    begins = _pieces_of(row_id)[0]
     return any(begins.startswith(piece) or is_size(piece) for piece in pieces)
 
 

@@ -243,8 +243,8 @@ def _is_of_memory(tokens: list[Token], index: int, catalog: Catalog) -> bool:
     is_taken = index > 1 and not first and _MEMORY_SIZE.fullmatch(tokens[index - 2].text) is not None
     counts = amount.is_behind if (amount := words.amounts.get(keys[-1])) else keys[-1] in words.fields
     is_size = (after and not tokens[index].ends) or (before and not (is_taken or counts or tokens[index - 1].ends))
-    is_size &= not any(_is_named(tokens[at:last], catalog) for at in (index, index + 1))
-    return tokens[index].text.isdecimal() and is_size
+    is_size &= tokens[index].text.isdecimal()
+    return is_size and not any(_is_named(tokens[at:last], catalog) for at in (index, index + 1))
 
 
 def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
@@ -42,8 +43,13 @@ def numbered_processor(name: str, catalog: Catalog) -> str | None:
     pieces = re.split(r"[\s_-]+", name.casefold())
     if name.isdecimal() or not any(map(_MODEL_NUMBER.fullmatch, pieces)):
         return None  # 1600 trees
-    ids = [row_id for row_id in catalog.processors if set(pieces) <= set(row_id.split("-"))]
+    ids = [row_id for row_id in catalog.processors if _pieces_of(row_id).issuperset(pieces)]
     return ids[0] if len(ids) == 1 else None
+
+
+@cache
+def _pieces_of(row_id: str) -> frozenset[str]:
+    return frozenset(row_id.split("-"))
 
 
 def nearest_processor(word: str, catalog: Catalog) -> Meaning | None:

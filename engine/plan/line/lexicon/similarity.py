@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
 
 from capacity_tui.engine.catalog import Catalog, key_of, nearest
@@ -24,13 +24,14 @@ _LONG, _SLIP = 8, 0.88
 _INFLECTIONS = ("s", "es", "ed", "d", "ing", "ly", "er", "'s")
 
 
-def similar_names(word: str, catalog: Catalog) -> Iterator[tuple[str, str]]:
-    """Yield kind and name of what a word may be a slip for, the most similar first.
+@lru_cache(maxsize=4096)
+def similar_names(word: str, catalog: Catalog) -> tuple[tuple[str, str], ...]:
+    """Return kind and name of what a word may be a slip for, the most similar first.
 
     Models and hardware are so for words with letters enough to tell, and with the very digits of the name: another
     digit is another model.
     """
-    names = _known_names(catalog)
+    names, similar = _known_names(catalog), list[tuple[str, str]]()
     plain = key_of(catalog.architectures.plain_name(word))[:60]
     is_telling = sum(map(str.isalpha, word)) >= _FEWEST_LETTERS
     for key in difflib.get_close_matches(plain, names, 3, _SIMILAR):
@@ -39,7 +40,8 @@ def similar_names(word: str, catalog: Catalog) -> Iterator[tuple[str, str]]:
         is_slip = len(plain) > _FEWEST_LETTERS or len(key) > len(plain) or sorted(plain) == sorted(key)
         is_slip &= key[:1] == plain[:1] and len(key) - len(plain) < _FEWEST_LETTERS
         if (kind == TASK_NAME and is_slip) or (kind != TASK_NAME and is_telling and is_same):
-            yield kind, name
+            similar.append((kind, name))
+    return tuple(similar)
 
 
 def _without_variant(word: str, catalog: Catalog) -> str:
@@ -95,10 +97,9 @@ def unknown_words(words: Mapping[str, str], catalog: Catalog) -> PlanError:
         words: the name in each word, without a number of devices, by the word.
         catalog: what names stand for.
     """
-    known = [name for _, name in _known_names(catalog).values()]
     hints = []
     for text, name in words.items():
-        near = nearest(catalog.architectures.plain_name(name), known)
+        near = _nearest_names(catalog.architectures.plain_name(name), catalog)
         to = f" to {_quoted(text)}" if len(words) > 1 else ""
         hints += [f"nearest{to}: {', '.join(near)}"] if near else []
     shown = [_quoted(text) for text in words]
@@ -109,6 +110,11 @@ def unknown_words(words: Mapping[str, str], catalog: Catalog) -> PlanError:
         f"see `capacity-tui models --filter {example}` or `capacity-tui hardware`, write key=value, or leave it out"
     )
     return PlanError(f"{names} {are} known here", hint="; ".join(hints))
+
+
+@lru_cache(maxsize=4096)
+def _nearest_names(name: str, catalog: Catalog) -> tuple[str, ...]:
+    return nearest(name, [known for _, known in _known_names(catalog).values()])
 
 
 def _quoted(text: str) -> str:
