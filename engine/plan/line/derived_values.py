@@ -36,6 +36,7 @@ _SETTINGS = frozenset(
 )
 """What a plan may have or not, so that a line may ask whether it is needed."""
 _SEVERAL = frozenset({"multilora", "multiloraserving"})  # Adapters of which nobody says how many
+_MIB_OF_GIB = 1024
 _FARTHEST_QUERY, _IS = 4, frozenset({"is", "are", "isnt"})
 _SAME_BATCH = 0.05  # Share by which a batch of tokens may differ from a power of two and is meant to be that
 
@@ -187,6 +188,9 @@ class DerivedValues(MoneyWords):
             name = None if named is None else named.values[hardware.NAME]
             if named is not None:
                 self._assume(hardware.NAME, name, named.why.replace("cpu", f"{self._cores} cores", 1))
+                memory = self._values.pop(hardware.HOST_MEMORY, None)  # the processor's own
+                path = f"{hardware.SPEC}.{hardware.MEMORY}"
+                self._values |= {} if memory is None else {path: round(float(str(memory)) * _MIB_OF_GIB)}
             return
         row = self._catalog.processors.get(str(self._values.get(hardware.NAME)))
         if row is not None and self._cores not in (0, row.cores, row.cores + row.efficiency_cores, row.threads):

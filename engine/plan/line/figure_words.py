@@ -304,9 +304,11 @@ class FigureWords(NamedWords):
         return is_per or key_of(self._span(end, 1)) in EVERY_NODE or hardware.NAME in behind.values
 
     def _is_of_host(self, index: int) -> bool:
-        """Whether a figure stands behind a processor, as in ``5950x with 64GB``: it is of the host then."""
+        """Whether a figure stands behind a processor or its cores, as ``5950x with 64GB``: it is of the host then."""
         plain = (at for at in range(index - 1, -1, -1) if key_of(self._tokens[at].text) not in vocabulary().fillers)
         before = next(plain, None)
+        if before is not None and settings.amount_of(self._tokens[before].text) == vocabulary().amounts["cores"]:
+            return not self._is_before_device(index)
         named = None if before is None else hardware.named_hardware(self._tokens[before].text, self._catalog)
         return named is not None and named.values.get(hardware.NAME) in self._catalog.processors
 

@@ -24,6 +24,7 @@ _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_U
 _PER = frozenset({"per", "/", "by", "for", "from", "a"})  # Words before one of the users
 _HOURS_OF_DEVICES = "gpu_hours"  # What limits call them
 _AS_LONG_AS = frozenset({"for", "over"})  # Words before how long something is served
+_MOST_PASSAGES = 100  # That are read with one prompt; more are read by themselves
 _FAR = 3  # Words between how many times and what has a peak, as in ``peak gpu memory 2x``
 _TIMES_THE_USUAL = re.compile(r"(\d+(?:\.\d+)?)[x×]", re.IGNORECASE)
 _TO_BUY = "to buy; what hardware is bought for is not compared: say what it may cost an hour or a month, as $2/h"
@@ -36,6 +37,7 @@ class LoadValues(DataWords):
         """Set what follows, each from what was set before it."""
         if self._values.get(Key.INFERENCE_BATCH) == AUTO and not self._values.keys().isdisjoint(_LOADS):
             self._values.pop(Key.INFERENCE_BATCH)  # the load decides it
+        self._passages()
         self._part_of_users()
         self._rate_of_tokens()
         self._requests_of_tokens()
@@ -43,6 +45,24 @@ class LoadValues(DataWords):
         self._peak_load()
         self._requests_at_once()
         self._parts_of_requests()
+
+    def _passages(self) -> None:
+        """Read with each prompt the passages that are found for it, as ``rag with top 5 chunks of 500 tokens``."""
+        words, keys = vocabulary(), [key_of(token.text) for token in self._tokens]
+        length = self._values.get(Key.INFERENCE_PROMPT_TOKENS)
+        for index, (count, meaning) in self._taken.items():
+            few, before = meaning.values.get(Key.INFERENCE_REQUESTS), keys[max(index - _FAR, 0) : index]
+            is_piece = not words.passages.isdisjoint(keys[index : index + count])
+            if not (isinstance(few, int) and few <= _MOST_PASSAGES and is_piece) or words.finding.isdisjoint(before):
+                continue
+            self._values.pop(Key.INFERENCE_REQUESTS)
+            is_of_one = isinstance(length, int) and keys[index + count : index + count + 1] == ["of"]
+            tokens = few * int(str(length)) if is_of_one else None
+            self._values |= {} if tokens is None else {Key.INFERENCE_PROMPT_TOKENS: tokens}
+            why = f"{few} passages of {length} tokens" if tokens else f"left out: {few} passages"
+            self._assumed.append(
+                Assumption(Key.INFERENCE_PROMPT_TOKENS, tokens, f"{why}; say the prompt, with all of it")
+            )
 
     def _part_of_users(self) -> None:
         """Take the share of all users that is there at once for the users, as ``300 seats, 5% concurrent``.
@@ -134,7 +154,7 @@ class LoadValues(DataWords):
     def _times_the_usual(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how many times the usual load there is at most, as in ``peak 3x average`` and ``5x bursts``."""
         words, match = vocabulary(), _TIMES_THE_USUAL.fullmatch(self._tokens[index].text)
-        places = [at for at in range(max(index - 2, 0), index + 3) if key_of(self._span(at, 1)) in words.peaks]
+        places = [at for at in range(max(index - _FAR, 0), index + 3) if key_of(self._span(at, 1)) in words.peaks]
         around = {key_of(self._span(at, 1)) for at in range(max(index - _FAR, 0), index + _FAR + 1)}
         if match is None or not places or self._task != INFER or not around.isdisjoint(words.other_peaks):
             return None

@@ -152,6 +152,8 @@ class Vocabulary:
     refused: ByWord  # words that no plan can follow, and what to say instead
     closed: Words  # models of those refused that a service alone has
     services: Words  # words of such a service and of what it costs
+    passages: Words  # pieces of texts that are found for a prompt
+    finding: Words  # words before a number of these
     parts: Mapping[str, float]  # parts of one, in words
     ordinals: Mapping[str, int]  # how many devices there are with one that such a word stands before
     counts: Mapping[str, int]  # numbers in words
