@@ -372,8 +372,7 @@ class ModelDetails(FigureWords):
         is_other = key_of(after) in vocabulary().nicknames or self._model_called(
             "-".join(self._span(index, count).split())
         )
-        is_family &= bool(several) or not is_other
-        if not is_family or self._is_setting(name):
+        if not is_family or (is_other and not several) or self._is_setting(name):
             return None
         count += int(key_of(self._word(index + count)) in vocabulary().teaching)  # deepseek distill
         self._family = self._span(index, count)

@@ -381,12 +381,8 @@ def _fields(other_names: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
     paths: dict[str, tuple[str, ...]] = {}
     for path, entry in all_fields().items():
         is_limit = path.startswith(_LIMITS)  # which stands behind a word of money or of time
-        if (
-            entry.knob.catalogue not in ("", "interconnect")
-            or entry.knob.role in UNSAID
-            or is_limit
-            or path == Key.TASK
-        ):
+        names_rows = entry.knob.catalogue not in ("", "interconnect")
+        if names_rows or entry.knob.role in UNSAID or is_limit or path == Key.TASK:
             continue
         for name in dict.fromkeys(map(key_of, (entry.knob.label, path.rpartition(".")[2], path))):
             paths[name] = (*paths.get(name, ()), path)
