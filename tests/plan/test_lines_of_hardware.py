@@ -90,6 +90,18 @@ LEFT_OUT = {
     "power limit 6 kW": "6kw",
     "Dell XE9680": "Dell XE9680",
 }
+OF_OTHERS = (
+    *("the desktop takes 3 GB", "6 GB is already used", "4gb for each process", "4 GB per worker"),
+    *("each user gets 2 GB", "each user gets 20 GB", "swap 32 gb", "30 GB per day", "the psu is 850W", "shm 8gb"),
+    *("i get 12 tok/s", "currently 30 t/s", "it took 6 hours", "port 8000"),
+    *(
+        "peak memory was 20 GB",
+        "a license costs 500 a year",
+        "the gpu has 83 C",
+        "ssd does 7 GB/s",
+        "4 GB of 8 GB in use",
+    ),
+)
 REFUSED = ("90% gpu util",)
 PLACES = ("{1} {0}", "{1}, {0}", "{0} {1}")
 
@@ -154,3 +166,25 @@ def test_what_so_much_an_hour_is_of_is_said() -> None:
     assert "for all 8 devices" in price("llama-3.1-8b lora 8xh100 at $20/h")
     assert "for each device" in price("llama-3.1-8b lora 8xh100 at $2/h")
     assert "for each machine" in price("llama-3.1-8b lora 2 nodes of 8 h100 at $20/h")
+
+
+@pytest.mark.parametrize("words", OF_OTHERS)
+def test_figures_of_something_else_are_left_out_and_never_those_of_a_device(words: str) -> None:
+    for text in ("serve llama-3.1-8b rtx 4090", "llama-3.1-8b lora 4k a6000"):
+        for place in PLACES:
+            line = place.format(text, words)
+            assert sayings(line) == sayings(text), line
+            number = next(word for word in words.split() if word[:1].isdigit())
+            assert any("left out" in said and number in said for said in read_line(line).guesses), line
+
+
+@pytest.mark.parametrize("words", ["can i get 12 tok/s", "i want to get 12 tok/s", "12 tok/s for each user"])
+def test_a_speed_that_is_wished_for_is_a_limit(words: str) -> None:
+    assert sayings(f"serve llama-3.1-8b rtx 4090, {words}")["inference.tpot_seconds"] == "0.08333s"
+
+
+@pytest.mark.parametrize("words", ["it shows 20 GB", "96gb", "the dataset has 18 GB"])
+def test_a_memory_that_a_card_is_not_sold_with_is_asked_for_unless_it_stands_beside_its_name(words: str) -> None:
+    assert [fault.title for fault in read_line(f"serve llama-3.1-8b a6000, batch 8, {words}").faults]
+    for beside in ("modded 4090 with 48gb", "48gb 4090", "4090, 48 GB vram"):
+        assert sayings(f"serve llama-3.1-8b {beside}")["hardware.spec.memory_mib"] == "4.92e+04"

@@ -15,16 +15,12 @@ from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_line
-from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
-from capacity_tui.engine.plan.line.lexicon.tokens import PER
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.named_words import NamedWords
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _FAR = 4  # Words before a time or a memory that may say that it is wanted
-_PARTS_IN_A_TIME = re.compile(r"\d[\d.]* ?([a-z]+/[a-z]+)", re.IGNORECASE)  # 2s/it, 1.3 it/s, 45 min/epoch
-_PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
 _GROUPS = ("128g", "64g")  # Weights of one scale, as in ``gptq 4bit 128g``
 _AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
 _MEMORY = frozenset({"memory", "mem"})  # What may be a device's or the host's
@@ -34,6 +30,8 @@ _SPEED = re.compile(
 )
 _PORTS = re.compile(r"(\d{1,2})[x×]", re.IGNORECASE)  # 8x 400G infiniband
 _MEMORY_UNITS, _BITS_OF_A_BYTE = ("g", "gb", "GB", "G"), 8
+_FAR_OFF = 2.2  # Times the bandwidth of a device, or part of it, that is another's: of a link, a disk
+_FARTHEST_ONE, _ONE = 4, 2  # Words from ``each`` to a memory, and those of ``each user``
 _PLAIN = "text"  # How data is stored of which no word says it
 
 
@@ -42,8 +40,6 @@ class FigureWords(NamedWords):
 
     def _figure(self, index: int, figure: dict[str, float]) -> tuple[int, Meaning]:
         """Recognize a figure of the hardware, or the memory of its host."""
-        if hardware.MEMORY in figure and self._is_measured(index, "memory"):
-            return 1, Meaning(why=f"left out: {self._written(index)}, as measured")
         if self._is_of_groups(index):
             return 1, Meaning(why=f"left out: {self._written(index)}, weights of one scale")
         after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
@@ -61,6 +57,8 @@ class FigureWords(NamedWords):
         disks = (few for few, word in enumerate(near, 1) if is_memory and word in words.disks)
         supply = supply or next(disks, 0)  # 30TB nvme, 64GB network storage
         is_power = "tdp_w" in figure
+        if (held := self._held_elsewhere(index, words.supplies if is_power else words.disks)) is not None:
+            return held
         is_of_site = is_power and all(figure["tdp_w"] > (row.tdp_w or 0) for row in self._catalog.accelerators.values())
         if is_of_site or (supply and (is_memory or is_power)):
             return 1 + supply, Meaning(why=f"left out: {self._span(index, 1 + supply)}")
@@ -84,11 +82,15 @@ class FigureWords(NamedWords):
             is_ram |= figure.get(hardware.MEMORY, 0) > (row.memory_mib or 0)  # 4090, 256GB memory
         if row is not None and is_trained and (reached := self._reached(row, figure, size)) is not None:
             return 1, reached
+        if row is not None and is_memory:
+            is_ram |= self._is_of_a_machine(index) and not self._is_of_several(row, figure[hardware.MEMORY])
         if shared := 0 if is_ram else self._shared_by(index):
             figure = {hardware.MEMORY: round(figure[hardware.MEMORY] / shared)}
-        together = 1 if shared or self._is_of_a_device(index) else self._degree(hardware.DEVICES)
         is_total = self._is_of_all(index)
+        is_of_one = not is_total and self._is_of_a_device(index)
+        together = 1 if shared or is_of_one else self._degree(hardware.DEVICES)
         meaning = hardware.given_figure(size, figure, is_ram, name, self._catalog, together, is_total=is_total)
+        meaning = self._of_its_own(index, row, figure, meaning)
         if shared:
             part = f"{figure[hardware.MEMORY] / 1024:g}GB of each device"
             meaning = Meaning(part, meaning.values, f"{size} of all {shared}: {part}", meaning.fault)
@@ -96,6 +98,91 @@ class FigureWords(NamedWords):
             self._values.pop(hardware.NAME)  # the same device with another memory
         is_behind = is_ram and of in words.ram
         return 1 + (behind.index(of) + 1 if is_behind else 0), meaning
+
+    def _held_elsewhere(self, index: int, stores: Container[str]) -> tuple[int, Meaning] | None:
+        """Leave out a figure of something else than devices: ``swap 32gb``, ``4gb per worker``, ``psu of 850W``.
+
+        Args:
+            index: where it stands.
+            stores: words before it that it is of: disks of a memory, supplies of watts.
+        """
+        is_memory = hardware.MEMORY in (hardware.figures_of(self._tokens[index].text) or {})
+        is_part = self._span(index + 1, 1) == "of" and hardware.figures_of(self._span(index + 2, 1)) is not None
+        if is_memory and self._is_measured(index + 2 * is_part, "memory"):  # 4 GB of 8 GB in use
+            return 1, Meaning(why=f"left out: {self._written(index)}, as measured")
+        is_stored = self._is_named_before(index, stores) and not self._is_before_device(index)
+        count = self._words_of_one(index + 1) if is_memory and not self._is_apart(index) else 0
+        if not (is_stored or count or (is_memory and self._begins_with_one(index))):
+            return None
+        end = index + 1 + (count if self._is_free(index, count + 1) else 0)
+        text = self._span(index, end - index)
+        of_devices = "" if is_stored else "; a plan has all the memory of its devices"
+        return end - index, Meaning(why=f"left out: {text}{of_devices}")
+
+    def _of_its_own(self, index: int, row: Accelerator | None, figure: dict[str, float], meaning: Meaning) -> Meaning:
+        """Refuse a memory that a card is not sold with, which the line does not call its: ``3090, shows 20 GB``."""
+        bandwidth = figure.get("bandwidth_gbs", 0.0)
+        if row is not None and bandwidth and not 1 / _FAR_OFF < bandwidth / (row.bandwidth_gbs or bandwidth) < _FAR_OFF:
+            return Meaning(why=f"left out: {self._span(index, 1)}; {row.id} reads {row.bandwidth_gbs:g} GB/s")
+        is_other = f"{hardware.SPEC}.{hardware.MEMORY}" in meaning.values and not self._is_named_with_device(index)
+        if row is None or row.kind != "gpu" or row.unified_memory or not is_other:
+            return meaning
+        return Meaning(fault=hardware.memory_of_another(row, figure[hardware.MEMORY], differs=1))
+
+    def _is_named_with_device(self, index: int) -> bool:
+        """Whether a memory stands beside the name of the hardware, or is called that of a device: ``22gb 2080 ti``."""
+        named = [(at, at + count) for at, (count, taken) in self._taken.items() if hardware.NAME in taken.values]
+        between = [range(end, index) if end <= index else range(index + 1, start) for start, end in named]
+        words, nouns = vocabulary(), self._nouns_of(index)
+        plain = words.fillers | words.adjectives | _MEMORY | {"vram"}
+        is_adjacent = any(
+            all(key_of(self._span(at, 1)) in plain and not self._is_apart(at - 1) for at in places)
+            for places in between
+        )
+        is_named = any(noun.endswith(("vram", *_MEMORY)) or words.near.get(noun) == "left" for noun in nouns)
+        return is_adjacent or is_named or self._is_before_device(index)
+
+    def _is_of_a_machine(self, index: int) -> bool:
+        """Whether a memory is that of each of some machines, as ``30 GB per node``."""
+        amount, node = settings.amount_of(self._span(index + 2, 1)), self._span(index + 1, 1)
+        return node in ("per", "a", "each") and amount == vocabulary().amounts["nodes"] and not self._is_apart(index)
+
+    def _is_of_several(self, row: Accelerator, memory: float) -> bool:
+        """Whether a memory in MiB is that of one device, of those of a node, or of all."""
+        counts = (1, self._degree(Key.HARDWARE_PER_NODE), self._degree(hardware.DEVICES))
+        return any(hardware.is_memory_of(row, memory / count) for count in counts)
+
+    def _words_of_one(self, index: int) -> int:
+        """Return how many words say that a memory is of one of several that are no devices, as ``for each process``."""
+        first = index + int(key_of(self._span(index, 1)) == "for")
+        key, noun = key_of(self._span(first, 1)), self._span(first + 1, 1)
+        is_any = key == "per" and noun.isalpha() and noun != "of"
+        is_any |= key in {*vocabulary().every, "a"} and self._is_of_some(noun)
+        return first + 2 - index if is_any and not self._is_device(first + 1) else 0
+
+    def _begins_with_one(self, index: int) -> bool:
+        """Whether what a memory is of one of stands before it, as in ``each user gets 10 GB``."""
+        for start in range(max(index - _FARTHEST_ONE, 0), index - 1):
+            clause = range(start, index)
+            is_first = not start or self._is_apart(start - 1)  # 10 requests per user 24gb
+            is_joined = key_of(self._span(start, 1)) in vocabulary().every and len(clause) > _ONE
+            is_one = self._words_of_one(start) > 0 and (is_first or is_joined)
+            if is_one and not any(self._is_apart(at) or self._span(at, 1)[:1].isdigit() for at in clause):
+                return True
+        return False
+
+    def _is_of_some(self, noun: str) -> bool:
+        """Whether a word is of those who share devices, or a span of time: ``user``, ``process``, ``day``."""
+        amount, words = settings.amount_of(noun), vocabulary()
+        is_load = amount is not None and amount.field(INFER) in (Key.INFERENCE_USERS, Key.INFERENCE_REQUESTS)
+        return is_load or words.near.get(key_of(noun)) == "shares" or key_of(noun) in words.spans
+
+    def _is_device(self, index: int) -> bool:
+        """Whether a word is of devices, of their memory, or of a machine with some."""
+        key, text = key_of(self._span(index, 1)), self._span(index, 1)
+        amounts = vocabulary().amounts
+        is_named = settings.amount_of(text) in (amounts["devices"], amounts["nodes"]) or key in vocabulary().boxes
+        return is_named or hardware.named_hardware(text, self._catalog) is not None
 
     def _shared_by(self, index: int) -> int:
         """Return how many devices of no name share a memory, as 4 in ``200gb between 4 cards``; 0 where none do."""
@@ -238,35 +325,6 @@ class FigureWords(NamedWords):
         is_other = kind == "memory" and self._is_before_device(index) and keys[index + 1] != "vram"
         return is_used and not is_other and not is_wanted
 
-    def _measured_time(self, index: int) -> tuple[int, Meaning] | None:
-        """Leave out how long something took, or a part of it: ``took 7 hours``, ``5 min per epoch``, ``epoch=753s``.
-
-        So are speeds, as ``gives 12 tok/s``, and those that every plan tells, as ``2s/it``.
-        """
-        spans = (self._span(index, words) for words in (2, 1))
-        speed = next(filter(None, map(_PARTS_IN_A_TIME.fullmatch, spans)), None)
-        if speed is not None and key_of(speed[1]) in vocabulary().fillers and not self._is_counted(index):
-            return speed[0].count(" ") + 1, Meaning(why=f"left out: {speed[0]}, as measured")
-        count = self._count_of(index) if self._is_number_at(index) else None
-        if count is not None and count.amount.reciprocal and self._is_measured(index, "time"):
-            return count.end - index, Meaning(why=f"left out: {self._span(index, count.end - index)}, as measured")
-        key, _, value = self._tokens[index].text.rpartition("=")
-        if not (settings.is_time(value) or duration_of(value) is not None):
-            return None
-        is_per = self._span(index + 1, 1) in PER and not self._is_apart(index)
-        is_of_part = self._task != INFER and (
-            self._is_pass(key) or (is_per and self._is_pass(self._span(index + 2, 1)))
-        )
-        words = 3 if is_of_part and not key else 1
-        if not is_of_part and not self._is_measured(index, "time"):
-            return None
-        return words, Meaning(why=f"left out: {self._span(index, words)}, as measured")
-
-    def _is_pass(self, word: str) -> bool:
-        """Whether a word is a part of a training that is done again and again: a step or an epoch."""
-        amount = settings.amount_of(word) if word else None
-        return amount is not None and amount.fields.get(TRAIN) in _PASSES
-
     def _is_named_before(self, index: int, names: Container[str]) -> bool:
         """Whether one of some words before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""
         is_of_another = any(count > 1 and start + count == index for start, (count, _) in self._taken.items())
@@ -319,7 +377,7 @@ class FigureWords(NamedWords):
         at = index
         while at and key_of(self._span(at - 1, 1)) in vocabulary().adjectives:
             at -= 1  # m4 pro mac mini 64
-        if figure is None or at not in ends:
+        if figure is None or at not in ends or self._is_apart(index - 1, "("):
             return None
         meaning = hardware.given_figure(self._tokens[index].text, figure, False, str(name), self._catalog)
         if hardware.NAME in meaning.values:
@@ -327,45 +385,3 @@ class FigureWords(NamedWords):
         row = self._catalog.accelerators.get(str(name))  # m3 max 64: one of the sizes that it is sold with
         is_sold = row is not None and row.unified_memory and self._tokens[index].text in vocabulary().unified_memories
         return None if meaning.fault or (hardware.SPEC in "".join(meaning.values) and not is_sold) else meaning
-
-    def _share_of_host(self) -> None:
-        """Take the memory of a host with some processors for that of all: each has its part of it."""
-        sockets, path = self._values.get(hardware.DEVICES), f"{hardware.SPEC}.{hardware.MEMORY}"
-        memory = self._values.get(path)
-        is_processor = self._values.get(hardware.NAME) in self._catalog.processors
-        if is_processor and isinstance(sockets, int) and sockets > 1 and isinstance(memory, int):
-            self._values[path] = memory // sockets
-
-    def _custom_device(self) -> None:
-        """Make figures without a device's name a device of one's own."""
-        given = {
-            key.removeprefix(f"{hardware.SPEC}."): value
-            for key, value in self._values.items()
-            if key.startswith(f"{hardware.SPEC}.")
-        }
-        if hardware.NAME in self._values:
-            self._share_of_host()
-            row, memory = self._catalog.accelerators.get(str(self._values[hardware.NAME])), given.get(hardware.MEMORY)
-            if row is None or not isinstance(memory, int):
-                return
-            same = row.id if hardware.is_memory_of(row, memory) else hardware.with_memory(row, memory, self._catalog)
-            if same is not None:
-                self._values.pop(f"{hardware.SPEC}.{hardware.MEMORY}")  # A6000 48G *4
-                self._rename(hardware.NAME, same)  # 8 a100 (8x40G)
-            fault = None if same else hardware.memory_of_another(row, memory)
-            self._faults += [] if fault is None else [fault]
-            return
-        makers = ((token.text, vocabulary().machines.get(key_of(token.text))) for token in self._tokens)
-        word, maker = next(((word, maker) for word, maker in makers if maker), ("", ""))
-        portable = next((token.text for token in self._tokens if key_of(token.text) in vocabulary().portable), "")
-        is_named = bool(maker) or any(key_of(token.text) == "vram" for token in self._tokens)
-        if portable and hardware.MEMORY in given and not is_named:
-            hint = "name its card or its processor, or write 8gb vram or 16gb ram"
-            self._faults.append(PlanError("whose memory is this?", f"that of a {portable}", hint))
-        if given.keys() - {"host_memory_gib"}:
-            meaning = hardware.custom_device(given, self._catalog, maker)
-            self._values = {key: value for key, value in self._values.items() if not key.startswith(hardware.SPEC)}
-            self._values.update(meaning.values)
-            self._assumed.append(Assumption(hardware.NAME, meaning.values[hardware.NAME], meaning.why))
-        elif maker:
-            self._faults.append(PlanError(f"which {word}?", hint="name its chip, or its memory, as 64gb"))

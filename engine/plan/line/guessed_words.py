@@ -47,6 +47,7 @@ _LIKE = re.compile(r"([a-z]+)-(?:style|like|type|based|class)", re.IGNORECASE)
 _DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*", re.IGNORECASE)  # 1am, 2nd, v2
 _LANES = re.compile(r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d", re.IGNORECASE)
 """Lanes of a slot, height of a box, cores and threads: ``x8/x8``, ``4U``, ``8c/16t``."""
+_PORT = "port"  # What any number behind is the name of, as in ``port 8000``
 _DIGITS_OF_MANY = 4  # Of a number that is no release and no few of something
 _TIMES = re.compile(r"[x×*](\d+)", re.IGNORECASE)  # x2
 _VOWELS = frozenset("aeiouy")  # Words without any are short for something
@@ -63,7 +64,8 @@ class GuessedWords(DerivedValues):
         is_year = settings.is_year(text) and index > 0 and key_of(self._tokens[index - 1].text) in vocabulary().joints
         if (nothing := _NOTHING if is_year else self._nothing(index)) is not None:
             return 1, nothing
-        taken = self._replicas(index) or self._around(index) or self._samples_of(index) or self._requests_of(index)
+        taken = self._replicas(index) or self._longest(index) or self._around(index)
+        taken = taken or self._samples_of(index) or self._requests_of(index)
         if taken is not None:
             return taken
         if (fault := self._uncounted(index)) is not None:
@@ -82,7 +84,9 @@ class GuessedWords(DerivedValues):
             return 1, Meaning("one machine", {Key.HARDWARE_PER_NODE: devices})  # 16 a10 in one machine
         is_few = text.isdecimal() and len(text) < _DIGITS_OF_MANY and self._span(index + 2, 1) != "of"  # 4 racks of 8
         is_behind = is_few and after in words.surroundings | words.disks and not self._is_apart(index)
-        is_released = is_few and before in words.surroundings | words.software and not self._is_apart(index - 1)
+        is_released = is_few and before in words.surroundings | words.software
+        is_released |= text.isdecimal() and before == _PORT
+        is_released &= not self._is_apart(index - 1)
         is_lane = _LANES.fullmatch(text) is not None
         if not (is_behind or is_released or is_lane):
             return None
@@ -117,6 +121,14 @@ class GuessedWords(DerivedValues):
             return None
         return 1, Meaning(f"replicas {match[1]}", {Key.PARALLELISM_DP: int(match[1])}, f"{match[0]}: replicas")
 
+    def _longest(self, index: int) -> tuple[int, Meaning] | None:
+        """Take the most that stands behind the tokens of an answer for its longest: ``answers of 250, max 1000``."""
+        text, is_most = self._tokens[index].text, key_of(self._span(index - 1, 1)) in vocabulary().limiting
+        before = next((taken.values for at, (count, taken) in self._taken.items() if at + count == index - 1), {})
+        if not (is_most and self._is_number_at(index) and Key.INFERENCE_OUTPUT_TOKENS in before):
+            return None
+        return 1, settings.field_value(Key.INFERENCE_LONGEST_OUTPUT_TOKENS, text, INFER)
+
     def _uncounted(self, index: int) -> PlanError | None:
         """Return what to say of a time, a share or a number of something that nothing is known to be counted in."""
         text = self._tokens[index].text
@@ -126,7 +138,10 @@ class GuessedWords(DerivedValues):
         if text.endswith("%") and settings.is_number(text[:-1]):
             hint = "write 10% of 200 users, or 40% prefix hits"
             return PlanError("a share of what?", self._span(index, 2), hint)
-        if settings.is_number(text) and self._counts_something(index) and not self._is_asked_how_many(index):
+        rate = self._span(index + 1, 1).split("/")
+        is_rate = len(rate) > 1 and all(map(str.isalpha, rate)) and not self._is_apart(index)  # 2500 samples/s
+        is_counted = is_rate or self._counts_something(index)
+        if settings.is_number(text) and is_counted and not self._is_asked_how_many(index):
             hint = f"write a word with it, {settings.EXAMPLES}"
             return PlanError("what does this number count?", self._span(index, 2), hint)
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
@@ -14,17 +15,26 @@ from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.data_words import DataWords
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
+from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, Question
-from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.tokens import PER
+from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.schema import AUTO
-from capacity_tui.engine.units import format_count, format_number
+from capacity_tui.engine.units import format_count, format_number, parse_quantity
 
 _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
 _PER = frozenset({"per", "/", "by", "for", "from", "a"})  # Words before one of the users
 _HOURS_OF_DEVICES = "gpu_hours"  # What limits call them
 _AS_LONG_AS = frozenset({"for", "over"})  # Words before how long something is served
 _MOST_PASSAGES = 100  # That are read with one prompt; more are read by themselves
+_AT_ONCE = "at once"
+_PARTS_IN_A_TIME = re.compile(r"\d[\d.]* ?([a-z]+/[a-z]+)", re.IGNORECASE)  # 2s/it, 1.3 it/s, 45 min/epoch
+_PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
+_TRANSACTIONS = "tps"  # A second: tokens where a model writes some, requests elsewhere
+_FEW = 100  # Of something beside a load; so many or more may be all requests
+_TOKENS_READ = (settings.TOKENS, "tokens in")
+_FEWEST_TOKENS = 16  # Of a prompt or an answer that no other word says
 _FAR = 3  # Words between how many times and what has a peak, as in ``peak gpu memory 2x``
 _TIMES_THE_USUAL = re.compile(r"(\d+(?:\.\d+)?)[x×]", re.IGNORECASE)
 _TO_BUY = "to buy; what hardware is bought for is not compared: say what it may cost an hour or a month, as $2/h"
@@ -70,8 +80,13 @@ class LoadValues(DataWords):
         Requests at once say of all of them how many come, as in ``300 seats, 30 at the same time``.
         """
         users, at_once = self._values.get(Key.INFERENCE_USERS), self._values.get(Key.INFERENCE_CONCURRENCY)
+        batches = [
+            taken.values.get(Key.INFERENCE_BATCH) for _, taken in self._taken.values() if _AT_ONCE in taken.words
+        ]
+        at_once = at_once or next(filter(None, batches), None)  # 300 seats, 30 at once
         if users and at_once:
             self._values.pop(Key.INFERENCE_USERS)
+            self._values.pop(Key.INFERENCE_BATCH, None)
             self._assume(Key.INFERENCE_CONCURRENCY, at_once, f"{at_once} requests at once: those of {users} users")
             return
         if self._share_of_users and not isinstance(users, int):
@@ -99,9 +114,12 @@ class LoadValues(DataWords):
                 why = f"{rate} requests a second: {requests} in {seconds:g} s, at all times alike"
                 self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
                 continue
-            length = lengths[0] if kind == "output" else sum(lengths)
-            self._values[Key.INFERENCE_REQUEST_RATE] = rate = f"{tokens / length:.4g}"
+            row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
             of = "answers" if kind == "output" else "prompts and answers"
+            length = lengths[0] if kind == "output" else sum(lengths)
+            if row is not None and row.kind == "encoder":
+                of, length = "prompts", lengths[1]
+            self._values[Key.INFERENCE_REQUEST_RATE] = rate = f"{tokens / length:.4g}"
             why = f"{rate} requests a second: {tokens:.4g} tokens a second in {of} of {length} (or give 5 requests/s)"
             self._assumed.append(Assumption(Key.INFERENCE_REQUEST_RATE, rate, why))
 
@@ -164,6 +182,68 @@ class LoadValues(DataWords):
         while key_of(self._span(last, 1)) in words.averages | words.peaks and self._is_free(last):
             last += 1
         return last - index, Meaning(f"{self._peak:g} times the load")
+
+    def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
+        """Keep a number that no field has: what a model that writes nothing reads a second, and what is searched."""
+        row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
+        is_served, is_reading = self._task == INFER, row is not None and row.kind == "encoder"
+        if is_served and is_reading and amount.field(INFER) == Key.INFERENCE_TPOT_SECONDS and amount.reciprocal:
+            if key_of(name) == _TRANSACTIONS:
+                rate = settings.counted(vocabulary().amounts["rps"], value, INFER, self._model)
+                return replace(rate, why=f"{value} {name}: requests a second, as it writes no tokens")
+            self._token_rates["all"] = int(parse_quantity(value, "")), amount.per
+            return Meaning(f"{value} {name}, read")
+        is_searched = amount.field(INFER) == Key.INFERENCE_REQUESTS and amount.field(TRAIN) == Key.TRAINING_SAMPLES
+        if is_served and is_searched and not is_reading and "searched" in map(vocabulary().near.get, self._keys()):
+            return Meaning(why=f"left out: {value} {name}; a request reads only what is found in them")
+        if is_served and (few := self._few_tokens(amount, value, name)) is not None:
+            return few
+        experts = vocabulary().amounts["experts"]
+        if key_of(name) in vocabulary().active and experts in (
+            settings.amount_of(token.text) for token in self._tokens
+        ):
+            return Meaning(why=f"left out: {value} {name}; how many experts a token uses is the model's")
+        return super()._kept(amount, value, name)
+
+    def _few_tokens(self, amount: Amount, value: str, name: str) -> Meaning | None:
+        """Ask for what so few tokens or answers are, unless some are guessed: ``a 1b draft, 4 tokens``."""
+        is_plain = amount.name in _TOKENS_READ and not self._is_written(value)
+        is_plain |= key_of(name) in vocabulary().written and amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS
+        if not is_plain or not value.isdecimal() or int(value) >= _FEWEST_TOKENS:
+            return None
+        if not self._keys().isdisjoint(vocabulary().guessing | vocabulary().drafts):
+            return settings.counted(vocabulary().amounts["drafttokens"], value, INFER, self._model)
+        hint = "write prompt 16 or output 16 where they are so short"
+        return Meaning(fault=PlanError("what does this number count?", f"{value} {name}", hint))
+
+    def _measured_time(self, index: int) -> tuple[int, Meaning] | None:
+        """Leave out how long something took, or a part of it: ``took 7 hours``, ``5 min per epoch``, ``epoch=753s``.
+
+        So are speeds, as ``gives 12 tok/s``, and those that every plan tells, as ``2s/it``.
+        """
+        spans = (self._span(index, words) for words in (2, 1))
+        speed = next(filter(None, map(_PARTS_IN_A_TIME.fullmatch, spans)), None)
+        if speed is not None and key_of(speed[1]) in vocabulary().fillers and not self._is_counted(index):
+            return speed[0].count(" ") + 1, Meaning(why=f"left out: {speed[0]}, as measured")
+        count = self._count_of(index) if self._is_number_at(index) else None
+        if count is not None and count.amount.reciprocal and self._is_measured(index, "time"):
+            return count.end - index, Meaning(why=f"left out: {self._span(index, count.end - index)}, as measured")
+        key, _, value = self._tokens[index].text.rpartition("=")
+        if not (settings.is_time(value) or duration_of(value) is not None):
+            return None
+        is_per = self._span(index + 1, 1) in PER and not self._is_apart(index)
+        is_of_part = self._task != INFER and (
+            self._is_pass(key) or (is_per and self._is_pass(self._span(index + 2, 1)))
+        )
+        words = 3 if is_of_part and not key else 1
+        if not is_of_part and not self._is_measured(index, "time"):
+            return None
+        return words, Meaning(why=f"left out: {self._span(index, words)}, as measured")
+
+    def _is_pass(self, word: str) -> bool:
+        """Whether a word is a part of a training that is done again and again: a step or an epoch."""
+        amount = settings.amount_of(word) if word else None
+        return amount is not None and amount.fields.get(TRAIN) in _PASSES
 
     def _limit_loads(self) -> None:
         """Take a limit on time or money for that of all requests; what is served without an end has none."""
@@ -235,13 +315,27 @@ class LoadValues(DataWords):
                 self._values[Key.INFERENCE_SECONDS_BETWEEN_REQUESTS] = pause = f"{1 / float(str(rate)):.4g}"
                 why = f"each of {users} users sends a request every {pause} s"
                 self._assumed.append(Assumption(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, pause, why))
+            few = meaning.values.get(Key.INFERENCE_REQUESTS, _FEW)
+            is_of_one |= isinstance(few, int) and few < _FEW and not self._is_of_requests(index, count)
             if Key.INFERENCE_REQUESTS in meaning.values and is_of_one and is_loaded:
                 hint = "say how many come in a second in all, and the tokens of one"
                 self._faults.append(PlanError("a request is one of them", self._span(index, count + 1), hint))
 
+    def _is_of_requests(self, index: int, count: int) -> bool:
+        """Whether a word of some says that they are requests, as ``queries``, rather than what one has several of."""
+        amounts = (settings.amount_of(self._span(at, 1)) for at in range(index, index + count))
+        return vocabulary().amounts["requests"] in amounts
+
     def _requests_at_once(self) -> None:
         """Send requests whose number is known as many at once as engines take up, as ``10M documents`` are embedded."""
         if Key.INFERENCE_REQUESTS not in self._values or any(load in self._values for load in _LOADS):
+            return
+        pause = self._values.get(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS)
+        if pause is not None and self._values[Key.INFERENCE_REQUESTS] == 1:  # one request every 3 seconds
+            self._values.pop(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS)
+            self._values.pop(Key.INFERENCE_REQUESTS)
+            rate = f"{1 / float(str(pause)):.4g}"
+            self._assume(Key.INFERENCE_REQUEST_RATE, rate, f"{rate} requests a second: one every {pause} s")
             return
         most = int(vocabulary().usual[INFER]["sounds_at_once" if self._is_of_sound() else "requests_at_once"])
         at_once = min(most, self._degree(Key.INFERENCE_REQUESTS))

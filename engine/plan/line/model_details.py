@@ -239,7 +239,7 @@ class ModelDetails(FigureWords):
         others = (text for text in self._keys() if text not in words.works and not settings.is_number(text))
         is_trained = self._values.get(TASK) in (TRAIN, FINETUNE)
         is_trained |= any(is_of_training(text, self._catalog) for text in others)
-        if work is None or not is_open or is_trained or asks_for_model(Questions(self._text, self._tokens).all()):
+        if work is None or not is_open or is_trained:
             return
         named = models.named_model(work, self._catalog)
         if named is not None:

@@ -31,6 +31,7 @@ A_SPAN = re.compile(r"\d[\d.,]*[kKmM]?/([a-z]+)")  # 40k/month
 _FAR_FROM_OFFERS = 4  # Times the cheapest offer, or part of it, that hardware of the line hardly costs
 _PAID_BY = ("h", "mo", "y")  # Spans of sums that are limited; requests of other spans may be as well
 _FRACTION, _FEWEST_TO_BUY = re.compile(r"\d+\.\d"), 100  # Dollars of an hour, and those that hardware is bought for
+_RATE = "requests/"  # What so much a span of time is read as where no word says what it counts
 _SEQUENCES = 512  # Tokens of which lengths of sequences are several, and sums seldom
 _OF_A_SERVICE = ", of a service with models of its own; compare it with what the plan costs"
 _FARTHEST = 5  # Words between a sum and what is bought for it
@@ -81,9 +82,33 @@ class MoneyWords(LoadValues):
     def _sign_sums(self) -> None:
         """Write the sign of sums that have none: ``h100 at 2.49/hr``, ``under 25k a month``, ``a gpu under 1500``."""
         for index, token in enumerate(self._tokens):
-            if self._is_free(index) and (signed := self._sum_at(index)):
+            if self._is_free(index) and self._is_paid_elsewhere(index):
+                count = 1 + int(self._span(index + 1, 1).startswith(_RATE))
+                why = f"left out: {self._span(index, 1)} for something else than hardware"
+                self._take(index, count, Meaning(why=why))
+            elif self._is_free(index) and self._is_rate_or_sum(index):
+                text = f"{token.text} {self._written(index + 1)}"
+                hint = f"write ${token.text} of money, or {token.text} requests"
+                self._take(index, 2, Meaning(fault=PlanError("so much of what?", text, hint)))
+            elif self._is_free(index) and (signed := self._sum_at(index)):
                 self._tokens[index] = replace(token, text=signed)
                 self._signed.add(index)
+
+    def _is_rate_or_sum(self, index: int) -> bool:
+        """Whether so much a span of time may be a price or requests, as in ``an h100 at 3000 a month``."""
+        is_a_span = self._is_number_at(index) and self._span(index + 1, 1) in {f"{_RATE}{span}" for span in _PAID_BY}
+        is_written = is_a_span and self._written(index + 1)[:1] in "ap"  # a month, per month
+        named = {start + count for start, (count, taken) in self._taken.items() if hardware.NAME in taken.values}
+        return is_written and key_of(self._span(index - 1, 1)) in vocabulary().priced and index - 1 in named
+
+    def _is_paid_elsewhere(self, index: int) -> bool:
+        """Whether a sum, or so much a month, is paid for something else, as in ``we pay openai $3000/mo``."""
+        text, first = self._tokens[index].text, max(index - _FARTHEST + 1, 0)
+        is_a_span = self._is_number_at(index) and self._span(index + 1, 1).startswith(_RATE)
+        start = next((at for at in range(index, first, -1) if self._is_apart(at - 1)), first)
+        near = {vocabulary().near.get(key_of(token.text)) for token in self._tokens[start:index]}
+        is_sum = is_a_span or (sum_of(text) is not None and not text[:1].isdigit())
+        return is_sum and "paid" in near
 
     def _sum_at(self, index: int) -> str:
         """Return the sum that a number without a sign is by what stands near it; empty for others."""

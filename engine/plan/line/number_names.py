@@ -161,6 +161,9 @@ class NumberNames(TakenWords):
                     continue
                 if self._span(at, words) == "in" and at == first and self._is_plain(at + 1):
                     continue  # users 10 in same time
+                is_of_peak = amount.field(TRAIN) == Key.TRAINING_MFU and not self._is_apart(at + words - 1)
+                if is_of_peak and key_of(self._span(at + words, 1)) in vocabulary().other_peaks:
+                    continue  # 10% of peak lr
                 count = Count(index, at + words, self._span(at, words), amount)
                 is_of_unit = amount.unit == self._unit_at(first) and amount.field(self._task or INFER) is not None
                 if at == first or (is_of_unit and not self._begins_another(count)):
@@ -183,6 +186,7 @@ class NumberNames(TakenWords):
                 is_other |= amount is not None and amount.reciprocal and text[-1] in "kK"  # tok/s 8k
                 is_box = key_of(self._span(index + 1, 1)) in vocabulary().boxes  # in 1 box
                 is_other |= is_box and not self._is_apart(index)
+                is_other |= len(text) == 1 and key_of(self._span(start, words)) in vocabulary().surroundings  # gen 4
                 is_other |= amount is not None and not amount.tells and self._span(end, 1) == "of"  # out of 2 4080s
                 is_sum = amount is not None and (amount.field(self._task) or "").startswith(_OF_MONEY)
                 is_other |= is_sum and next(self._names_behind(index), None) is not None  # a $2000 budget, 4k context

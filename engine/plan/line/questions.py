@@ -23,6 +23,7 @@ from capacity_tui.engine.plan.line.lexicon.question_words import (
     WHICH,
     Question,
 )
+from capacity_tui.engine.plan.line.lexicon.setting_words import is_year
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Asked
@@ -105,7 +106,8 @@ def _is_money(tokens: Sequence[Token], index: int) -> bool:
     words, keys = vocabulary(), [key_of(token.text) for token in tokens]
     start = words.start_of(keys[:index])
     behind = keys[index + 1 : index + 2] if keys[index + 1 : index + 2] != ["to"] else keys[index + 2 : index + 3]
-    is_near = bool(start and keys[start - 1] in words.money) or not words.money.isdisjoint(behind)
+    is_near = bool(start and keys[start - 1] in words.money)
+    is_near |= not words.money.isdisjoint(behind) and not is_year(tokens[index].text)  # our 2025 budget
     is_counted = bool(behind) and behind[0] in words.amounts  # $2000 budget, 50M tokens
     return is_near and not is_counted and tokens[index].text[:1].isdigit()
 

@@ -203,10 +203,16 @@ def most_memory(catalog: Catalog) -> float:
     return _MORE_THAN_ANY * max(row.memory_mib or 0 for row in catalog.accelerators.values())
 
 
-def memory_of_another(row: Accelerator, memory: float) -> PlanError | None:
-    """Return the fault of a memory in MiB that no device of a row's name has; None where one may have it."""
-    most = _MORE_THAN_ANY * (row.memory_mib or math.inf)
-    least = 0.0 if row.unified_memory or row.kind != "gpu" else (row.memory_mib or 0.0) / _MORE_THAN_ANY
+def memory_of_another(row: Accelerator, memory: float, differs: float = _MORE_THAN_ANY) -> PlanError | None:
+    """Return the fault of a memory in MiB that no device of a row's name has; None where one may have it.
+
+    Args:
+        row: the device.
+        memory: what the line says, MiB.
+        differs: times that it may be more or less than what the device has.
+    """
+    most = differs * (row.memory_mib or math.inf)
+    least = 0.0 if row.unified_memory or row.kind != "gpu" else (row.memory_mib or 0.0) / differs
     if least <= memory <= most:
         return None
     detail = f"{memory / 1024:g}GB, where {row.id} has {(row.memory_mib or 0) / 1024:.0f}"

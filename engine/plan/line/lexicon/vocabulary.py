@@ -101,8 +101,9 @@ class Sight:
             return math.prod(round(pixels / self.side) or 1 for pixels in (width, height)) if width else 0
         if not self.tile:
             return self.tokens
-        tiles = math.prod(max(round(pixels / self.tile), 1) for pixels in (width, height)) if width else 0
-        tiles = min(tiles, self.most)
+        tiles = min(
+            math.prod(max(round(pixels / self.tile), 1) for pixels in (width, height)) if width else 0, self.most
+        )
         return self.tokens * (tiles + int(tiles > 1))
 
 
@@ -140,6 +141,7 @@ class Vocabulary:
     every: Words  # words before a span of time after which something is done again
     software: Words  # what a release may stand behind
     disks: Words  # words behind a size that is what a disk holds
+    near: ByWord  # what words say of numbers near them: that these are of something else than a plan
     surroundings: Words  # what stands around devices, a number of which is left out
     networks: ByWord  # what names of links begin with, by words beside the speed of one between nodes
     any_network: Words  # those of them that other things have as well
