@@ -322,7 +322,8 @@ class FigureWords(NamedWords):
         near = {*keys[max(start - _FAR, 0) : index], *([] if self._is_apart(index) else keys[index + 1 : index + 3])}
         clause = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
         is_wanted = bool(near & vocabulary().limiting or measured["wanted"] & {*keys[clause:index]})
-        is_other = kind == "memory" and self._is_before_device(index) and keys[index + 1] != "vram"
+        is_of_a_run = keys[index + 1 : index + 2] == ["vram"] and not self._is_device(index + 2)
+        is_other = kind == "memory" and self._is_before_device(index) and not is_of_a_run
         return is_used and not is_other and not is_wanted
 
     def _is_named_before(self, index: int, names: Container[str]) -> bool:
