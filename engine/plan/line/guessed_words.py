@@ -157,7 +157,8 @@ class GuessedWords(DerivedValues):
         is_asked = any(question.field == path for question in questions)
         is_half = any(key_of(token.text) == HALF for token in self._tokens)
         is_asked |= path == Key.INFERENCE_GPU_LAYERS and hardware.NAME in self._values and not is_half  # all that fit
-        if path and path not in self._values and not is_asked:
+        is_of_task = self._task == INFER or not path.startswith("inference.")  # lora adapters: rank 16
+        if path and is_of_task and path not in self._values and not is_asked:
             return Meaning(fault=PlanError(f"{text!r} alone says too little", hint=hint))
         field = settings.named_field(text, self._task, self._model)
         is_given = bool(path) or (field is not None and field[0] in self._values)

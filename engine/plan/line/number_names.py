@@ -147,7 +147,7 @@ class NumberNames(TakenWords):
 
     def _names_behind(self, index: int) -> Iterator[Count]:
         """Yield what words behind a number say that it counts, the most words first, beside a unit those with it."""
-        first = index + 1 + (len(_OF_THEM) if self._is_part(index) else int(self._is_described(index)))
+        first = index + 1 + (len(_OF_THEM) if self._is_part(index) else self._described(index))
         is_unit = self._unit_at(first) and not self._is_apart(first)
         number, is_time = self._tokens[index].text, settings.is_time(self._tokens[index].text)
         if self._is_apart(index, _STOPS) or self._is_apart(first - 1, _STOPS):
@@ -179,12 +179,14 @@ class NumberNames(TakenWords):
                 amount = self._amount_at(start, words, text, self._unit_at(index + 1), is_before=True)
                 if amount is not None and amount.leading:
                     amount = settings.amount_named(amount.leading, self._task, self._model)
-                if self._is_apart(index - 1, "?") or (amount is not None and self._is_of_devices(index)):
+                is_of_devices = amount is not None and self._is_of_devices(index, is_apart=amount.billions)
+                if self._is_apart(index - 1, "?") or is_of_devices:
                     return
                 is_apart = self._is_apart(index - 1) or self._span(end, 1) == "of"  # how many nodes of 8 h100
                 is_other = amount is not None and ((amount.is_behind and is_apart) or self._is_length(index, amount))
                 is_other |= amount is not None and amount.reciprocal and text[-1] in "kK"  # tok/s 8k
-                is_box = key_of(self._span(index + 1, 1)) in vocabulary().boxes  # in 1 box
+                after = key_of(self._span(index + 1, 1))
+                is_box = after in vocabulary().boxes or after in vocabulary().deadlines  # in 1 box, in one weekend
                 is_other |= is_box and not self._is_apart(index)
                 is_other |= len(text) == 1 and key_of(self._span(start, words)) in vocabulary().surroundings  # gen 4
                 is_other |= amount is not None and not amount.tells and self._span(end, 1) == "of"  # out of 2 4080s
@@ -192,8 +194,9 @@ class NumberNames(TakenWords):
                 is_other |= is_sum and next(self._names_behind(index), None) is not None  # a $2000 budget, 4k context
                 if amount is None or amount.behind == "only" or is_other:
                     continue
-                is_described = self._is_number_at(start - 2) and self._is_described(start - 2)  # 88k squad examples
-                at = start - 1 - int(is_described and not self._is_number_at(start - 1))
+                far = (few for few in (1, 2) if self._is_number_at(start - 1 - few))
+                described = next((few for few in far if self._is_described(start - 1 - few, few)), 0)
+                at = start - 1 - (0 if self._is_number_at(start - 1) else described)
                 is_number = self._is_number_at(at) and self._is_free(at)
                 other = self._count_of(at) if is_number else None
                 if (other is None or other.end <= start) and not self._belongs_to_another(start):
@@ -263,24 +266,30 @@ class NumberNames(TakenWords):
         """Whether a number is of those that were counted before it, as in ``30 of them``."""
         return self._span(index + 1, 1) == _OF_THEM[0] and self._span(index + 2, 1) in _OF_THEM[1]
 
-    def _is_described(self, index: int) -> bool:
-        """Whether a word that says nothing stands between a number and what it counts, as in ``50k legal texts``."""
-        number, words = self._tokens[index].text, vocabulary()
-        described = self._span(index + 1, 1)
-        amount = settings.amount_of(self._span(index + 2, 1)) if self._is_free(index + 1, 2) else None
-        names = (self._span(index + 1, count) for count in (2, 3))
+    def _described(self, index: int) -> int:
+        """Return how many words that say nothing stand between a number and its noun: 1 in ``50k legal texts``."""
+        return next((few for few in (1, 2) if self._is_described(index, few)), 0)
+
+    def _is_described(self, index: int, few: int) -> bool:
+        """Whether some words that say nothing stand between a number and what it counts."""
+        number, words, noun = self._tokens[index].text, vocabulary(), index + few + 1
+        described = [self._span(at, 1) for at in range(index + 1, noun)]
+        amount = settings.amount_of(self._span(noun, 1)) if self._is_free(index + 1, few + 1) else None
+        names = (self._span(at, count) for at in range(index + 1, noun) for count in (noun - at + 1, noun - at + 2))
         is_one_name = any(
             settings.amount_of(name) or key_of(name) in words.fields for name in names
         )  # 10k daily active users
-        is_apart = self._is_apart(index) or self._is_apart(index + 1) if amount is not None else True
-        if amount is None or is_apart or is_one_name or settings.amount_of(described):
+        is_apart = amount is None or any(self._is_apart(at) for at in range(index, noun))
+        if amount is None or is_apart or is_one_name or any(map(settings.amount_of, described)):
             return False
-        if key_of(described) in words.of_something or number[-1] in "bB":
-            return amount.is_behind and key_of(described) in words.of_something  # 20 milliards de tokens
-        is_plain = key_of(described) in (words.fillers | words.suggests.keys()) - words.joints - words.model_words
-        is_meant = is_plain or (amount.described == "any" and not self._is_known(described))
-        letters = re.sub("[-&/]", "", described)  # 8000 Q&A pairs
-        is_adjective = bool(amount.described or amount.is_behind) and letters.isalpha() and is_meant
+        if key_of(described[0]) in words.of_something or (number[-1] in "bB" and not amount.billions):
+            is_counted = few == 1 and amount.is_behind
+            return is_counted and key_of(described[0]) in words.of_something  # 20 milliards de tokens
+        plain = (words.fillers | words.suggests.keys()) - words.joints - words.model_words
+        is_any = amount.described == "any"
+        are_meant = all(key_of(word) in plain or (is_any and not self._is_known(word)) for word in described)
+        are_letters = all(re.sub("[-&/]", "", word).isalpha() for word in described)  # 8000 Q&A pairs
+        is_adjective = bool(amount.described or amount.is_behind) and are_letters and are_meant
         return is_adjective and hardware.named_hardware(number, self._catalog) is None
 
     def _is_known(self, word: str) -> bool:

@@ -41,7 +41,7 @@ _WORD = re.compile(
     re.IGNORECASE,
 )
 
-_ENDINGS = ",;:?!\"'[]"
+_ENDINGS = ",;:?!\"'`[]"
 
 _PICTURES = re.compile("[\u2190-\u2191\u2193-\u21ff\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]")
 """Small pictures, which say nothing, wherever they stand."""
@@ -83,7 +83,7 @@ _IDEOGRAPHS = re.compile(
 """Words of a text without spaces, and what stands between them; a percentile, an arrow and e2e are words themselves."""
 
 _WITH_FRACTIONS = frozenset({Key.INFERENCE_REQUEST_RATE, Key.TRAINING_EPOCHS})  # What may be 2.5, as a release may
-_MARKS = "@~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
+_MARKS = "`@~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
 _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
 _PER_WEIGHT = ("at", "@", "of", "with")
 _MACHINES = frozenset({"nodes", "devices", "GPU-hours", "GPU-days", "node-hours"})
