@@ -194,6 +194,8 @@ class LoadValues(DataWords):
             self._token_rates["all"] = int(parse_quantity(value, "")), amount.per
             return Meaning(f"{value} {name}, read")
         is_searched = amount.field(INFER) == Key.INFERENCE_REQUESTS and amount.field(TRAIN) == Key.TRAINING_SAMPLES
+        is_passage = key_of(name) in vocabulary().passages
+        is_searched &= not (is_passage and parse_quantity(value, "") <= _MOST_PASSAGES)
         if is_served and is_searched and not is_reading and "searched" in map(vocabulary().near.get, self._keys()):
             return Meaning(why=f"left out: {value} {name}; a request reads only what is found in them")
         if is_served and (few := self._few_tokens(amount, value, name)) is not None:
