@@ -96,3 +96,10 @@ def test_words_keep_the_line_on_which_they_stand():
 @given(st.text(alphabet="ab1 =$(){}[]'\"\\;&|<>\n`#-", max_size=60))
 def test_no_text_is_a_mistake(text):
     read_script(text)
+
+
+def test_each_branch_begins_where_its_condition_stands():
+    text = "B=8\nif [ -f x ]; then B=${B:-1}; L=${L:-8192}; D=1; else B=64; L=${L:-4096}; fi\n"
+    script = read_script(f"{text}if [[ $D -eq 1 ]]; then S=2; else S=3; fi\nrun --b $B --l $L --s $S\n")
+    assert [word.text for word in script.commands[-1]] == ["run", "--b", "64", "--l", "4096", "--s", "3"]
+    assert script.choices == {"B": ("8", "64"), "L": ("8192", "4096"), "D": ("1",), "S": ("2", "3")}

@@ -124,8 +124,9 @@ def note_choices(reading: Reading, script: Script, lines: Sequence[str]) -> None
     answers = reading.tool.sets.get(Key.TASK) == "infer"
     for setting in [one for one in reading.settings if one.level == "said" and one.place.file == reading.file]:
         at = setting.place.line or 0
-        line = lines[at - 1] if 0 < at <= len(lines) else ""
-        named = re.search(rf"{re.escape(setting.place.field or '')}[ =]+[\"']?\$\{{?(\w+)", line)
+        option = re.compile(rf"(?<!\S){re.escape(setting.place.field or '')}[ =]+[\"']?\$\{{?(\w+)")
+        nearest = lines[at - 1 : at] if at else []  # Else where a variable holds the options of the command.
+        named = next(filter(None, map(option.search, (*nearest, *lines))), None)
         several = (script.choices | script.loops).get(named[1], ()) if named is not None else ()
         if len(several) > 1:
             listed = ", ".join((*several[:_LISTED], *(["..."] if several[_LISTED:] else [])))

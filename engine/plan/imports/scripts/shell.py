@@ -9,7 +9,15 @@ from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.plan.imports.scripts.shell_choices import ASSIGNMENT, Choices, ends_line, within_node
+from capacity_tui.engine.plan.imports.scripts.shell_choices import (
+    ASSIGNMENT,
+    Choices,
+    branches_of,
+    changed,
+    ends_line,
+    outcomes,
+    within_node,
+)
 from capacity_tui.engine.plan.imports.scripts.shell_words import Variables, Word, joined, slurm_variables, source_of
 from capacity_tui.engine.plan.imports.scripts.starting import PYTHON
 from capacity_tui.engine.record import dataclass
@@ -163,7 +171,7 @@ class _Reader(Choices):
         """Read what stands on both sides of ``&&`` or ``||``, the second where no test before it rules it out."""
         first, *rest = node.named_children
         self._statement(first)
-        holds = self.holds(first)
+        holds = self.holds(first, self.script.choices)
         if holds is None or holds is any(child.type == "&&" for child in node.children):
             self._all(rest)
 
@@ -311,24 +319,26 @@ class _Reader(Choices):
 
     def _branches(self, node: Node) -> None:
         """Read the branches that are taken, or may be; what these make of a variable is noted where they differ."""
-        parts = [child for child in node.named_children if child.type not in {"elif_clause", "else_clause"}]
-        tests, bodies = parts[:1], [parts[1:]]
-        for child in node.named_children[len(parts) :]:
-            is_last = child.type == "else_clause"
-            tests += [] if is_last else child.named_children[:1]
-            bodies.append(child.named_children[0 if is_last else 1 :])
-        before = {name: joined(words) for name, words in self.values.items()}
-        is_open = any(map(self.asks_argument, tests))
+        tests, bodies = branches_of(node)
+        is_open, before, taken, ways = any(map(self.asks_argument, tests)), dict(self.values), [], []
         for at, body in enumerate(bodies):
             self._all(tests[at : at + 1])  # A condition is a command as well: ``if start_server; then``
-            holds = self.holds(tests[at]) if at < len(tests) else True
+            holds = self.holds(tests[at], self.script.choices) if at < len(tests) else True
             is_open = is_open or holds is None
-            if holds is not False:
+            if holds is not False or is_open:
+                begun = len(self.script.commands), len(self.script.files)
                 self._all(body)
+                ways.append(changed(before, self.values))
+                self.begin_with(before)
+                taken += ways[-1:] if holds is not False else []
+                if holds is False:  # looked at for what it sets alone
+                    del self.script.commands[begun[0] :], self.script.files[begun[1] :]
             if holds:
                 break
+        self.begin_with(before, *taken)  # where none is known to be taken, the last counts
         if is_open:
-            self.script.choices.update(self.outcomes(bodies, before if len(tests) == len(bodies) else {}))
+            ways += [{}] if len(tests) == len(bodies) else []  # none of them may be taken
+            self.script.choices.update(outcomes(before, ways))
 
     def _all(self, nodes: Sequence[Node]) -> None:
         for node in nodes:

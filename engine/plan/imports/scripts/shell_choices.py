@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.plan.imports.scripts.shell_words import Variables, Word, joined, source_of
@@ -28,14 +28,22 @@ _SUM = re.compile(r"\$\(\([^()]*\)\)")
 _MOST_TURNS = 64  # Values of a loop that are looked at
 
 
+_State = Mapping[str, tuple[Word, ...]]  # What variables hold
+
+
 @dataclass(slots=True)
 class Choices(Variables):
     """The variables of a script, and what only its start tells of them."""
 
-    def holds(self, test: Node) -> bool | None:
-        """Return whether a comparison of texts or numbers holds; None where only the shell knows."""
+    def holds(self, test: Node, choices: Container[str]) -> bool | None:
+        """Return whether a comparison of texts or numbers holds; None where only the shell knows.
+
+        Args:
+            test: the condition.
+            choices: variables that hold one of several values.
+        """
         body = next(iter(test.named_children), None) if test.type == "test_command" else None
-        if body is None:
+        if body is None or any(source_of(part).strip("${}") in choices for part in _expanded(test)):
             return None
         if body.type == "unary_expression":
             sign = next((child for child in body.children if child.type == "test_operator"), None)
@@ -65,24 +73,11 @@ class Choices(Variables):
         values = (joined(self.values.get(source_of(part).strip("${}"), ())) for part in _expanded(test))
         return any(_ARGUMENT.search(text) for text in (source_of(test), *values))
 
-    def outcomes(
-        self, branches: Sequence[Sequence[Node]], before: Mapping[str, str]
-    ) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield the variables that branches give several plain values, with these.
-
-        Args:
-            before: what variables hold where none of the branches is taken; empty where one is.
-        """
-        texts: dict[str, list[str]] = {}
-        parts = (part for branch in branches for part in branch)
-        for node in (inner for part in parts for inner in (part, *within_node(part, ASSIGNMENT))):
-            name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-            if node.type == ASSIGNMENT and name is not None and value is not None and value.type != "array":
-                texts.setdefault(source_of(name), []).append(joined(self.words(value, is_split=False)))
-        for variable, values in texts.items():
-            several = tuple(dict.fromkeys((*([before[variable]] if before.get(variable) else []), *values)))
-            if len(several) > 1 and all(map(_PLAIN.fullmatch, several)):
-                yield variable, several
+    def begin_with(self, *states: _State) -> None:
+        """Take what variables hold, a later state over an earlier one."""
+        self.values.clear()
+        for state in states:
+            self.values.update(state)
 
     def turns(self, loop: Node) -> tuple[str, list[Word]]:
         """Return the variable of a loop, and the words that it goes through, with numbers that are counted."""
@@ -105,6 +100,35 @@ class Choices(Variables):
         first, step, last = counted.group(*((1, 3, 2) if counted[1] else (4, 5, 6)))
         numbers = range(int(first or 1), int(last) + 1, int(step or 1) or 1)
         return [Word(str(number), words[0].line) for number in numbers[:_MOST_TURNS]]
+
+
+def branches_of(node: Node) -> tuple[list[Node], list[list[Node]]]:
+    """Return the conditions of an ``if`` and its branches, one more where it ends with ``else``."""
+    parts = [child for child in node.named_children if child.type not in {"elif_clause", "else_clause"}]
+    tests, bodies = parts[:1], [parts[1:]]
+    for child in node.named_children[len(parts) :]:
+        is_last = child.type == "else_clause"
+        tests += [] if is_last else child.named_children[:1]
+        bodies.append(child.named_children[0 if is_last else 1 :])
+    return tests, bodies
+
+
+def changed(before: _State, after: _State) -> _State:
+    """Return the variables that hold something else than before."""
+    return {name: words for name, words in after.items() if before.get(name) != words}
+
+
+def outcomes(before: _State, ways: Sequence[_State]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the variables that hold one of several plain values, with these.
+
+    Args:
+        before: what they hold before a script goes one of some ways.
+        ways: what each of these changes.
+    """
+    for name in dict.fromkeys(name for way in ways for name in way):
+        several = tuple(dict.fromkeys(joined(way.get(name, before.get(name, ()))) for way in ways))
+        if len(several) > 1 and all(map(_PLAIN.fullmatch, filter(None, several))):
+            yield name, tuple(filter(None, several))
 
 
 def within_node(node: Node, *kinds: str) -> Iterator[Node]:
