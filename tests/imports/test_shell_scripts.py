@@ -98,8 +98,22 @@ def test_no_text_is_a_mistake(text):
     read_script(text)
 
 
-def test_each_branch_begins_where_its_condition_stands():
-    text = "B=8\nif [ -f x ]; then B=${B:-1}; L=${L:-8192}; D=1; else B=64; L=${L:-4096}; fi\n"
+def test_of_branches_that_only_the_shell_decides_the_last_counts_as_a_whole():
+    text = "B=8\nD=0\nif [ -f x ]; then B=${B:-1}; L=${L:-8192}; D=1; else B=64; L=${L:-4096}; fi\n"
     script = read_script(f"{text}if [[ $D -eq 1 ]]; then S=2; else S=3; fi\nrun --b $B --l $L --s $S\n")
     assert [word.text for word in script.commands[-1]] == ["run", "--b", "64", "--l", "4096", "--s", "3"]
-    assert script.choices == {"B": ("8", "64"), "L": ("8192", "4096"), "D": ("1",), "S": ("2", "3")}
+    assert script.choices == {"B": ("8", "64"), "L": ("8192", "4096"), "D": ("1", "0"), "S": ("2", "3")}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('D=0\nB=4\nif [ "$1" = --debug ]; then D=1; fi\nif [ "$D" = 1 ]; then B=1; fi\nrun --b $B', "run --b 4"),
+        ('D=0\nB=4\nif [ "$1" = --debug ]; then D=1; fi\n[ "$D" = 1 ] && B=1\nrun --b $B', "run --b 4"),
+        ('go() { run --b 4; }\nif [ "$1" = debug ]; then go() { run --b 1; }; fi\ngo', "run --b 4"),
+        ('F="--on"\nif [ -z "" ]; then unset F; fi\nrun --b 4 ${F:-}', "run --b 4"),
+        ('if [ "$1" = big ]; then S=70; else S=8; fi\nif [ $S = 8 ]; then B=4; else B=1; fi\nrun $S $B', "run 8 4"),
+    ],
+)
+def test_what_no_argument_asks_for_is_not_done(text: str, words: str):
+    assert last_words(text) == words.split()

@@ -13,7 +13,6 @@ from capacity_tui.engine.plan.imports.scripts.shell_choices import (
     ASSIGNMENT,
     Choices,
     branches_of,
-    changed,
     ends_line,
     outcomes,
     within_node,
@@ -171,7 +170,7 @@ class _Reader(Choices):
         """Read what stands on both sides of ``&&`` or ``||``, the second where no test before it rules it out."""
         first, *rest = node.named_children
         self._statement(first)
-        holds = self.holds(first, self.script.choices)
+        holds = self.holds(first)
         if holds is None or holds is any(child.type == "&&" for child in node.children):
             self._all(rest)
 
@@ -320,25 +319,28 @@ class _Reader(Choices):
     def _branches(self, node: Node) -> None:
         """Read the branches that are taken, or may be; what these make of a variable is noted where they differ."""
         tests, bodies = branches_of(node)
-        is_open, before, taken, ways = any(map(self.asks_argument, tests)), dict(self.values), [], []
+        is_open, before, ways = any(map(self.asks_argument, tests)), dict(self.values), [dict(self.values)]
+        is_open |= any(self.depends_on(test, self.script.choices) for test in tests)
+        is_over = False
         for at, body in enumerate(bodies):
-            self._all(tests[at : at + 1])  # A condition is a command as well: ``if start_server; then``
-            holds = self.holds(tests[at], self.script.choices) if at < len(tests) else True
-            is_open = is_open or holds is None
-            if holds is not False or is_open:
-                begun = len(self.script.commands), len(self.script.files)
-                self._all(body)
-                ways.append(changed(before, self.values))
+            self._all([] if is_over else tests[at : at + 1])  # A condition is a command as well: ``if start; then``
+            holds = not is_over and (self.holds(tests[at]) if at < len(tests) else True)
+            is_open, is_over = is_open or holds is None, is_over or holds is True
+            if holds is not False:  # of those that may be taken the last counts
                 self.begin_with(before)
-                taken += ways[-1:] if holds is not False else []
-                if holds is False:  # looked at for what it sets alone
-                    del self.script.commands[begun[0] :], self.script.files[begun[1] :]
-            if holds:
-                break
-        self.begin_with(before, *taken)  # where none is known to be taken, the last counts
+                self._all(body)
+                ways.append(dict(self.values))
+            elif is_open:
+                ways.append(self._looked_at(body))
         if is_open:
-            ways += [{}] if len(tests) == len(bodies) else []  # none of them may be taken
-            self.script.choices.update(outcomes(before, ways))
+            self.script.choices.update(outcomes(ways[int(len(tests) < len(bodies)) :]))
+
+    def _looked_at(self, nodes: Sequence[Node]) -> Mapping[str, tuple[Word, ...]]:
+        """Return what variables would hold behind a branch that is not taken."""
+        place = self.first_line, self.only_line
+        other = _Reader({**self.values}, *place, Script(), {**self.functions}, self.depth, self.other_script)
+        other._all(nodes)
+        return other.values
 
     def _all(self, nodes: Sequence[Node]) -> None:
         for node in nodes:

@@ -35,15 +35,10 @@ _State = Mapping[str, tuple[Word, ...]]  # What variables hold
 class Choices(Variables):
     """The variables of a script, and what only its start tells of them."""
 
-    def holds(self, test: Node, choices: Container[str]) -> bool | None:
-        """Return whether a comparison of texts or numbers holds; None where only the shell knows.
-
-        Args:
-            test: the condition.
-            choices: variables that hold one of several values.
-        """
+    def holds(self, test: Node) -> bool | None:
+        """Return whether a comparison of texts or numbers holds; None where only the shell knows."""
         body = next(iter(test.named_children), None) if test.type == "test_command" else None
-        if body is None or any(source_of(part).strip("${}") in choices for part in _expanded(test)):
+        if body is None:
             return None
         if body.type == "unary_expression":
             sign = next((child for child in body.children if child.type == "test_operator"), None)
@@ -73,11 +68,14 @@ class Choices(Variables):
         values = (joined(self.values.get(source_of(part).strip("${}"), ())) for part in _expanded(test))
         return any(_ARGUMENT.search(text) for text in (source_of(test), *values))
 
-    def begin_with(self, *states: _State) -> None:
-        """Take what variables hold, a later state over an earlier one."""
+    def depends_on(self, test: Node, variables: Container[str]) -> bool:
+        """Whether a condition is one of some variables."""
+        return any(source_of(part).strip("${}") in variables for part in _expanded(test))
+
+    def begin_with(self, state: _State) -> None:
+        """Take what variables held at another place."""
         self.values.clear()
-        for state in states:
-            self.values.update(state)
+        self.values.update(state)
 
     def turns(self, loop: Node) -> tuple[str, list[Word]]:
         """Return the variable of a loop, and the words that it goes through, with numbers that are counted."""
@@ -113,20 +111,14 @@ def branches_of(node: Node) -> tuple[list[Node], list[list[Node]]]:
     return tests, bodies
 
 
-def changed(before: _State, after: _State) -> _State:
-    """Return the variables that hold something else than before."""
-    return {name: words for name, words in after.items() if before.get(name) != words}
-
-
-def outcomes(before: _State, ways: Sequence[_State]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def outcomes(ways: Sequence[_State]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the variables that hold one of several plain values, with these.
 
     Args:
-        before: what they hold before a script goes one of some ways.
-        ways: what each of these changes.
+        ways: what variables hold behind each way that a script may go.
     """
     for name in dict.fromkeys(name for way in ways for name in way):
-        several = tuple(dict.fromkeys(joined(way.get(name, before.get(name, ()))) for way in ways))
+        several = tuple(dict.fromkeys(joined(way.get(name, ())) for way in ways))
         if len(several) > 1 and all(map(_PLAIN.fullmatch, filter(None, several))):
             yield name, tuple(filter(None, several))
 
