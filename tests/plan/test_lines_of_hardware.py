@@ -93,7 +93,7 @@ LEFT_OUT = {
 OF_OTHERS = (
     *("the desktop takes 3 GB", "6 GB is already used", "4gb for each process", "4 GB per worker"),
     *("each user gets 2 GB", "each user gets 20 GB", "swap 32 gb", "30 GB per day", "the psu is 850W", "shm 8gb"),
-    *("i get 12 tok/s", "currently 30 t/s", "it took 6 hours", "port 8000"),
+    *("i only get 12 tok/s", "currently 30 t/s", "it took 6 hours", "port 8000"),
     *(
         "peak memory was 20 GB",
         "a license costs 500 a year",

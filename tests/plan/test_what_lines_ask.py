@@ -198,7 +198,9 @@ def test_where_hardware_is_asked_a_model_that_nobody_names_is_a_usual_one_whatev
         ("llama 3.3 70b for 30 users, which aws instance should i order", ("AWS",)),
         ("cheapest gcp or azure box for qwen2.5-32b fp8, 10 users", ("GCP", "Azure")),
         ("llama 8b chat for 50 users, moving away from aws, cheapest machine", ()),
-        ("llama 8b chat for 50 users, cheapest machine, not azure", ()),
+        ("llama 8b chat for 50 users, cheapest machine, not on azure", ()),
+        ("cheapest machine for llama 70b on any cloud but aws", ()),
+        ("moving off aws to gcp, cheapest box for llama 8b, 10 users", ("GCP",)),
     ],
 )
 def test_machines_of_the_provider_that_a_line_names_are_asked_for(text: str, clouds: tuple[str, ...]) -> None:

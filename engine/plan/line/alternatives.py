@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 
-from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
+from capacity_tui.engine.catalog import Catalog, format_in_name, key_of, load_catalog
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.derived_values import WITH_OR_WITHOUT
-from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of
+from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of, named_hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size
 from capacity_tui.engine.plan.line.lexicon.quantities import sum_of
 from capacity_tui.engine.plan.line.lexicon.setting_words import amount_of
@@ -26,7 +26,6 @@ _NUMBER = re.compile(r"\d[\d.,]*[kmb]?(?=\b|x)", re.IGNORECASE)
 _ENDS, _UNLESS_GIVEN = ".,;:?!", "as usual"
 _UNIT_BEHIND = re.compile(r"(?<!\S)(\d{1,3})(?= (?:or|vs|versus) \d+([gt]b?|[kmb])\b)", re.IGNORECASE)  # 24 or 48gb
 _CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in |on |an? )?", re.IGNORECASE)
-_LENGTHS = re.compile(r"[\d.k]+/[\d.k]+", re.IGNORECASE)  # Of prompts and answers, no choice between them
 _OVER = re.compile(r"\bover(?=.* worth)", re.IGNORECASE)  # Is a 4090 over a 3090 worth it
 _NUMBERS = frozenset(
     {
@@ -72,7 +71,7 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
 
     whole = read(text) if whole is None else whole
     for name in whole.unknown:
-        text = text if _LENGTHS.fullmatch(name) else text.replace(name, name.replace("/", " or "))  # q4_k_m/q6_k
+        text = text.replace(name, name.replace("/", " or ")) if _is_choice(name, text, facts) else text
     words = _UNIT_BEHIND.sub(r"\1\2", _than().sub("vs", _OVER.sub("vs", text))).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
     known = vocabulary()
@@ -92,6 +91,17 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
         if first := next(alike, None):
             return next((lines for lines in (first, *alike) if not _cut_names(lines, read)), first)
     return _otherwise(words, marks[-1], read) or _recounted(words, marks[-1], read)
+
+
+def _is_choice(name: str, text: str, catalog: Catalog) -> bool:
+    """Whether a slash stands between two formats, sizes or devices without a number: ``q4_k_m/q6_k``, ``h100/a100``."""
+    parts, known = name.rstrip(_ENDS).split("/"), vocabulary().formats
+    are_named = all(is_size(part) for part in parts) or all(
+        format_in_name(part) is not None or key_of(part) in known for part in parts
+    )
+    is_counted = re.search(rf"\d\s*[x×]?\s*{re.escape(name)}|{re.escape(name)}\s*[x×*]\s*\d", text) is not None
+    are_devices = all(named_hardware(part, catalog) is not None for part in parts) and not is_counted
+    return len(parts) > 1 and (are_named or are_devices)
 
 
 def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, ...]]:

@@ -156,9 +156,8 @@ class FigureWords(NamedWords):
         """Return how many words say that a memory is of one of several that are no devices, as ``for each process``."""
         first = index + int(key_of(self._span(index, 1)) == "for")
         key, noun = key_of(self._span(first, 1)), self._span(first + 1, 1)
-        is_any = key == "per" and noun.isalpha() and noun != "of"
-        is_any |= key in {*vocabulary().every, "a"} and self._is_of_some(noun)
-        return first + 2 - index if is_any and not self._is_device(first + 1) else 0
+        is_one = key in {*vocabulary().every, "a", "per"} and self._is_of_some(noun)
+        return first + 2 - index if is_one and not self._is_device(first + 1) else 0
 
     def _begins_with_one(self, index: int) -> bool:
         """Whether what a memory is of one of stands before it, as in ``each user gets 10 GB``."""

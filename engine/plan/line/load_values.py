@@ -194,6 +194,7 @@ class LoadValues(DataWords):
             self._token_rates["all"] = int(parse_quantity(value, "")), amount.per
             return Meaning(f"{value} {name}, read")
         is_searched = amount.field(INFER) == Key.INFERENCE_REQUESTS and amount.field(TRAIN) == Key.TRAINING_SAMPLES
+        is_searched &= vocabulary().amounts["requests"] is not settings.amount_of(name)  # 5000 questions
         is_passage = key_of(name) in vocabulary().passages
         is_searched &= not (is_passage and parse_quantity(value, "") <= _MOST_PASSAGES)
         if is_served and is_searched and not is_reading and "searched" in map(vocabulary().near.get, self._keys()):
@@ -319,7 +320,7 @@ class LoadValues(DataWords):
                 self._assumed.append(Assumption(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, pause, why))
             few = meaning.values.get(Key.INFERENCE_REQUESTS, _FEW)
             is_of_one |= isinstance(few, int) and few < _FEW and not self._is_of_requests(index, count)
-            if Key.INFERENCE_REQUESTS in meaning.values and is_of_one and is_loaded:
+            if {Key.INFERENCE_REQUESTS} <= meaning.values.keys() & self._values.keys() and is_of_one and is_loaded:
                 hint = "say how many come in a second in all, and the tokens of one"
                 self._faults.append(PlanError("a request is one of them", self._span(index, count + 1), hint))
 

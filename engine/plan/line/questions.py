@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
@@ -42,6 +43,7 @@ _OF_PRICE = frozenset({HARDWARE, DEVICES, Key.HARDWARE_PER_NODE, Key.TASK})  # A
 _RATES = frozenset({Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE})  # Every plan tells its throughput
 _ANSWERED = _RATES | {"", HARDWARE, DEVICES, MODEL}
 """What nothing is said of where it is asked for and not solved; how many there are is said of them all."""
+_FAR = 3  # Words between one that leaves a provider and its name, as in ``not on any aws``
 _NODES = frozenset({"nodes", "servers", "machines", "hosts"})
 _ARTICLES = frozenset(
     {"a", "an", "my", "this", "the", "our", "free", "colab"}
@@ -161,12 +163,14 @@ def asked_of(
 def _clouds(tokens: Sequence[Token]) -> tuple[str, ...]:
     """Return the providers that a line names and does not leave: ``on gcp``, but not ``instead of aws``."""
     words, keys = vocabulary(), [key_of(token.text) for token in tokens]
-    left = words.given_up | words.negations
-    named = {
-        words.clouds[key]: None
-        for at, key in enumerate(keys)
-        if key in words.clouds and left.isdisjoint({*keys[max(at - 1, 0) : at], "".join(keys[max(at - 2, 0) : at])})
-    }
+    named: dict[str, None] = {}
+    for at, key in enumerate(keys):
+        far = max(at - _FAR, 0)
+        ends = (start for start in range(at, far, -1) if tokens[start - 1].ends or keys[start - 1] in words.clouds)
+        before = keys[next(ends, far) : at]
+        near = [*before, *map("".join, pairwise(before))]
+        if key in words.clouds and (words.given_up | words.negations | words.leaving).isdisjoint(near):
+            named[words.clouds[key]] = None
     return tuple(named)
 
 

@@ -335,7 +335,7 @@ class _Reader(Choices):
         if is_open:
             self.script.choices.update(outcomes(ways[int(len(tests) < len(bodies)) :]))
 
-    def _looked_at(self, nodes: Sequence[Node]) -> Mapping[str, tuple[Word, ...]]:
+    def _looked_at(self, nodes: Sequence[Node]) -> dict[str, tuple[Word, ...]]:
         """Return what variables would hold behind a branch that is not taken."""
         place = self.first_line, self.only_line
         other = _Reader({**self.values}, *place, Script(), {**self.functions}, self.depth, self.other_script)

@@ -126,6 +126,7 @@ class Vocabulary:
     weighed: Words  # words beside a size in bytes that is the one of a model's weights
     remarks: ByWord  # words that the plan cannot follow, and what to do about them
     clouds: ByWord  # providers of hardware
+    leaving: Words  # words before one that is not meant
     comparing: Words  # words between names that a line compares
     both: Words  # words between them where the line says that it compares
     compares: Words  # words that say so
