@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import yaml
-from run_scripts import said
+from run_scripts import stated_values
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.models import shape_from_huggingface
@@ -209,7 +209,7 @@ def judged(folder: Path) -> Iterator[tuple[str, str, str]]:
         try:
             plan = import_plan([str(path)], hardware, allow_fragment=True).plan
             load = json.loads if path.suffix == ".json" else yaml.safe_load  # JSON has tabs, which YAML has not
-            values = list(reader(load(path.read_text(encoding="utf-8"))) if reader else said(path))
+            values = list(reader(load(path.read_text(encoding="utf-8"))) if reader else stated_values(path))
         except (CapacityError, yaml.YAMLError) as error:
             yield row["family"], "refused", f"{row['path']}: {error}"
             continue

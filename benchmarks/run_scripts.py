@@ -94,15 +94,15 @@ def started(script: Path) -> list[list[str]]:
 
 def options(words: Sequence[str]) -> dict[str, str]:
     """Return the options of a command by their names, with underscores; the last counts, as in argparse."""
-    said: dict[str, str] = {}
+    given: dict[str, str] = {}
     for at, word in enumerate(words):
         if not word.startswith("-") or _NUMBER.fullmatch(word):
             continue
         name, equals, value = word.lstrip("-").partition("=")
         behind = words[at + 1] if at + 1 < len(words) else "-"
         is_switch = behind.startswith("-") and not _NUMBER.fullmatch(behind)
-        said[name.replace("-", "_")] = value if equals else "true" if is_switch else behind
-    return said
+        given[name.replace("-", "_")] = value if equals else "true" if is_switch else behind
+    return given
 
 
 MEGATRON: Mapping[str, str] = {
@@ -122,7 +122,7 @@ VLLM: Mapping[str, str] = {
 }
 
 
-def said(script: Path) -> Iterator[tuple[str, object]]:
+def stated_values(script: Path) -> Iterator[tuple[str, object]]:
     """Yield what the first run of Megatron-LM or vLLM that a script starts says of a plan, by field."""
     calls = started(script)
     served = next((words for words in calls if words[:2] == ["vllm", "serve"] or "api_server" in " ".join(words)), None)

@@ -222,7 +222,7 @@ class LoadValues(DataWords):
     def _measured_time(self, index: int) -> tuple[int, Meaning] | None:
         """Leave out how long something took, or a part of it: ``took 7 hours``, ``5 min per epoch``, ``epoch=753s``.
 
-        So are speeds, as ``gives 12 tok/s``, and those that every plan tells, as ``2s/it``.
+        So are speeds, as ``gave 12 tok/s``, and those that every plan tells, as ``2s/it``.
         """
         spans = (self._span(index, words) for words in (2, 1))
         speed = next(filter(None, map(_PARTS_IN_A_TIME.fullmatch, spans)), None)

@@ -45,7 +45,7 @@ _ANSWERED = _RATES | {"", HARDWARE, DEVICES, MODEL}
 """What nothing is said of where it is asked for and not solved; how many there are is said of them all."""
 _FAR = 3  # Words between one that leaves a provider and its name, as in ``not on any aws``
 _NODES = frozenset({"nodes", "servers", "machines", "hosts"})
-_ARTICLES = frozenset(
+_SINGLE = frozenset(
     {"a", "an", "my", "this", "the", "our", "free", "colab"}
 )  # Words that say of a device behind them that it is one
 _IN_LETTERS = re.compile(r"[\d.]+[dwy]", re.IGNORECASE)
@@ -149,7 +149,7 @@ def asked_of(
     if HARDWARE in values and task == INFER and _offloads(tokens, values):
         return Asked(Key.INFERENCE_GPU_LAYERS, limits, goal, "as many layers on the device as fit")
     if HARDWARE in values:
-        is_one = any(key_of(tokens[index - 1].text) in _ARTICLES for index in hardware if index)
+        is_one = any(key_of(tokens[index - 1].text) in _SINGLE for index in hardware if index)
         fields = {question.field for question in questions if question.kind == MANY}
         is_other = not fields <= {"", HARDWARE, DEVICES, _REPLICAS}
         is_counted = DEVICES in values or is_one or is_other or task == INFER

@@ -241,7 +241,7 @@ INSTANCES = "instances"  # What stands for every instance with accelerators that
 def hardware_ids(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
     """Return the hardware that names stand for: ids, a maker or cloud for all of its own, ``instances``, or ``any``.
 
-    What is only announced has to be named.
+    What is only announced has to be named. Of a maker that rents its chips these are its machines, as of a cloud.
 
     Raises:
         CatalogError: nothing is called that; the hint tells the nearest.
