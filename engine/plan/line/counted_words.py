@@ -13,8 +13,8 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import WHOLE
-from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Meaning
 from capacity_tui.engine.plan.line.number_names import BATCH_OF_TOKENS, MOST_WORDS, TOKEN, NumberNames, counted_like
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_count, parse_quantity

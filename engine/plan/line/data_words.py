@@ -14,8 +14,8 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.task_words import task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import image_of, sides_of
-from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, Sight, vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.vocabulary import Sight, vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.model_details import CACHE, ModelDetails
 from capacity_tui.engine.units import format_count, parse_quantity
 
@@ -26,7 +26,6 @@ _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anythin
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
 _PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
-_ARTICLES = frozenset({"the", "our", "my", "all"})
 _IMAGE_SIZE, _PICTURES = "image size", "pictures of a request"
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
@@ -123,7 +122,7 @@ class DataWords(ModelDetails):
         """Recognize a share before those that it is of, as in ``10% of 200 users``."""
         text, number = self._tokens[index].text, index + 2
         is_of = text.endswith("%") and settings.is_number(text[:-1]) and self._span(index + 1, 1) == "of"
-        number += int(is_of and self._span(number, 1) in _ARTICLES)
+        number += int(is_of and key_of(self._span(number, 1)) in vocabulary().owned)
         count = self._count_of(number) if is_of and self._is_number_at(number) else None
         if count is None or count.amount.name not in settings.SHARED or not self._is_free(index, number - index):
             return None

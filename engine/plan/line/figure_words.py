@@ -30,7 +30,6 @@ _SPEED = re.compile(
 )
 _PORTS = re.compile(r"(\d{1,2})[x×]", re.IGNORECASE)  # 8x 400G infiniband
 _MEMORY_UNITS, _BITS_OF_A_BYTE = ("g", "gb", "GB", "G"), 8
-_FAR_OFF = 2.2  # Times the bandwidth of a device, or part of it, that is another's: of a link, a disk
 _FARTHEST_ONE, _ONE = 4, 2  # Words from ``each`` to a memory, and those of ``each user``
 _PLAIN = "text"  # How data is stored of which no word says it
 
@@ -121,8 +120,8 @@ class FigureWords(NamedWords):
 
     def _of_its_own(self, index: int, row: Accelerator | None, figure: dict[str, float], meaning: Meaning) -> Meaning:
         """Refuse a memory that a card is not sold with, which the line does not call its: ``3090, shows 20 GB``."""
-        bandwidth = figure.get("bandwidth_gbs", 0.0)
-        if row is not None and bandwidth and not 1 / _FAR_OFF < bandwidth / (row.bandwidth_gbs or bandwidth) < _FAR_OFF:
+        bandwidth, most = figure.get("bandwidth_gbs", 0.0), vocabulary().bounds["times a bandwidth"]
+        if row is not None and bandwidth and not 1 / most < bandwidth / (row.bandwidth_gbs or bandwidth) < most:
             return Meaning(why=f"left out: {self._span(index, 1)}; {row.id} reads {row.bandwidth_gbs:g} GB/s")
         is_other = f"{hardware.SPEC}.{hardware.MEMORY}" in meaning.values and not self._is_named_with_device(index)
         if row is None or row.kind != "gpu" or row.unified_memory or not is_other:
@@ -139,7 +138,7 @@ class FigureWords(NamedWords):
             all(key_of(self._span(at, 1)) in plain and not self._is_apart(at - 1) for at in places)
             for places in between
         )
-        is_named = any(noun.endswith(("vram", *_MEMORY)) or words.near.get(noun) == "left" for noun in nouns)
+        is_named = any(noun.endswith(("vram", *_MEMORY)) or noun in words.left_over for noun in nouns)
         return is_adjacent or is_named or self._is_before_device(index)
 
     def _is_of_a_machine(self, index: int) -> bool:
@@ -174,7 +173,7 @@ class FigureWords(NamedWords):
         """Whether a word is of those who share devices, or a span of time: ``user``, ``process``, ``day``."""
         amount, words = settings.amount_of(noun), vocabulary()
         is_load = amount is not None and amount.field(INFER) in (Key.INFERENCE_USERS, Key.INFERENCE_REQUESTS)
-        return is_load or words.near.get(key_of(noun)) == "shares" or key_of(noun) in words.spans
+        return is_load or key_of(noun) in words.tenants or key_of(noun) in words.spans
 
     def _is_device(self, index: int) -> bool:
         """Whether a word is of devices, of their memory, or of a machine with some."""

@@ -47,7 +47,6 @@ _LIKE = re.compile(r"([a-z]+)-(?:style|like|type|based|class)", re.IGNORECASE)
 _DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*", re.IGNORECASE)  # 1am, 2nd, v2
 _LANES = re.compile(r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d", re.IGNORECASE)
 """Lanes of a slot, height of a box, cores and threads: ``x8/x8``, ``4U``, ``8c/16t``."""
-_PORT = "port"  # What any number behind is the name of, as in ``port 8000``
 _DIGITS_OF_MANY = 4  # Of a number that is no release and no few of something
 _TIMES = re.compile(r"[x×*](\d+)", re.IGNORECASE)  # x2
 _VOWELS = frozenset("aeiouy")  # Words without any are short for something
@@ -85,7 +84,7 @@ class GuessedWords(DerivedValues):
         is_few = text.isdecimal() and len(text) < _DIGITS_OF_MANY and self._span(index + 2, 1) != "of"  # 4 racks of 8
         is_behind = is_few and after in words.surroundings | words.disks and not self._is_apart(index)
         is_released = is_few and before in words.surroundings | words.software
-        is_released |= text.isdecimal() and before == _PORT
+        is_released |= text.isdecimal() and before in words.numbered
         is_released &= not self._is_apart(index - 1)
         is_lane = _LANES.fullmatch(text) is not None
         if not (is_behind or is_released or is_lane):

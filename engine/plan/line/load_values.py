@@ -18,23 +18,18 @@ from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, Question
 from capacity_tui.engine.plan.line.lexicon.tokens import PER
-from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount, Assumption, Meaning
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import format_count, format_number, parse_quantity
 
 _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
 _PER = frozenset({"per", "/", "by", "for", "from", "a"})  # Words before one of the users
 _HOURS_OF_DEVICES = "gpu_hours"  # What limits call them
-_AS_LONG_AS = frozenset({"for", "over"})  # Words before how long something is served
-_MOST_PASSAGES = 100  # That are read with one prompt; more are read by themselves
 _AT_ONCE = "at once"
 _PARTS_IN_A_TIME = re.compile(r"\d[\d.]* ?([a-z]+/[a-z]+)", re.IGNORECASE)  # 2s/it, 1.3 it/s, 45 min/epoch
 _PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
-_TRANSACTIONS = "tps"  # A second: tokens where a model writes some, requests elsewhere
-_FEW = 100  # Of something beside a load; so many or more may be all requests
 _TOKENS_READ = (settings.TOKENS, "tokens in")
-_FEWEST_TOKENS = 16  # Of a prompt or an answer that no other word says
 _FAR = 3  # Words between how many times and what has a peak, as in ``peak gpu memory 2x``
 _TIMES_THE_USUAL = re.compile(r"(\d+(?:\.\d+)?)[x×]", re.IGNORECASE)
 _TO_BUY = "to buy; what hardware is bought for is not compared: say what it may cost an hour or a month, as $2/h"
@@ -63,7 +58,9 @@ class LoadValues(DataWords):
         for index, (count, meaning) in self._taken.items():
             few, before = meaning.values.get(Key.INFERENCE_REQUESTS), keys[max(index - _FAR, 0) : index]
             is_piece = not words.passages.isdisjoint(keys[index : index + count])
-            if not (isinstance(few, int) and few <= _MOST_PASSAGES and is_piece) or words.finding.isdisjoint(before):
+            if not isinstance(few, int) or not is_piece or words.finding.isdisjoint(before):
+                continue
+            if few > words.bounds["passages"]:
                 continue
             self._values.pop(Key.INFERENCE_REQUESTS)
             is_of_one = isinstance(length, int) and keys[index + count : index + count + 1] == ["of"]
@@ -188,7 +185,7 @@ class LoadValues(DataWords):
         row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
         is_served, is_reading = self._task == INFER, row is not None and row.kind == "encoder"
         if is_served and is_reading and amount.field(INFER) == Key.INFERENCE_TPOT_SECONDS and amount.reciprocal:
-            if key_of(name) == _TRANSACTIONS:
+            if key_of(name) in vocabulary().transactions:
                 rate = settings.counted(vocabulary().amounts["rps"], value, INFER, self._model)
                 return replace(rate, why=f"{value} {name}: requests a second, as it writes no tokens")
             self._token_rates["all"] = int(parse_quantity(value, "")), amount.per
@@ -196,8 +193,8 @@ class LoadValues(DataWords):
         is_searched = amount.field(INFER) == Key.INFERENCE_REQUESTS and amount.field(TRAIN) == Key.TRAINING_SAMPLES
         is_searched &= vocabulary().amounts["requests"] is not settings.amount_of(name)  # 5000 questions
         is_passage = key_of(name) in vocabulary().passages
-        is_searched &= not (is_passage and parse_quantity(value, "") <= _MOST_PASSAGES)
-        if is_served and is_searched and not is_reading and "searched" in map(vocabulary().near.get, self._keys()):
+        is_searched &= not (is_passage and parse_quantity(value, "") <= vocabulary().bounds["passages"])
+        if is_served and is_searched and not is_reading and not vocabulary().searching.isdisjoint(self._keys()):
             return Meaning(why=f"left out: {value} {name}; a request reads only what is found in them")
         if is_served and (few := self._few_tokens(amount, value, name)) is not None:
             return few
@@ -212,7 +209,7 @@ class LoadValues(DataWords):
         """Ask for what so few tokens or answers are, unless some are guessed: ``a 1b draft, 4 tokens``."""
         is_plain = amount.name in _TOKENS_READ and not self._is_written(value)
         is_plain |= key_of(name) in vocabulary().written and amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS
-        if not is_plain or not value.isdecimal() or int(value) >= _FEWEST_TOKENS:
+        if not is_plain or not value.isdecimal() or int(value) >= vocabulary().bounds["tokens of a prompt"]:
             return None
         if not self._keys().isdisjoint(vocabulary().guessing | vocabulary().drafts):
             return settings.counted(vocabulary().amounts["drafttokens"], value, INFER, self._model)
@@ -262,11 +259,11 @@ class LoadValues(DataWords):
             if figure not in JOB_LIMITS or JOB_LIMITS[figure].served == figure:
                 continue
             is_served = not ends and (MODEL in self._values or bool(self._purchases))
-            text = self._tokens[index].text
+            text, before = self._tokens[index].text, key_of(self._span(index - 1, 1)) if index else ""
             if not ends and figure == "usd":
                 self._taken[index] = 1, self._to_buy(index)
                 self._limits.pop(index)
-            elif is_served and figure == "time" and index and key_of(self._span(index - 1, 1)) in _AS_LONG_AS:
+            elif is_served and figure == "time" and before in vocabulary().as_long_as:
                 why = f"left out: {self._span(index - 1, 1)} {text}; it is served without an end, at a price an hour"
                 self._taken[index] = 1, Meaning(why=why)
                 self._limits.pop(index)
@@ -318,8 +315,9 @@ class LoadValues(DataWords):
                 self._values[Key.INFERENCE_SECONDS_BETWEEN_REQUESTS] = pause = f"{1 / float(str(rate)):.4g}"
                 why = f"each of {users} users sends a request every {pause} s"
                 self._assumed.append(Assumption(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, pause, why))
-            few = meaning.values.get(Key.INFERENCE_REQUESTS, _FEW)
-            is_of_one |= isinstance(few, int) and few < _FEW and not self._is_of_requests(index, count)
+            few = meaning.values.get(Key.INFERENCE_REQUESTS)
+            is_few = isinstance(few, int) and few < vocabulary().bounds["requests in all"]
+            is_of_one |= is_few and not self._is_of_requests(index, count)
             if {Key.INFERENCE_REQUESTS} <= meaning.values.keys() & self._values.keys() and is_of_one and is_loaded:
                 hint = "say how many come in a second in all, and the tokens of one"
                 self._faults.append(PlanError("a request is one of them", self._span(index, count + 1), hint))

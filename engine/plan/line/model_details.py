@@ -22,8 +22,8 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.question_words import Questions
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_of_training, task_named
-from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Asked, Meaning
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount, Asked, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_model
 from capacity_tui.engine.units import format_count, parse_quantity
 
@@ -86,12 +86,8 @@ class ModelDetails(FigureWords):
         for (size, at, count), (other, index, few) in pairwise(named):
             between = keys[at + count : index]
             is_joined = bool(between) and between[0] in words.both and words.joints.issuperset(between[1:])
-            if (
-                is_joined
-                and abs(other / size - 1) > _LIKE_IT
-                and words.compares.isdisjoint(keys)
-                and self._is_free(index, few)
-            ):
+            is_other = abs(other / size - 1) > _LIKE_IT and words.compares.isdisjoint(keys)
+            if is_joined and is_other and self._is_free(index, few):
                 hint, text = "plan each by itself, and add up their memory, or say vs", self._span(at, index + few - at)
                 self._take(index, few, Meaning(fault=PlanError("a plan has one model", text, hint)))
 

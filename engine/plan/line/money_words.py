@@ -106,9 +106,9 @@ class MoneyWords(LoadValues):
         text, first = self._tokens[index].text, max(index - _FARTHEST + 1, 0)
         is_a_span = self._is_number_at(index) and self._span(index + 1, 1).startswith(_RATE)
         start = next((at for at in range(index, first, -1) if self._is_apart(at - 1)), first)
-        near = {vocabulary().near.get(key_of(token.text)) for token in self._tokens[start:index]}
+        before = (key_of(token.text) for token in self._tokens[start:index])
         is_sum = is_a_span or (sum_of(text) is not None and not text[:1].isdigit())
-        return is_sum and "paid" in near
+        return is_sum and not vocabulary().other_costs.isdisjoint(before)
 
     def _sum_at(self, index: int) -> str:
         """Return the sum that a number without a sign is by what stands near it; empty for others."""

@@ -15,8 +15,8 @@ from capacity_tui.engine.plan.line.lexicon.model_words import is_size, named_mod
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.task_words import task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import sides_of
-from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Meaning
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Amount, Meaning
 from capacity_tui.engine.plan.line.taken_words import TakenWords
 from capacity_tui.engine.record import dataclass
 

@@ -44,10 +44,6 @@ _RATES = frozenset({Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE})  # E
 _ANSWERED = _RATES | {"", HARDWARE, DEVICES, MODEL}
 """What nothing is said of where it is asked for and not solved; how many there are is said of them all."""
 _FAR = 3  # Words between one that leaves a provider and its name, as in ``not on any aws``
-_NODES = frozenset({"nodes", "servers", "machines", "hosts"})
-_SINGLE = frozenset(
-    {"a", "an", "my", "this", "the", "our", "free", "colab"}
-)  # Words that say of a device behind them that it is one
 _IN_LETTERS = re.compile(r"[\d.]+[dwy]", re.IGNORECASE)
 OF_BOX, OF_ALL, OF_ANY = "machine", "all", "any"  # What costs so much an hour
 _THAN = "than"  # Behind a sum it compares, as in ``$2/h than an a100``
@@ -149,7 +145,7 @@ def asked_of(
     if HARDWARE in values and task == INFER and _offloads(tokens, values):
         return Asked(Key.INFERENCE_GPU_LAYERS, limits, goal, "as many layers on the device as fit")
     if HARDWARE in values:
-        is_one = any(key_of(tokens[index - 1].text) in _SINGLE for index in hardware if index)
+        is_one = any(key_of(tokens[index - 1].text) in vocabulary().single for index in hardware if index)
         fields = {question.field for question in questions if question.kind == MANY}
         is_other = not fields <= {"", HARDWARE, DEVICES, _REPLICAS}
         is_counted = DEVICES in values or is_one or is_other or task == INFER
@@ -227,7 +223,8 @@ def asks_for_nodes(tokens: Sequence[Token]) -> bool:
     """Return whether a line asks how many nodes there are to be, so that its devices are those of one."""
     keys = [key_of(token.text) for token in tokens]
     many = next((at for at in range(len(keys)) if vocabulary().queries.get("".join(keys[at : at + 2])) == MANY), None)
-    return many is not None and not _NODES.isdisjoint(keys[many + 2 : many + 4])
+    nodes = vocabulary().amounts["nodes"]
+    return many is not None and nodes in map(vocabulary().amounts.get, keys[many + 2 : many + 4])
 
 
 def _solved(kind: str, field: str, values: Mapping[str, object]) -> str:

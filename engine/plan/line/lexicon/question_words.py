@@ -8,8 +8,8 @@ from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon.setting_words import TOKENS, is_number
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
-from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount
 from capacity_tui.engine.record import dataclass
 
 MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES

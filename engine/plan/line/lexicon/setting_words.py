@@ -17,8 +17,8 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.line.lexicon.tokens import PERCENTILE
-from capacity_tui.engine.plan.line.lexicon.vocabulary import Amount, vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Meaning
 from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema import AUTO, Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length, parse_quantity
@@ -41,7 +41,6 @@ _STEPS_OF_LENGTHS = (64, 500)
 _IN_SHORT_FROM = 10**5
 _TASK_WORDS = {"train": "training", "finetune": "fine-tuning", "infer": "serving", "fit": "fitting"}
 _LAYOUT, _PERCENT = "parallelism.", 100
-
 _NEVER_NONE = frozenset({Key.TRAINING_STEPS, Key.TRAINING_EPOCHS, Key.HARDWARE_DEVICES})
 _FREE = (f"{Key.HARDWARE_SPEC}.", f"{Key.MODEL_SPEC}.")
 

@@ -14,49 +14,14 @@ from capacity_tui.engine.catalog import key_of, parse_shipped
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.fields import SECTIONS
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount
 from capacity_tui.engine.record import dataclass
 
 _OF_A_SPAN, _WRITTEN = "tokens a span", "tokens of output a span"
 _LIMITS = "limits."
-_EVERY = ("per", "a", "an", "each", "every")
+_EVERY = ("per", "a", "an", "each", "every")  # Words before a span of time that a rate is of
 UNSAID = frozenset({"running", "output"})
 """Roles of fields that a line does not say: how a run is looked after and reported stands in files."""
-
-
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """What a number may count."""
-
-    name: str  # for people, as ``sequence``
-    fields: Mapping[str, str]  # the field it goes to, by what is done with the model
-    # whether its words may stand behind the number: ``only`` there, ``always`` where they do wherever a number is
-    # before them, ``either`` where they may begin what follows as well, empty where they only stand before it
-    behind: str = ""
-    reciprocal: bool = False  # whether the field is one over the number, as a time is of a rate
-    per: float = 1.0  # what the number is divided by, as requests a day are for those a second
-    most: float = math.inf  # the most that it may count; more are of something else
-    beyond: str = ""  # what to write instead of more
-    many: str = ""  # the field that more of them go to where they are served, a part at once
-    tells: bool = True  # whether its words tell what is done with the model
-    hint: str = ""  # what to write instead, of what is told apart by another word
-    unit: str = ""  # the amount whose words may stand between the number and these, or behind the number
-    billions: bool = False  # whether so many may be counted; elsewhere a number of billions is the size of a model
-    fewer: str = ""  # the amount that a number counts in a training which is too small to be this one
-    # which words may stand between the number and these: ``plain`` ones, or ``any`` that means nothing
-    described: str = ""
-    thousands: str = ""  # the amount that a number with k counts beside these words, as in ``4k sequences``
-    leading: str = ""  # the amount that a number behind these words counts, where that is another
-    assumes: str = ""  # what makes a number of something else of it, for people
-
-    @property
-    def is_behind(self) -> bool:
-        """Whether its words stand behind the number wherever a number is before them."""
-        return self.behind in ("always", "only")
-
-    def field(self, task: str) -> str | None:
-        """Return the field of a task; fine-tuning has those of training."""
-        return self.fields.get(TRAIN if task == FINETUNE else task)
 
 
 def _keys(words: Iterable[str]) -> frozenset[str]:
@@ -142,7 +107,10 @@ class Vocabulary:
     every: Words  # words before a span of time after which something is done again
     software: Words  # what a release may stand behind
     disks: Words  # words behind a size that is what a disk holds
-    near: ByWord  # what words say of numbers near them: that these are of something else than a plan
+    left_over: Words  # words beside a memory that is what is left of a device's
+    tenants: Words  # those that share devices, as in ``4gb per worker``
+    other_costs: Words  # words beside a sum that is paid for something else than hardware
+    searching: Words  # words beside documents that a request reads only what is found of
     surroundings: Words  # what stands around devices, a number of which is left out
     networks: ByWord  # what names of links begin with, by words beside the speed of one between nodes
     any_network: Words  # those of them that other things have as well
@@ -165,6 +133,10 @@ class Vocabulary:
     phrases: Mapping[str, Mapping[str, Mapping[str, object]]]  # values that words set, by what is done
     joints: Words  # words of plain language that say nothing of what stands behind them
     owned: Words  # words between a part and the number that it is of
+    single: Words  # words before a device of which there is one
+    as_long_as: Words  # words before how long something is served
+    numbered: Words  # words before a number that is a name
+    transactions: Words  # what are tokens a second where a model writes some, and requests elsewhere
     of_something: Words  # words between a number and what it counts
     between: Words  # words between what is counted and its number
     stored: ByWord  # rows of data formats, by words beside a size in bytes that is the size of such data
@@ -248,6 +220,7 @@ class Vocabulary:
     bits: Mapping[str, Mapping[str, str]]  # formats of weights by engine and bits
     served: Mapping[str, str]  # what is served in place of those that are trained on
     weights_of: Mapping[str, str]  # formats of weights that are served where no other is named, by what serves them
+    bounds: Mapping[str, float]  # those between what numbers are, by what they are of
     fewest_tokens: float  # of a job; shorter is a sequence
     longest_sequence: float  # longer ones are a job too, where they are no power of two
     needs: Mapping[str, tuple[str, str]]  # field that a word is about, and what to write where no number says it

@@ -1,7 +1,8 @@
-"""A line in words: what each of them was taken for, and why; and flags in place of words."""
+"""A line in words: what they may count, what each of them was taken for, and why; and flags in place of words."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import field, replace
 
@@ -46,6 +47,41 @@ class Word:
     def of_line(cls, text: str, why: str) -> Word:
         """Return what there is to know of a line as a whole."""
         return cls("", len(text), len(text), Meaning(why=why))
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """What a number may count."""
+
+    name: str  # for people, as ``sequence``
+    fields: Mapping[str, str]  # the field it goes to, by what is done with the model
+    # whether its words may stand behind the number: ``only`` there, ``always`` where they do wherever a number is
+    # before them, ``either`` where they may begin what follows as well, empty where they only stand before it
+    behind: str = ""
+    reciprocal: bool = False  # whether the field is one over the number, as a time is of a rate
+    per: float = 1.0  # what the number is divided by, as requests a day are for those a second
+    most: float = math.inf  # the most that it may count; more are of something else
+    beyond: str = ""  # what to write instead of more
+    many: str = ""  # the field that more of them go to where they are served, a part at once
+    tells: bool = True  # whether its words tell what is done with the model
+    hint: str = ""  # what to write instead, of what is told apart by another word
+    unit: str = ""  # the amount whose words may stand between the number and these, or behind the number
+    billions: bool = False  # whether so many may be counted; elsewhere a number of billions is the size of a model
+    fewer: str = ""  # the amount that a number counts in a training which is too small to be this one
+    # which words may stand between the number and these: ``plain`` ones, or ``any`` that means nothing
+    described: str = ""
+    thousands: str = ""  # the amount that a number with k counts beside these words, as in ``4k sequences``
+    leading: str = ""  # the amount that a number behind these words counts, where that is another
+    assumes: str = ""  # what makes a number of something else of it, for people
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether its words stand behind the number wherever a number is before them."""
+        return self.behind in ("always", "only")
+
+    def field(self, task: str) -> str | None:
+        """Return the field of a task; fine-tuning has those of training."""
+        return self.fields.get(TRAIN if task == FINETUNE else task)
 
 
 @dataclass(frozen=True, slots=True)
