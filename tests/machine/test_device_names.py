@@ -12,6 +12,10 @@ MIB = 1 << 20
 
 KNOWN = [
     ("NVIDIA RTX 5000 Ada Generation", 32760, "rtx-5000-ada"),
+    ("NVIDIA GeForce RTX 5050 Laptop GPU", 8151, "rtx-5050-laptop"),
+    ("NVIDIA A100X", 81920, "a100x"),
+    ("NVIDIA T1200 Laptop GPU", 4096, "t1200-laptop"),
+    ("Intel(R) Data Center GPU Max 1100", 49152, "max-1100"),
     ("Tesla P40", 22919, "p40"),
     ("NVIDIA L20", 46068, "l20"),
     ("Quadro P1000", 4040, "quadro-p1000"),

@@ -72,6 +72,24 @@ def test_networks_have_the_published_counts(name: str, parameters: int, giga_pro
     assert found.flops / 2e9 == pytest.approx(giga_products, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("name", "parameters", "giga_products"),
+    [
+        ("swinv2_t", 28_351_570, 5.94),
+        ("swinv2_s", 49_737_442, 11.55),
+        ("swinv2_b", 87_930_848, 20.32),
+        ("convnextv2_tiny", 28_635_496, 4.47),
+        ("convnextv2_base", 88_717_800, 15.38),
+        ("convnextv2_large", 197_956_840, 34.4),
+        ("convnextv2_huge", 660_289_640, 115.0),
+    ],
+)
+def test_second_versions_are_counted_like_the_first_ones(name: str, parameters: int, giga_products: float) -> None:
+    found = network(name, trains=False)
+    assert found.parameters == pytest.approx(parameters, rel=0.005)
+    assert found.flops / 2e9 == pytest.approx(giga_products, rel=0.02)
+
+
 @pytest.mark.parametrize("name", sorted(load_catalog().networks))
 def test_every_network_of_the_catalogue_can_be_built(name: str) -> None:
     found = network(name)
