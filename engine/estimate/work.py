@@ -152,7 +152,7 @@ class PassSchedule:
 class Phase:
     """Kernels and communication that follow one schedule: an optimizer step, reading of prompts, one decode step."""
 
-    name: Literal["step", "prefill", "decode", "draft", "idle"]
+    name: Literal["step", "text and picture", "prefill", "decode", "draft", "idle"]
     operators: tuple[Operator, ...]  # kernels of a micro-batch or pass, and of the whole phase
     collectives: tuple[Collective, ...] = ()  # communication
     # how often they run, and how they divide over pipeline stages

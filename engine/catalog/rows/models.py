@@ -77,6 +77,9 @@ class ModelSize(Row):
     examples: Annotated[tuple[str, ...], SHOWN] = Field((), description="models of about this size")
 
 
+Layers = list[str | dict[str, Any]]
+
+
 class Network(Row):
     """A network of layers over images."""
 
@@ -85,7 +88,11 @@ class Network(Row):
     image_size: PositiveInt = Field(224, description="height and width of the input")
     classes: PositiveInt = Field(1000, description="of the output")
     is_sampled: bool = Field(False, description="an answer is many passes, each of which denoises a little")
-    layers: list[str | dict[str, Any]] = Field(description="in their order; see profiles/README.md")
+    sampler_steps: PositiveInt = Field(25, description="of these passes, unless a plan says how many")
+    guidance: PositiveInt = Field(2, description="passes of a step, 2 where the text guides it")
+    layers: Layers = Field(description="in their order; see profiles/README.md")
+    readers: dict[str, Layers] = Field({}, description="what reads the text of a picture before the passes, by name")
+    decoder: Layers = Field([], description="what makes the picture of latents behind the passes")
 
 
 Ratio = Annotated[float, Field(gt=0, le=10)]

@@ -11,7 +11,14 @@ from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
 from capacity_tui.engine.estimate.run import matrix_operators, update_operators
 from capacity_tui.engine.estimate.timing.attention import attention_rate
-from capacity_tui.engine.estimate.timing.roofline import TILE_COLUMNS, TILE_ROWS, gemm_rate, reached_bandwidth
+from capacity_tui.engine.estimate.timing.roofline import (
+    TILE_COLUMNS,
+    TILE_ROWS,
+    gemm_rate,
+    host_link_bandwidth,
+    reached_bandwidth,
+    unpacking_bytes,
+)
 from capacity_tui.engine.estimate.work import Direction, Operator
 from capacity_tui.engine.models.networks import Layer
 from capacity_tui.engine.numeric import Number, any_true
@@ -19,6 +26,7 @@ from capacity_tui.engine.numeric import Number, any_true
 BACKWARD_ATTENTION = counted("fused-attention-backward")
 # Kernels that a product's backward pass consists of: the gradients of its input and of its weights.
 BACKWARD_HALVES = 2.0
+HOST_COPIES = counted("part-copies")
 SPLIT_WAVES, SHORTEST_PART = counted("split-waves"), counted("shortest-split")
 
 
@@ -27,7 +35,20 @@ def network_operators(run: NetworkRun) -> tuple[Operator, ...]:
     return (*_layers(run), *_optimizer(run))
 
 
+def waiting_operators(run: NetworkRun) -> Iterator[Operator]:
+    """Yield the kernels of the networks around this one, and the copies that bring what waits on the host.
+
+    Each part is copied to the device before it works and back behind it, as Diffusers does (enable_model_cpu_offload).
+    """
+    for part in run.aside:
+        yield from _layers(part)
+    if run.waits_on_host:
+        moved, link = HOST_COPIES * run.stored_bytes, host_link_bandwidth(run.cluster.device)
+        yield Operator("parts to the device and back", "compute", "forward", "layer", 0.0, moved, 1.0, link)
+
+
 def _layers(run: NetworkRun) -> Iterator[Operator]:
+    yield from _unpacked(run)
     alike: dict[Layer, int] = {}
     for layer in run.network.layers:
         alike[layer] = alike.get(layer, 0) + 1
@@ -36,6 +57,25 @@ def _layers(run: NetworkRun) -> Iterator[Operator]:
             yield from _product(run, layer, float(count))
         elif layer.moves.forward:
             yield from _moves(run, layer, float(count))
+
+
+def _unpacked(run: NetworkRun) -> Iterator[Operator]:
+    """Quantized weights unpacked before each product: in the forward pass, and again in each that needs them."""
+    if not any_true(run.unpacking.bytes > 0):
+        return
+    device = run.cluster.device
+    weights = float(run.network.parameters)
+    moved = unpacking_bytes(weights, run.frozen_bytes, run.unpacking.bytes)
+    bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.stream)
+    rate = device.peaks.get("fp32", run.kernels.peak)
+    passes: tuple[tuple[Direction, bool], ...] = (
+        ("forward", True),
+        ("backward", run.trains),
+        ("recompute", run.recomputed),
+    )
+    for phase in (phase for phase, runs in passes if runs):
+        name = f"unpacking of the weights, {phase}"
+        yield Operator(name, "compute", phase, "layer", weights * run.unpacking.flops, moved, rate, bandwidth)
 
 
 def _product(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:

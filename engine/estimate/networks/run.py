@@ -14,17 +14,18 @@ from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.run import KernelRates, Numerics, RunData, RunLayout, run_layout, training_numerics
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
 from capacity_tui.engine.estimate.transformer.auxiliary_kernels import launch_seconds
+from capacity_tui.engine.estimate.transformer.finetuning import Unpacking, base_format, frozen_bytes, unpacking_of
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Checkpointing, checkpointing
-from capacity_tui.engine.models.networks import Layer, LayerList, adapter_parameters
+from capacity_tui.engine.models.networks import Layer, LayerList, Surroundings, adapter_parameters
 from capacity_tui.engine.models.transformer import Matrix
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan import FULL, Plan
+from capacity_tui.engine.plan import FULL, UNQUANTIZED, Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, MICRO
 
-_METHOD, _LORA = Place(field=Key.TRAINING_METHOD), "lora"
+_METHOD, _ADAPTERS = Place(field=Key.TRAINING_METHOD), ("lora", "qlora")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class NetworkRun:
     shares: Shares  # what kernels of networks reach
     trains: bool  # whether there is a backward pass
     adapters: float  # parameters of adapters, which alone are trained; 0 where the network itself is
+    frozen_bytes: Number  # bytes of a parameter below adapters
     kept: float  # share of the activations that are alive at the peak
     recomputed: bool  # whether the forward pass runs again in the backward pass
     reach_given: float | None  # share of the peak that large products sustain, where the plan gives it
@@ -60,6 +62,19 @@ class NetworkRun:
     mixed: bool  # whether norms are computed in 4 bytes though activations have fewer
     compiled: bool  # whether a graph compiler writes the kernels
     launch_seconds: Number  # host time of a launch
+    unpacking: Unpacking  # what unpacking quantized weights takes in each pass
+    aside: tuple[NetworkRun, ...] = ()  # runs of networks around this one, once a batch of answers
+    waits_on_host: bool = False  # whether of all of them only the one at work is on the device
+
+    @property
+    def weight_bytes(self) -> Number:
+        """Bytes of a parameter of the network on the device; a frozen one has the type of activations or its own."""
+        return self.frozen_bytes if self.adapters else self.numerics.weight_bytes
+
+    @property
+    def stored_bytes(self) -> Number:
+        """Bytes of the weights of the network and of those around it."""
+        return float(self.network.parameters) * self.weight_bytes + sum(part.stored_bytes for part in self.aside)
 
     @property
     def matrices(self) -> tuple[Matrix, ...]:
@@ -90,10 +105,10 @@ def _adapters(plan: Plan, network: LayerList) -> int:
     training = plan.training
     if training.method in (None, FULL):
         return 0
-    adapter = training.adapter if training.method == _LORA else None
+    adapter = training.adapter if training.method in _ADAPTERS else None
     adapters = 0 if adapter is None else adapter_parameters(network, adapter.rank)
     if not adapters:
-        hint = "lora is, on the attention of networks that have some; full trains all weights"
+        hint = "lora and qlora are, on the attention of networks that have some; full trains all weights"
         raise PlanError("adapters are not modelled for this kind of model", training.method, hint, _METHOD)
     return adapters
 
@@ -118,12 +133,20 @@ def checkpointed_share(layers: Number) -> Number:
     return np.minimum(1.0, 2.0 / np.sqrt(layers))
 
 
-def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catalog, at_once: int = 1) -> NetworkRun:
+def network_run(
+    plan: Plan,
+    network: LayerList,
+    cluster: Cluster,
+    catalog: Catalog,
+    at_once: int = 1,
+    around: Surroundings | None = None,
+) -> NetworkRun:
     """Return the run of a plan whose fields are all settled.
 
     Args:
         plan: settled.
         at_once: passes that a served sample makes of each pass of the network.
+        around: what runs once for a served sample.
 
     Raises:
         PlanError: a layout or a checkpointing that networks of layers do not have.
@@ -143,46 +166,75 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
     row = framework_row(plan, catalog)
     on_processor = cluster.device.is_processor
     numerics = training_numerics(training, row, catalog, on_processor=on_processor)
-    precision = str(training.precision)
+    precision, base = str(training.precision), base_format(training) if trains else plan.inference.weights_format
     if not trains:
-        stored = catalog.quantizations.find(plan.inference.weights_format)
-        precision = stored.compute
-        wide = catalog.precisions.find(catalog.precisions.find(precision).wide)
-        weight_bytes = (stored.bits_per_weight or FP16_BITS) / BITS_PER_BYTE
-        numerics = replace(numerics, weight_bytes=weight_bytes, element_bytes=wide.activation_bytes)
+        numerics, precision = _served(numerics, base or UNQUANTIZED, catalog)
     else:
         matrices = () if adapters else product_matrices(network)
         numerics = numerics.averaged(matrices, float(adapters or network.trained_parameters))
-    device, reach = cluster.device, plan.hardware.efficiency
+    device, element_bytes = cluster.device, numerics.element_bytes
+    frozen = frozen_bytes(base, element_bytes, catalog)
+    unpacked = base if trains or catalog.precisions.find(precision).wide == precision else None
     compiled_launches = catalog.coefficients["compiled-launches"].value if training.compile else 1.0
     batch = float(training.micro_batch if trains else plan.inference.batch * at_once)
-    converted = device.conversion_share(precision) if trains else 1.0
-    layout, gemm_reach = run_layout(parallel, device), reach or device.gemm_reach(precision) * converted
-    return NetworkRun(
+    layout = run_layout(parallel, device)
+    run = NetworkRun(
         network=network,
         cluster=cluster,
         software=row,
         numerics=numerics,
         layout=layout,
         data=RunData(batch, float(training.global_batch or 1) if trains else batch * layout.dp),
-        kernels=KernelRates(
-            peak=device.peak(precision),
-            gemm_reach=gemm_reach,
-            attention_peak=device.peak(precision),
-            attention_reach=gemm_reach,
-            vector_peak=device.peak("fp32"),
-            attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
-        ),
+        kernels=_kernels(plan, precision, device, catalog),
         shares=_shares(catalog),
         trains=trains,
         adapters=float(adapters),
+        frozen_bytes=frozen,
         kept=float(checkpointed_share(len(network.layers))) if recomputes else float(trains),
         recomputed=recomputes,
-        reach_given=reach,
+        reach_given=plan.hardware.efficiency,
         reordered=_reordered(plan, precision, device, catalog),
         mixed=trains and bool(row.fp32_parameters) and not training.compile,
         compiled=training.compile,
         launch_seconds=launch_seconds(row.launch_us * MICRO, compiled_launches, 1.0),
+        unpacking=unpacking_of(unpacked, frozen, element_bytes, catalog),
+    )
+    return run if trains or around is None else _surrounded(plan, run, around, at_once, catalog)
+
+
+def _served(numerics: Numerics, name: str, catalog: Catalog) -> tuple[Numerics, str]:
+    """Return the bytes of a network that is served in a format, and the type in which it multiplies."""
+    stored = catalog.quantizations.find(name)
+    wide = catalog.precisions.find(stored.compute).wide
+    # What is not multiplied in a type of its own is unpacked to 16 bits.
+    precision = stored.compute if stored.own_type else wide
+    weight_bytes = (stored.body_bits or stored.bits_per_weight or FP16_BITS) / BITS_PER_BYTE
+    element_bytes = catalog.precisions.find(wide).activation_bytes
+    return replace(numerics, weight_bytes=weight_bytes, element_bytes=element_bytes), precision
+
+
+def _surrounded(plan: Plan, run: NetworkRun, around: Surroundings, at_once: int, catalog: Catalog) -> NetworkRun:
+    """Return a served run with those of its readers, for each text of a guided pass, and of its decoder, in 16 bits."""
+    numerics, precision = _served(run.numerics, UNQUANTIZED, catalog)
+    kernels = _kernels(plan, precision, run.cluster.device, catalog)
+    plain = replace(run, numerics=numerics, kernels=kernels, unpacking=Unpacking())
+    answers = replace(run.data, micro_batch=run.data.micro_batch / at_once)
+    readers = (replace(plain, network=network) for network in around.readers)
+    decoder = (replace(plain, network=network, data=answers) for network in around.decoder)
+    waits = around.waits_on_host and run.cluster.device.has_own_memory
+    return replace(run, aside=(*readers, *decoder), waits_on_host=waits)
+
+
+def _kernels(plan: Plan, precision: str, device: Device, catalog: Catalog) -> KernelRates:
+    converted = 1.0 if plan.is_inference else device.conversion_share(precision)
+    reach = plan.hardware.efficiency or device.gemm_reach(precision) * converted
+    return KernelRates(
+        peak=device.peak(precision),
+        gemm_reach=reach,
+        attention_peak=device.peak(precision),
+        attention_reach=reach,
+        vector_peak=device.peak("fp32"),
+        attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
     )
 
 

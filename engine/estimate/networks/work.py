@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
+import numpy as np
+
 from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.data.supply import is_of_images, network_content, supply_of
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
-from capacity_tui.engine.estimate.networks.operators import network_operators
+from capacity_tui.engine.estimate.networks.operators import network_operators, waiting_operators
 from capacity_tui.engine.estimate.networks.run import NetworkRun, network_run
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds, all_reduce_seconds
 from capacity_tui.engine.estimate.transformer.memory_terms import GRADIENTS, OPTIMIZER, host_bytes, sharded_bytes
 from capacity_tui.engine.estimate.work import Collective, ModelFacts, Phase, Schedule, Work
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models.networks import NetworkSpec
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.plan import Plan
 
 STEP_LAUNCHES = counted("step-kernels")
@@ -53,7 +55,7 @@ def network_work(
     """
     network = spec.network(catalog, family, trains=not plan.is_inference)
     steps_of_sample, at_once = (1, 1) if not plan.is_inference else spec.passes
-    run = network_run(plan, network, cluster, catalog, at_once)
+    run = network_run(plan, network, cluster, catalog, at_once, spec.surroundings(catalog, family))
     samples = run.data.global_batch / at_once
     parts, host = network_memory(run)
     supply = (
@@ -66,11 +68,14 @@ def network_work(
     backward_passes = 1.0 if run.adapters else TRAINING_FLOPS - 1.0
     samples_are: Literal["images", "samples"] = "images" if is_of_images(spec) else "samples"
     reach, batches = cluster.device.efficiency, run.micro_batches * steps_of_sample
+    around = Phase(
+        "text and picture", tuple(waiting_operators(run)), (), Schedule(run.micro_batches), run.launch_seconds
+    )
     return Work(
         facts=ModelFacts(parameters, parameters, flops, "sample", spec.complexity, samples_are),
         memory=parts,
         host_bytes=host,
-        host_holds="the optimizer" if run.layout.offload_optimizer else "",
+        host_holds="the optimizer" if run.layout.offload_optimizer else "idle parts" if run.waits_on_host else "",
         places={"at the start of the backward pass" if run.trains else "in the widest layer": sum(parts.values())},
         fragmentation=run.software.fragmentation,
         context_bytes=context_bytes(reach.context_bytes, reach.communicator_bytes, float(run.layout.dp > 1)),
@@ -83,6 +88,7 @@ def network_work(
                 run.launch_seconds,
                 host_seconds(STEP_LAUNCHES * run.trains, float(network.awaited), batches, run.launch_seconds),
             ),
+            *([around] if around.operators else []),
         ),
         units_per_step=samples,
         units_per_sample=1.0,
@@ -185,35 +191,73 @@ def bucket_bytes(element_bytes: Number, parameters: Number, reduced: Number) -> 
     return element_bytes * parameters * reduced
 
 
+@equation(
+    "weights = fullest + others",
+    unit="B",
+    source="the network, what reads the text of a picture and what decodes the picture; idle ones may wait on the host",
+    part=Figure.MEMORY_WEIGHTS,
+    fullest=("bytes of the one at work when memory is fullest", "B", "sharded_bytes"),
+    others=("bytes of the others that stay on the device", "B"),
+)
+def surrounded_weights(fullest: Number, others: Number) -> Number:
+    """Bytes of the weights of a network and of those around it."""
+    return fullest + others
+
+
+def _weights_and_activations(run: NetworkRun, part: str = "") -> tuple[Number, Number]:
+    """Return the bytes of both of one network; gradients and states of a trained one come on top.
+
+    Args:
+        part: the result key that the bytes of its weights are, where there are no others.
+    """
+    layout, numerics, network = run.layout, run.numerics, run.network
+    shard = layout.shard if layout.zero >= 3 else 1.0
+    weights = sharded_bytes.for_part(part)(run.weight_bytes, float(network.parameters), 0.0, shard, 1.0)
+    activations = activation_bytes(
+        run.data.micro_batch,
+        run.kept,
+        float(network.kept_elements + run.software.keeps_factors * network.factor_elements),
+        float(network.kept_bytes),
+        float(network.largest),
+        numerics.element_bytes,
+    ) + workspace_bytes(
+        run.data.micro_batch,
+        float(network.transformed),
+        numerics.element_bytes,
+        float(run.kernels.peak <= run.kernels.vector_peak),
+    )
+    return weights, activations
+
+
+def _at_the_peak(run: NetworkRun) -> tuple[Number, Number]:
+    """Return the bytes of weights and activations when memory is fullest, with what stands around the network."""
+    if not run.aside:
+        return _weights_and_activations(run, Figure.MEMORY_WEIGHTS)
+    around = [_weights_and_activations(part) for part in run.aside]
+    fullest, activations = _weights_and_activations(run)
+    others: Number = 0.0
+    for weights, needed in around:
+        if run.waits_on_host:
+            fuller = weights + needed > fullest + activations
+            fullest, activations = where(fuller, weights, fullest), where(fuller, needed, activations)
+        else:
+            others, activations = others + weights, np.maximum(activations, needed)
+    return surrounded_weights(fullest, others), activations
+
+
 def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
     """Return bytes inside the allocator by part, and bytes in host memory."""
-    layout = run.layout
-    numerics, network = run.numerics, run.network
-    parameters, trained = float(network.parameters), run.trained_parameters
-    shards = [layout.shard if layout.zero >= stage else 1.0 for stage in (1, 2, 3)]
-    trains = float(run.trains)
+    layout, numerics = run.layout, run.numerics
+    trained, trains = run.trained_parameters, float(run.trains)
+    shards = [layout.shard if layout.zero >= stage else 1.0 for stage in (1, 2)]
     stored_bytes = numerics.optimizer.state_bytes + numerics.master_bytes
     states = sharded_bytes.for_part(OPTIMIZER)(stored_bytes, trained, 0.0, shards[0], 1.0) * trains
+    weights, activations = _at_the_peak(run)
     parts = {
-        "weights": sharded_bytes.for_part(Figure.MEMORY_WEIGHTS)(
-            numerics.element_bytes if run.adapters else numerics.weight_bytes, parameters, 0.0, shards[2], 1.0
-        ),
+        "weights": weights,
         "gradients": sharded_bytes.for_part(GRADIENTS)(numerics.gradient_bytes, trained, 0.0, shards[1], 1.0) * trains,
         "optimizer": states * (1.0 - layout.offload_optimizer),
-        "activations": activation_bytes(
-            run.data.micro_batch,
-            run.kept,
-            float(network.kept_elements + run.software.keeps_factors * network.factor_elements),
-            float(network.kept_bytes),
-            float(network.largest),
-            numerics.element_bytes,
-        )
-        + workspace_bytes(
-            run.data.micro_batch,
-            float(network.transformed),
-            numerics.element_bytes,
-            float(run.kernels.peak <= run.kernels.vector_peak),
-        ),
+        "activations": activations,
         "buffers": bucket_bytes(numerics.element_bytes, trained, trains * float(layout.dp > 1)),
     }
-    return parts, host_bytes(states * layout.offload_optimizer, 0.0, 0.0)
+    return parts, host_bytes(states * layout.offload_optimizer, float(run.waits_on_host) * run.stored_bytes, 0.0)

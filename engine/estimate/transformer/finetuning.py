@@ -232,7 +232,7 @@ def finetuning(
     adapter, stored = training.adapter, base_format(training)
     if adapter is None:
         return Finetuning()
-    frozen, copies = _frozen_bytes(stored, element_bytes, catalog), row.adapter_copies
+    frozen, copies = frozen_bytes(stored, element_bytes, catalog), row.adapter_copies
     narrow = element_bytes < FP32_BYTES
     return Finetuning(
         trainable=adapter_parameters(shape, adapter),
@@ -244,7 +244,7 @@ def finetuning(
         quantized=float(0.0 < frozen < element_bytes),
         inputs=adapter_inputs(shape, adapter, copies, separate=row.separate_adapters > 0),
         adapted=replace(adapted_matrices(shape, adapter, copies), fp32=float(narrow and _is_wide(adapter, row))),
-        unpacking=_unpacking(stored, frozen, element_bytes, catalog),
+        unpacking=unpacking_of(stored, frozen, element_bytes, catalog),
     )
 
 
@@ -335,13 +335,13 @@ def base_format(training: TrainingSection) -> str | None:
     return training.quantization or ("nf4" if training.adapter.kind == "qlora" else None)
 
 
-def _frozen_bytes(name: str | None, element_bytes: float, catalog: Catalog) -> Number:
+def frozen_bytes(name: str | None, element_bytes: float, catalog: Catalog) -> Number:
     """Bytes of a frozen parameter of the layers by its format; that of the activations where none is named."""
     bits = catalog.quantizations.find(name).body_bits if name else None
     return stored_weight_bytes(bits) if bits else element_bytes
 
 
-def _unpacking(name: str | None, stored: Number, element_bytes: float, catalog: Catalog) -> Unpacking:
+def unpacking_of(name: str | None, stored: Number, element_bytes: float, catalog: Catalog) -> Unpacking:
     """Return what unpacking a frozen base takes in each pass; nothing where it is multiplied as it is stored."""
     if name is None or not 0.0 < stored < element_bytes:
         return Unpacking()

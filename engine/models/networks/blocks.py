@@ -6,7 +6,8 @@ A block takes the channels before it and its options, and returns entries of a l
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import dropwhile, takewhile
 from typing import Any, Literal
 
 from capacity_tui.engine.record import dataclass
@@ -357,14 +358,20 @@ def adapter_parameters(network: LayerList, rank: int) -> int:
 
 
 def _adapted(layers: tuple[Layer, ...]) -> Iterator[tuple[int, int, int]]:
-    """Yield the matrices that a product beside an attention makes, with the inputs and outputs of each."""
+    """Yield the matrices that a product beside an attention makes, with the inputs and outputs of each.
+
+    Between products and attention queries and keys may be normalized, and streams joined; each stream has its own.
+    """
     for index, layer in enumerate(layers):
         if layer.kind != "attention":
             continue
         width = layer.columns * layer.groups
-        first = index
-        while first and layers[first - 1].kind == "product":
-            first -= 1
-        for product in (*layers[first:index], *layers[index + 1 : index + 2]):
-            if product.kind == "product" and not product.unfolded:
+        before = dropwhile(lambda entry: entry.kind in ("norm", "copy"), reversed(layers[:index]))
+        for product in (*_products(before), *_products(layers[index + 1 :])):
+            if not product.unfolded:
                 yield max(round(product.columns / width), 1), product.depth, width
+
+
+def _products(layers: Iterable[Layer]) -> Iterator[Layer]:
+    """Yield the products that come first."""
+    return takewhile(lambda layer: layer.kind == "product", layers)

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from capacity_tui.engine.models.networks.blocks import Block, Entries
 
 
-def _residual(*branch: object) -> Entries:
+def residual(*branch: object) -> Entries:
+    """Layers whose result is added to what stands before them."""
     return [{"residual": {"branch": list(branch)}}]
 
 
@@ -41,14 +42,14 @@ def transformer_block(
     ]
     return [
         *(merging if stride > 1 else []),
-        *_residual(
+        *residual(
             {"norm": "layer"},
             {"project": 3 * width},
             {"attention": {"heads": heads, "window": window, "fused": fused}},
             *([{"table": tables}] if tables else []),
             {"project": width},
         ),
-        *_residual({"norm": "layer"}, {"project": round(ratio * width)}, {"activation": "gelu"}, {"project": width}),
+        *residual({"norm": "layer"}, {"project": round(ratio * width)}, {"activation": "gelu"}, {"project": width}),
     ]
 
 
@@ -63,14 +64,14 @@ def conditioned_block(_channels: int, width: int, heads: int, ratio: float = 4.0
     modulated = [{"norm": {"out": "layer", "trained": False}}, {"activation": "modulation"}]
     return [
         {"condition": {"width": width, "out": 6 * width}},
-        *_residual(
+        *residual(
             *modulated,
             {"project": 3 * width},
             {"attention": {"heads": heads}},
             {"project": width},
             {"activation": "modulation"},
         ),
-        *_residual(
+        *residual(
             *modulated,
             {"project": round(ratio * width)},
             {"activation": "gelu"},
@@ -101,22 +102,22 @@ def text_attention_blocks(
     """Attention to the image itself and to a text, and a gated feed-forward, ``depth`` times (Rombach et al. 2022)."""
     heads = width // head_width
     block = [
-        *_residual(
+        *residual(
             {"norm": "layer"},
             {"project": {"out": 3 * width, "bias": False}},
             {"attention": {"heads": heads}},
             {"project": width},
         ),
-        *_residual(
+        *residual(
             {"norm": "layer"},
             {"project": {"out": width, "bias": False}},
             {"condition": {"width": context, "out": 2 * width, "tokens": tokens, "bias": False}},
             {"attention": {"heads": heads, "context": tokens}},
             {"project": width},
         ),
-        *_residual({"norm": "layer"}, {"project": 8 * width}, {"gated_activation": "gelu"}, {"project": width}),
+        *residual({"norm": "layer"}, {"project": 8 * width}, {"gated_activation": "gelu"}, {"project": width}),
     ]
-    return _residual(
+    return residual(
         {"norm": "group"}, {"project": width}, {"repeat": {"count": depth, "layers": block}}, {"project": width}
     )
 
@@ -199,7 +200,7 @@ def latent_encoder(_channels: int, widths: list[int], blocks: int = 2) -> Entrie
     return [
         *entries,
         {"diffusion_block": {"width": width, "signal": 0}},
-        *_residual({"norm": "group"}, {"project": 3 * width}, {"attention": {"heads": 1}}, {"project": width}),
+        *residual({"norm": "group"}, {"project": 3 * width}, {"attention": {"heads": 1}}, {"project": width}),
         {"diffusion_block": {"width": width, "signal": 0}},
         {"norm": "group"},
         {"activation": "silu"},

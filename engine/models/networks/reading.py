@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 from capacity_tui.engine.catalog import nearest
@@ -13,10 +14,11 @@ from capacity_tui.engine.models.networks.blocks import BLOCKS, CELLS, Block, Ent
 from capacity_tui.engine.models.networks.building import LayerBuilder
 from capacity_tui.engine.models.networks.composite_blocks import ATTENTION_BLOCKS, DETECTION_BLOCKS
 from capacity_tui.engine.models.networks.cross_stage_blocks import CROSS_STAGE_BLOCKS
+from capacity_tui.engine.models.networks.stream_blocks import STREAM_BLOCKS
 
 # Stands for the number of classes wherever a size is asked for; ``4 classes`` for four times as many.
 CLASSES = "classes"
-_BLOCKS: Mapping[str, Block] = {**BLOCKS, **ATTENTION_BLOCKS, **DETECTION_BLOCKS, **CROSS_STAGE_BLOCKS}
+_BLOCKS: Mapping[str, Block] = {**BLOCKS, **ATTENTION_BLOCKS, **DETECTION_BLOCKS, **CROSS_STAGE_BLOCKS, **STREAM_BLOCKS}
 
 
 def build_network(layers: Iterable[object], source: Shape, classes: int, *, trains: bool = True) -> LayerList:
@@ -57,6 +59,7 @@ class _Reader:
             "activation": self._activation,
             "gated_activation": self._gated_activation,
             "shift": builder.shifted,
+            "rotary": builder.rotary,
             "channel_scale": builder.channel_scale,
             "positions": builder.positions_added,
             "table": self._table,
@@ -69,10 +72,13 @@ class _Reader:
             "focal_loss": self._focal_loss,
             "flatten": self._flatten,
             "latents": self._latents,
+            "text": self._text,
             "save": self._save,
             "resume": self._resume,
             "narrow": self._narrow,
             "concat": self._concatenate,
+            "join": self._join,
+            "part": self._part,
             "add": self._add,
             "residual": self._residual,
             "parallel": self._parallel,
@@ -153,6 +159,8 @@ class _Reader:
     def _norm(self, out: str = "batch", channels: int = 0, trained: bool = True) -> None:
         if out == "fixed":
             self.builder.fixed_norm()
+        elif out == "heads":
+            self.builder.head_norm(channels)
         else:
             self.builder.norm(out, channels=channels, trained=trained)
 
@@ -197,6 +205,10 @@ class _Reader:
         shape = self.builder.shape
         self.builder.reshaped(Shape(channels, shape.height // factor, shape.width // factor))
 
+    def _text(self, tokens: int, width: int) -> None:
+        """Another input, the tokens of a text."""
+        self.builder.started(Shape(width, tokens))
+
     def _save(self, out: str) -> None:
         self.saved[out] = (self.builder.shape, self.builder.tensor)
 
@@ -210,7 +222,19 @@ class _Reader:
 
     def _narrow(self, out: int) -> None:
         """Some of the channels alone, of a tensor that stays as it is."""
-        self.builder.narrowed(out)
+        self.builder.narrowed(replace(self.builder.shape, channels=out))
+
+    def _join(self, out: str) -> None:
+        """The positions of a saved tensor behind those of this one."""
+        shape, saved = self.builder.shape, self._saved_tensor(out)[0]
+        if shape.channels != saved.channels:
+            raise PlanError("streams of unlike widths cannot be joined", f"{shape} and {saved}")
+        self.builder.join(saved)
+
+    def _part(self, out: str) -> None:
+        """As many positions as a saved tensor has, of a joined tensor that stays as it is."""
+        saved = self._saved_tensor(out)[0]
+        self.builder.narrowed(replace(saved, channels=self.builder.shape.channels))
 
     def _concatenate(self, out: str | list[str]) -> None:
         names = [out] if isinstance(out, str) else out

@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
@@ -12,6 +13,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.networks.blocks import CELLS, LayerList, Shape
 from capacity_tui.engine.models.networks.reading import build_network
 from capacity_tui.engine.models.spec import LARGEST_SIZE, Size, Spec
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import Knob
 
 # Deeper lists than this belong into a file of networks.
@@ -25,6 +27,15 @@ Activation = Literal["relu", "gelu", "silu", "tanh", "sigmoid"]
 ACTIVATIONS = ("relu", "gelu", "silu", "tanh", "sigmoid")
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Networks that run once for an answer, around the passes of the one that is planned."""
+
+    readers: tuple[LayerList, ...] = ()  # of its text, before
+    decoder: tuple[LayerList, ...] = ()  # of its picture, behind; one or none
+    waits_on_host: bool = False  # whether what is not at work waits in host memory
+
+
 class NetworkSpec(Spec, ABC):
     """What every network has: a list of layers that follows from its parameters."""
 
@@ -35,6 +46,11 @@ class NetworkSpec(Spec, ABC):
     def passes(self) -> tuple[int, int]:
         """Passes that an answer takes: how many one after the other, and how many of them at once."""
         return 1, 1
+
+    def surroundings(self, catalog: Catalog, family: str) -> Surroundings:
+        """Return the networks that run once for an answer, before and behind its passes."""
+        del catalog, family
+        return Surroundings()
 
     @abstractmethod
     def network(self, catalog: Catalog, family: str, *, trains: bool = True) -> LayerList:
@@ -186,27 +202,45 @@ class CatalogueNetwork(NetworkSpec):
     def network(self, catalog: Catalog, family: str, *, trains: bool = True) -> LayerList:
         """Return the catalogue's layers on images of the plan's size."""
         row = catalog.networks[family]
-        side, classes = self.image_size or row.image_size, self.num_classes or row.classes
-        source = Shape(self.c_in or row.channels, self.image_h or side, self.image_w or side)
-        return _placed(row.layers, source, classes, trains=trains)
+        return _placed(row.layers, self._source(catalog, family), self.num_classes or row.classes, trains=trains)
+
+    def _source(self, catalog: Catalog, family: str) -> Shape:
+        row = catalog.networks[family]
+        side = self.image_size or row.image_size
+        return Shape(self.c_in or row.channels, self.image_h or side, self.image_w or side)
+
+
+SamplerSteps = Annotated[
+    Annotated[int, Field(ge=1, le=MOST_STEPS)],
+    Knob("Sampler steps", "integer", "model", "", 1, MOST_STEPS, help="passes of an image", tasks=("infer",)),
+]
+GuidancePasses = Annotated[
+    Annotated[int, Field(ge=1, le=MOST_GUIDANCE)],
+    Knob("Guidance passes", "integer", "model", "", 1, MOST_GUIDANCE, help="of a step", tasks=("infer",)),
+]
 
 
 class SampledNetwork(CatalogueNetwork):
     """A network of the catalogue that makes an image in many steps, each of which denoises it a little."""
 
-    sampler_steps: Annotated[
-        Annotated[int, Field(ge=1, le=MOST_STEPS)],
-        Knob("Sampler steps", "integer", "model", "", 1, MOST_STEPS, help="passes of an image", tasks=("infer",)),
-    ] = 25
-    guidance: Annotated[
-        Annotated[int, Field(ge=1, le=MOST_GUIDANCE)],
-        Knob("Guidance passes", "integer", "model", "", 1, MOST_GUIDANCE, help="of a step", tasks=("infer",)),
-    ] = 2
+    sampler_steps: SamplerSteps = 25
+    guidance: GuidancePasses = 2
+    idle_parts: Annotated[
+        Literal["device", "host"],
+        Knob("Idle parts", "choice", "model", choices=("device", "host"), help="where they wait", tasks=("infer",)),
+    ] = "device"
 
     @property
     def passes(self) -> tuple[int, int]:
         """The sampler's steps, and the passes that guidance makes of each."""
         return self.sampler_steps, self.guidance
+
+    def surroundings(self, catalog: Catalog, family: str) -> Surroundings:
+        """Return the readers of the text and the decoder of the picture that the catalogue lists."""
+        row, source = catalog.networks[family], self._source(catalog, family)
+        decoder = (_placed(row.decoder, source, row.classes, trains=False),) if row.decoder else ()
+        readers = tuple(_placed(layers, source, row.classes, trains=False) for layers in row.readers.values())
+        return Surroundings(readers, decoder, waits_on_host=self.idle_parts == "host")
 
 
 SPECS: Mapping[str, type[NetworkSpec]] = {
@@ -219,7 +253,17 @@ SPECS: Mapping[str, type[NetworkSpec]] = {
 def network_spec_type(family: str) -> type[NetworkSpec]:
     """Return the class of a family's parameters; networks of the catalogue share one, but for those that sample."""
     row = load_catalog().networks.get(family)
-    return SPECS.get(family, SampledNetwork if row is not None and row.is_sampled else CatalogueNetwork)
+    if row is None or not row.is_sampled:
+        return SPECS.get(family, CatalogueNetwork)
+    return _sampled(row.sampler_steps, row.guidance)
+
+
+@cache
+def _sampled(steps: int, guidance: int) -> type[SampledNetwork]:
+    """Return the class of networks that take so many steps, and passes of each, unless a plan says how many."""
+    name, text = SampledNetwork.__name__, SampledNetwork.__doc__
+    given: dict[str, Any] = {"sampler_steps": (SamplerSteps, steps), "guidance": (GuidancePasses, guidance)}
+    return create_model(name, __base__=SampledNetwork, __doc__=text, **given)
 
 
 def _placed(

@@ -13,6 +13,7 @@ from capacity_tui.engine.estimate.timing import attention_in_place_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import EQUAL_STAGES, plan_layout
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.schema import TRAINED
 from capacity_tui.engine.solve.advice.hardware_remedies import (
     OTHER_BATCH,
     OTHER_DATA,
@@ -46,8 +47,11 @@ def remedies(case: EstimatedPlan) -> tuple[Remedy, ...]:
 
 def _on_same_hardware(case: EstimatedPlan) -> Iterator[Remedy]:
     """Yield what could be changed on the same hardware."""
-    if case.resolved.shape is None and (case.plan.is_inference or not case.resolved.family.is_network):
+    if case.resolved.shape is None and not case.resolved.family.is_network:
         yield from _one_fit(case)
+    elif case.resolved.shape is None and case.plan.is_inference:
+        yield from _formats(case)
+        yield from _settings(case)
     elif case.plan.is_inference:
         yield from serving_remedies(case)
     else:
@@ -91,7 +95,8 @@ class RemedyRow:
         """Whether it is tried for a plan."""
         plan, device = case.plan, case.resolved.cluster.device
         return (
-            all(plan.value(path) in values for path, values in self.when.items())
+            case.resolved.plan.task in self.when.get(Key.TASK, TRAINED)
+            and all(plan.value(path) in values for path, values in self.when.items())
             and not any(plan.value(path) in values for path, values in self.unless.items())
             and (not self.models or case.resolved.family.kind in self.models)
             and (not self.native or device.native(self.native) == self.native)
@@ -234,7 +239,9 @@ def _formats(case: EstimatedPlan) -> Iterator[Remedy]:
             code = "quantize_weights" if is_byte else FURTHER
             yield Remedy(code, f"Store weights as {name}", {Key.INFERENCE_WEIGHTS: name}, ROUNDS_MORE)
     cache = next((row.lighter_cache for row in engines if row.lighter_cache), None)
-    if cache and (formats.find(inference.kv_cache).bits_per_weight or 0.0) >= FP16_BITS:
+    if (formats.find(inference.kv_cache).bits_per_weight or 0.0) < FP16_BITS or case.resolved.shape is None:
+        return
+    if cache:
         yield Remedy("quantize_cache", f"Keep the KV cache in {cache}", {Key.INFERENCE_KV_CACHE: cache}, ROUNDS_MORE)
 
 
