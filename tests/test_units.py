@@ -102,6 +102,8 @@ def test_a_count_must_be_whole() -> None:
         (units.format_count(8.03e9, decimals=2), "8.03 B"),
         (units.format_count(512), "512"),
         (units.format_rate(28_400), "28.4 k tok/s"),
+        (units.format_rate(0.0383, "images/s"), "0.038 images/s"),
+        (units.format_rate(0.0, "images/s"), "0 images/s"),
         (units.format_flops(989.4e12, per_second=True), "989.4 TFLOP/s"),
         (units.format_flops(6.3e23), "630.0 ZFLOP"),
         (units.format_power(700), "700 W"),

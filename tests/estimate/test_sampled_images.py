@@ -86,3 +86,4 @@ def test_training_is_of_one_pass_of_texts_and_latents_made_before() -> None:
     trained = served("train stable-diffusion-1 8xh100")
     passed = served("serve stable-diffusion-1 8xh100 model.spec.sampler_steps=1 model.spec.guidance=1")
     assert float(trained.model.forward_flops) == pytest.approx(float(passed.model.forward_flops))
+    assert any("texts and latents" in note for note in trained.basis.assumed)

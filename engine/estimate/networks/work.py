@@ -24,6 +24,7 @@ from capacity_tui.engine.plan import Plan
 
 STEP_LAUNCHES = counted("step-kernels")
 TRAINING_FLOPS = counted("backward-flops")
+ENCODED_AHEAD = "texts and latents are made before the run: neither the encoders nor the decoder are counted"
 
 METHOD = (
     "operator roofline, convolutions as matrix products, with collectives; memory from the tensors each layer keeps"
@@ -55,7 +56,8 @@ def network_work(
     """
     network = spec.network(catalog, family, trains=not plan.is_inference)
     steps_of_sample, at_once = (1, 1) if not plan.is_inference else spec.passes
-    run = network_run(plan, network, cluster, catalog, at_once, spec.surroundings(catalog, family))
+    surroundings = spec.surroundings(catalog, family)
+    run = network_run(plan, network, cluster, catalog, at_once, surroundings)
     samples = run.data.global_batch / at_once
     parts, host = network_memory(run)
     supply = (
@@ -68,6 +70,7 @@ def network_work(
     backward_passes = 1.0 if run.adapters else TRAINING_FLOPS - 1.0
     samples_are: Literal["images", "samples"] = "images" if is_of_images(spec) else "samples"
     reach, batches = cluster.device.efficiency, run.micro_batches * steps_of_sample
+    ahead = (ENCODED_AHEAD,) if run.trains and surroundings.readers else ()
     around = Phase(
         "text and picture", tuple(waiting_operators(run)), (), Schedule(run.micro_batches), run.launch_seconds
     )
@@ -96,7 +99,7 @@ def network_work(
         model_flops_per_step=samples * (flops + run.trains * backward_passes * network.trained_flops),
         peak_flops=run.kernels.peak,
         method=METHOD,
-        assumed=cluster.assumed if supply is None else (*cluster.assumed, *supply.assumed),
+        assumed=(*cluster.assumed, *ahead, *(() if supply is None else supply.assumed)),
         state_bytes=(lambda: parts["weights"] + parts["optimizer"] + host) if run.trains else None,
         delivery=None if supply is None else supply.delivery(samples),
     )
