@@ -15,7 +15,12 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.resolve import engine_row, served_weights
 from capacity_tui.engine.estimate.transformer.finetuning import base_format
-from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism, stores_scores
+from capacity_tui.engine.estimate.transformer.resolve import (
+    TRANSCRIPT_TOKENS,
+    framework_row,
+    resolve_parallelism,
+    stores_scores,
+)
 from capacity_tui.engine.interruption import stop_if_unwanted
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.machine import MeasuredRun
@@ -54,6 +59,7 @@ if TYPE_CHECKING:
 
 _LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_CONCURRENCY)
 _USUAL = "the default"
+_TRANSCRIPT = f"{TRANSCRIPT_TOKENS:.0f} tokens of a transcript for each piece of sound (or training.predicted_tokens=)"
 _MEMORY = f"{Key.HARDWARE_SPEC}.memory_mib"
 _NO_LENGTH = "the length of the job is not given: it has no time and no cost (give 50M, or training.tokens=)"
 MIXTURE = "mixture"
@@ -204,14 +210,7 @@ def _shape(plan: Plan, family: Family, catalog: Catalog) -> TransformerShape:
 
 
 def _with_fixed_lengths(plan: Plan, shape: TransformerShape) -> Plan:
-    """Return the plan with the sequence that the model always reads: patches of an image and its class, or sound.
-
-    Raises:
-        PlanError: a model that listens is trained.
-    """
-    if shape.source_positions and not plan.is_inference:
-        hint = "plan what serves it, with task=infer"
-        raise PlanError("training of models that listen is not modelled", str(plan.model.name), hint)
+    """Return the plan with the sequence that the model always reads: patches of an image and its class, or sound."""
     if shape.vision is None and not shape.source_positions:
         return plan
     tokens = int(shape.source_positions or (shape.vision.patches + 1 if shape.vision is not None else 0))
@@ -274,6 +273,9 @@ def _unsaid(resolved: ResolvedPlan, reasons: Mapping[str, str]) -> Iterator[Assu
         elif path == Key.INFERENCE_WEIGHTS:
             if why := resolved.weights_assumed:
                 yield Assumption(path, value, why)
+        elif path == Key.TRAINING_PREDICTED_TOKENS:
+            if value is None and resolved.shape is not None and resolved.shape.source_positions:
+                yield Assumption(path, int(TRANSCRIPT_TOKENS), _TRANSCRIPT)
         elif value is not None and not _is_written(resolved, path) and _applies(resolved, path):
             yield Assumption(path, value, _USUAL)
 

@@ -68,7 +68,8 @@ class RunData:
     global_batch: Number  # those of an optimizer step
     local_batches: Number = 1.0  # times the pipeline is filled and emptied for a step
     sequences: Number = 1.0  # sequences of one sample
-    seq_len: Number = 1.0  # tokens in a sequence
+    seq_len: Number = 1.0  # tokens in a sequence; of an encoder-decoder, of its source
+    target: Number = 0.0  # tokens of an encoder-decoder's target; 0 where it has those of its source
     document: Number = 0.0  # mean tokens of a document where attention stops at its ends; 0 where it spans the sequence
     dropout: Number | None = None  # what each block leaves out at random; None where the model's kind decides
     varied: Number = 0.0  # 1 where micro-batches differ in length

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
+from capacity_tui.engine.catalog import Catalog, counted, key_of, load_catalog
 from capacity_tui.engine.errors import CapacityError, Place, PlanError, refuse_all
 from capacity_tui.engine.estimate import resolve_plan
 from capacity_tui.engine.estimate.serving import released_format, vendor_of
@@ -92,7 +92,7 @@ def plan_of_line(
             assumed.append(Assumption(_HARDWARE, here.name, why))
     if line.asked is not None and line.asked.solve == Key.INFERENCE_USERS:
         values[Key.INFERENCE_USERS] = 1  # to begin with: the pause between their requests is of somebody's
-    for entry in (*_length(line), *_pace(line)):
+    for entry in (*_length(line, facts), *_pace(line)):
         values[entry.key] = entry.value
         assumed.append(entry)
         if entry.key in (_TOKENS, Key.TRAINING_SAMPLES):
@@ -215,7 +215,7 @@ def _why_largest(largest: LargestModel) -> str:
     return f"{largest.comfortable}: the largest well-known model that fits with room to spare{edge}"
 
 
-def _length(line: OneLine) -> Iterator[Assumption]:
+def _length(line: OneLine, catalog: Catalog) -> Iterator[Assumption]:
     """Yield what a job whose length is not said, or only in part, is taken to be long."""
     tokens, epochs = line.values.get(_TOKENS), float(str(line.values.get(_EPOCHS, 1)))
     if isinstance(tokens, int) and line.asked is not None and line.asked.solve == _EPOCHS:
@@ -241,7 +241,15 @@ def _length(line: OneLine) -> Iterator[Assumption]:
             yield Assumption(_EPOCHS, 1, "1 epoch of the samples, each as long as the sequence (or give 3 epochs)")
         return
     usual = vocabulary().usual.get(line.task, {}).get(_TOKENS)
-    if usual is not None:
+    row = catalog.architectures.known(str(line.values.get(_MODEL, "")))
+    if row is not None and row.is_of_sound:
+        hours = vocabulary().usual[FINETUNE]["hours_of_sound"]
+        samples = round(hours * 3600 / row.seconds_of_sound)
+        why = f"{hours:g} h of sound: {samples} samples of {row.seconds_of_sound:g} s (give 50 hours of audio)"
+        yield Assumption(Key.TRAINING_SAMPLES, samples, why)
+        if not line.has(_EPOCHS):
+            yield Assumption(_EPOCHS, 1, "1 epoch of them (or give 3 epochs)")
+    elif usual is not None:
         count = format_count(usual * epochs, decimals=0)
         factor = f", {epochs:g} times {format_count(usual, decimals=0)}" if epochs != 1 else ""
         yield Assumption(_TOKENS, usual * epochs, f"{count} tokens{factor} (give 50M, or {_TOKENS}=)")
@@ -269,9 +277,8 @@ def _within_context(line: OneLine, plan: Plan, catalog: Catalog) -> tuple[Plan, 
         return plan, []
     prompt, answer = Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS
     if row.is_of_sound:
-        length = int(vocabulary().usual[INFER]["tokens_of_sound"])
-        read = int(str(row.config["max_source_positions"]))
-        why = f"a request is 30 s of sound, {length} tokens"
+        length, read = int(counted("transcript-tokens")), int(str(row.config["max_source_positions"]))
+        why = f"a request is {row.seconds_of_sound:g} s of sound, {length} tokens"
         sizes = ((answer, length, why), (prompt, read, f"prompt: {read} tokens, as the model always reads"))
         assumed = [Assumption(*size) for size in sizes if not line.has(size[0])]
     else:

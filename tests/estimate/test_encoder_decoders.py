@@ -1,4 +1,4 @@
-"""Models that read a source before they answer: what they keep of it, and sound, of which they always read as much."""
+"""Models that read a source before they answer: what they keep and compute of it, and sound, always as long."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate import Estimate, estimate_plan
+from capacity_tui.engine.estimate import Estimate, estimate_plan, resolve_plan
+from capacity_tui.engine.estimate.resolve import unsaid
+from capacity_tui.engine.estimate.transformer.finetuning import adapter_parameters
 from capacity_tui.engine.plan.files import plan_from_data
 
 CATALOG = load_catalog()
@@ -43,7 +44,74 @@ def test_a_shallow_decoder_answers_sooner_and_hears_as_fast() -> None:
     assert float(fast.time_to_first_token_seconds.value) == pytest.approx(first, rel=0.2)
 
 
-def test_training_of_a_model_that_listens_is_refused() -> None:
-    data = {"task": "finetune", "model": {"name": "whisper-small"}, "hardware": {"name": "rtx-4090"}}
-    with pytest.raises(PlanError, match="listen"):
-        estimate_plan(plan_from_data(data), None, CATALOG)
+def trained(name: str, method: str = "full", **training: Any) -> Estimate:
+    settings = {"micro_batch": 8, "global_batch": 8, "precision": "fp16", "method": method, **training}
+    data = {"task": "finetune", "model": {"name": name}, "training": settings, "hardware": {"name": "a100-sxm-80gb"}}
+    return estimate_plan(plan_from_data(data), None, CATALOG).estimate
+
+
+def part(estimate: Estimate, name: str) -> float:
+    return float(estimate.memory.parts[name])
+
+
+@pytest.mark.parametrize("written", [448, 100])
+def test_a_step_on_sound_does_what_is_counted_by_hand(written: int) -> None:
+    """Whisper small: 12 + 12 layers of width 768, 51 865 entries; two operations a multiply-add, three passes."""
+    width, layers, heads = 768, 12, 12
+    block, cross = 12 * width**2, 4 * width**2
+    # Queries and outputs of the attention to the encoder are made of the transcript, keys and values of the sound.
+    source = layers * block + layers * cross / 2
+    target = layers * (block + cross / 2) + 51865 * width
+    scores = SOURCE * SOURCE + written * written + written * SOURCE
+    attention = layers * 2 * 2 * heads * 64 * scores
+    by_hand = 3 * (2 * (SOURCE * source + written * target) + attention)
+    estimate = trained("whisper-small", predicted_tokens=written)
+    assert float(estimate.computation.model_flops_per_step) == pytest.approx(8 * by_hand, rel=0.001)
+
+
+def test_a_model_that_listens_is_trained_on_all_of_its_sound_and_usually_100_tokens() -> None:
+    usual = float(trained("whisper-small").computation.model_flops_per_step)
+    assert usual == float(trained("whisper-small", seq_len=512).computation.model_flops_per_step)
+    assert usual == float(trained("whisper-small", predicted_tokens=100).computation.model_flops_per_step)
+
+
+def test_activations_of_encoder_and_decoder_wait_for_the_backward_pass() -> None:
+    """T5's encoder has as many layers as its decoder, whose attention to it keeps more than nothing."""
+    both, alone = (part(trained(name, seq_len=512), "activations") for name in ("bart-large", "roberta-large"))
+    # 12 + 12 layers beside 24 of the same width and feed-forward, and 12 further attentions.
+    assert alone < both < 1.5 * alone
+
+
+def test_memory_of_training_on_sound_grows_with_the_pieces_and_with_the_model() -> None:
+    small, medium, large = (trained(f"whisper-{size}") for size in ("small", "medium", "large-v3"))
+    for name in ("weights", "optimizer", "activations"):
+        assert part(small, name) < part(medium, name) < part(large, name)
+    twice = trained("whisper-small", micro_batch=16, global_batch=16)
+    assert part(twice, "activations") == pytest.approx(2 * part(small, "activations"), rel=0.01)
+    # A decoder of 4 layers in place of 32, beside the same encoder.
+    assert part(trained("whisper-large-v3-turbo"), "activations") < part(large, "activations")
+
+
+def test_adapters_stand_in_encoder_decoder_and_between_them() -> None:
+    """PEFT counts 15 728 640 parameters of rank 32 on queries and values of large-v2 (its guide to int8)."""
+    adapter = {"kind": "lora", "rank": 32, "targets": "query+value"}
+    data = {"task": "finetune", "model": {"name": "whisper-large-v2"}, "hardware": {"name": "t4"}}
+    settings = {"method": "lora", "precision": "fp16", "adapter": adapter}
+    resolved = resolve_plan(plan_from_data({**data, "training": settings}), CATALOG)
+    assert resolved.shape is not None
+    assert resolved.plan.training.adapter is not None
+    assert adapter_parameters(resolved.shape, resolved.plan.training.adapter) == 15_728_640
+
+
+def test_a_quantized_base_packs_the_encoder_too() -> None:
+    packed, whole = (trained("whisper-large-v3", method) for method in ("qlora", "lora"))
+    assert part(packed, "weights") < 0.4 * part(whole, "weights")
+
+
+def test_what_a_transcript_is_taken_for_is_said() -> None:
+    data = {"task": "finetune", "model": {"name": "whisper-small"}, "hardware": {"name": "t4"}}
+    said = [entry.key for entry in unsaid(resolve_plan(plan_from_data(data), CATALOG), {})]
+    assert "training.predicted_tokens" in said
+    data["training"] = {"predicted_tokens": 60}
+    said = [entry.key for entry in unsaid(resolve_plan(plan_from_data(data), CATALOG), {})]
+    assert "training.predicted_tokens" not in said

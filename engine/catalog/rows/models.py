@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt, model_validator
 
 from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, SHOWN, Row
+from capacity_tui.engine.catalog.shipped import counted
 
 
 class Architecture(Row):
@@ -66,6 +67,12 @@ class Architecture(Row):
     def is_of_sound(self) -> bool:
         """Whether it reads sound, always as much of it."""
         return "max_source_positions" in self.config
+
+    @property
+    def seconds_of_sound(self) -> float:
+        """Seconds of sound that it reads at a time; 0 of a model that reads none."""
+        positions = self.config.get("max_source_positions", 0)
+        return float(str(positions)) / counted("sound-positions")
 
 
 class ModelSize(Row):

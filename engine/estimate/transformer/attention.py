@@ -53,7 +53,8 @@ def attention_operators(run: TransformerRun) -> Iterator[Operator]:
     kernels, layout, data = run.kernels, run.layout, run.data
     device, shape, kernel = run.cluster.device, run.shape, kernels.attention
     layers, reach = run.layers_per_stage, device.efficiency
-    flops = run.tokens * forward_attention_flops(shape, data.seq_len, run.causal) / shape.layers / layout.tp
+    flops = run.tokens * forward_attention_flops(shape, data.seq_len, run.causal, run.target)
+    flops = flops / shape.layers / layout.tp
     flops = flops * run.document_share
     span = np.minimum(data.seq_len, 2.0 * run.attended if run.causal else run.attended)
     head = run.query_width / shape.heads
@@ -67,20 +68,19 @@ def attention_operators(run: TransformerRun) -> Iterator[Operator]:
     rate = attention_rate(span, head, peak, kernel.reach, half, kernel.width)
     back = attention_rate(span, head, peak, kernel.backward_reach, back_half, kernel.backward_width)
     # Stored scores are computed in full, then masked, and pass through memory several times.
-    attentions = 1.0 + run.encoder_blocks + run.cross_attentions
     stored_peak, stored_reach, stored_bytes = peak, kernels.attention_reach, run.numerics.element_bytes
     if device.is_processor:
         # PyTorch widens narrower types for the separate products of a processor.
         stored_peak, stored_reach = device.peak("fp32") * device.clock, device.gemm_reach("fp32")
         stored_bytes = np.maximum(stored_bytes, FP32_BYTES)
-    score_bytes = attentions * run.tokens * shape.heads * data.seq_len * stored_bytes / layout.tp
+    score_bytes = run.score_matrices * run.tokens * shape.heads * data.seq_len * stored_bytes / layout.tp
     masked_compute_factor = where(run.fused_attention > 0, 1.0, data.seq_len / run.attended)
     unfused_rate = stored_peak * stored_reach * reach.attention_unfused * reach.sustained
     unfused_rate = unfused_rate * alignment(head, reach.misaligned, reach.unaligned)
     forward_rate = where(run.fused_attention > 0, rate, unfused_rate)
     backward_rate = where(run.fused_attention > 0, back, unfused_rate)
     traffic = (
-        attentions
+        run.attentions
         * run.tokens
         * (run.query_width + run.key_value_width + run.value_width)
         * run.numerics.element_bytes

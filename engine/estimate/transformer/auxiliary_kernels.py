@@ -179,7 +179,8 @@ def _adapters(run: TransformerRun) -> Iterator[Operator]:
         reach.wave_fill,
         reach.ramp_length,
     )
-    flops = 2.0 * run.tokens * adapted.rank * (adapted.inputs + adapted.outputs) / layout.tp
+    tokens = run.tokens * run.passed_matrices
+    flops = 2.0 * tokens * adapted.rank * (adapted.inputs + adapted.outputs) / layout.tp
     dropped = DROPOUT_PASSES * adapted.dropout
     # Under automatic mixed precision adapters have their parameters' wide type, and cast what passes them to it.
     width = where(run.autocast > 0, run.numerics.weight_bytes, run.numerics.element_bytes)
@@ -189,7 +190,7 @@ def _adapters(run: TransformerRun) -> Iterator[Operator]:
         # A fused adapter adds its second product to the output as it is made, and reads and writes it once more.
         passes_out = np.minimum(outputs, outputs * (1.0 - fused) + 2.0 * fused)
         return adapter_bytes(
-            run.tokens, width, inputs, dropped, adapted.inputs / layout.tp, passes_out, adapted.outputs / layout.tp
+            tokens, width, inputs, dropped, adapted.inputs / layout.tp, passes_out, adapted.outputs / layout.tp
         )
 
     forward, layers = moved(INPUTS_FORWARD, OUTPUTS_FORWARD), run.layers_per_stage

@@ -120,7 +120,7 @@ def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
     payload = run.tokens * run.shape.hidden * run.numerics.element_bytes
     seconds = all_reduce_seconds(payload, layout.tp, 1.0, run.cluster)
     seconds = stalled_seconds(seconds, where(layout.tp > 1, run.software.tp_stall_seconds, 0.0))
-    blocks = 2.0 * (1.0 + run.encoder_blocks) + run.cross_attentions
+    blocks = run.blocks + run.attentions
     count = run.layers_per_stage * blocks * (2.0 + run.recompute.full_layers)
     # Pieces of a product hide behind its other pieces where the sequence is split and the fast link holds the group.
     inside = where(layout.tp <= run.cluster.direct_devices, layout.sequence_parallel, 0.0)

@@ -16,7 +16,7 @@ from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
 from capacity_tui.engine.estimate.work import Collective, Operator
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters, output_weights
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.numeric import Number, any_true, present
 from capacity_tui.engine.plan import Adapter, TrainingSection
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES
@@ -293,16 +293,21 @@ def adapted_matrices(shape: TransformerShape, adapter: Adapter | None, copies: N
 
 
 def _matrices(shape: TransformerShape, adapter: Adapter) -> list[tuple[Number, Number, Number]]:
-    """Return inputs, outputs and number of the matrices of the mean layer that adapters stand beside."""
+    """Return inputs, outputs and number of the matrices of the mean layer that adapters stand beside.
+
+    Of an encoder-decoder, those of the encoder and of the attention to it too.
+    """
+    blocks = 1.0 + shape.encoder_layers / shape.layers
+    attentions = blocks + present(shape.encoder_layers)
     query, value = shape.heads * shape.head_dim, shape.heads * shape.v_head_dim
     keys, values = shape.kv_heads * shape.head_dim, shape.kv_heads * shape.v_head_dim
     sizes = {
-        "query": (shape.hidden, query, 1),
-        "key": (shape.hidden, keys, 1),
-        "value": (shape.hidden, values, 1),
-        "output": (value, shape.hidden, 1),
-        "up": (shape.hidden, shape.ffn, 1 + shape.gated),
-        "down": (shape.ffn, shape.hidden, 1),
+        "query": (shape.hidden, query, attentions),
+        "key": (shape.hidden, keys, attentions),
+        "value": (shape.hidden, values, attentions),
+        "output": (value, shape.hidden, attentions),
+        "up": (shape.hidden, shape.ffn, (1 + shape.gated) * blocks),
+        "down": (shape.ffn, shape.hidden, blocks),
     }
     return [sizes[name] for name in sorted(TARGETS[adapter.targets])]
 

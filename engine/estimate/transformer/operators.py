@@ -153,38 +153,42 @@ def _aligned(run: TransformerRun, name: str, dimension: Number) -> Number:
 
 def _linear_layers(run: TransformerRun) -> Iterator[Operator]:
     layout = run.layout
-    shape, layers, tokens = run.shape, run.layers_per_stage, run.tokens
+    shape, layers = run.shape, run.layers_per_stage
     recompute_fraction = recomputed_share(run, run.recompute.latent, product=True)
-    projected = layers * (1.0 + run.encoder_blocks)
-    for projection in shape.attention_kind.projections(layout.tp):
-        yield from gemm(run, projection.name, tokens, projection.outputs, projection.inputs,
-                        count=projected * projection.runs, recompute=recompute_fraction)  # fmt: skip
+    outputs_again = recomputed_share(run, 0.0, product=True)
+    for stack in run.stacks:
+        for projection in shape.attention_kind.projections(layout.tp):
+            yield from gemm(run, f"{projection.name}{stack.ending}", stack.tokens, projection.outputs,
+                            projection.inputs, count=layers * stack.blocks * projection.runs,
+                            recompute=recompute_fraction)  # fmt: skip
+        yield from gemm(run, f"attention output projection{stack.ending}", stack.tokens, shape.hidden,
+                        run.value_width / layout.tp, count=layers * stack.blocks * (1.0 + stack.crosses),
+                        recompute=outputs_again)  # fmt: skip
     if any_true(run.cross_attentions > 0):
         crosses = layers * run.cross_attentions
-        yield from gemm(run, "query projection for the encoder", tokens, run.query_width / layout.tp, shape.hidden,
-                        count=crosses, recompute=recompute_fraction)  # fmt: skip
-        yield from gemm(run, "key and value projection of the encoder", tokens, run.key_value_width / layout.tp,
+        yield from gemm(run, "query projection for the encoder", run.target_tokens, run.query_width / layout.tp,
                         shape.hidden, count=crosses, recompute=recompute_fraction)  # fmt: skip
-    attentions = 1.0 + run.encoder_blocks + run.cross_attentions
-    yield from gemm(run, "attention output projection", tokens, shape.hidden, run.value_width / layout.tp,
-                    count=layers * attentions, recompute=recomputed_share(run, 0.0, product=True))  # fmt: skip
+        yield from gemm(run, "key and value projection of the encoder", run.tokens, run.key_value_width / layout.tp,
+                        shape.hidden, count=crosses, recompute=recompute_fraction)  # fmt: skip
     yield from _feed_forward(run)
 
 
 def _feed_forward(run: TransformerRun) -> Iterator[Operator]:
     layout, data = run.layout, run.data
-    shape, tokens = run.shape, run.tokens
+    shape = run.shape
     recompute_fraction = recomputed_share(run, run.recompute.mlp, product=True)
-    dense = run.layers_per_stage * (1.0 - run.shape.moe_share + run.encoder_blocks)
     moe_layers = run.layers_per_stage * run.shape.moe_share
     up, expert_up = (1 + shape.gated) * shape.ffn, (1 + shape.gated) * shape.moe_ffn
-    if any_true(dense > 0):
+    for stack in run.stacks:
+        dense, tokens = run.layers_per_stage * stack.dense, stack.tokens
+        if not any_true(dense > 0):
+            continue
         if any_true(data.tiles > 1):  # worked in tiles of the sequence, products are more and shorter
             dense, tokens = dense * data.tiles, tokens / data.tiles
-        yield from gemm(run, "feed-forward up projection", tokens, up / layout.tp, shape.hidden, count=dense,
-                        recompute=recompute_fraction)  # fmt: skip
-        yield from gemm(run, "feed-forward down projection", tokens, shape.hidden, shape.ffn / layout.tp, count=dense,
-                        recompute=recompute_fraction)  # fmt: skip
+        yield from gemm(run, f"feed-forward up projection{stack.ending}", tokens, up / layout.tp, shape.hidden,
+                        count=dense, recompute=recompute_fraction)  # fmt: skip
+        yield from gemm(run, f"feed-forward down projection{stack.ending}", tokens, shape.hidden,
+                        shape.ffn / layout.tp, count=dense, recompute=recompute_fraction)  # fmt: skip
     if not any_true(moe_layers > 0):
         return
     tokens, groups = run.tokens, np.maximum(shape.experts / layout.ep, 1.0)
@@ -209,10 +213,10 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     """Norms, residuals, rotary positions, activations, casts: kernels bound by memory."""
     layout, numerics = run.layout, run.numerics
     device, shape = run.cluster.device, run.shape
-    software, blocks = run.software, 1.0 + run.encoder_blocks
+    software, blocks = run.software, run.blocks
     routed = expert_load(run) * run.shape.moe_share * shape.experts_active * shape.hidden / layout.tp
-    rotary = (blocks + run.cross_attentions) * (run.query_width + run.key_value_width) / layout.tp
-    sublayers = 2.0 * blocks + run.cross_attentions
+    rotary = run.attentions * (run.query_width + run.key_value_width) / layout.tp
+    sublayers = blocks + run.attentions
     passes = software.elementwise_passes * where(run.software.compiled > 0, software.compiled_passes, 1.0)
     bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
     launches = forward_launches(run)
@@ -278,7 +282,7 @@ def _new_pages(run: TransformerRun) -> Iterator[Operator]:
     rate, kept = device.units * software.new_page_gbs * GIGA, software.largest_kept_bytes
     scores = run.stored_scores * run.tokens * FP32_BYTES
     forward, backward = (new_bytes(made, scores, kept) for made in (NEW_SCORES, NEW_SCORE_GRADIENTS))
-    layers, again = run.layers_per_stage, 1.0 + run.recompute.full_layers
+    layers, again = run.layers_per_stage * run.score_matrices, 1.0 + run.recompute.full_layers
     yield Operator("new pages of scores", "compute", "forward", "layer", 0.0, forward, 1.0, rate, layers * again, 0.0)
     yield Operator("new pages of scores, backward", "compute", "backward", "layer", 0.0, backward, 1.0, rate, layers,
                    0.0)  # fmt: skip
@@ -307,7 +311,7 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
         + routed
         + run.query_width / layout.tp
         + CAST_FEED_FORWARDS * (run.shape.active_ffn / run.layout.tp)
-    ) * run.tokens
+    ) * (run.blocks * run.tokens)
     repeats = where(layout.zero >= 3, 1.0, 1.0 / run.micro_batches)
     moving = 2.0 * run.kernels.casts * (run.numerics.element_bytes + run.operand_bytes)
     bandwidth = reached_bandwidth(run.cluster.device.bandwidth, run.cluster.device.efficiency.elementwise)
@@ -341,7 +345,7 @@ def _autocasts(run: TransformerRun) -> Iterator[Operator]:
         return
     weights = run.stacked_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
     passes = run.autocast * where(run.software.compiled > 0, run.software.compiled_passes, 1.0)
-    moving = autocast_bytes(passes, run.tokens, 1.0 + run.encoder_blocks, AUTOCAST_INPUTS * _hidden_share(run), weights,
+    moving = autocast_bytes(passes, run.tokens, run.blocks, AUTOCAST_INPUTS * _hidden_share(run), weights,
                             FP32_BYTES, run.numerics.element_bytes)  # fmt: skip
     bandwidth = reached_bandwidth(run.cluster.device.bandwidth, run.cluster.device.efficiency.elementwise)
     layers, again = run.layers_per_stage, recomputed_share(run, 0.0, product=False)

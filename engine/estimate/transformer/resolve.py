@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import AttentionKernel, Framework, ScalingLaw
 from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.data.supply import supply_of, transformer_content
@@ -33,6 +33,7 @@ from capacity_tui.engine.plan import (
 from capacity_tui.engine.schema import AUTO
 
 VARIED = "varied"
+TRANSCRIPT_TOKENS = counted("transcript-tokens")  # Of a piece of sound as long as models read
 
 
 def framework_row(plan: Plan, catalog: Catalog) -> Framework:
@@ -148,8 +149,14 @@ def _attention(
 
 def _drops_scores(plan: Plan, shape: TransformerShape) -> bool:
     """Whether scores of attention are dropped out, as where models with learned positions (GPT-2, BERT) are trained."""
-    dropout = plan.training.dropout
+    dropout = _dropout(plan, shape)
     return float(shape.positions) > 0 and shape.vision is None if dropout is None else dropout > 0
+
+
+def _dropout(plan: Plan, shape: TransformerShape) -> float | None:
+    """Return the dropout of a run: models of sound are trained without, as their configurations have it."""
+    given = plan.training.dropout
+    return 0.0 if given is None and shape.source_positions else given
 
 
 def _data(plan: Plan, shape: TransformerShape, cluster: Cluster, sequences: Number, catalog: Catalog) -> RunData:
@@ -160,8 +167,9 @@ def _data(plan: Plan, shape: TransformerShape, cluster: Cluster, sequences: Numb
         local_batches=float(training.local_batches),
         sequences=sequences,
         seq_len=float(training.seq_len),
+        target=_target(plan, shape),
         document=float(training.document_tokens or 0),
-        dropout=training.dropout,
+        dropout=_dropout(plan, shape),
         varied=float(training.lengths == VARIED),
         predicted=_predicted(plan, shape),
         tiles=float(training.sequence_tiles),
@@ -172,10 +180,19 @@ def _data(plan: Plan, shape: TransformerShape, cluster: Cluster, sequences: Numb
     )
 
 
+def _target(plan: Plan, shape: TransformerShape) -> float:
+    """Return the tokens of an encoder-decoder's target: those that its loss reads; 0 where it has its source's."""
+    usual = TRANSCRIPT_TOKENS if shape.source_positions else 0.0
+    return float(plan.training.predicted_tokens or usual) if shape.encoder_layers else 0.0
+
+
 def _predicted(plan: Plan, shape: TransformerShape) -> float:
-    """Return the tokens of a sequence whose logits the loss reads: all, or none where scores or classes are learned."""
+    """Return the tokens of a sequence whose logits the loss reads: all, or none where scores or classes are learned.
+
+    An encoder-decoder's loss reads all of its target.
+    """
     given = plan.training.predicted_tokens
-    if given is None:
+    if given is None or shape.encoder_layers:
         is_read = not plan.is_finetuning or not shape.is_encoder
         return np.inf if is_read and plan.training.preference not in SCORING else 0.0
     return float(given)

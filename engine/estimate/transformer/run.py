@@ -35,6 +35,18 @@ class Recompute:
     latent: Number = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """Blocks of one kind: those of a model, or an encoder-decoder's decoder and its encoder."""
+
+    ending: str  # what names of its kernels end with
+    tokens: Number  # of one micro-batch on one device
+    length: Number  # tokens of a sequence
+    blocks: Number  # for each layer of the model
+    dense: Number  # of them, those with one feed-forward
+    crosses: Number  # attentions of a block to the other stack
+
+
 DROPOUT_PASSES, RESIDUAL_MASKS = counted("dropout-passes"), counted("residual-masks")
 SHARDED_GRADIENTS, SHARDED_PARAMETERS = 2, 3  # Stages of ZeRO that share gradients out, and parameters as well
 
@@ -80,17 +92,18 @@ class TransformerRun:
         """Random numbers that dropout takes for a token in a layer: of residuals, and of scores that are stored."""
         given = self.data.dropout
         drops = present(given) if given is not None else present(self.shape.positions) * (self.shape.vision is None)
-        return drops * (RESIDUAL_MASKS * self.shape.hidden + self.stored_scores)
+        scores = self.stored_scores * self.score_matrices
+        return drops * (RESIDUAL_MASKS * self.shape.hidden * self.blocks + scores)
 
     @property
     def stored_scores(self) -> Number:
-        """Scores that a layer stores for a token on a device."""
+        """Scores that an attention stores for a token on a device."""
         return (1.0 - self.fused_attention) * self.shape.heads * self.data.seq_len / self.layout.tp
 
     @property
     def logit_tokens(self) -> Number:
         """Tokens of a micro-batch on the device whose logits over the vocabulary the loss reads."""
-        return self.tokens * np.minimum(1.0, self.data.predicted / self.data.seq_len)
+        return self.target_tokens * np.minimum(1.0, self.data.predicted / self.target)
 
     @property
     def fused_attention(self) -> Number:
@@ -183,6 +196,22 @@ class TransformerRun:
         return self.data.micro_batch * self.data.sequences * self.data.seq_len / self.layout.cp
 
     @property
+    def target(self) -> Number:
+        """Tokens of a sequence that pass the decoder."""
+        given = self.data.target
+        return where(given > 0, given, self.data.seq_len) if any_true(given > 0) else self.data.seq_len
+
+    @property
+    def target_share(self) -> Number:
+        """Tokens that pass the decoder for each of the sequence: fewer or more than one in an encoder-decoder."""
+        return self.target / self.data.seq_len
+
+    @property
+    def target_tokens(self) -> Number:
+        """Tokens of one micro-batch on one device that pass the decoder."""
+        return self.tokens * self.target_share
+
+    @property
     def micro_batches(self) -> Number:
         """Micro-batches one replica runs for one optimizer step."""
         return np.maximum(1.0, np.ceil(self.data.global_batch / (self.data.micro_batch * self.layout.dp)))
@@ -229,6 +258,37 @@ class TransformerRun:
     def cross_attentions(self) -> Number:
         """Attentions to the encoder in each layer: 1 or 0."""
         return present(self.shape.encoder_layers)
+
+    @property
+    def stacks(self) -> tuple[Stack, ...]:
+        """Stacks of blocks that have tokens of their own."""
+        plain = 1.0 - self.shape.moe_share
+        whole = Stack("", self.target_tokens, self.target, 1.0, plain, self.cross_attentions)
+        if not any_true(self.encoder_blocks > 0):
+            return (whole,)
+        blocks = self.encoder_blocks
+        return whole, Stack(" of the encoder", self.tokens, self.data.seq_len, blocks, blocks, 0.0)
+
+    @property
+    def blocks(self) -> Number:
+        """Blocks that a token passes in the mean layer: its share of the decoder's, and those of an encoder."""
+        return self.target_share + self.encoder_blocks
+
+    @property
+    def attentions(self) -> Number:
+        """Attentions that it passes in the mean layer."""
+        return self.blocks + self.cross_attentions * self.target_share
+
+    @property
+    def passed_matrices(self) -> Number:
+        """Matrices of attention that it passes, over those of the mean layer."""
+        return self.attentions / (1.0 + self.encoder_blocks + self.cross_attentions)
+
+    @property
+    def score_matrices(self) -> Number:
+        """Matrices of scores of the mean layer, over one of the sequence by itself."""
+        share = self.target_share
+        return share * share + self.encoder_blocks + self.cross_attentions * share
 
     @property
     def stacked_parameters_per_layer(self) -> Number:

@@ -137,7 +137,7 @@ def model_facts(run: TransformerRun) -> ModelFacts:
 def _forward_flops(run: TransformerRun) -> Number:
     """Return the operations of a forward pass per token: logits that the loss reads, attention within documents."""
     data, unread = run.data, 1.0 - run.logit_tokens / run.tokens
-    whole = forward_flops_per_token(run.shape, data.seq_len, run.causal)
+    whole = forward_flops_per_token(run.shape, data.seq_len, run.causal, run.target)
     if run.shape.is_decoder and any_true(unread > 0):
         whole = whole - unread * 2.0 * output_weights(run.shape)
     if not any_true(data.document > 0):

@@ -299,27 +299,42 @@ def attended_at_end(context: Number) -> AttendedTokens:
     return attended
 
 
-def forward_attention_flops(shape: TransformerShape, seq_len: Number, causal: bool = True) -> Number:
+def forward_attention_flops(
+    shape: TransformerShape, seq_len: Number, causal: bool = True, target: Number | None = None
+) -> Number:
     """Attention operations of a forward pass per token, the mean over a sequence.
 
-    Of an encoder-decoder, for one source and one target token, both sequences ``seq_len`` long.
+    Of an encoder-decoder, for a source token with its share of the target.
+
+    Args:
+        seq_len: tokens of a sequence; of an encoder-decoder, of the source.
+        target: tokens of an encoder-decoder's target; as many as of the source by default.
     """
-    attended = attended_of_sequence(seq_len, causal and generates(shape))
+    written = seq_len if target is None else target
+    attended = attended_of_sequence(written, causal and generates(shape))
     everything = 2 * shape.heads * (shape.head_dim + shape.v_head_dim) * seq_len
     cross = present(shape.encoder_layers) * shape.layers * everything
-    return shape.attention_kind.flops(attended) + cross + encoder_attention_flops(shape, seq_len)
+    decoder = shape.attention_kind.flops(attended) + cross
+    return written / seq_len * decoder + encoder_attention_flops(shape, seq_len)
 
 
-def forward_flops_per_token(shape: TransformerShape, seq_len: Number, causal: bool = True) -> Number:
+def forward_flops_per_token(
+    shape: TransformerShape, seq_len: Number, causal: bool = True, target: Number | None = None
+) -> Number:
     """Operations of a forward pass per token: twice the weights it meets, and its share of attention.
 
     A backward pass takes twice as many.
 
     Args:
+        seq_len: tokens of a sequence; of an encoder-decoder, of the source.
         causal: whether a decoder's masked half is skipped; False counts every pair, as PaLM's convention
             (arXiv:2204.02311, appendix B) does.
+        target: tokens of an encoder-decoder's target; as many as of the source by default.
     """
-    return 2 * matmul_per_token(shape) + forward_attention_flops(shape, seq_len, causal)
+    encoded = encoder_matmul_per_token(shape)
+    share = 1.0 if target is None else target / seq_len
+    weights = encoded + share * (matmul_per_token(shape) - encoded)
+    return 2 * weights + forward_attention_flops(shape, seq_len, causal, target)
 
 
 def prompt_flops(shape: TransformerShape, prompt: Number, logits: Number = 1.0) -> Number:

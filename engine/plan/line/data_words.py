@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cache
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
@@ -28,6 +29,15 @@ _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos
 _PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
 _IMAGE_SIZE, _PICTURES = "image size", "pictures of a request"
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
+
+
+@cache
+def _piece_of_sound() -> re.Pattern[str]:
+    """Return how lines write the length of a piece of sound, as ``5 second clips`` and ``20k clips of 5 s``."""
+    number, unit = r"\d+(?:\.\d+)?", r"[\s-]*(?:s|secs?|seconds?)"
+    pieces = f"(?:{'|'.join(sorted(vocabulary().pieces))})"
+    counted = rf"(?:(?P<count>{number}[km]?)\s+)?{pieces}\s+of\s+(?P<behind>{number}){unit}\b"
+    return re.compile(rf"(?P<before>{number}){unit}[\s-]+{pieces}\b|{counted}", re.IGNORECASE)
 
 
 class DataWords(ModelDetails):
@@ -149,27 +159,80 @@ class DataWords(ModelDetails):
         return None if data is None else (2, data)
 
     def _hours_of_sound(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize the sound that is heard, as ``1000 hours of audio``: a request is a piece of it."""
-        span, words = duration_of(self._tokens[index].text), vocabulary()
+        """Recognize the sound that is heard, as ``1000 hours of audio``: a request, or a sample, is a piece of it."""
+        count = Key.INFERENCE_REQUESTS if self._task == INFER else Key.TRAINING_SAMPLES
+        words = self._words_of_sound(index, is_open=count not in self._values)
+        if not words:
+            return None
+        span, model = str(duration_of(self._tokens[index].text)), self._values.get(models.MODEL)
+        row = self._catalog.architectures.get(str(model))
+        if model is not None and not self._is_of_sound():
+            answers = row is not None and "audio_config" in row.config
+            hint = "name one that does, as whisper-large-v3; of transcripts say how many, and their tokens"
+            title = (
+                "no field has the sound of a model that listens and answers"
+                if answers
+                else "a model that hears nothing"
+            )
+            return words, Meaning(fault=PlanError(title, f"{model}: {span} of sound", hint))
+        read = self._catalog.architectures[self._listener()].seconds_of_sound
+        if self._task == INFER:
+            return words, Meaning(f"{span} of sound", {count: math.ceil(parse_quantity(span, "s") / read)})
+        seconds = self._seconds_of_a_piece(read)
+        pieces = math.ceil(parse_quantity(span, "s") / seconds)
+        padded = f", each padded to {read:g} s" if seconds < read else f" (or say clips of {read / 5:g} s)"
+        why = f"{span} of sound: {pieces} samples of {seconds:g} s{padded}"
+        return words, Meaning(f"{span} of sound", {count: pieces}, why)
+
+    def _words_of_sound(self, index: int, *, is_open: bool) -> int:
+        """Return how many words say for how long something sounds; 0 where they say another time.
+
+        Args:
+            is_open: whether nothing else says how much is heard, so that a bare time may.
+        """
+        words = vocabulary()
+        if duration_of(self._tokens[index].text) is None:
+            return 0
         behind = 1 + int(key_of(self._span(index + 1, 1)) == "of")
         behind += int(key_of(self._span(index + behind + 1, 1)) in words.sound)  # of call recordings
-        is_heard = key_of(self._span(index + behind, 1)) in words.sound and self._is_free(index, behind + 1)
-        before = key_of(self._span(index - 1, 1)) if index else ""
-        is_limit = before in words.within - {"for"} and before != "of"
-        is_open = Key.INFERENCE_REQUESTS not in self._values
-        if not is_heard and is_open and self._is_of_sound() and (before in words.hearing or not is_limit):
-            is_heard, behind = True, 0  # transcribe 10k hours
-        if span is None or not is_heard:
+        if key_of(self._span(index + behind, 1)) in words.sound and self._is_free(index, behind + 1):
+            return behind + 1
+        before, after = key_of(self._span(index - 1, 1)) if index else "", key_of(self._span(index + 1, 1))
+        within = words.within - ({"for", "of"} if self._task == INFER else {"of"})
+        is_limit = before in within or (self._task != INFER and after in within - words.joints)
+        is_heard = is_open and self._is_of_sound() and (before in words.hearing or not is_limit)
+        return int(is_heard)  # transcribe 10k hours
+
+    def _piece_of_sound(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize how long samples of sound are, as ``5 second clips`` and ``clips of 5 s``: hours are so many."""
+        match = _piece_of_sound().match(self._text, self._tokens[index].start)
+        if match is None or self._task == INFER or not self._is_of_sound():
             return None
-        if models.MODEL in self._values and not self._is_of_sound():
-            hint = "name one that does, as whisper-large-v3; of transcripts say how many, and their tokens"
-            fault = PlanError("a model that hears nothing", f"{self._values[models.MODEL]}: {span} of sound", hint)
-            return behind + 1, Meaning(fault=fault)
-        if self._task != INFER:
-            fault = PlanError("training of models that listen is not modelled", f"{span} of sound", "say serve")
-            return behind + 1, Meaning(fault=fault)
-        requests = math.ceil(parse_quantity(span, "s") / words.usual[INFER]["seconds_of_sound"])
-        return behind + 1, Meaning(f"{span} of sound", {Key.INFERENCE_REQUESTS: requests})
+        end = next((at for at in range(index, len(self._tokens)) if self._tokens[at].start >= match.end()), None)
+        words = (len(self._tokens) if end is None else end) - index
+        if match["count"] is None:
+            return words, Meaning(match[0])
+        meaning = settings.field_value(Key.TRAINING_SAMPLES, match["count"], self._task, "samples")
+        return words, Meaning(meaning.words, meaning.values, f"{match[0]}: samples", meaning.fault)
+
+    def _seconds_of_a_piece(self, longest: float) -> float:
+        """Return the seconds of a sample of sound: those that the line says, or of its data set, or that are read.
+
+        Args:
+            longest: seconds that the model reads; what is longer is cut.
+        """
+        words = vocabulary()
+        match = _piece_of_sound().search(self._text)
+        if match is not None:
+            return min(float(match["before"] or match["behind"]), longest)
+        names = (key_of(self._span(at, count)) for count in (1, 2) for at in range(len(self._tokens)))
+        return min((words.sounds[name]["seconds"] for name in names if name in words.sounds), default=longest)
+
+    def _listener(self) -> str:
+        """Return the model of the line, or the one that is meant where sound is heard."""
+        rows = self._catalog.architectures
+        usual = (name for name in vocabulary().works.values() if name in rows and rows[name].is_of_sound)
+        return str(self._values.get(models.MODEL) or next(usual))
 
     def _is_of_sound(self) -> bool:
         """Whether the model reads sound."""
@@ -203,10 +266,14 @@ class DataWords(ModelDetails):
 
     def _dataset(self, text: str) -> Meaning | None:
         """Recognize a data set by name; what the line says of its length goes before."""
-        path, size = vocabulary().datasets.get(key_of(text), ("", 0))
+        words = vocabulary()
+        path, size = words.datasets.get(key_of(text), ("", 0))
+        if (speech := words.sounds.get(key_of(text))) is not None:
+            path, size = Key.TRAINING_SAMPLES, math.ceil(parse_quantity(f"{speech['hours']}h", "s") / speech["seconds"])
+            size = 0 if any(self._words_of_sound(at, is_open=True) for at in range(len(self._tokens))) else size
         if not path or self._task not in (TRAIN, FINETUNE):
             return None
-        return Meaning(f"data of {text}", {} if self._has_length() else {path: size})
+        return Meaning(f"data of {text}", {} if self._has_length() or not size else {path: size})
 
     def _samples_of(self, index: int) -> tuple[int, Meaning] | None:
         """Take thousands of something that nothing else counts for samples to train on, as ``12k patents``."""

@@ -230,16 +230,16 @@ class ModelDetails(FigureWords):
     def _model_of_work(self) -> None:
         """Take the usual model of a work that the line says without naming one, as ``embeddings of 10M documents``."""
         words, keys = vocabulary(), self._keys()
-        work = next((words.works[key] for key in map(key_of, self._text.split()) if key in words.works), None)
+        texts = (*self._text.split(), *map("".join, pairwise(self._text.split())))
+        work = next((words.works[key] for key in map(key_of, texts) if key in words.works), None)
         is_open = MODEL not in self._values and not self._family and keys.isdisjoint(words.answering)
         others = (text for text in self._keys() if text not in words.works and not settings.is_number(text))
         is_trained = self._values.get(TASK) in (TRAIN, FINETUNE)
         is_trained |= any(is_of_training(text, self._catalog) for text in others)
-        if work is None or not is_open or is_trained:
+        rows = self._catalog.architectures
+        if work is None or not is_open or (is_trained and not (work in rows and rows[work].is_of_sound)):
             return
-        named = models.named_model(work, self._catalog)
-        if named is not None:
-            self._assume(MODEL, named.values[MODEL], f"{work}, a usual model for this (or name another)")
+        self._assume(MODEL, work, f"{work}, a usual model for this (or name another)")
 
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Leave out the experts of a mixture that is named; a model without any is none of so many."""

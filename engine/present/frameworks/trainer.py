@@ -31,8 +31,9 @@ _TARGETS = {
 
 def training_arguments(job: Job) -> str:
     """Return what ``HfArgumentParser.parse_yaml_file`` reads as ``TrainingArguments``."""
+    arguments = "Seq2SeqTrainingArguments" if job.kind == "encoder-decoder" else "TrainingArguments"
     heading = [
-        "Written for Transformers 5.23, for HfArgumentParser(TrainingArguments).parse_yaml_file.",
+        f"Written for Transformers 5.23, for HfArgumentParser({arguments}).parse_yaml_file.",
         "What is activation_checkpointing here was gradient_checkpointing in earlier releases.",
         f"Model: {job.model}",
     ]
@@ -88,8 +89,12 @@ def _remarks(job: Job) -> Iterator[str]:
     yield from kernel_remarks(job)
     if training.preference in _TRL_CONFIGS:
         yield f"preference {training.preference}: hand these settings to TRL's {_TRL_CONFIGS[training.preference]}"
-    yield f"sequences of {training.seq_len} tokens: cut the data to them (max_length in TRL)"
-    yield f'attention: AutoModelForCausalLM.from_pretrained(..., attn_implementation="{attention_kernel(job)}")'
+    if job.shape.source_positions:
+        most = job.shape.max_context
+        yield f"Seq2SeqTrainer: sound is padded to {training.seq_len} positions; labels have at most {most:g} tokens"
+    else:
+        yield f"sequences of {training.seq_len} tokens: cut the data to them (max_length in TRL)"
+    yield f'attention: {_auto_class(job)}.from_pretrained(..., attn_implementation="{attention_kernel(job)}")'
     adapter = training.adapter
     if adapter is not None:
         config = _PEFT_CONFIGS.get(adapter.kind, "LoraConfig")
@@ -102,6 +107,13 @@ def _remarks(job: Job) -> Iterator[str]:
     kept = training.quantization or ("nf4" if adapter is not None and adapter.kind == "qlora" else None)
     if kept is not None:
         yield f"frozen base in {kept}: hand a quantization_config to from_pretrained"
+
+
+def _auto_class(job: Job) -> str:
+    """Return the class of Transformers that loads a model for training, by its kind."""
+    if job.shape.source_positions:
+        return "AutoModelForSpeechSeq2Seq"
+    return {"encoder-decoder": "AutoModelForSeq2SeqLM", "encoder": "AutoModel"}.get(job.kind, "AutoModelForCausalLM")
 
 
 VERSION = "Accelerate 1.15"

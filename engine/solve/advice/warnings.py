@@ -138,6 +138,8 @@ def _context(case: EstimatedPlan) -> Iterator[Note]:
     if shape is None or not largest(shape.max_context):
         return
     length = float(plan.training.seq_len)
+    if shape.source_positions:
+        length = float(plan.training.predicted_tokens or 0)
     if plan.is_inference:
         # What listens reads its sound beside the context of its answer.
         prompt = 0 if shape.source_positions else plan.inference.prompt_tokens

@@ -6,7 +6,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import equation
-from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
+from capacity_tui.engine.estimate.transformer.run import Recompute, Stack, TransformerRun
 from capacity_tui.engine.estimate.transformer.software import LAYER_NORM
 from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.units import FP32_BYTES
@@ -191,14 +191,20 @@ def adapter_elements(run: TransformerRun, recompute: Recompute) -> Number:
     """Elements a token keeps in the mean layer for adapters and for what quantized matrices put out."""
     layout = run.layout
     shape, inputs = run.shape, run.adapter.inputs
-    attention = inputs.attention * run.column_input + inputs.output * run.value_width / layout.tp
     feed_forward = inputs.up * run.column_input + inputs.down * run.shape.active_ffn / layout.tp
     outputs = run.adapter.quantized * run.software.quantized_copies
-    expanded = run.query_width + run.key_value_width
-    attention = attention + outputs * (expanded / layout.tp + shape.hidden / run.split)
     wide = (1 + shape.gated) * run.shape.active_ffn / layout.tp
     feed_forward = feed_forward + outputs * (wide + shape.hidden / run.split)
-    return attention + (1.0 - recompute.mlp) * feed_forward
+    return attention_adapter_elements(run) + (1.0 - recompute.mlp) * feed_forward
+
+
+def attention_adapter_elements(run: TransformerRun) -> Number:
+    """Elements a token keeps in one attention for adapters and for what quantized matrices put out."""
+    layout, inputs = run.layout, run.adapter.inputs
+    attention = inputs.attention * run.column_input + inputs.output * run.value_width / layout.tp
+    outputs = run.adapter.quantized * run.software.quantized_copies
+    expanded = run.query_width + run.key_value_width
+    return attention + outputs * (expanded / layout.tp + run.shape.hidden / run.split)
 
 
 @equation(
@@ -214,15 +220,73 @@ def input_bytes(stream_bytes: Number, hidden: Number, split: Number) -> Number:
     return stream_bytes * hidden / split
 
 
-def layer_input(run: TransformerRun) -> Number:
-    """Bytes a token keeps in a layer of which only the input is kept."""
+def block_input(run: TransformerRun) -> Number:
+    """Bytes a token keeps in a block of which only the input is kept."""
     return input_bytes(run.stream_bytes, run.shape.hidden, run.split)
 
 
-def kept_per_token(run: TransformerRun, recompute: Recompute, tiles: Number = 1.0) -> Number:
-    """Bytes a token keeps in the mean layer that is not fully checkpointed: at least the layer's input.
+@equation(
+    "bytes = target_share · decoder + encoder_blocks · encoder",
+    unit="B per token",
+    source="a token of the source passes the encoder, and its share of the target the decoder",
+    target_share="tokens of the target for each of the source",
+    decoder=("bytes a token of the target keeps in a block of the decoder, with its attention to the encoder", "B"),
+    encoder_blocks="blocks of the encoder for each of the decoder",
+    encoder=("bytes a token of the source keeps in a block of the encoder", "B"),
+)
+def stacked_bytes(target_share: Number, decoder: Number, encoder_blocks: Number, encoder: Number) -> Number:
+    """Bytes a token of the source keeps in the mean layer of an encoder-decoder."""
+    return target_share * decoder + encoder_blocks * encoder
+
+
+def layer_input(run: TransformerRun) -> Number:
+    """Bytes a token keeps in the mean layer of which only the input is kept."""
+    kept = block_input(run)
+    if not any_true(run.encoder_blocks > 0):
+        return kept
+    return stacked_bytes.named("inputs")(run.target_share, kept, run.encoder_blocks, kept)
+
+
+def kept_per_token(run: TransformerRun, recompute: Recompute) -> Number:
+    """Bytes a token keeps in the mean layer that is not fully checkpointed."""
+    kept = [kept_in_stack(run, stack, recompute) for stack in run.stacks]
+    return kept[0] if len(kept) == 1 else stacked_bytes(run.target_share, kept[0], run.encoder_blocks, kept[1])
+
+
+def kept_in_stack(run: TransformerRun, stack: Stack, recompute: Recompute, tiles: Number = 1.0) -> Number:
+    """Bytes a token of a stack keeps in one of its blocks, with its attention to the other stack."""
+    kept = _kept_in_block(run, recompute, stack.length, tiles)
+    return kept + _kept_across(run, recompute) if any_true(stack.crosses > 0) else kept
+
+
+def _kept_across(run: TransformerRun, recompute: Recompute) -> Number:
+    """Bytes a token of the target keeps in a block's attention to the encoder, with the encoder's keys and values."""
+    states = run.query_width + run.key_value_width / run.target_share
+    return layer_activation.named("across")(
+        run.stream_bytes,
+        run.numerics.element_bytes,
+        norm_elements(run, recompute) / 2.0,
+        kept_projections(states, run.value_width, run.layout.tp),
+        0.0,
+        attention_adapter_elements(run),
+        SOFTMAX_BYTES * run.shape.heads / run.layout.tp,
+        _score_bytes(run, recompute, run.data.seq_len),
+    )
+
+
+def _score_bytes(run: TransformerRun, recompute: Recompute, length: Number) -> Number:
+    """Bytes of scores that a token keeps in an attention to so many tokens; 0 where its kernel is fused."""
+    if not any_true(run.fused_attention < 1):
+        return 0.0
+    stored = (1.0 - run.fused_attention) * (1.0 - recompute.attention)
+    return stored * SCORE_COPIES * run.numerics.element_bytes * run.shape.heads * length / run.layout.tp
+
+
+def _kept_in_block(run: TransformerRun, recompute: Recompute, length: Number, tiles: Number) -> Number:
+    """Bytes a token keeps in a block that is not fully checkpointed: at least the block's input.
 
     Args:
+        length: tokens of a sequence.
         tiles: pieces of the sequence that the feed-forward works through one after another and keeps nothing of.
     """
     layout, numerics = run.layout, run.numerics
@@ -230,10 +294,6 @@ def kept_per_token(run: TransformerRun, recompute: Recompute, tiles: Number = 1.
     expanded = run.query_width + run.key_value_width
     latent = np.minimum(expanded, shape.attention_kind.latent_width * layout.tp)
     projections = kept_projections(where(recompute.latent > 0, latent, expanded), run.value_width, layout.tp)
-    scores: Number = 0.0
-    if any_true(run.fused_attention < 1):
-        stored = (1.0 - run.fused_attention) * (1.0 - recompute.attention)
-        scores = stored * SCORE_COPIES * numerics.element_bytes * shape.heads * run.data.seq_len / layout.tp
     fed = feed_forward_elements(run, recompute)
     everything = layer_activation(
         run.stream_bytes,
@@ -243,9 +303,9 @@ def kept_per_token(run: TransformerRun, recompute: Recompute, tiles: Number = 1.
         fed / tiles if any_true(tiles > 1) else fed,
         adapter_elements(run, recompute),
         SOFTMAX_BYTES * shape.heads / layout.tp,
-        scores,
+        _score_bytes(run, recompute, length),
     )
-    least = layer_input(run)
+    least = block_input(run)
     kept = np.maximum(everything, least) if any_true(everything < least) else everything
     if not any_true(recompute.operations > 0):
         return kept

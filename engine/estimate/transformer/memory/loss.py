@@ -73,9 +73,9 @@ def loss_bytes(run: TransformerRun, head: Number) -> Number:
     if any_true(early > 0):
         chunk = held / LOSS_CHUNKS
         fused = np.asarray(software.fused_loss) > 0
-        held = where(early > 0, where(fused, np.minimum(chunk, run.tokens * shape.hidden), chunk), held)
+        held = where(early > 0, where(fused, np.minimum(chunk, run.target_tokens * shape.hidden), chunk), held)
         logit = where(fused, np.minimum(logit, numerics.element_bytes), logit)
     # The gradient of a sharded head has a buffer of its own.
     gradient = where((layout.zero >= 3) & (layout.shard > 1), 0.0, run.trained_ends * numerics.element_bytes * head)
-    left = gradients_of_loss(numerics.element_bytes, run.tokens, shape.hidden, gradient)
+    left = gradients_of_loss(numerics.element_bytes, run.target_tokens, shape.hidden, gradient)
     return logit_bytes(held, logit, early, left, numerics.element_bytes)

@@ -15,7 +15,9 @@ from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.transformer.attention import exchange_memory
 from capacity_tui.engine.estimate.transformer.finetuning import further_model_bytes
 from capacity_tui.engine.estimate.transformer.memory.activations import (
+    block_input,
     gradients_per_token,
+    kept_in_stack,
     kept_per_token,
     layer_input,
     micro_batches_in_flight,
@@ -35,6 +37,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import (
     captured_input_bytes,
     host_bytes,
     idle_bytes,
+    largest,
     narrow_copies,
     sharded_bytes,
     state_bytes,
@@ -68,11 +71,9 @@ def stage_parameters(run: TransformerRun, layers: Number, *, first: Number, last
     """Return the parameters of a stage; ``first`` and ``last`` are 1 where it holds embedding and head."""
     layout = run.layout
     counts = run.counts
-    dense = layers * run.counts.dense_per_layer / layout.tp
+    dense = (layers * counts.dense_per_layer + first * counts.encoder) / layout.tp
     experts = layers * run.expert_parameters_per_layer / (layout.ep * layout.etp)
-    embedding = (
-        counts.token_embedding + counts.position_embedding + counts.encoder + counts.extra + counts.other_weights
-    )
+    embedding = counts.token_embedding + counts.position_embedding + counts.extra + counts.other_weights
     copied = counts.token_embedding * (1.0 - first) if run.shape.tied_embeddings else counts.head
     return Parameters(dense, experts, first * embedding / layout.tp, last * (counts.final + copied) / layout.tp)
 
@@ -92,11 +93,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     layer = kept_per_token(run, recompute)
     activations = activation_bytes(run.tokens, layers * in_flight, recompute.full_layers, layer, inputs)
     outputs = software.stage_outputs * where(layout.pp > 1, run.tokens * in_flight * inputs, 0.0)
-    mean = (1.0 - recompute.full_layers) * layer + recompute.full_layers * inputs
-    gradients, whole = gradients_per_token(run), kept_per_token(run, Recompute(), run.data.tiles)
-    whole = np.maximum(whole, mean) if any_true(run.data.tiles > 1) else whole
-    at_work = working_bytes(run.tokens, gradients, whole, mean, layout.offload_activations)
-    alone_at_work = working_bytes(run.tokens, gradients, whole, 0.0, 0.0)
+    at_work, alone_at_work = _at_work(run, layout.offload_activations), _at_work(run, None)
     if any_true(layout.cp > 1):
         exchanged = exchange_memory(run)
         at_work, alone_at_work = at_work + exchanged, alone_at_work + exchanged
@@ -145,6 +142,22 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     idle_logits = idle_bytes(software.idle_logit_blocks, at_work, logits)
     stranded = _stranded(run, gradients_in.streamed, idle_logits, {"loss": at_loss + logits, "layer": at_layer})
     return StageMemory(phases, stranded, host, kept["host_states"] + kept["host_weights"])
+
+
+def _at_work(run: TransformerRun, offloaded: Number | None) -> Number:
+    """Bytes of the block at work, the largest of the stacks', beyond what it keeps on the device anyway.
+
+    Args:
+        offloaded: share of what is kept that lies in host memory; None where nothing is kept.
+    """
+    recompute, gradients, working = run.recompute, gradients_per_token(run), list[Number]()
+    for stack in run.stacks:
+        layer, whole = kept_in_stack(run, stack, recompute), kept_in_stack(run, stack, Recompute(), run.data.tiles)
+        mean = (1.0 - recompute.full_layers) * layer + recompute.full_layers * block_input(run)
+        whole = np.maximum(whole, mean) if any_true(run.data.tiles > 1) else whole
+        kept, share = (0.0, 0.0) if offloaded is None else (mean, offloaded)
+        working.append(working_bytes(stack.tokens, gradients, whole, kept, share))
+    return largest(working)
 
 
 @dataclass(frozen=True, slots=True)

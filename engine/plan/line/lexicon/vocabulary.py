@@ -142,6 +142,8 @@ class Vocabulary:
     stored: ByWord  # rows of data formats, by words beside a size in bytes that is the size of such data
     sound: Words  # words behind a time that is how long something sounds
     hearing: Words  # words before such a time, beside a model of sound
+    pieces: Words  # words for a piece of sound, behind or before its length
+    sounds: Mapping[str, Mapping[str, float]]  # hours of speech, and seconds of its mean piece, by data set
     datasets: Mapping[str, tuple[str, int]]  # field and size of data sets, by name
     image_edges: Mapping[str, int]  # pixels of an edge of small images, by data set
     tiers: Words  # parts of a name that make another device of it
@@ -245,7 +247,7 @@ class Vocabulary:
     def field_of(self, word: str, task: str) -> str | None:
         """Return the field that a word names in a task."""
         sections = SECTIONS[task]
-        return next((path for path in self.fields.get(key_of(word), ()) if _section(path) in sections), None)
+        return next((path for path in self.fields.get(key_of(word), ()) if path.rpartition(".")[0] in sections), None)
 
     def start_of(self, words: Sequence[str]) -> int:
         """Return where words between what is counted and its number begin, which stand at the end of some keys."""
@@ -367,7 +369,3 @@ def _fields(other_names: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
             others = tuple(other for other in paths.get(name, ()) if other.startswith(OWN_PARAMETERS))
             paths[name] = (path, *others) if path.startswith(OWN_PARAMETERS) else (path,)
     return paths
-
-
-def _section(path: str) -> str:
-    return path.rpartition(".")[0]
