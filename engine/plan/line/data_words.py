@@ -13,7 +13,7 @@ from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
-from capacity_tui.engine.plan.line.lexicon.task_words import task_named
+from capacity_tui.engine.plan.line.lexicon.task_words import task_named, usual_listeners
 from capacity_tui.engine.plan.line.lexicon.tokens import image_of, sides_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Sight, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
@@ -230,9 +230,7 @@ class DataWords(ModelDetails):
 
     def _listener(self) -> str:
         """Return the model of the line, or the one that is meant where sound is heard."""
-        rows = self._catalog.architectures
-        usual = (name for name in vocabulary().works.values() if name in rows and rows[name].is_of_sound)
-        return str(self._values.get(models.MODEL) or next(usual))
+        return str(self._values.get(models.MODEL) or usual_listeners(self._catalog)[0])
 
     def _is_of_sound(self) -> bool:
         """Whether the model reads sound."""

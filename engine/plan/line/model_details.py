@@ -21,7 +21,7 @@ from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.question_words import Questions
-from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_of_training, task_named
+from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_of_training, task_named, usual_listeners
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount, Asked, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_model
@@ -233,13 +233,13 @@ class ModelDetails(FigureWords):
         texts = (*self._text.split(), *map("".join, pairwise(self._text.split())))
         work = next((words.works[key] for key in map(key_of, texts) if key in words.works), None)
         is_open = MODEL not in self._values and not self._family and keys.isdisjoint(words.answering)
-        others = (text for text in self._keys() if text not in words.works and not settings.is_number(text))
+        others = (text for text in keys if text not in words.works and not settings.is_number(text))
         is_trained = self._values.get(TASK) in (TRAIN, FINETUNE)
         is_trained |= any(is_of_training(text, self._catalog) for text in others)
-        rows = self._catalog.architectures
-        if work is None or not is_open or (is_trained and not (work in rows and rows[work].is_of_sound)):
+        if work is None or not is_open or (is_trained and work not in usual_listeners(self._catalog)):
             return
-        self._assume(MODEL, work, f"{work}, a usual model for this (or name another)")
+        if (named := models.named_model(work, self._catalog)) is not None:
+            self._assume(MODEL, named.values[MODEL], f"{work}, a usual model for this (or name another)")
 
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Leave out the experts of a mixture that is named; a model without any is none of so many."""

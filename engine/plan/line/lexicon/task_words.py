@@ -165,3 +165,9 @@ def is_of_serving(word: str, catalog: Catalog) -> bool:
         return word.startswith("inference.")
     is_trained = named_value(word, TRAIN, "qlora", catalog) is not None
     return not is_trained and named_value(word, INFER, "", catalog) is not None
+
+
+def usual_listeners(catalog: Catalog) -> tuple[str, ...]:
+    """Return the models that read sound of those that are meant where a line names a work alone."""
+    rows = catalog.architectures
+    return tuple(name for name in vocabulary().works.values() if name in rows and rows[name].is_of_sound)
