@@ -133,3 +133,15 @@ def test_a_model_that_is_no_name_is_asked_for(tmp_path: Path) -> None:
     script = files_of(tuned(model={"config": str(config)}))["train.py"]
     ast.parse(script)
     assert 'MODEL = os.environ["MODEL"]' in script
+
+
+@pytest.mark.parametrize("method", ["full", "lora"])
+def test_no_file_of_a_decoder_is_written_for_a_model_that_listens(method: str) -> None:
+    plan = tuned(method, model={"name": "whisper-small"}, training={"precision": "fp16", "framework": "transformers"})
+    assert adapter_tools(plan, load_catalog()) == ()
+    files = files_of(plan)
+    assert "train.py" not in files
+    written = files["training_arguments.yaml"]
+    assert "AutoModelForSpeechSeq2Seq" in written
+    assert "Seq2SeqTrainingArguments" in written
+    assert "CausalLM" not in written
