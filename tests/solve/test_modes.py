@@ -58,6 +58,12 @@ def test_every_open_field_says_why_it_got_its_value() -> None:
         assert all(filled.reasons.values())
 
 
+def test_a_model_that_listens_is_trained_on_all_of_its_sound_in_every_mode() -> None:
+    for filled in modes_of(open_plan("whisper-small", name="rtx-4090")).values():
+        assert filled.plan.training.seq_len == 1500
+        assert "context" not in filled.reasons["training.seq_len"]
+
+
 def test_modes_order_their_reserve() -> None:
     filled = modes_of(open_plan("gpt2", name="rtx-4090")).values()
     budgets = [memory_budget(plan.mode, plan.resolved.cluster) or 0.0 for plan in filled]

@@ -78,7 +78,10 @@ class Search:
         device, shape = self.resolved.cluster.device, self.resolved.shape
         if Key.TRAINING_PRECISION in wanted:
             values[Key.TRAINING_PRECISION], reasons[Key.TRAINING_PRECISION] = chosen_precision(device, self.catalog)
-        if Key.TRAINING_SEQ_LEN in wanted:
+        if Key.TRAINING_SEQ_LEN in wanted and shape is not None and shape.source_positions:
+            values[Key.TRAINING_SEQ_LEN] = int(shape.source_positions)
+            reasons[Key.TRAINING_SEQ_LEN] = "the sound that the model always reads"
+        elif Key.TRAINING_SEQ_LEN in wanted:
             context = 0.0 if shape is None else float(shape.max_context)
             upper = self.mode.sequence_range[1] or 2 * (self.mode.sequence_range[0] or 1024)
             values[Key.TRAINING_SEQ_LEN] = int(min(upper, context or upper))
