@@ -301,9 +301,10 @@ class DerivedValues(MoneyWords):
             samples = prompts * self._group
             why = f"{samples} samples: {self._group} answers to each of {prompts} prompts"
             self._assume(Key.TRAINING_SAMPLES, samples, why)
-        elif self._group and self._values.keys().isdisjoint({Key.TRAINING_TOKENS, Key.TRAINING_STEPS}):
-            why = f"{self._group} answers to each prompt: say how many prompts there are, as 7.5k prompts"
-            self._assumed.append(Assumption(Key.TRAINING_SAMPLES, None, why))
+        elif self._group:
+            is_open = self._values.keys().isdisjoint({Key.TRAINING_TOKENS, Key.TRAINING_STEPS})
+            how = "say how many prompts there are, as 7.5k prompts" if is_open else "left out; each is a sample"
+            self._assumed.append(Assumption(Key.TRAINING_SAMPLES, None, f"{self._group} answers to each prompt: {how}"))
         of_prompt = any(taken.words.startswith("prompt ") for _, taken in self._taken.values())
         if self._answer_tokens and (read is None or (of_prompt and isinstance(read, int))):
             before = read if isinstance(read, int) else 0

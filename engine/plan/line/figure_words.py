@@ -318,11 +318,15 @@ class FigureWords(NamedWords):
         is_used = not before.isdisjoint(measured[kind]) and not self._is_apart(start - 1)
         is_used |= any("".join(keys[index + 1 : index + 1 + few]) in measured[f"{kind} behind"] for few in (1, 2, 3))
         near = {*keys[max(start - _FAR, 0) : index], *([] if self._is_apart(index) else keys[index + 1 : index + 3])}
-        clause = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
-        is_wanted = bool(near & vocabulary().limiting or measured["wanted"] & {*keys[clause:index]})
+        is_wanted = bool(near & vocabulary().limiting) or self._is_in_clause(index, "wanted")
         is_of_a_run = keys[index + 1 : index + 2] == ["vram"] and not self._is_device(index + 2)
         is_other = kind == "memory" and self._is_before_device(index) and not is_of_a_run
         return is_used and not is_other and not is_wanted
+
+    def _is_in_clause(self, index: int, kind: str) -> bool:
+        """Whether a word of a kind stands before a place in its clause, as ``must`` in ``must take 2 days``."""
+        clause = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
+        return not vocabulary().measured[kind].isdisjoint(key_of(self._span(at, 1)) for at in range(clause, index))
 
     def _is_named_before(self, index: int, names: Container[str]) -> bool:
         """Whether one of some words before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""

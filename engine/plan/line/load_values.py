@@ -26,7 +26,7 @@ from capacity_tui.engine.units import format_count, format_number, parse_quantit
 _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
 _PER = frozenset({"per", "/", "by", "for", "from", "a"})  # Words before one of the users
 _HOURS_OF_DEVICES = "gpu_hours"  # What limits call them
-_AT_ONCE = "at once"
+_AT_ONCE, _SHORTEST_ADVERB = "at once", 5  # Letters, as of ``daily``: any is not an y
 _PARTS_IN_A_TIME = re.compile(r"\d[\d.]* ?([a-z]+/[a-z]+)", re.IGNORECASE)  # 2s/it, 1.3 it/s, 45 min/epoch
 _PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
 _TOKENS_READ = (settings.TOKENS, "tokens in")
@@ -43,6 +43,7 @@ class LoadValues(DataWords):
         if self._values.get(Key.INFERENCE_BATCH) == AUTO and not self._values.keys().isdisjoint(_LOADS):
             self._values.pop(Key.INFERENCE_BATCH)  # the load decides it
         self._passages()
+        self._sound_as_it_comes()
         self._part_of_users()
         self._rate_of_tokens()
         self._requests_of_tokens()
@@ -70,6 +71,13 @@ class LoadValues(DataWords):
             self._assumed.append(
                 Assumption(Key.INFERENCE_PROMPT_TOKENS, tokens, f"{why}; say the prompt, with all of it")
             )
+
+    def _sound_as_it_comes(self) -> None:
+        """Answer each piece of sound before the next one is there where the line says so, as ``live streams``."""
+        is_live = self._is_of_sound() and not vocabulary().live.isdisjoint(self._keys())
+        if self._task == INFER and is_live and Key.INFERENCE_REQUEST_SECONDS not in self._values:
+            most = f"{vocabulary().usual[INFER]['seconds_of_sound']:g}s"
+            self._assume(Key.INFERENCE_REQUEST_SECONDS, most, f"in real time: {most} of sound within {most}")
 
     def _part_of_users(self) -> None:
         """Take the share of all users that is there at once for the users, as ``300 seats, 5% concurrent``.
@@ -142,7 +150,7 @@ class LoadValues(DataWords):
         """Send requests at a rate where the line says how often there are so many, as ``1M documents daily``."""
         words, requests = vocabulary(), self._values.get(Key.INFERENCE_REQUESTS)
         keys = [key_of(token.text) for token in self._tokens]
-        often = [(key, before) for before, key in pairwise(("", *keys))]
+        often = [(key, before) for before, key in pairwise(("", *keys)) if len(key) >= _SHORTEST_ADVERB]
         often += [(f"{key}{after}", before) for before, key, after in zip(("", *keys), keys, keys[1:], strict=False)]
         rates = (key for key, before in often if key in words.adverbs and before not in words.within)
         adverb = next((key for key in rates if key), "")
@@ -226,7 +234,8 @@ class LoadValues(DataWords):
         if speed is not None and key_of(speed[1]) in vocabulary().fillers and not self._is_counted(index):
             return speed[0].count(" ") + 1, Meaning(why=f"left out: {speed[0]}, as measured")
         count = self._count_of(index) if self._is_number_at(index) else None
-        if count is not None and count.amount.reciprocal and self._is_measured(index, "time"):
+        is_measured = self._is_measured(index, "time") or (self._is_judged() and not self._is_in_clause(index, "due"))
+        if count is not None and count.amount.reciprocal and is_measured:
             return count.end - index, Meaning(why=f"left out: {self._span(index, count.end - index)}, as measured")
         key, _, value = self._tokens[index].text.rpartition("=")
         if not (settings.is_time(value) or duration_of(value) is not None):
@@ -236,9 +245,24 @@ class LoadValues(DataWords):
             self._is_pass(key) or (is_per and self._is_pass(self._span(index + 2, 1)))
         )
         words = 3 if is_of_part and not key else 1
-        if not is_of_part and not self._is_measured(index, "time"):
+        if not is_of_part and not is_measured:
             return None
         return words, Meaning(why=f"left out: {self._span(index, words)}, as measured")
+
+    def _is_judged(self) -> bool:
+        """Whether a line asks if its time or its speed is as it should be: ``88 hours, is this normal?``."""
+        measured, words = vocabulary().measured, [key_of(token.text) for token in self._tokens]
+        if not self._keys().isdisjoint(measured["too much"]):
+            return True
+        for at in (at for at, word in enumerate(words) if word in measured["judged"]):
+            if any(self._is_apart(end, "?") for end in range(at, min(at + _FAR, len(words)))):  # 88 hours, normal?
+                return True
+            first = next((end + 1 for end in range(at - 1, -1, -1) if self._tokens[end].ends), 0)
+            verbs = [start for start in range(first, at - 1) if words[start] in measured["judging"]]  # is this normal
+            is_foreseen = [words[at], *words[at + 1 : at + 2]] == ["expected", "to"]  # how long is it expected to take
+            if verbs and not is_foreseen and words[verbs[-1] - 1] not in vocabulary().queries:
+                return True
+        return False
 
     def _is_pass(self, word: str) -> bool:
         """Whether a word is a part of a training that is done again and again: a step or an epoch."""

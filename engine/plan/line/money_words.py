@@ -145,8 +145,8 @@ class MoneyWords(LoadValues):
 
     def _is_bought(self, index: int) -> bool:
         """Whether words near a sum say that something is bought for it."""
-        near = self._tokens[max(index - _FARTHEST, 0) : index + 3]
-        return not vocabulary().buying.isdisjoint(key_of(token.text) for token in near)
+        near = [key_of(token.text) for token in self._tokens[max(index - _FARTHEST, 0) : index + 3]]
+        return not vocabulary().buying.isdisjoint((*near, *map("".join, pairwise(near))))
 
     def _price(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize what each device costs an hour, each machine, or all of them, and what a kWh costs."""

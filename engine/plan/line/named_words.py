@@ -233,17 +233,17 @@ class NamedWords(CountedWords):
     def _ruled_out(self, index: int) -> tuple[int, Meaning] | None:
         """Return what is set by a word that another one rules out, as in ``no offload``."""
         words, task = vocabulary(), TRAIN if self._task == FINETUNE else self._task
-        is_before = key_of(self._tokens[index].text) in words.negations
+        before = next((few for few in (3, 2, 1) if key_of(self._span(index, few)) in words.negations), 0)
         for count in (3, 2, 1):  # no flash attention; flash attention off
-            at = index + int(is_before)
-            key, is_free = key_of(self._span(at, count)), self._is_free(index, count + 1)
-            is_off = is_before or key_of(self._span(index + count, 1)) in words.switched_off
+            others = before or 1
+            key, is_free = key_of(self._span(index + before, count)), self._is_free(index, count + others)
+            is_off = bool(before) or key_of(self._span(index + count, 1)) in words.switched_off
             values = words.ruled_out.get(task or "any", {}).get(key) if is_free and is_off else None
             phrase = words.phrase(key, task or "") or {}
             if values is None and is_free and is_off and phrase and _HAVE_NONE.issuperset(phrase):
                 values = dict.fromkeys(phrase, "none")
             if values is not None:
-                return count + 1, Meaning(self._span(index, count + 1) if values else "", values)
+                return count + others, Meaning(self._span(index, count + others) if values else "", values)
         return None
 
     def _some_hardware(self, index: int) -> tuple[int, Meaning] | None:

@@ -151,6 +151,7 @@ def asked_of(
         is_counted = DEVICES in values or is_one or is_other or task == INFER
         return Asked(DEVICES, limits, goal, "how many devices keep the limits") if limits and not is_counted else None
     is_loaded = task == INFER and any(load in values for load in _LOADS)
+    is_loaded |= Key.INFERENCE_CONCURRENCY in values and Key.INFERENCE_REQUESTS not in values
     if MODEL in values and (limits or goal or is_loaded):
         return Asked(HARDWARE, limits, goal or cheapest, "the cheapest machine that does this", _clouds(tokens))
     return None
@@ -209,6 +210,11 @@ def unclear(
     if is_optimal and asked is None and MODEL not in values and Key.TRAINING_TOKENS not in values:
         hint = "say its parameters, as train 7b chinchilla-optimal; docs/growth.md tells how sizes and tokens grow"
         return PlanError("the best size for a budget is no plan", "a model of which size?", hint)
+    lengths = (question for question in questions if question.field in LENGTHS and values.keys().isdisjoint(LENGTHS))
+    is_open = asked is not None and (asked.solve == HARDWARE or asked.solve in LENGTHS) and HARDWARE not in values
+    if is_open and (length := next(lengths, None)) is not None:
+        hint = "name the hardware, as 64xh100, which says how much its limits allow"
+        return PlanError(f"{length.words}, and on which hardware?", "a line asks for one of them", hint)
     if (asked is None or asked.solve == HARDWARE) and MODEL not in values:
         if any(question.field == MODEL for question in questions) and HARDWARE not in values and asked is not None:
             hint = "name the model, as llama-3.1-70b for 350 people under $10k a month, or the hardware, as 2xl40s"

@@ -74,12 +74,13 @@ class TakenWords:
             self._values.pop(TASK)
             task = FINETUNE if FIT not in tasks else next(iter(tasks - {FIT}))
             meaning = replace(meaning, values={**meaning.values, TASK: task})
-        before = self._tokens[index - 1].text if index else ""
+        before = [self._span(index - few, few) for few in (3, 2, 1) if few <= index]
+        ruled_out = next((word for word in before if key_of(word) in vocabulary().negations), "")
         behind = (key_of(self._span(index + count, words)) for words in (1, 2, 3))
         if not vocabulary().unsupported.isdisjoint(behind):
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
-        if meaning.values and meaning.fault is None and key_of(before) in vocabulary().negations:
-            text = f"{before} {self._span(index, count)}"
+        if meaning.values and meaning.fault is None and ruled_out:
+            text = f"{ruled_out} {self._span(index, count)}"
             hint = "say what you want instead, or leave it out"
             fault = PlanError("a line says what is wanted, not what is not", repr(text)[:60], hint)
             self._ruled_out_values.append((set(meaning.values), fault))

@@ -38,6 +38,7 @@ _PEAKS = {
 _POWER = {"w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3}
 _SIZES = {"mib": 1, "mb": 1, "gib": 1024, "gb": 1024, "g": 1024, "tib": 1024**2, "tb": 1024**2}
 """MiB of a unit. Memory of devices is sold in binary units, whatever letter is missing: a card of 24 GB has 24 GiB."""
+_LEAST_MEMORY = 1024  # MiB that any device or host has
 _SAME_SIZE = 0.08  # Share by which the memory that a driver reports may differ from what a device is sold with
 _MORE_THAN_ANY = 2.2
 """Times the memory of a card's row that no card of its name has: they are sold with twice as much, or half."""
@@ -157,9 +158,14 @@ def given_figure(
     """
     row = catalog.accelerators.get(name)
     is_of_host = is_ram and catalog.processors.find_id(name) is None and not (row is not None and row.unified_memory)
-    if is_of_host:
-        return Meaning(f"{text} of host memory", {HOST_MEMORY: figure[MEMORY] / 1024})
     memory = figure.get(MEMORY)
+    is_little = memory is not None and memory < _LEAST_MEMORY
+    little = (
+        PlanError("so little memory?", text, f"write {memory:g}GB where gigabytes are meant") if is_little else None
+    )
+    if little or is_of_host:
+        values: dict[str, object] = {} if little else {HOST_MEMORY: figure[MEMORY] / 1024}
+        return Meaning(f"{text} of host memory", values, fault=little)
     if row is not None and memory:
         if is_memory_of(row, memory):
             return Meaning(f"{text}, as it has")

@@ -99,7 +99,9 @@ class Questions:
             spans = (count for count in spans if self._counted.isdisjoint(range(index, index + count)))
             count = next((count for count in spans if "".join(keys[index : index + count]) in queries), 0)
             kind = queries.get("".join(keys[index : index + count]), "") if count else ""
-            questions = self._of(kind, index, index + count) if kind else self._without(index) if index >= end else ()
+            is_within = index + count <= end and kind not in (CHEAPEST, COST, FASTEST)  # vram needed
+            questions = self._of(kind, index, index + count) if kind and not is_within else ()
+            questions = self._without(index) if not kind and index >= end else questions
             for question in questions:
                 end = max(end, question.end)
                 yield question
@@ -145,6 +147,8 @@ class Questions:
         after = self._tokens[end].start if end < len(self._tokens) else len(self._text)
         begins = index == 0 or self._tokens[index - 1].ends or index - 1 in self._counted or not self._keys[index - 1]
         begins = begins or self._keys[index - 1] in _JOINTS
+        is_noun = field == MODEL and index - 1 in self._counted - self._hardware  # a 70b model?
+        begins &= not is_noun or self._tokens[index - 1].ends
         if is_option or (begins and field != HARDWARE and "?" in self._text[self._tokens[end - 1].end : after]):
             yield Question(MOST, field, self._span(index, end), index, end)
 
@@ -168,7 +172,8 @@ class Questions:
     def _answered(self, at: int) -> tuple[int, int, str] | None:
         """Return where a word stands for what every plan tells; None for others."""
         words, key = vocabulary(), self._keys[at]
-        is_answered = at not in self._counted and (key in words.durations or key in words.answered)
+        is_other = at > 0 and self._keys[at - 1] + key in words.circumstances  # real time
+        is_answered = at not in self._counted and not is_other and (key in words.durations or key in words.answered)
         return (at, at + 1, "") if is_answered else None
 
     def _noun(self, kind: str, at: int) -> tuple[int, int, str] | None:

@@ -37,8 +37,8 @@ def similar_names(word: str, catalog: Catalog) -> tuple[tuple[str, str], ...]:
     for key in difflib.get_close_matches(plain, names, 3, _SIMILAR):
         kind, name = names[key]
         is_same = is_misspelt(_without_variant(word, catalog), name)
-        is_slip = len(plain) > _FEWEST_LETTERS or len(key) > len(plain) or sorted(plain) == sorted(key)
-        is_slip &= key[:1] == plain[:1] and len(key) - len(plain) < _FEWEST_LETTERS
+        is_slip = is_misspelt(plain, key) and (len(plain) > _FEWEST_LETTERS or len(key) > len(plain))
+        is_slip |= key[:1] == plain[:1] and sorted(plain) == sorted(key)
         if (kind == TASK_NAME and is_slip) or (kind != TASK_NAME and is_telling and is_same):
             similar.append((kind, name))
     return tuple(similar)

@@ -111,6 +111,7 @@ class Vocabulary:
     tenants: Words  # those that share devices, as in ``4gb per worker``
     other_costs: Words  # words beside a sum that is paid for something else than hardware
     searching: Words  # words beside documents that a request reads only what is found of
+    live: Words  # words of sound that is heard as it is spoken
     surroundings: Words  # what stands around devices, a number of which is left out
     networks: ByWord  # what names of links begin with, by words beside the speed of one between nodes
     any_network: Words  # those of them that other things have as well
