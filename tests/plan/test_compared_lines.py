@@ -83,6 +83,9 @@ COMPARED = {
     "llama2-7b pretraining 8xA800 80G, TP4-PP1-DP2 or TP1-PP1-DP8, token/sec/GPU": ["TP4-PP1-DP2", "TP1-PP1-DP8"],
     "pp 4 dp 2 vs tp 8 for llama 70b on 8 a100": ["dp 2", "tp 8"],
     "dp 8 instead of tp 8 for llama 8b training on 8xh100": ["dp 8", "tp 8"],
+    "second 3090 or sell it and get a 5090 for 70b models": ["second 3090", "5090"],
+    "qlora mixtral 8x7b or 34b on 2x titan rtx": ["mixtral 8x7b", "34b"],
+    "stable diffusion on a graphics card with 6 GB or 4 GB": ["6GB", "4GB"],
     "third 3090 or swap to a single rtx pro 6000, llama 70b q4": ["third 3090", "single rtx pro 6000"],
     "how much longer is a LoRA of llama 3.1 8b on one A100 80GB compared with one H100, 50M tokens": [
         "one A100 80GB",
@@ -120,6 +123,9 @@ def test_what_is_needed_with_a_setting_asks_for_no_other_setting(text: str) -> N
     assert line.values["inference.weights"] == "fp8"
 
 
-@pytest.mark.parametrize("text", ["llama 8b lora 4090", "qlora or nothing", "foo vs bar", "h100 vs", "vs h100", ""])
+@pytest.mark.parametrize(
+    "text",
+    ["llama 8b lora 4090", "qlora or nothing", "foo vs bar", "h100 vs", "vs h100", "", "lora of 8b or full on 2 a100"],
+)
 def test_a_line_that_compares_nothing_is_left_alone(text: str) -> None:
     assert alternatives(text) == ()

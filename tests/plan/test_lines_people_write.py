@@ -86,10 +86,25 @@ def test_two_models_on_the_same_hardware_are_refused_as_such(text):
 
 @pytest.mark.parametrize(
     ("text", "part"),
-    [("lora 7b 3090, took 7 hours", "7h, as measured"), ("llama 8b on 4090, uses 18gb", "18gb, as measured")],
+    [
+        ("lora 7b 3090, took 7 hours", "7h, as measured"),
+        ("llama 8b on 4090, uses 18gb", "18gb, as measured"),
+        ("lora 7b 3090, 88 hours, is this normal?", "88h, as measured"),
+        ("llama 8b q4 on a 3060 does 25 t/s. Is that the expected speed?", "25 t/s, as measured"),
+    ],
 )
 def test_what_was_measured_is_left_out_and_said(text, part):
     line = read_line(text)
     assert not line.limits
     assert line.asked is None
     assert any(part in word.meaning.why for word in line.words)
+
+
+def test_a_line_without_model_and_hardware_says_what_to_name():
+    faults = read_line("write me a python script that plots a csv").faults
+    assert faults[0].title == "nothing to plan"
+
+
+def test_answers_to_each_prompt_are_said_where_steps_are_the_length_of_a_training():
+    line = read_line("grpo qwen2.5-7b 8 h100s 1000 steps 16 rollouts per prompt")
+    assert any("16 answers to each prompt: left out" in entry.why for entry in line.assumptions)

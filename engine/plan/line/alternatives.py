@@ -25,6 +25,7 @@ _JOINTS = frozenset({"with", "to"})  # Between names of a line that says that it
 _NUMBER = re.compile(r"\d[\d.,]*[kmb]?(?=\b|x)", re.IGNORECASE)
 _ENDS, _UNLESS_GIVEN = ".,;:?!", "as usual"
 _UNIT_BEHIND = re.compile(r"(?<!\S)(\d{1,3})(?= (?:or|vs|versus) \d+([gt]b?|[kmb])\b)", re.IGNORECASE)  # 24 or 48gb
+_SIZE_APART = re.compile(r"(?<=\d) (?=[gt]b\b)", re.IGNORECASE)  # 6 GB or 4 GB
 _CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in |on |an? )?", re.IGNORECASE)
 _OVER = re.compile(r"\bover(?=.* worth)", re.IGNORECASE)  # Is a 4090 over a 3090 worth it
 _NUMBERS = frozenset(
@@ -72,7 +73,8 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
     whole = read(text) if whole is None else whole
     for name in whole.unknown:
         text = text.replace(name, name.replace("/", " or ")) if _is_choice(name, text, facts) else text
-    words = _UNIT_BEHIND.sub(r"\1\2", _than().sub("vs", _OVER.sub("vs", text))).split()
+    text = _SIZE_APART.sub("", _than().sub("vs", _OVER.sub("vs", text)))
+    words = _UNIT_BEHIND.sub(r"\1\2", text).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
     known = vocabulary()
     marks = [at for at, key in enumerate(keys) if key in known.comparing]
@@ -86,8 +88,10 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
         return _recounted(words, marks[-1], read)
     if not marks or not (whole.faults or _joins_values(whole)):
         return ()
-    for places in filter(None, (marks, sorted({*marks, *both}) if both else [])):
-        alike = (lines for lines in _splits(words, places) if _are_alike(map(read, (line.text for line in lines))))
+    every = sorted({*marks, *both}) if both else []
+    for places, is_other_size in ((marks, False), *([(every, False)] if every else []), (marks, True)):
+        splits = _splits(words, places, is_other_size=is_other_size)
+        alike = (lines for lines in splits if _are_alike(map(read, (line.text for line in lines))))
         if first := next(alike, None):
             return next((lines for lines in (first, *alike) if not _cut_names(lines, read)), first)
     return _otherwise(words, marks[-1], read) or _recounted(words, marks[-1], read)
@@ -104,8 +108,14 @@ def _is_choice(name: str, text: str, catalog: Catalog) -> bool:
     return len(parts) > 1 and (are_named or are_devices)
 
 
-def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, ...]]:
-    """Yield the lines for names of each length, the shortest first; those between two marks are whole names."""
+def _splits(words: list[str], marks: list[int], *, is_other_size: bool = False) -> Iterator[tuple[Alternative, ...]]:
+    """Yield the lines for names of each length, the shortest first; those between two marks are whole names.
+
+    Args:
+        words: of the line.
+        marks: where those stand that compare.
+        is_other_size: whether a size alone may stand for a model beside another name, as in ``mixtral 8x7b or 34b``.
+    """
     first, last = marks[0], _before_name(words, marks[-1])
     between = [words[_before_name(words, one) + 1 : other] for one, other in pairwise(marks)]
     lengths = ((before, behind) for before in range(1, _MOST_WORDS + 1) for behind in range(1, _MOST_WORDS + 1))
@@ -124,7 +134,8 @@ def _splits(words: list[str], marks: list[int]) -> Iterator[tuple[Alternative, .
         plain = [name[0].rstrip(_ENDS) if len(name) == 1 else "" for name in names]
         if len({name.isdecimal() and len(name) <= _LONGEST_COUNT for name in plain}) > 1:
             continue  # pp 4 dp 2 vs tp 8; batch 8, or a 4090
-        if is_size(names[-1][0].rstrip(_ENDS)) and not all(is_size(name[0].rstrip(_ENDS)) for name in names):
+        is_size_last = is_size(names[-1][0].rstrip(_ENDS))
+        if is_size_last and is_other_size is all(is_size(name[0].rstrip(_ENDS)) for name in names):
             continue  # gemma 2 9b or 27b: both are sizes of the name before them
         yield tuple(Alternative(_name(name), " ".join((*head, *name, *tail)), len(head), len(tail)) for name in names)
 
@@ -196,7 +207,8 @@ def _recounted(words: list[str], mark: int, read: Callable[[str], OneLine]) -> t
     Right behind the mark it is of what was counted last, as in ``200 users instead of 100``, else of devices.
     """
     at = _number_behind(words, mark)
-    if not at or amount_of("".join(words[at + 1 : at + 2]).strip(_ENDS)) is not None:
+    behind = ("".join(words[at + 1 : at + few]).strip(_ENDS) for few in (2, 3))
+    if not at or any(amount_of(word) is not None or read(word).has(Key.HARDWARE_NAME) for word in behind if word):
         return ()
     first = read(" ".join((*words[:mark], *words[at + 1 :])))
     before = [word for word in first.words if word.end <= len(" ".join(words[:mark])) and _is_counted(word)]

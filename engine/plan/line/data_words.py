@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
+from dataclasses import replace
 from functools import cache
 
 from capacity_tui.engine.catalog import key_of
@@ -12,16 +14,14 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
+from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_of
 from capacity_tui.engine.plan.line.lexicon.task_words import task_named, usual_listeners
-from capacity_tui.engine.plan.line.lexicon.tokens import image_of, sides_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Sight, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.model_details import CACHE, ModelDetails
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _SHAPE = re.compile(r"(\S+?)\s*(?:[x×*]|(?<=\s)by(?=\s))\s*(\S+)", re.IGNORECASE)
-_BRACKETS = re.compile(r"\((\d+),\s*(\d+)\)")  # The shape of an array
 _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)[/:+](\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
@@ -45,10 +45,8 @@ class DataWords(ModelDetails):
 
     def _shape(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize rows and features of the data that an algorithm is fitted to, as ``1M x 2000`` and ``(500, 3)``."""
-        array = _BRACKETS.match(self._text, max(self._tokens[index].start - 1, 0))
-        for words in (3, 2, 1) if self._task == FIT else ():
-            match = array if words == 2 else _SHAPE.fullmatch(self._span(index, words))
-            match = match if self._is_free(index, words) else None
+        for words in (3, 1) if self._task == FIT else ():
+            match = _SHAPE.fullmatch(self._span(index, words)) if self._is_free(index, words) else None
             if match is not None and all(map(settings.is_number, match.groups())):
                 named = zip(("rows", "features"), filter(None, match.groups()), strict=True)
                 parts = [self._pair(name, number) for name, number in named]
@@ -98,10 +96,11 @@ class DataWords(ModelDetails):
         if sides is not None and self._sees() is not None:
             self._picture_sides = sides
             return Meaning(f"pictures of {sides[0]}x{sides[1]} pixels")
-        edge = image_of(text)
-        if edge is None or settings.named_field(settings.IMAGE_SIZE, self._task, self._model) is None:
+        if sides is None or settings.named_field(settings.IMAGE_SIZE, self._task, self._model) is None:
             return None
-        return settings.field_value(f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}", str(edge), self._task)
+        edge = round(math.sqrt(math.prod(sides)))
+        size = settings.field_value(f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}", str(edge), self._task)
+        return replace(size, why="" if edge in sides else f"{text}: as many pixels as {edge} x {edge}")
 
     def _lengths(self, text: str) -> Meaning | None:
         """Recognize the tokens of prompts and answers, as ``2k/512`` says them."""
@@ -275,7 +274,10 @@ class DataWords(ModelDetails):
 
     def _samples_of(self, index: int) -> tuple[int, Meaning] | None:
         """Take thousands of something that nothing else counts for samples to train on, as ``12k patents``."""
-        text, after = self._tokens[index].text, self._span(index + 1, 1)
+        text, last = self._tokens[index].text, index + 1
+        is_described = self._is_other_word(last, vocabulary().prose) and not self._is_apart(last)
+        last += int(is_described and self._is_other_word(last + 1))
+        after = self._span(last, 1)  # 20M pathology tiles
         is_plural = settings.is_number(text) and self._counts_something(index) and text[-1] not in "bB"
         lengths = {Key.TRAINING_SAMPLES, Key.TRAINING_TOKENS, Key.TRAINING_STEPS}
         one = settings.amount_of(f"{after}s")  # 15k photo
@@ -283,12 +285,20 @@ class DataWords(ModelDetails):
         is_open = (
             self._task in (TRAIN, FINETUNE) and lengths.isdisjoint(self._values) and not self._is_model_word(after)
         )
-        is_alone = self._is_free(index + 1) or self._taken.get(index + 1) == (1, Meaning())
+        is_alone = self._is_free(last) or self._taken.get(last) == (1, Meaning())
         if not (is_plural and is_open and is_alone and settings.at_least(text, _FEWEST_SAMPLES)):
             return None
-        self._taken.pop(index + 1, None)
+        for at in range(index + 1, last + 1):
+            self._taken.pop(at, None)
         meaning = settings.field_value(Key.TRAINING_SAMPLES, text, self._task, "samples")
-        return 2, Meaning(meaning.words, meaning.values, f"{text} {after}: samples", meaning.fault)
+        return last + 1 - index, Meaning(meaning.words, meaning.values, f"{text} {after}: samples", meaning.fault)
+
+    def _is_other_word(self, index: int, plain: Collection[str] = ()) -> bool:
+        """Whether a word means nothing here: an unknown one, one that might be a name, or one of some plain ones."""
+        text = self._span(index, 1)
+        is_open = self._is_free(index) or self._taken.get(index) == (1, Meaning())
+        is_other = not self._is_known(text) or key_of(text) in set(plain) - vocabulary().joints
+        return text.isalpha() and is_open and is_other and not self._is_setting(text)
 
     def _part_of_data(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how much of a data set there is, as in ``52k alpaca``."""

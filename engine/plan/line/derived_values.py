@@ -172,7 +172,8 @@ class DerivedValues(MoneyWords):
         makers = ((token.text, vocabulary().machines.get(key_of(token.text))) for token in self._tokens)
         word, maker = next(((word, maker) for word, maker in makers if maker), ("", ""))
         portable = next((token.text for token in self._tokens if key_of(token.text) in vocabulary().portable), "")
-        is_named = bool(maker) or any(key_of(token.text) == "vram" for token in self._tokens)
+        cards = {"vram", *(key for key, amount in vocabulary().amounts.items() if amount.name == "devices")}
+        is_named = bool(maker) or not cards.isdisjoint(key_of(token.text) for token in self._tokens)
         if portable and hardware.MEMORY in given and not is_named:
             hint = "name its card or its processor, or write 8gb vram or 16gb ram"
             self._faults.append(PlanError("whose memory is this?", f"that of a {portable}", hint))

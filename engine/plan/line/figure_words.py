@@ -24,6 +24,7 @@ _FAR = 4  # Words before a time or a memory that may say that it is wanted
 _GROUPS = ("128g", "64g")  # Weights of one scale, as in ``gptq 4bit 128g``
 _AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
 _MEMORY = frozenset({"memory", "mem"})  # What may be a device's or the host's
+_OF_A_CARD, _HAVING = frozenset({"videomemory", "videoram", "graphicsmemory"}), ("with", "has", "having", "of")
 _SPEED = re.compile(
     r"(?:(?P<ports>\d{1,2})[x×])?(?P<number>\d+(?:\.\d+)?)(?P<unit>gb?|gbe|gige|gbit|[gt]bps|[gt]b/s|gbit/s)",
     re.IGNORECASE,
@@ -71,9 +72,10 @@ class FigureWords(NamedWords):
         )
         is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and of not in words.ram
         is_data &= not self._is_named_before(index, words.ram) and _MEMORY.isdisjoint(behind)
+        is_data &= key_of(self._span(index + 1, 2)) not in _OF_A_CARD
         if is_memory and is_data:
             return self._size_of_data(index, behind)
-        is_ram = of in words.ram and is_memory
+        is_ram = of in words.ram and is_memory and not self._is_of_a_card(index)
         is_ram |= (self._is_of_host(index) or self._is_named_before(index, words.ram)) and is_memory
         name = str(self._values.get(hardware.NAME, ""))
         row = self._catalog.accelerators.get(name)
@@ -363,6 +365,12 @@ class FigureWords(NamedWords):
         is_per = self._span(end, 1) == "per" and settings.amount_of(self._span(end + 1, 1)) == devices
         _, behind = self._taken.get(index + 1, (1, Meaning()))
         return is_per or key_of(self._span(end, 1)) in EVERY_NODE or hardware.NAME in behind.values
+
+    def _is_of_a_card(self, index: int) -> bool:
+        """Whether main memory is said of a card of which nothing else is known: ``a gpu with 24gb of ram``."""
+        is_of_device = index > 1 and self._span(index - 1, 1) in _HAVING and self._is_device(index - 2)
+        is_of_device &= settings.amount_of(self._span(index - 2, 1)) == vocabulary().amounts["devices"]
+        return is_of_device and hardware.NAME not in self._values and not self._has_memory_of_devices()
 
     def _is_of_host(self, index: int) -> bool:
         """Whether a figure stands behind a processor or its cores, as ``5950x with 64GB``: it is of the host then."""

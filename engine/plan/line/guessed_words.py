@@ -63,8 +63,8 @@ class GuessedWords(DerivedValues):
         is_year = settings.is_year(text) and index > 0 and key_of(self._tokens[index - 1].text) in vocabulary().joints
         if (nothing := _NOTHING if is_year else self._nothing(index)) is not None:
             return 1, nothing
-        taken = self._replicas(index) or self._longest(index) or self._around(index)
-        taken = taken or self._samples_of(index) or self._requests_of(index)
+        taken = self._replicas(index) or self._longest(index) or self._whole(index) or self._around(index)
+        taken = taken or self._samples_of(index) or self._requests_of(index) or self._part_of_others(index)
         if taken is not None:
             return taken
         if (fault := self._uncounted(index)) is not None:
@@ -127,6 +127,23 @@ class GuessedWords(DerivedValues):
         if not (is_most and self._is_number_at(index) and Key.INFERENCE_OUTPUT_TOKENS in before):
             return None
         return 1, settings.field_value(Key.INFERENCE_LONGEST_OUTPUT_TOKENS, text, INFER)
+
+    def _part_of_others(self, index: int) -> tuple[int, Meaning] | None:
+        """Leave out a part of what is counted before it, unless that is devices: ``80 features, 30 of them dates``."""
+        before = (taken.values for at, (_, taken) in sorted(self._taken.items()) if at < index)
+        counted = [values for values in before if values.keys() - {TASK}]
+        is_other = self._is_number_at(index) and self._is_part(index) and bool(counted)
+        if not is_other or not _NAMES.isdisjoint(counted[-1]):
+            return None
+        return 3, Meaning(why=f"left out: {self._span(index, 3)}")
+
+    def _whole(self, index: int) -> tuple[int, Meaning] | None:
+        """Take the most time of a model that writes nothing for that of a request: ``reranker under 200ms``."""
+        row, text = self._catalog.architectures.get(str(self._values.get(models.MODEL))), self._tokens[index].text
+        is_most = key_of(self._span(index - 1, 1)) in vocabulary().limiting | vocabulary().within
+        if self._task != INFER or row is None or row.kind != "encoder" or not (is_most and settings.is_time(text)):
+            return None
+        return 1, settings.counted(vocabulary().amounts["e2e"], text, INFER, self._model)
 
     def _uncounted(self, index: int) -> PlanError | None:
         """Return what to say of a time, a share or a number of something that nothing is known to be counted in."""
@@ -274,6 +291,13 @@ class GuessedWords(DerivedValues):
         if is_common(text):  # the tiger 13b, the sophia optimizer
             return not (is_value or (index + 1 in named and models.is_size(self._tokens[index + 1].text)))
         return not (is_value or is_name or named.intersection(places))
+
+    def _faults_of_unknown(self) -> list[PlanError]:
+        """Return what to say of words that mean nothing here, and first of a line that says nothing else."""
+        is_empty = self._values.keys().isdisjoint(_NAMES) and not self._faults
+        hint = "say what is done with which model, and on what, as lora llama-3.1-8b 4090"
+        nothing = PlanError("nothing to plan", "no model and no hardware that is known", hint)
+        return [*([nothing] if is_empty else []), unknown_words(self._unknown, self._catalog)]
 
     def _is_telling(self, word: str) -> bool:
         """Whether a word has a meaning of its own."""

@@ -319,7 +319,8 @@ class LoadValues(DataWords):
             one = [
                 at for at, key in keys.items() if key in EVERY_NODE and keys.get(at + 1) not in vocabulary().durations
             ]
-            is_of_one = not {index + count, index - 1, index - 2}.isdisjoint(one)
+            behind = index + count + int(self._span(index + count, 1) == "for")
+            is_of_one = not {behind, index - 1, index - 2}.isdisjoint(one)
             after = settings.amount_of(self._span(index + count + 1, 1))
             is_of_user = after is not None and after.field(INFER) == Key.INFERENCE_USERS
             is_of_user &= key_of(self._span(index + count, 1)) in _PER  # 20 requests a day per user
@@ -342,7 +343,14 @@ class LoadValues(DataWords):
             few = meaning.values.get(Key.INFERENCE_REQUESTS)
             is_few = isinstance(few, int) and few < vocabulary().bounds["requests in all"]
             is_of_one |= is_few and not self._is_of_requests(index, count)
-            if {Key.INFERENCE_REQUESTS} <= meaning.values.keys() & self._values.keys() and is_of_one and is_loaded:
+            is_part = {Key.INFERENCE_REQUESTS} <= meaning.values.keys() & self._values.keys() and is_of_one
+            queries = self._values.get(Key.INFERENCE_REQUEST_RATE)
+            if is_part and queries and any("rerank" in token.text.casefold() for token in self._tokens):
+                rate = f"{float(str(queries)) * self._degree(Key.INFERENCE_REQUESTS):.4g}"
+                self._values.pop(Key.INFERENCE_REQUESTS)
+                why = f"{rate} documents a second: {queries} queries, {few} documents each"
+                self._assume(Key.INFERENCE_REQUEST_RATE, rate, why)
+            elif is_part and is_loaded:
                 hint = "say how many come in a second in all, and the tokens of one"
                 self._faults.append(PlanError("a request is one of them", self._span(index, count + 1), hint))
 

@@ -27,9 +27,8 @@ from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, 
 from capacity_tui.engine.plan.line.questions import asks_for_model
 from capacity_tui.engine.units import format_count, parse_quantity
 
-_HOW_LARGE = 2  # Words of "how large"
-_MOST_WORDS = 5  # Words that the name of a model may have, as ``llama 3.1 8b instruct``
-_SIZES = re.compile(r"(\d+(?:\.\d+)?b)(?:[-/ ]a|/)(\d+(?:\.\d+)?b)", re.IGNORECASE)
+_HOW_LARGE, _MOST_WORDS = 2, 5  # Words of "how large", and of a model's name, as ``llama 3.1 8b instruct``
+_SIZES = re.compile(r"(\d+(?:\.\d+)?(?:b|t(?=.a)))(?:[-/ ]a|/)(\d+(?:\.\d+)?b)", re.IGNORECASE)
 _TRILLIONS = re.compile(r"\d+(?:\.\d+)?t", re.IGNORECASE)  # Parameters, as in ``1T with 32B active``
 _Model: TypeAlias = tuple[int, int, int]  # Parameters, where the name begins, and how many words it has
 _LIKE_IT = 0.15  # Share by which a mixture may differ from the sizes that the line gives
@@ -230,8 +229,8 @@ class ModelDetails(FigureWords):
     def _model_of_work(self) -> None:
         """Take the usual model of a work that the line says without naming one, as ``embeddings of 10M documents``."""
         words, keys = vocabulary(), self._keys()
-        texts = (*self._text.split(), *map("".join, pairwise(self._text.split())))
-        work = next((words.works[key] for key in map(key_of, texts) if key in words.works), None)
+        spans = (self._span(at, few) for at in range(len(self._tokens)) for few in (1, 2, 3))  # speech to text
+        work = next((words.works[key] for key in map(key_of, spans) if key in words.works), None)
         is_open = MODEL not in self._values and not self._family and keys.isdisjoint(words.answering)
         others = (text for text in keys if text not in words.works and not settings.is_number(text))
         is_trained = self._values.get(TASK) in (TRAIN, FINETUNE)

@@ -22,7 +22,7 @@ from capacity_tui.engine.plan.line.questions import asks_for_nodes
 from capacity_tui.engine.plan.names import UNNAMED, without_release
 from capacity_tui.engine.units import parse_count
 
-_FULL = "full"
+_FULL, _ANY_ADAPTER = "full", frozenset({"adapter", "peft", "usepeft"})
 _MOST_WORDS = 6  # Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``
 _MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 3 super 120b``
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}[x×]?.*", re.IGNORECASE)  # nodes with 8xh100, nodes of 8
@@ -31,7 +31,6 @@ _SCRIPT, _MODULE = re.compile(r"[\w./~-]+\.(?:py|sh)"), re.compile(r"([a-z]+)(?:
 _NODES, _MACHINES, _OF_A_SIZE = frozenset({"node", "nodes"}), frozenset({"boxes", "servers", "machines"}), 3
 _CHASSIS = re.compile(r"[a-z]{1,4}\d{3,5}(?!b$)[a-z]{0,3}", re.IGNORECASE)  # R760xa, but qwen235b
 _NUMBERED = re.compile(r"\d{4}|g(?:en)?\d{1,2}", re.IGNORECASE)  # precision 7960, proliant gen10
-_ANY_ADAPTER = frozenset({"adapter", "peft", "usepeft"})
 _HAVE_NONE = frozenset({Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD})
 
 
@@ -331,13 +330,14 @@ class NamedWords(CountedWords):
 
     def _racks(self, words: list[str]) -> Meaning | None:
         """Return the racks that some words count, as ``2x gb200 nvl72``: each is a node of so many devices."""
-        size = vocabulary().racks[key_of(words[-1])]
-        match = hardware.named_hardware(" ".join(words[:-1]), self._catalog) if words[:-1] else None
+        name, (size, usual) = " ".join(words[:-1]), vocabulary().racks[key_of(words[-1])]
+        is_usual = not name.strip("0123456789xX×* ")  # 4x nvl72
+        match = hardware.named_hardware(f"{name} {usual}".strip() if is_usual else name, self._catalog)
         if match is None or match.fault:
             return None
-        racks = int(str(match.values.get(hardware.DEVICES, 1)))
+        racks, why = int(str(match.values.get(hardware.DEVICES, 1))), f"{words[-1]}: of {usual}" if is_usual else ""
         values = {**match.values, hardware.DEVICES: racks * size, Key.HARDWARE_PER_NODE: size}
-        return Meaning(f"{racks} x {size} {match.values[hardware.NAME]}", values)
+        return Meaning(f"{racks} x {size} {match.values[hardware.NAME]}", values, why)
 
     def _thing(self, phrase: str, count: int) -> Meaning | None:
         """Return model or hardware of a name; of several words only names without additions."""

@@ -230,7 +230,8 @@ def asks_for_nodes(tokens: Sequence[Token]) -> bool:
     keys = [key_of(token.text) for token in tokens]
     many = next((at for at in range(len(keys)) if vocabulary().queries.get("".join(keys[at : at + 2])) == MANY), None)
     nodes = vocabulary().amounts["nodes"]
-    return many is not None and nodes in map(vocabulary().amounts.get, keys[many + 2 : many + 4])
+    near = [] if many is None else keys[many + 2 : many + 5]
+    return nodes in map(vocabulary().amounts.get, near[:2]) or not vocabulary().racks.keys().isdisjoint(near)
 
 
 def _solved(kind: str, field: str, values: Mapping[str, object]) -> str:

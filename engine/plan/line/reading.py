@@ -15,7 +15,7 @@ from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, MANY, Questions
-from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, similar_names, unknown_words
+from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, similar_names
 from capacity_tui.engine.plan.line.lexicon.spelled_numbers import vague_number
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_MILLION, is_latency, split
@@ -144,7 +144,7 @@ class _Line(GuessedWords):
         plain = tuple(text for text in self._unknown if self._bears_nothing(text, is_named=is_named))
         self._unknown = {text: name for text, name in self._unknown.items() if text not in plain}
         if self._unknown:
-            self._faults.append(unknown_words(self._unknown, self._catalog))
+            self._faults += self._faults_of_unknown()
         fields = {*self._values, *([] if asked is None else [asked.solve])}
         open_ = unanswered(self._questions, self._values, asked)
         left_out = remainder(self._tokens, self._taken, self._task, fields, self._traits(), open_, plain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.catalog import Accelerator, Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
@@ -21,6 +21,11 @@ from capacity_tui.engine.plan.plan import DETECTED
 ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "repeats"
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
+
+
+def _is_same(own: Accelerator, other: Accelerator) -> bool:
+    """Whether a machine's device is meant by another of as much memory whose name it begins with: A10 of an A10G."""
+    return own.id.startswith(other.id) and hardware.is_memory_of(own, other.memory_mib or 1)
 
 
 class TakenWords:
@@ -172,7 +177,10 @@ class TakenWords:
     def _machine(self, name: object, named: object, meaning: Meaning) -> Meaning:
         """Take a machine beside its own accelerators for the same hardware, as ``g4dn.12xlarge (4x T4)``."""
         machine = self._catalog.instances.get(str(name)) or self._catalog.instances.get(str(named))
-        if machine is None or machine.accelerator not in (name, named):
+        rows = self._catalog.accelerators
+        own = None if machine is None else rows.get(machine.accelerator or "")
+        others = [row for one in (name, named) if (row := rows.get(str(one))) is not None]
+        if machine is None or own is None or not any(_is_same(own, other) for other in others):
             return meaning
         counts = [values.get(hardware.DEVICES, machine.sold_devices) for values in (self._values, meaning.values)]
         if not name or counts[0] != counts[1]:

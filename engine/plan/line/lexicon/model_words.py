@@ -26,9 +26,11 @@ _VERSION_MARK = re.compile(r"(?<=[a-z])v(?=\d)")  # mobilenetv2
 _HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:models/)?", re.IGNORECASE)
 _SIZE = re.compile(r"(?P<experts>\d+x)?(?P<size>\d+(?:\.\d+)?)(?P<unit>[bm])", re.IGNORECASE)
 _PATCH = re.compile(r"/(\d+)$")  # ViT-L/16
+_NAME_AND_VERSION = re.compile(r"([a-z]+)(\d?(?:\.\d)?)")
 _PIECES = re.compile(r"[\s_/\-]+")
 _WORDS = re.compile(r"[-/]|(?<=[a-z]{3})(?=\d)")  # What stands between words of an id, and before a version
 _VERSION = re.compile(r"(?<=[a-z]{3})(?=\d)")  # llama3
+_KIND = re.compile(r"(?<=[a-z]\d)(?=[a-z]{2})")  # qwen3vl
 
 
 def is_size(word: str) -> bool:
@@ -96,7 +98,7 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
         return None
     known = (*catalog.architectures, *FAMILIES, *catalog.networks)
     ids: list[str] = []
-    for parts in (pieces, [*_VERSION.split(pieces[0]), *pieces[1:]]):
+    for parts in (pieces, *([*between.split(pieces[0]), *pieces[1:]] for between in (_VERSION, _KIND))):
         ids = ids or [row_id for row_id in known if _has(row_id, parts) and _is_telling(row_id, parts)]
     others = catalog.architectures.aliases.items() if not ids and any(map(is_size, pieces[1:])) else ()
     spelled = ((_PIECES.split(name.casefold()), row_id) for name, row_id in others)
@@ -117,7 +119,8 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
 
 def family_meant(word: str, catalog: Catalog) -> str | None:
     """Return the family of models that a word is a slip of, as ``lama`` of llama; None for other words."""
-    typed, families = word.casefold(), families_of_models(catalog)
+    match, families = _NAME_AND_VERSION.fullmatch(word.casefold()), families_of_models(catalog)
+    typed, version = match.groups() if match else ("", "")
     if (
         not typed.isalpha()
         or len(typed) < _FEWEST_OF_A_SLIP
@@ -125,8 +128,11 @@ def family_meant(word: str, catalog: Catalog) -> str | None:
         or key_of(typed) in vocabulary().fillers
     ):
         return None
-    near = difflib.get_close_matches(typed, families, 1, _SLIP)
-    return next((family for family in near if is_misspelt(typed, family)), None)
+    swapped = [family for family in families if sorted(family) == sorted(typed)]  # qwne, mitsral
+    near = swapped or difflib.get_close_matches(typed, families, 1, _SLIP)
+    meant = (f"{family}{version}" for family in near if is_misspelt(typed, family))
+    known = [*map(key_of, catalog.architectures)] if version else [""]
+    return next((name for name in meant if not version or any(row.startswith(name) for row in known)), None)
 
 
 def is_misspelt(word: str, name: str) -> bool:

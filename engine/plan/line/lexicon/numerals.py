@@ -9,8 +9,10 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon.model_words import families_of_models, named_model
+from capacity_tui.engine.plan.line.lexicon.quantities import image_of
 from capacity_tui.engine.plan.line.lexicon.spelled_numbers import AND_A_HALF, number_of, with_products
-from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token, image_of, is_latency, split, with_latencies
+from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token, is_latency, split, with_latencies
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.units import parse_quantity
 
@@ -41,7 +43,7 @@ def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     words = split(_VERSION.sub(lambda match: _version(match, catalog), text))
     tokens = with_products(_with_ranges(_with_hours_of_day(with_products([*_without_dashes(words)]))))
     tokens = _with_host_memory(with_latencies(_with_times(tokens, catalog)), catalog)
-    tokens = _with_kinds_first([*_with_memory_apart(tokens, catalog)])
+    tokens = _with_kinds_first([*_with_memory_apart(tokens, catalog)], catalog)
     return _with_parts(_with_digits(_with_names_first(tokens, catalog), catalog))
 
 
@@ -198,7 +200,7 @@ def _is_named(tokens: list[Token], catalog: Catalog) -> bool:
     return any(meaning is not None and hardware.DEVICES not in meaning.values for meaning in named)
 
 
-def _with_kinds_first(tokens: list[Token]) -> list[Token]:
+def _with_kinds_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
     """Return the words with kinds of samples before their number, and data behind it.
 
     As in ``60k DPO pairs``, ``2000 512x512 images`` and ``alpaca 52k``.
@@ -209,7 +211,9 @@ def _with_kinds_first(tokens: list[Token]) -> list[Token]:
         first, second, noun = [*(token.text for token in made[index : index + 3]), ""][:3]
         amount = words.amounts.get(key_of(noun))
         is_image = image_of(second) is not None and (not index or key_of(made[index - 1].text) not in words.amounts)
-        is_kind = PLAIN_COUNT.fullmatch(first) is not None and (is_image or key_of(second) in kinds)
+        is_model = named_model(second, catalog) is not None or second.casefold() in families_of_models(catalog)
+        is_model &= amount is words.amounts["samples"]  # 10k sdxl images
+        is_kind = PLAIN_COUNT.fullmatch(first) is not None and (is_image or is_model or key_of(second) in kinds)
         is_data = (
             key_of(first) in words.datasets and second[-1] in "kKmM" and key_of(first + second) not in words.datasets
         )

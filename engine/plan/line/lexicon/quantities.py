@@ -78,6 +78,8 @@ _DURATION = re.compile(
     r"(?!.*kw$)(\d+(?:\.\d+)?k?)(?:-(?=[hdwm][a-z]{2}))?(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?|y|yrs?|years?)",
     re.IGNORECASE,
 )
+_LINES = re.compile(r"(480|720|1080|1440|2160)p", re.IGNORECASE)  # Lines of an image that is 16 to 9
+_IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
 OF_TOKEN = re.compile(r"(\d+(?:\.\d+)?m?s)/tok(?:en)?", re.IGNORECASE)
 
 _OF_DEVICE = re.compile(r"([a-z=]*\d+)/(gpu|device|card)", re.IGNORECASE)  # bs=2/gpu
@@ -235,3 +237,17 @@ def _of_settings(word: str) -> list[str]:
     is_known = all(key_of(name) in words.amounts or key_of(name) in words.fields for name, _ in pairs)
     is_several = len(pairs) == len(matches) > 1 and any(len(name) > 1 for name, _ in pairs)
     return [part for pair in pairs for part in pair] if is_several and is_known else []
+
+
+def sides_of(word: str) -> tuple[int, int] | None:
+    """Return the pixels of an image by its sides, as ``640x480`` and ``1080p`` say them; None for other words."""
+    match, lines = _IMAGE.fullmatch(word), _LINES.fullmatch(word)
+    if lines is not None:
+        return round(int(lines[1]) * 16 / 9), int(lines[1])
+    return None if match is None else (int(match[1]), int(match[2]))
+
+
+def image_of(word: str) -> int | None:
+    """Return the edge of a square image, as ``512x512`` says it; None for other words."""
+    match = _IMAGE.fullmatch(word)
+    return int(match[1]) if match and match[1] == match[2] else None

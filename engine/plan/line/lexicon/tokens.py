@@ -61,12 +61,18 @@ _COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,}(?
 """A number and what it counts as one word: ``384-dim``, ``50rps``, ``20req/s``."""
 _BRACKETED = re.compile(r"\((\d{1,3})[x×]\)", re.IGNORECASE)
 """A number of what stands before it: ``A6000 (4x)``."""
-_MEMORY = re.compile(r"(?<=\w)(?<!\b[cg]pu)\((\s*(?:\d+\s*[x×*]\s*)?\d+\s*gi?b?\s*)\)", re.IGNORECASE)  # A10(16*23G)
+_MEMORY = re.compile(  # A10(16*23G), llama(7b), lecture(mp3)
+    r"(?<=\w)(?<!\b[cg]pu)\((\s*(?:\d+\s*[x×*]\s*)?\d+\s*gi?b?\s*|\d+b|[a-z][\w.-]*)\)", re.IGNORECASE
+)
+
+_PAIR = re.compile(r"\((\d+), *(\d+)\)")  # The shape of an array, the sides of a picture
 
 _SLASH = re.compile(
-    r"(?:(?<=in)|(?<=input)|(?<=prompt)|(?<=tok)|(?<=tokens))/(?=\d)|(?<=\d[bB])[/x×*](?=[\d.]+[tT]\b)", re.IGNORECASE
+    r"(?:(?<=in)|(?<=input)|(?<=prompt)|(?<=tok)|(?<=tokens))/(?=\d)|(?<=\d[bB])[/x×*](?=[\d.]+[tT]\b)"
+    r"|(?:(?<=[a-z]),(?=\d)|(?:(?<=[a-z]\d)|(?<=[a-z]\d\d)|(?<=[a-z]\d{3})|(?<=\d{4})),(?=\d+[a-z]))(?![^()]*\))",
+    re.IGNORECASE,
 )
-"""A mark between what is counted and the next number, as in ``1024 in/128 out`` and ``70b/3T``."""
+"""A mark between what is counted and the next number, as in ``1024 in/128 out``, ``70b/3T`` and ``4090,256G``."""
 _FIGURES = re.compile(r"\(\s*(?:[\d.]+\s*[a-z/]*b(?:/s)?\s*,|\w+_(?:mib|gib|gbs|tflops|w)=)", re.IGNORECASE)
 """Figures of a device in brackets: ``(48GiB,180TFLOPs)``."""
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*(?:\.?(?:post|rc)\d+)?)", re.IGNORECASE)
@@ -97,8 +103,6 @@ WHOLE = "endtoend"  # The latency of a whole request
 _TOWARDS = frozenset({"for", "to", "until", "till", "before", "the", "a"})  # Words between a time and its latency
 _LONGEST_LATENCY = 4  # Words of its name, as ``time to first token``
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
-_LINES = re.compile(r"(480|720|1080|1440|2160)p", re.IGNORECASE)  # Lines of an image that is 16 to 9
-_IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
 _DEVICE, _HOURS = ("gpu", "device", "accelerator", "node", "card"), ("hours", "hour", "hrs")
 _TOKEN = ("token", "tok")
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
@@ -121,7 +125,7 @@ def split(text: str) -> list[Token]:
     tokens: list[Token] = []
     plain_text = _LANES.sub(_bus, text[:LONGEST_LINE])
     plain_text = _OF_A_NODE.sub(lambda nodes: f"{nodes[1]} of ".ljust(len(nodes[0])), plain_text)
-    plain_text = _MEMORY.sub(r" \1 ", _BRACKETED.sub(r"(x\1)", plain_text))
+    plain_text = _MEMORY.sub(r" \1 ", _BRACKETED.sub(r"(x\1)", _PAIR.sub(_sides, plain_text)))
     for match in _WORD.finditer(_SLASH.sub(" ", _MACHINE.sub(_blank, _PICTURES.sub(" ", plain_text)))):
         word, start = match[0], match.start()
         parts = [(start, word)]
@@ -284,6 +288,11 @@ def _blank(left_out: re.Match[str]) -> str:
     return " " * len(left_out[0])
 
 
+def _sides(pair: re.Match[str]) -> str:
+    """Return a pair of numbers in brackets as one word, as long as before: ``720x1280``."""
+    return f" {pair[1]}x{pair[2]}".ljust(len(pair[0]))
+
+
 def _bus(lanes: re.Match[str]) -> str:
     """Return a bus without its lanes, as long as before, but with a number of a unit, as in ``pcie 2.0 rps``."""
     is_number = lanes[0].endswith(".0") and any(map(_is_unit, lanes.string[lanes.end() :].split(" ", 2)[1:2]))
@@ -339,20 +348,6 @@ def _mixture(one: str, other: str) -> str | None:
     kinds, bits = zip(*((_MIXED.fullmatch(word), _BITS_A_WEIGHT.fullmatch(word)) for word in (one, other)), strict=True)
     kind, mean = next(filter(None, kinds), None), next(filter(None, bits), None)
     return None if kind is None or mean is None else f"{kind[0].casefold()}-{float(mean[1])}"
-
-
-def sides_of(word: str) -> tuple[int, int] | None:
-    """Return the pixels of an image by its sides, as ``640x480`` and ``1080p`` say them; None for other words."""
-    match, lines = _IMAGE.fullmatch(word), _LINES.fullmatch(word)
-    if lines is not None:
-        return round(int(lines[1]) * 16 / 9), int(lines[1])
-    return None if match is None else (int(match[1]), int(match[2]))
-
-
-def image_of(word: str) -> int | None:
-    """Return the edge of a square image, as ``512x512`` says it; None for other words."""
-    match = _IMAGE.fullmatch(word)
-    return int(match[1]) if match and match[1] == match[2] else None
 
 
 def _is_rated(tokens: list[Token]) -> bool:

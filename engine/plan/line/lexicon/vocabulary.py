@@ -202,7 +202,7 @@ class Vocabulary:
     dates: Words  # days that are no length of time
     until: Words  # words before one of them until which something has to be done
     nodes: Mapping[str, int]  # machines of so many devices, by the word before the name of these
-    racks: Mapping[str, int]  # nodes of so many devices, by the word behind the name of these
+    racks: Mapping[str, tuple[int, str]]  # nodes of so many devices and the usual ones, by the word behind their name
     methods: ByWord  # which weights are trained, by word
     objectives: ByWord  # of fine-tuning, by word
     here: Words  # names of this machine
