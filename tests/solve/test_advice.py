@@ -8,6 +8,7 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import Estimate, Note, estimate_plan, resolve_plan
+from capacity_tui.engine.models.networks import network_spec_type
 from capacity_tui.engine.plan import Plan, all_fields, edited
 from capacity_tui.engine.plan.files import example_text, plan_from_text
 from capacity_tui.engine.plan.line import read_line
@@ -387,11 +388,19 @@ def test_a_larger_card_is_named_where_no_single_one_of_the_same_holds_it() -> No
     assert "Smallest devices" in noted(found.warnings, "does_not_fit").detail
 
 
+def test_a_picture_model_fits_a_small_card_with_packed_weights_and_idle_parts_on_the_host() -> None:
+    detail = noted(advised("serve sd 3.5 large on an rtx 3060 12gb").warnings, "does_not_fit").detail
+    assert "It fits with model.spec.idle_parts=host, inference.weights=int8" in detail
+
+
 def test_every_remedy_of_the_table_is_a_change_that_some_plan_can_take() -> None:
-    plan = plan_of(model={"name": "llama-3.1-8b"}, task="finetune", hardware={"name": "h100-sxm-80gb", "devices": 8})
+    hardware = {"name": "h100-sxm-80gb", "devices": 8}
+    trained = plan_of(model={"name": "llama-3.1-8b"}, task="finetune", hardware=hardware)
+    drawn = plan_of(model={"name": "flux.1-dev"}, task="infer", hardware=hardware)
+    own = {f"model.spec.{name}" for name in network_spec_type("flux.1-dev").model_fields}
     for row in remedy_rows():
         named = named_change(row.change, "adamw", load_catalog())
         assert named is not None, row.code
-        assert edited(plan, named).plan is not None
-        assert {*row.when, *row.unless} <= {*all_fields(), "task", "training.adapter"}, row.code
+        assert edited(drawn if row.when.get("task") == ["infer"] else trained, named).plan is not None
+        assert {*row.when, *row.unless} <= {*all_fields(), "task", "training.adapter"} | own, row.code
         assert set(row.models) <= {"transformer", "network"}, row.code
