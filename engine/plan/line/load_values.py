@@ -76,7 +76,7 @@ class LoadValues(DataWords):
         """Answer each piece of sound before the next one is there where the line says so, as ``live streams``."""
         is_live = self._is_of_sound() and not vocabulary().live.isdisjoint(self._keys())
         if self._task == INFER and is_live and Key.INFERENCE_REQUEST_SECONDS not in self._values:
-            most = f"{vocabulary().usual[INFER]['seconds_of_sound']:g}s"
+            most = f"{self._catalog.architectures[self._listener()].seconds_of_sound:g}s"
             self._assume(Key.INFERENCE_REQUEST_SECONDS, most, f"in real time: {most} of sound within {most}")
 
     def _part_of_users(self) -> None:
