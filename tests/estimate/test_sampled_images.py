@@ -8,6 +8,7 @@ import pytest
 from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.plan.line import read_line
 from capacity_tui.engine.solve import answer, plan_of_line
+from capacity_tui.engine.verdict import Verdict
 
 
 def served(line: str) -> Estimate:
@@ -73,6 +74,13 @@ def test_a_base_in_four_bits_leaves_room_for_adapters_on_a_card_of_24_gib() -> N
     assert reserved(plain) > 24.0
     assert reserved(packed) < 12.0
     assert seconds(packed) > seconds(plain)
+
+
+def test_a_load_of_pictures_needs_devices_that_make_as_many() -> None:
+    one, two = (served(f"flux 20000 images per day on {count}x h100") for count in (1, 2))
+    assert one.verdict is Verdict.MISSES_LIMIT
+    assert "load served" in one.verdict_text
+    assert two.verdict in (Verdict.FITS, Verdict.TIGHT)
 
 
 def test_the_sampler_is_told_among_what_was_assumed() -> None:

@@ -319,7 +319,8 @@ def _labels() -> Mapping[str, str]:
     return {key_of(usual_words(metric.label)): key for key, metric in reversed([*METRICS.items()])}
 
 
-RATE, BATCH, REQUESTS = Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH, Figure.LARGEST_REQUESTS_PER_SECOND
+RATE, BATCH = Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH
+REQUESTS, SAMPLES = Figure.LARGEST_REQUESTS_PER_SECOND, Figure.SAMPLES_PER_SECOND
 NO_NUMBERS: Mapping[str, Number | None] = MappingProxyType({})
 _FIELDS = {FIRST: "ttft_seconds", PER_TOKEN: "tpot_seconds", WHOLE: "request_seconds"}
 
@@ -370,8 +371,10 @@ def _served(plan: Plan, estimate: Figured, numbers: Mapping[str, Number | None])
     wanted, speed = plan.inference, estimate.computation.infer
     rate = numbers.get(RATE, wanted.arrival_rate)
     goes_on = rate is not None and wanted.requests is None
-    if goes_on and speed is not None and speed.largest_requests_per_second is not None:
-        yield replace(limit(estimate, REQUESTS, least=rate, why=RATE), label="load served")
+    # What answers one batch after another serves as many as it makes in a second.
+    served = SAMPLES if speed is None else REQUESTS
+    if goes_on and figure(estimate, served).value is not None:
+        yield replace(limit(estimate, served, least=rate, why=RATE), label="load served")
     for name, seconds in limits_of(wanted).items():
         path = f"inference.{_FIELDS[name]}"
         limiting = None if speed is None else limited(speed, name)
