@@ -136,8 +136,10 @@ class CountedWords(NumberNames):
 
     def _is_alternative(self, number: str) -> bool:
         """Whether a line with hardware compares it with so many cores, as ``one T4 or just 32 cores``."""
-        places = (at for at, token in enumerate(self._tokens) if token.text == number)
-        return hardware.NAME in self._values and any(map(self._is_chosen, places))
+        places = [at for at, token in enumerate(self._tokens) if token.text == number]
+        ends = (count.end for at in places if (count := self._count_of(at)) is not None)
+        is_first = any(key_of(self._span(end, 1)) in vocabulary().comparing for end in ends)  # 32 cores or a t4
+        return hardware.NAME in self._values and (is_first or any(map(self._is_chosen, places)))
 
     def _hours_at_once(self, amount: Amount) -> int:
         """Return how many devices make up what is counted in hours; 0 for nodes of unknown size."""

@@ -27,7 +27,7 @@ _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anythin
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
 _PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
-_IMAGE_SIZE, _PICTURES = "image size", "pictures of a request"
+_IMAGE_SIZE, _PICTURES, _VOCABULARY = "image size", "pictures of a request", "vocabulary"
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
 
@@ -63,6 +63,10 @@ class DataWords(ModelDetails):
         if (amount.name == _PICTURES and value.isdigit()) or (is_few and key_of(name) in _OF_PICTURES):
             self._pictures = int(value)
             return Meaning(f"{value} pictures a request")
+        named = (at for at, (_, taken) in self._taken.items() if models.MODEL in taken.values)
+        if amount.name == _VOCABULARY and any(models.is_size(self._tokens[at].text) for at in named):
+            hint = "name the model, or give its config.json as model.config=PATH"
+            return Meaning(fault=PlanError("a vocabulary of which model?", f"{value} {name}", hint))
         return super()._kept(amount, value, name)
 
     def _sees(self) -> Sight | None:

@@ -29,7 +29,7 @@ from capacity_tui.engine.units import format_count, parse_quantity
 
 _HOW_LARGE, _MOST_WORDS = 2, 5  # Words of "how large", and of a model's name, as ``llama 3.1 8b instruct``
 _SIZES = re.compile(r"(\d+(?:\.\d+)?(?:b|t(?=.a)))(?:[-/ ]a|/)(\d+(?:\.\d+)?b)", re.IGNORECASE)
-_TRILLIONS = re.compile(r"\d+(?:\.\d+)?t", re.IGNORECASE)  # Parameters, as in ``1T with 32B active``
+_PARAMETERS = re.compile(r"\d+(?:\.\d+)?[bmt]", re.IGNORECASE)  # Of a mixture, as in ``1T with 32B active``
 _Model: TypeAlias = tuple[int, int, int]  # Parameters, where the name begins, and how many words it has
 _LIKE_IT = 0.15  # Share by which a mixture may differ from the sizes that the line gives
 CACHE = frozenset({"kv", "cache", "kvcache", "kvcachedtype", "cachetypek", "cachetypev", "ctk", "ctv"})
@@ -170,8 +170,7 @@ class ModelDetails(FigureWords):
     def _mixture(self) -> None:
         """Take the mixture of experts that has the sizes of a line, as ``30B with 3B active``."""
         self._split_mixture()
-        texts = [token.text for token in self._tokens]
-        numbers = [at for at, text in enumerate(texts) if models.is_size(text) or _TRILLIONS.fullmatch(text)]
+        numbers = [at for at, token in enumerate(self._tokens) if _PARAMETERS.fullmatch(token.text)]
         at = next(filter(self._is_active_size, numbers), None)
         totals = [other for other in numbers if other != at and not self._is_counted(other)]
         if at is None or not totals or models.MODEL in self._values:
@@ -186,10 +185,13 @@ class ModelDetails(FigureWords):
         nearest = min(
             unlike, key=lambda name: (unlike[name] > _LIKE_IT, size not in name.split("-"), unlike[name]), default=""
         )
-        if nearest and unlike[nearest] <= _LIKE_IT:
-            text = f"{self._tokens[totals[0]].text} with {self._tokens[at].text} active"
-            why = f"{text}: {nearest}, a mixture of about these sizes"
-            self._take(totals[0], 1, Meaning(f"model {nearest}", {models.MODEL: nearest}, why))
+        text = f"{self._tokens[totals[0]].text} with {self._tokens[at].text} active"
+        why = f"{text}: {nearest}, a mixture of about these sizes"
+        is_known = bool(nearest) and unlike[nearest] <= _LIKE_IT
+        hint = "name one (see `capacity-tui models`), or give its config.json as model.config=PATH"
+        unknown = Meaning(fault=PlanError("no mixture of these sizes is known", text, hint))
+        if is_known or self._tokens[at].start == self._tokens[totals[0]].start:  # 2T-a60b
+            self._take(totals[0], 1, Meaning(f"model {nearest}", {models.MODEL: nearest}, why) if is_known else unknown)
             self._take(at, 2, Meaning())
 
     def _weighed_model(self) -> None:

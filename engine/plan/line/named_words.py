@@ -51,7 +51,7 @@ class NamedWords(CountedWords):
     def _mend_families(self) -> None:
         """Read a slip in the name of a family of models before its version or size, as ``lama 3 8b``."""
         for index, token in enumerate(self._tokens):
-            if self._tokens[index + 1 : index + 2] and self._tokens[index + 1].text[:1].isdigit():
+            if self._span(index + 1, 1)[:1].isdigit() or key_of(self._span(index + 1, 1)) in vocabulary().nicknames:
                 meant = models.family_meant(token.text, self._catalog)
                 is_value = settings.named_value(token.text, INFER, "", self._catalog) is not None
                 is_known = self._is_setting(token.text) or key_of(token.text) in vocabulary().refused

@@ -151,7 +151,6 @@ def asked_of(
         is_counted = DEVICES in values or is_one or is_other or task == INFER
         return Asked(DEVICES, limits, goal, "how many devices keep the limits") if limits and not is_counted else None
     is_loaded = task == INFER and any(load in values for load in _LOADS)
-    is_loaded |= Key.INFERENCE_CONCURRENCY in values and Key.INFERENCE_REQUESTS not in values
     if MODEL in values and (limits or goal or is_loaded):
         return Asked(HARDWARE, limits, goal or cheapest, "the cheapest machine that does this", _clouds(tokens))
     return None

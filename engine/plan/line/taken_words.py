@@ -24,8 +24,9 @@ _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until acce
 
 
 def _is_same(own: Accelerator, other: Accelerator) -> bool:
-    """Whether a machine's device is meant by another of as much memory whose name it begins with: A10 of an A10G."""
-    return own.id.startswith(other.id) and hardware.is_memory_of(own, other.memory_mib or 1)
+    """Whether a machine's device is meant by one of as much memory whose number it begins with: A10 of an A10G."""
+    names = (next((part for part in row.id.split("-") if any(map(str.isdigit, part))), row.id) for row in (own, other))
+    return next(names).startswith(next(names)) and hardware.is_memory_of(own, other.memory_mib or 1)
 
 
 class TakenWords:
