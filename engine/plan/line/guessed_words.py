@@ -292,12 +292,13 @@ class GuessedWords(DerivedValues):
             return not (is_value or (index + 1 in named and models.is_size(self._tokens[index + 1].text)))
         return not (is_value or is_name or named.intersection(places))
 
-    def _faults_of_unknown(self) -> list[PlanError]:
-        """Return what to say of words that mean nothing here, and first of a line that says nothing else."""
-        is_empty = self._values.keys().isdisjoint(_NAMES) and not self._faults
-        hint = "say what is done with which model, and on what, as lora llama-3.1-8b 4090"
-        nothing = PlanError("nothing to plan", "no model and no hardware that is known", hint)
-        return [*([nothing] if is_empty else []), unknown_words(self._unknown, self._catalog)]
+    def _fault_of_unknown(self) -> PlanError:
+        """Return what to say of words that mean nothing here, and what to write in a line that says nothing else."""
+        fault = unknown_words(self._unknown, self._catalog)
+        if self._faults or not self._values.keys().isdisjoint(_NAMES):
+            return fault
+        hint = f"say what is done with which model, and on what, as lora llama-3.1-8b 4090; {fault.hint}"
+        return PlanError(fault.title, "nothing to plan without a model or hardware", hint)
 
     def _is_telling(self, word: str) -> bool:
         """Whether a word has a meaning of its own."""

@@ -144,7 +144,7 @@ class _Line(GuessedWords):
         plain = tuple(text for text in self._unknown if self._bears_nothing(text, is_named=is_named))
         self._unknown = {text: name for text, name in self._unknown.items() if text not in plain}
         if self._unknown:
-            self._faults += self._faults_of_unknown()
+            self._faults.append(self._fault_of_unknown())
         fields = {*self._values, *([] if asked is None else [asked.solve])}
         open_ = unanswered(self._questions, self._values, asked)
         left_out = remainder(self._tokens, self._taken, self._task, fields, self._traits(), open_, plain)
