@@ -95,3 +95,9 @@ def test_training_is_of_one_pass_of_texts_and_latents_made_before() -> None:
     passed = served("serve stable-diffusion-1 8xh100 model.spec.sampler_steps=1 model.spec.guidance=1")
     assert float(trained.model.forward_flops) == pytest.approx(float(passed.model.forward_flops))
     assert any("texts and latents" in note for note in trained.basis.assumed)
+
+
+def test_a_picture_model_fits_a_small_card_with_packed_weights_and_idle_parts_on_the_host() -> None:
+    notes = served("serve sd 3.5 large on an rtx 3060 12gb").warnings
+    fits = next(note.detail for note in notes if note.code == "does_not_fit")
+    assert "It fits with model.spec.idle_parts=host, inference.weights=int8" in fits
