@@ -76,9 +76,9 @@ class LoadValues(DataWords):
         """Answer each piece of sound before the next one is there where the line says so, as ``live streams``."""
         is_live = self._is_of_sound() and not vocabulary().live.isdisjoint(self._keys())
         if self._task == INFER and is_live and Key.INFERENCE_REQUEST_SECONDS not in self._values:
-            self._unknown = {
-                text: name for text, name in self._unknown.items() if key_of(text) not in vocabulary().live
-            }
+            for index in (at for at, token in enumerate(self._tokens) if key_of(token.text) in vocabulary().live):
+                self._unknown.pop(self._tokens[index].text, None)
+                self._taken[index] = 1, Meaning("in real time")
             most = f"{self._catalog.architectures[self._listener()].seconds_of_sound:g}s"
             self._assume(Key.INFERENCE_REQUEST_SECONDS, most, f"in real time: {most} of sound within {most}")
 
