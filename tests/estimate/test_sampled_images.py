@@ -101,3 +101,9 @@ def test_a_picture_model_fits_a_small_card_with_packed_weights_and_idle_parts_on
     notes = served("serve sd 3.5 large on an rtx 3060 12gb").warnings
     fits = next(note.detail for note in notes if note.code == "does_not_fit")
     assert "It fits with model.spec.idle_parts=host, inference.weights=int8" in fits
+
+
+def test_adapters_of_pictures_are_trained_with_one_in_a_step_unless_a_line_says_more() -> None:
+    one, four = (seconds(f"flux dev qlora rtx-3090 25 pics 2000 steps {batch}") for batch in ("", "batch 4"))
+    assert one == pytest.approx(seconds("flux dev qlora rtx-3090 25 pics 2000 steps batch 1"))
+    assert 2.5 < four / one < 4.5

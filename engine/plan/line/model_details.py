@@ -208,10 +208,11 @@ class ModelDetails(FigureWords):
             is_weighed = not nouns.isdisjoint(words.weighed) and nouns.isdisjoint(words.stored)
             is_of_name = self._text[token.start - 1 : token.start] == "("
             is_of_name &= any(start + count == index for _, start, count in named)
-            if is_of_name or (named and is_weighed):
+            is_named = bool(named) or any(models.named_model(other.text, self._catalog) for other in self._tokens)
+            if is_of_name or (is_named and is_weighed):
                 self._take(index, 1, Meaning(why=f"left out: {token.text} of weights; those of the model are counted"))
             is_other = not nouns.isdisjoint(words.model_words) and self._has_memory_of_devices()  # 16gb gpu, 70gb model
-            if named or not (is_weighed or is_other):
+            if is_named or not (is_weighed or is_other):
                 continue
             others = (settings.named_value(other.text, INFER, "", self._catalog) for other in self._tokens)
             formats = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in others if meaning is not None)

@@ -6,17 +6,20 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate import Estimate, ResolvedPlan
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import NETWORK_CHECKPOINTING, ClassicalSpec, LinearRegressionNormal
+from capacity_tui.engine.models.networks import NetworkSpec
 from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.solve.modes.mode_plan import Reasons
 from capacity_tui.engine.solve.modes.serving_settings import BATCH, FORMATS, LARGEST_BATCH, WEIGHTS
 from capacity_tui.engine.solve.space.axes import LARGEST_MICRO_BATCH, Values, powers_of_two
 from capacity_tui.engine.units import format_bytes, format_percent
 
+_PICTURES_OF_A_STEP = int(counted("pictures-of-an-adapter-step"))
 _CORES, _PRECISION = f"{Key.MODEL_SPEC}.n_jobs", f"{Key.MODEL_SPEC}.precision"
 
 
@@ -30,6 +33,7 @@ def choose_spec_parameters(
     """Return values and reasons for the open fields of a classical algorithm or a network.
 
     Of a network the type is chosen first, then the fastest micro-batch and checkpointing inside the mode's memory.
+    Adapters of models that draw have as few pictures in a step as their trainers.
 
     Args:
         resolved: the plan with placeholders where it is open.
@@ -43,15 +47,19 @@ def choose_spec_parameters(
         values[Key.TRAINING_PRECISION] = device.native("bf16")
         reasons[Key.TRAINING_PRECISION] = f"widest range of the 16-bit types {device.name} runs natively"
     micro_batches: tuple[object, ...] = (resolved.plan.training.micro_batch,)
+    is_sampled = isinstance(resolved.spec, NetworkSpec) and max(resolved.spec.passes) > 1
+    is_drawing = is_sampled and resolved.plan.training.adapter is not None
+    of_replica = _PICTURES_OF_A_STEP if is_drawing else mode.replica_batch
     if Key.TRAINING_MICRO_BATCH in wanted:
-        micro_batches = powers_of_two(mode.batch_range[1] or LARGEST_MICRO_BATCH)
+        most = _PICTURES_OF_A_STEP if is_drawing else mode.batch_range[1]
+        micro_batches = powers_of_two(most or LARGEST_MICRO_BATCH)
     ways = NETWORK_CHECKPOINTING if Key.TRAINING_CHECKPOINTING in wanted else (resolved.plan.training.checkpointing,)
     trials: list[tuple[float, float, Values]] = []
     for checkpointing in ways:
         for micro_batch in micro_batches:
             trial = {**values, Key.TRAINING_MICRO_BATCH: micro_batch, Key.TRAINING_CHECKPOINTING: checkpointing}
             if Key.TRAINING_GLOBAL_BATCH in wanted:
-                trial[Key.TRAINING_GLOBAL_BATCH] = dp * max(mode.replica_batch, int(str(micro_batch)))
+                trial[Key.TRAINING_GLOBAL_BATCH] = dp * max(of_replica, int(str(micro_batch)))
             estimated = estimate(trial)
             held = largest(estimated.memory.reserved_bytes.value)
             speed = largest(estimated.computation.units_per_step / estimated.computation.step_seconds.value)
