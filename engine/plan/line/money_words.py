@@ -137,7 +137,15 @@ class MoneyWords(LoadValues):
         is_counted |= is_bare and parse_quantity(text, "") % _SEQUENCES == 0  # max 4096
         is_sum = before in words.limiting and not is_counted and self._asks_for_hardware()
         is_sum |= (before in words.limiting or before in ("for", "at")) and self._is_bought(index)
+        if is_bare and self._is_credit(index):
+            return f"${text}"
         return f"${text}" if is_bare and is_sum and settings.at_least(text, _FEWEST_TO_BUY) else ""
+
+    def _is_credit(self, index: int) -> bool:
+        """Whether a number is of what a provider lets be spent, as in ``25k in aws credits``."""
+        words, behind = vocabulary(), [key_of(self._span(at, 1)) for at in range(index + 1, index + 4)]
+        few = next((at for at, key in enumerate(behind) if key in words.credits), None)
+        return few is not None and (words.clouds.keys() | words.within).issuperset(behind[:few])
 
     def _asks_for_hardware(self) -> bool:
         questions = Questions(self._text, self._tokens).all()

@@ -215,7 +215,9 @@ def unclear(
         hint = "name the hardware, as 64xh100, which says how much its limits allow"
         return PlanError(f"{length.words}, and on which hardware?", "a line asks for one of them", hint)
     if (asked is None or asked.solve == HARDWARE) and MODEL not in values:
-        if any(question.field == MODEL for question in questions) and HARDWARE not in values and asked is not None:
+        is_loaded = asked is None and not values.keys().isdisjoint(_LOADS)
+        is_for_model = asked is not None and any(question.field == MODEL for question in questions)
+        if HARDWARE not in values and (is_loaded or is_for_model):
             hint = "name the model, as llama-3.1-70b for 350 people under $10k a month, or the hardware, as 2xl40s"
             return PlanError("which model, and on which hardware?", "a line asks for one of them", hint)
         if not task and any(question.kind == COST for question in questions) and values.keys() <= _OF_PRICE:

@@ -20,7 +20,17 @@ from capacity_tui.engine.plan.line.lexicon.spelled_numbers import vague_number
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_MILLION, is_latency, split
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Asked, Assumption, Meaning, OneLine, Word
+from capacity_tui.engine.plan.line.lexicon.words import (
+    FINETUNE,
+    FIT,
+    INFER,
+    TRAIN,
+    Asked,
+    Assumption,
+    Meaning,
+    OneLine,
+    Word,
+)
 from capacity_tui.engine.plan.line.number_names import BATCH_OF_TOKENS
 from capacity_tui.engine.plan.line.questions import (
     asked_of,
@@ -202,7 +212,9 @@ class _Line(GuessedWords):
         family = presumed_family(str(name), self._catalog) if name not in (None, AUTO) else None
         if self._values.get(TASK) == FIT and (family is None or family.task != FIT):
             self._values.pop(TASK)  # does it fit, which every plan answers
-        elif family is not None and family.task == FIT and self._values.get(TASK) == TRAIN:
+        elif (
+            family is not None and family.task == FIT and self._values.get(TASK) in (TRAIN, FINETUNE)
+        ):  # catboost tuning
             self._values[TASK] = FIT
         self._model = find_known_model(str(name), self._catalog) if family is not None else None
         if TASK not in self._values:

@@ -40,7 +40,7 @@ _OF_LAPTOPS = re.compile(r"u|h|hx|hs|p|g7|hk", re.IGNORECASE)  # What model numb
 
 def numbered_processor(name: str, catalog: Catalog) -> str | None:
     """Return the one row that a model number is of, as ``5950x`` or ``ryzen 5950x``; None where none or several are."""
-    pieces = re.split(r"[\s_-]+", name.casefold())
+    pieces = re.split(r"[\s_-]+|(?<=\d)(?=v\d$)", name.casefold())  # e5-2690v4
     if name.isdecimal() or not any(map(_MODEL_NUMBER.fullmatch, pieces)):
         return None  # 1600 trees
     ids = [row_id for row_id in catalog.processors if _pieces_of(row_id).issuperset(pieces)]

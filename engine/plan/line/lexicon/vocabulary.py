@@ -190,6 +190,7 @@ class Vocabulary:
     whole_context: Words  # engines to which a context of 0 is all that the model reads
     following: Words  # words between two jobs of a line
     money: Words  # words before or behind a sum that has no sign
+    credits: Words  # words behind a sum of what may be spent with a provider
     buying: Words  # words near a sum that something is bought for
     limiting: Words  # words beside dollars an hour that are a limit
     boxes: Words  # words beside dollars an hour that a machine costs
