@@ -142,6 +142,7 @@ def test_ranges_of_nothing_that_is_counted_are_no_plan(words: str) -> None:
         ("host qwen2.5-32b for 40 people, budget 10k", "10k to buy"),
         ("serve llama-3.1-70b 8xh100 at $2 each, or buy for 250k over 3 years", "over 3y"),
         ("qlora 8b on a 4090, then serve a 70b on 2 h100", "serve a 70b on 2 h100: a second job"),
+        ("sft plus dpo of llama-3.1-8b on 8xh100, 100k samples", "sft; a plan is one run"),
         ("serve llama-3.1-8b on l4s for 50 users and finetune it on 10k samples", "finetune it on 10k samples"),
     ],
 )
@@ -181,6 +182,11 @@ def test_a_memory_near_a_model_that_is_asked_for_or_named_is_of_the_device(asked
     line = read_line(asked)
     assert line.values["hardware.spec"] == {"memory_mib": 24576}
     assert line.values.get("model.name", "qwen2.5-7b") == "qwen2.5-7b"
+
+
+def test_how_good_a_model_becomes_is_said_to_be_no_part_of_a_plan() -> None:
+    line = read_line("what gsm8k accuracy do i get from llama-3.1-8b after grpo on 8xh100")
+    assert any(remark.startswith("how good a model becomes is not estimated") for remark in line.remarks)
 
 
 def test_a_sum_that_has_no_sign_is_said_to_be_one() -> None:

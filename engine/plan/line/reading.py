@@ -124,6 +124,7 @@ class _Line(GuessedWords):
         self._pass(self._named)
         self._pass(self._sized)
         self._portable()
+        self._other_objective()
         self._find_task()
         self._pass(self._processor)
         self._pass(self._of_no_rate)
@@ -205,6 +206,14 @@ class _Line(GuessedWords):
 
     # The task
 
+    def _other_objective(self) -> None:
+        """Leave out the fine-tuning from examples that goes before one from preferences, as in ``sft plus dpo``."""
+        learned = self._values.get(Key.TRAINING_PREFERENCE)
+        for index, (count, _) in [*self._taken.items()] if learned else ():
+            text = self._span(index, count)
+            if key_of(text) in vocabulary().supervised:
+                self._taken[index] = count, Meaning(why=f"left out: {text}; a plan is one run, here of {learned}")
+
     def _find_task(self) -> None:
         """Take the task that was named, or the one that the other words are of."""
         self._model_of_work()
@@ -270,14 +279,8 @@ class _Line(GuessedWords):
             hint = "write how many a second they make"
             return 1, Meaning(fault=PlanError("a product is no rate", self._span(index - 2, 4), hint))
         known = self._flag(index, "--") or self._times_the_usual(index) or self._price(index)
-        known = (
-            known
-            or self._hours_of_sound(index)
-            or self._piece_of_sound(index)
-            or self._interval(index)
-            or self._measured_time(index)
-        )
-        known = known or self._until_a_day(index)
+        known = known or self._hours_of_sound(index) or self._piece_of_sound(index) or self._interval(index)
+        known = known or self._measured_time(index) or self._until_a_day(index)
         limit = limit_in(self._tokens, index) if known is None else None
         if known is not None or limit is not None:
             return known or (1, self._limit(index, limit or ""))

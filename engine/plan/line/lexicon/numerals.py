@@ -206,7 +206,7 @@ def _with_kinds_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
     As in ``60k DPO pairs``, ``2000 512x512 images`` and ``alpaca 52k``.
     """
     words, made = vocabulary(), list(tokens)
-    kinds = words.objectives.keys() | words.suggests.keys() | {"sft"}
+    kinds = words.objectives.keys() | words.suggests.keys() | words.supervised
     for index in range(len(tokens) - 1):
         first, second, noun = [*(token.text for token in made[index : index + 3]), ""][:3]
         amount = words.amounts.get(key_of(noun))

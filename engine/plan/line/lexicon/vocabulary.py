@@ -206,6 +206,7 @@ class Vocabulary:
     racks: Mapping[str, tuple[int, str]]  # nodes of so many devices and the usual ones, by the word behind their name
     methods: ByWord  # which weights are trained, by word
     objectives: ByWord  # of fine-tuning, by word
+    supervised: Words  # fine-tuning from examples, beside which one from preferences is another run
     here: Words  # names of this machine
     amounts: Mapping[str, Amount]  # what numbers count, by word
     units: Words  # those that are units of others
