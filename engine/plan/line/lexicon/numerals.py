@@ -20,7 +20,8 @@ _DASHES, _UNTIL = ("-", "–", "—"), ("and", "to", "until", "till", "–")  # 
 _TIMES, _THOUSANDS_OF = re.compile(r"[x×](\d{1,3})", re.IGNORECASE), re.compile(r"(\d+(?:\.\d+)?)[kK]")  # x2 3090
 _ONE_NUMBER = r"\d+(?:\.\d+)?[kM]?"
 _RANGE = re.compile(
-    rf"(?:(?P<between>between) )?(?P<low>{_ONE_NUMBER})(?: ?[-–] ?| to |(?(between) and |(?!)))"
+    r"(?P<least>\d+(?:\.\d+)?b?)[-–](?P<most>\d+(?:\.\d+)?b)"  # 7-8b
+    rf"|(?:(?P<between>between) )?(?P<low>{_ONE_NUMBER})(?: ?[-–] ?| to |(?(between) and |(?!)))"
     rf"(?P<high>{_ONE_NUMBER})(?P<unit>m?s|%)?",
     re.IGNORECASE,
 )
@@ -81,7 +82,7 @@ def _larger_of(text: str) -> str | None:
     match = _RANGE.fullmatch(text)
     if match is None:
         return None
-    low, high, unit = match["low"], match["high"], match["unit"] or ""
+    low, high, unit = match["low"] or match["least"], match["high"] or match["most"], match["unit"] or ""
     low += high[-1] if low[-1].isdecimal() and not high[-1].isdecimal() else ""
     return f"{high}{unit}" if parse_quantity(low, "") < parse_quantity(high, "") else None
 
