@@ -63,8 +63,9 @@ class DataWords(ModelDetails):
         if (amount.name == _PICTURES and value.isdigit()) or (is_few and key_of(name) in _OF_PICTURES):
             self._pictures = int(value)
             return Meaning(f"{value} pictures a request")
-        named = (at for at, (_, taken) in self._taken.items() if models.MODEL in taken.values)
-        if amount.name == _VOCABULARY and any(models.is_size(self._tokens[at].text) for at in named):
+        named = [at for at, (_, taken) in self._taken.items() if models.MODEL in taken.values]
+        is_open = not named or any(models.is_size(self._tokens[at].text) for at in named)
+        if amount.name == _VOCABULARY and is_open:
             hint = "name the model, or give its config.json as model.config=PATH"
             return Meaning(fault=PlanError("a vocabulary of which model?", f"{value} {name}", hint))
         return super()._kept(amount, value, name)
@@ -171,19 +172,15 @@ class DataWords(ModelDetails):
         row = self._catalog.architectures.get(str(model))
         if model is not None and not self._is_of_sound():
             answers = row is not None and "audio_config" in row.config
-            hint = "name one that does, as whisper-large-v3; of transcripts say how many, and their tokens"
-            title = (
-                "no field has the sound of a model that listens and answers"
-                if answers
-                else "a model that hears nothing"
-            )
+            hint = "name one that writes it down, as whisper-large-v3; of transcripts say how many, and how long"
+            title = "no field has the sound of a model that answers it" if answers else "a model that hears nothing"
             return words, Meaning(fault=PlanError(title, f"{model}: {span} of sound", hint))
         read = self._catalog.architectures[self._listener()].seconds_of_sound
         if self._task == INFER:
             return words, Meaning(f"{span} of sound", {count: math.ceil(parse_quantity(span, "s") / read)})
         seconds = self._seconds_of_a_piece(read)
         pieces = math.ceil(parse_quantity(span, "s") / seconds)
-        padded = f", each padded to {read:g} s" if seconds < read else f" (or say clips of {read / 5:g} s)"
+        padded = f", each padded to {read:g} s" if seconds < read else " (or say how long clips are, as clips of 5 s)"
         why = f"{span} of sound: {pieces} samples of {seconds:g} s{padded}"
         return words, Meaning(f"{span} of sound", {count: pieces}, why)
 

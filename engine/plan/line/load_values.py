@@ -74,7 +74,9 @@ class LoadValues(DataWords):
 
     def _sound_as_it_comes(self) -> None:
         """Answer each piece of sound before the next one is there where the line says so, as ``live streams``."""
-        is_live = self._is_of_sound() and not vocabulary().live.isdisjoint(self._keys())
+        words, keys = vocabulary(), [key_of(token.text) for token in self._tokens]
+        ruled_out = {key for before, key in pairwise(keys) if before in words.negations}
+        is_live = self._is_of_sound() and not (words.live - ruled_out).isdisjoint(self._keys() - ruled_out)
         if self._task == INFER and is_live and Key.INFERENCE_REQUEST_SECONDS not in self._values:
             for index in (at for at, token in enumerate(self._tokens) if key_of(token.text) in vocabulary().live):
                 self._unknown.pop(self._tokens[index].text, None)
@@ -258,12 +260,10 @@ class LoadValues(DataWords):
         if not self._keys().isdisjoint(measured["too much"]):
             return True
         for at in (at for at, word in enumerate(words) if word in measured["judged"]):
-            if any(self._is_apart(end, "?") for end in range(at, min(at + _FAR, len(words)))):  # 88 hours, normal?
-                return True
-            first = next((end + 1 for end in range(at - 1, -1, -1) if self._tokens[end].ends), 0)
-            verbs = [start for start in range(first, at - 1) if words[start] in measured["judging"]]  # is this normal
+            verb = next((start for start in range(at - 1, -1, -1) if words[start] not in measured["of it"]), -1)
+            is_asked = verb >= 0 and words[verb] in measured["judging"] and words[verb - 1] not in vocabulary().queries
             is_foreseen = [words[at], *words[at + 1 : at + 2]] == ["expected", "to"]  # how long is it expected to take
-            if verbs and not is_foreseen and words[verbs[-1] - 1] not in vocabulary().queries:
+            if self._is_apart(at, "?") or (is_asked and not is_foreseen):  # 88 hours, normal? is this normal
                 return True
         return False
 

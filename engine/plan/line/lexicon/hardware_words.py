@@ -160,9 +160,7 @@ def given_figure(
     is_of_host = is_ram and catalog.processors.find_id(name) is None and not (row is not None and row.unified_memory)
     memory = figure.get(MEMORY)
     is_little = memory is not None and memory < _LEAST_MEMORY
-    little = (
-        PlanError("so little memory?", text, f"write {memory:g}GB where gigabytes are meant") if is_little else None
-    )
+    little = PlanError("so little memory?", text, "write GB where gigabytes are meant") if is_little else None
     if little or is_of_host:
         values: dict[str, object] = {} if little else {HOST_MEMORY: figure[MEMORY] / 1024}
         return Meaning(f"{text} of host memory", values, fault=little)

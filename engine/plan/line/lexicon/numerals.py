@@ -9,7 +9,6 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
-from capacity_tui.engine.plan.line.lexicon.model_words import families_of_models, named_model
 from capacity_tui.engine.plan.line.lexicon.quantities import image_of
 from capacity_tui.engine.plan.line.lexicon.spelled_numbers import AND_A_HALF, number_of, with_products
 from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token, is_latency, split, with_latencies
@@ -212,8 +211,9 @@ def _with_kinds_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
         first, second, noun = [*(token.text for token in made[index : index + 3]), ""][:3]
         amount = words.amounts.get(key_of(noun))
         is_image = image_of(second) is not None and (not index or key_of(made[index - 1].text) not in words.amounts)
-        is_model = named_model(second, catalog) is not None or second.casefold() in families_of_models(catalog)
-        is_model &= amount is words.amounts["samples"]  # 10k sdxl images
+        is_model = (
+            catalog.networks.find_id(second) is not None and amount is words.amounts["samples"]
+        )  # 10k sdxl images
         is_kind = PLAIN_COUNT.fullmatch(first) is not None and (is_image or is_model or key_of(second) in kinds)
         is_data = (
             key_of(first) in words.datasets and second[-1] in "kKmM" and key_of(first + second) not in words.datasets

@@ -72,6 +72,8 @@ def task_meant(
     is_answering = family is not None and (is_sampled or _is_answering(family.id, catalog))
     is_open = family is None or is_answering
     suggested = _first(free, lambda word: _suggests_serving(key_of(word), is_named=family is not None, is_open=is_open))
+    if suggested is None and (family is None or is_answering or family.is_transformer):
+        suggested = _first(free, lambda word: key_of(word) in vocabulary().of_memory)
     if family is not None and family.task == FIT:
         return FIT, f"task: fitting, as {family.id} is"
     if is_answering and not is_sampled:

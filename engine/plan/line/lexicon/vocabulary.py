@@ -83,6 +83,7 @@ class Vocabulary:
     tasks: ByWord  # what is done, by word
     suggests: ByWord  # what is done where no other word says it, by word
     suggests_little: Words  # words that suggest serving where nothing speaks against it
+    of_memory: Words  # words that suggest serving of all models but networks of pictures
     of_serving: Words  # words that are of serving wherever nothing is trained
     embedders: Words  # words in names of models that embed
     works: ByWord  # models that are meant where a line names none, by words of what they do
