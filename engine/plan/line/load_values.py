@@ -261,7 +261,8 @@ class LoadValues(DataWords):
             return True
         for at in (at for at, word in enumerate(words) if word in measured["judged"]):
             verb = next((start for start in range(at - 1, -1, -1) if words[start] not in measured["of it"]), -1)
-            is_asked = verb >= 0 and words[verb] in measured["judging"] and words[verb - 1] not in vocabulary().queries
+            is_asked = 0 <= verb < at - 1 and words[verb] in measured["judging"]  # not are expected
+            is_asked &= words[verb - 1] not in vocabulary().queries
             is_foreseen = [words[at], *words[at + 1 : at + 2]] == ["expected", "to"]  # how long is it expected to take
             if self._is_apart(at, "?") or (is_asked and not is_foreseen):  # 88 hours, normal? is this normal
                 return True
@@ -372,6 +373,11 @@ class LoadValues(DataWords):
             self._values.pop(Key.INFERENCE_REQUESTS)
             rate = f"{1 / float(str(pause)):.4g}"
             self._assume(Key.INFERENCE_REQUEST_RATE, rate, f"{rate} requests a second: one every {pause} s")
+            return
+        if self._model is not None and self._model.kind == "network":
+            count = format_count(int(str(self._values.pop(Key.INFERENCE_REQUESTS))))
+            why = f"left out: all {count}; of a network a plan tells how many a second, and what a million costs"
+            self._assumed.append(Assumption(Key.INFERENCE_REQUESTS, None, why))
             return
         most = int(vocabulary().usual[INFER]["sounds_at_once" if self._is_of_sound() else "requests_at_once"])
         at_once = min(most, self._degree(Key.INFERENCE_REQUESTS))
