@@ -24,7 +24,7 @@ _FAR = 4  # Words before a time or a memory that may say that it is wanted
 _GROUPS = ("128g", "64g")  # Weights of one scale, as in ``gptq 4bit 128g``
 _AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
 _MEMORY = frozenset({"memory", "mem"})  # What may be a device's or the host's
-_OF_A_CARD, _HAVING = frozenset({"videomemory", "videoram", "graphicsmemory"}), ("with", "has", "having", "of")
+_HAVING = ("with", "has", "having", "of")
 _SPEED = re.compile(
     r"(?:(?P<ports>\d{1,2})[x×])?(?P<number>\d+(?:\.\d+)?)(?P<unit>gb?|gbe|gige|gbit|[gt]bps|[gt]b/s|gbit/s)",
     re.IGNORECASE,
@@ -72,7 +72,7 @@ class FigureWords(NamedWords):
         )
         is_data &= self._values.get(hardware.NAME) not in self._catalog.processors and of not in words.ram
         is_data &= not self._is_named_before(index, words.ram) and _MEMORY.isdisjoint(behind)
-        is_data &= key_of(self._span(index + 1, 2)) not in _OF_A_CARD
+        is_data &= key_of(self._span(index + 1, 2)) not in vocabulary().card_memory
         if is_memory and is_data:
             return self._size_of_data(index, behind)
         is_ram = of in words.ram and is_memory and not self._is_of_a_card(index)

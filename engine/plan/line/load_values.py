@@ -349,7 +349,8 @@ class LoadValues(DataWords):
             is_of_one |= is_few and not self._is_of_requests(index, count)
             is_part = {Key.INFERENCE_REQUESTS} <= meaning.values.keys() & self._values.keys() and is_of_one
             queries = self._values.get(Key.INFERENCE_REQUEST_RATE)
-            if is_part and queries and any("rerank" in token.text.casefold() for token in self._tokens):
+            is_ranked = any(part in self._text.casefold() for part in vocabulary().rankers)
+            if is_part and queries and is_ranked:
                 rate = f"{float(str(queries)) * self._degree(Key.INFERENCE_REQUESTS):.4g}"
                 self._values.pop(Key.INFERENCE_REQUESTS)
                 why = f"{rate} documents a second: {queries} queries, {few} documents each"

@@ -184,6 +184,8 @@ class Vocabulary:
     teaching: Words  # words of a large model that a smaller one learns from
     becoming: Words  # words between a model that is distilled and what it becomes
     coming_from: Words  # words between what a model becomes and the one that is distilled
+    rankers: Words  # parts of words of models that rank
+    card_memory: Words  # words of a memory that is the one of a card
     companions: Words  # parts of names of models that embed or listen
     other_kinds: Words  # parts of names of models that are made for another thing than text
     quantized: Words  # what weights are called of which nobody says the format
