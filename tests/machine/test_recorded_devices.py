@@ -27,7 +27,7 @@ DEVICES = [
     ("trn2_3xlarge", 1, "Trainium2", "trainium2", 98304, "bf16", {}),
     ("arc_pro_b60", 1, "Intel(R) Graphics [0xe211]", "arc-pro-b60", 25669140480 / MIB, "bf16", {}),
     ("arc_pro_b70_pair", 2, "Intel(R) Arc(TM) Pro B70 Graphics", None, None, "bf16", {}),
-    ("max_1100", 1, "Intel(R) Data Center GPU Max 1100", None, 51522830336 / MIB, "tf32", {}),
+    ("max_1100", 1, "Intel(R) Data Center GPU Max 1100", "max-1100", 51522830336 / MIB, "tf32", {}),
     ("macbook_m3_pro", 1, "Apple M3 Pro (18-core GPU)", "apple-m3-pro-18", 36864 * 0.667, "bf16", {"system": "Darwin"}),
     ("rx_7900_xt", 1, "Radeon RX 7900 XT", "rx-7900-xt", 21458059264 / MIB, "bf16", {}),
     ("radeon_780m", 1, "Phoenix3", None, None, None, {}),
