@@ -1,8 +1,9 @@
 """What a plan may say about a network: its layers in short, or the size of its images."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, create_model
@@ -270,6 +271,12 @@ def _placed(
     layers: list[object] | list[str | dict[str, object]], source: Shape, classes: int, *, trains: bool = True
 ) -> LayerList:
     try:
-        return build_network(layers, source, classes, trains=trains)
+        return _built(json.dumps(layers), source, classes, trains)
     except PlanError as error:
         raise PlanError(error.title, error.detail, error.hint, Place(field=Key.MODEL_SPEC)) from None
+
+
+@lru_cache(maxsize=256)
+def _built(layers: str, source: Shape, classes: int, trains: bool) -> LayerList:
+    """Return the network of layers that are written as JSON: a search asks for the same one again and again."""
+    return build_network(json.loads(layers), source, classes, trains=trains)
