@@ -224,8 +224,8 @@ GuidancePasses = Annotated[
 class SampledNetwork(CatalogueNetwork):
     """A network of the catalogue that makes an image in many steps, each of which denoises it a little."""
 
-    sampler_steps: SamplerSteps = 25
-    guidance: GuidancePasses = 2
+    sampler_steps: SamplerSteps
+    guidance: GuidancePasses
     idle_parts: Annotated[
         Literal["device", "host"],
         Knob("Idle parts", "choice", "model", choices=("device", "host"), help="where they wait", tasks=("infer",)),

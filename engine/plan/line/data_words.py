@@ -172,8 +172,8 @@ class DataWords(ModelDetails):
         row = self._catalog.architectures.get(str(model))
         if model is not None and not self._is_of_sound():
             answers = row is not None and "audio_config" in row.config
-            hint = "name one that writes it down, as whisper-large-v3; of transcripts say how many, and how long"
-            title = "no field has the sound of a model that answers it" if answers else "a model that hears nothing"
+            hint = "name one that transcribes, as whisper-large-v3; of transcripts say how many, and how long"
+            title = "hours of sound are planned of models that transcribe" if answers else "a model that hears nothing"
             return words, Meaning(fault=PlanError(title, f"{model}: {span} of sound", hint))
         read = self._catalog.architectures[self._listener()].seconds_of_sound
         if self._task == INFER:

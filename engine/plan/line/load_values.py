@@ -59,9 +59,8 @@ class LoadValues(DataWords):
         for index, (count, meaning) in self._taken.items():
             few, before = meaning.values.get(Key.INFERENCE_REQUESTS), keys[max(index - _FAR, 0) : index]
             is_piece = not words.passages.isdisjoint(keys[index : index + count])
-            if not isinstance(few, int) or not is_piece or words.finding.isdisjoint(before):
-                continue
-            if few > words.bounds["passages"]:
+            is_few = is_piece and isinstance(few, int) and few <= words.bounds["passages"]
+            if not isinstance(few, int) or not is_few or words.finding.isdisjoint(before):
                 continue
             self._values.pop(Key.INFERENCE_REQUESTS)
             is_of_one = isinstance(length, int) and keys[index + count : index + count + 1] == ["of"]
@@ -78,7 +77,7 @@ class LoadValues(DataWords):
         ruled_out = {key for before, key in pairwise(keys) if before in words.negations}
         is_live = self._is_of_sound() and not (words.live - ruled_out).isdisjoint(self._keys() - ruled_out)
         if self._task == INFER and is_live and Key.INFERENCE_REQUEST_SECONDS not in self._values:
-            for index in (at for at, token in enumerate(self._tokens) if key_of(token.text) in vocabulary().live):
+            for index in (at for at, key in enumerate(keys) if key in words.live):
                 self._unknown.pop(self._tokens[index].text, None)
                 self._taken[index] = 1, Meaning("in real time")
             most = f"{self._catalog.architectures[self._listener()].seconds_of_sound:g}s"
