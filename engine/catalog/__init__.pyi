@@ -11,6 +11,7 @@ from .reading import EXPONENT as EXPONENT
 from .reading import Document as Document
 from .reading import KeyPath as KeyPath
 from .reading import Plain as Plain
+from .reading import close_matches as close_matches
 from .reading import key_of as key_of
 from .reading import nearest as nearest
 from .reading import read_stream as read_stream

@@ -249,7 +249,7 @@ _SEPARATORS = re.compile(r"[\s_\-]+")
 _SIMILARITY = 0.5
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2**14)
 def key_of(name: str) -> str:
     """Return the form in which two spellings of one name are equal: ``RTX 4090`` and ``rtx-4090``."""
     return _SEPARATORS.sub("", name.casefold())
@@ -265,12 +265,23 @@ def brandless_key_of(name: str, brands: re.Pattern[str]) -> str:
     return key_of(brands.sub("", name))
 
 
+def close_matches(word: str, names: Iterable[str], most: int, similarity: float) -> list[str]:
+    """Return up to ``most`` names as similar to a word as ``difflib`` reckons it, the most similar first.
+
+    Names so much longer or shorter that none can be so similar are passed over by their length alone.
+    """
+    longest = len(word) * (2 - similarity) / similarity + 1
+    shortest = len(word) * similarity / (2 - similarity) - 1
+    near = [name for name in names if shortest < len(name) < longest]
+    return difflib.get_close_matches(word, near, most, similarity)
+
+
 def nearest(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
     """Return up to ``most`` known names closest to a misspelt one, the closest first."""
     by_key: dict[str, str] = {}
     for candidate in known:
         by_key.setdefault(key_of(candidate), candidate)
-    matches = difflib.get_close_matches(key_of(name)[:80], by_key, most, _SIMILARITY)
+    matches = close_matches(key_of(name)[:80], by_key, most, _SIMILARITY)
     return tuple(by_key[match] for match in matches)
 
 

@@ -146,9 +146,11 @@ class Table(Mapping[str, RowT], Generic[RowT]):
     def _id_of(self, name: str) -> str | None:
         if name in self:
             return name
-        row_id = self._ids_by_key.get(key_of(name)) or self._ids_by_name.get(key_of(name))
-        brandless = brandless_key_of(name, self.brands)
-        return row_id or self._ids_by_key.get(brandless) or self._ids_by_name.get(brandless)
+        for key in dict.fromkeys((key_of(name), brandless_key_of(name, self.brands))):
+            row_id = self._ids_by_key.get(key) or self._ids_by_name.get(key)
+            if row_id is not None:
+                return row_id
+        return None
 
     def nearest(self, name: str) -> tuple[str, ...]:
         """Return the known ids nearest to a misspelt name."""

@@ -12,7 +12,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import JOB_LIMITS, Key
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
-from capacity_tui.engine.plan.line.data_words import DataWords
+from capacity_tui.engine.plan.line.data_words import PASSES, DataWords
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
@@ -28,7 +28,6 @@ _PER = frozenset({"per", "/", "by", "for", "from", "a"})  # Words before one of 
 _HOURS_OF_DEVICES = "gpu_hours"  # What limits call them
 _AT_ONCE, _SHORTEST_ADVERB = "at once", 5  # Letters, as of ``daily``: any is not an y
 _PARTS_IN_A_TIME = re.compile(r"\d[\d.]* ?([a-z]+/[a-z]+)", re.IGNORECASE)  # 2s/it, 1.3 it/s, 45 min/epoch
-_PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
 _TOKENS_READ = (settings.TOKENS, "tokens in")
 _FAR = 3  # Words between how many times and what has a peak, as in ``peak gpu memory 2x``
 _TIMES_THE_USUAL = re.compile(r"(\d+(?:\.\d+)?)[x×]", re.IGNORECASE)
@@ -238,11 +237,15 @@ class LoadValues(DataWords):
         if speed is not None and key_of(speed[1]) in vocabulary().fillers and not self._is_counted(index):
             return speed[0].count(" ") + 1, Meaning(why=f"left out: {speed[0]}, as measured")
         count = self._count_of(index) if self._is_number_at(index) else None
-        is_measured = self._is_measured(index, "time") or (self._is_judged() and not self._is_in_clause(index, "due"))
-        if count is not None and count.amount.reciprocal and is_measured:
-            return count.end - index, Meaning(why=f"left out: {self._span(index, count.end - index)}, as measured")
+        speed_end = count.end if count is not None and count.amount.reciprocal else 0
         key, _, value = self._tokens[index].text.rpartition("=")
-        if not (settings.is_time(value) or duration_of(value) is not None):
+        is_time = settings.is_time(value) or duration_of(value) is not None
+        if not speed_end and not is_time:
+            return None
+        is_measured = self._is_measured(index, "time") or (self._is_judged() and not self._is_in_clause(index, "due"))
+        if speed_end and is_measured:
+            return speed_end - index, Meaning(why=f"left out: {self._span(index, speed_end - index)}, as measured")
+        if not is_time:
             return None
         is_per = self._span(index + 1, 1) in PER and not self._is_apart(index)
         is_of_part = self._task != INFER and (
@@ -270,7 +273,7 @@ class LoadValues(DataWords):
     def _is_pass(self, word: str) -> bool:
         """Whether a word is a part of a training that is done again and again: a step or an epoch."""
         amount = settings.amount_of(word) if word else None
-        return amount is not None and amount.fields.get(TRAIN) in _PASSES
+        return amount is not None and amount.fields.get(TRAIN) in PASSES
 
     def _limit_loads(self) -> None:
         """Take a limit on time or money for that of all requests; what is served without an end has none."""

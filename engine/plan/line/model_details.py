@@ -47,11 +47,10 @@ class ModelDetails(FigureWords):
         """Take one of two models for the draft of the other or for its teacher: by the words, else by their sizes."""
         keys, words = self._keys(), vocabulary()
         guesses, teaches = not keys.isdisjoint(words.guessing | words.drafts), not keys.isdisjoint(words.teaching)
-        named = [*self._models()]
         if not guesses and not teaches:
             self._companions()
-            self._others(named)
-        if len(named) != 2 or guesses == teaches:
+            self._others()
+        if guesses == teaches or len(named := [*self._models()]) != 2:
             return
         size, index, count = self._draft(named) if guesses else self._teacher(named)
         path, name = (
@@ -79,9 +78,10 @@ class ModelDetails(FigureWords):
             text = self._span(place.start, len(place))
             self._take(place.start, len(place), Meaning(why=f"left out: {text}; a plan serves one model"))
 
-    def _others(self, named: Sequence[_Model]) -> None:
+    def _others(self) -> None:
         """Refuse a second model beside the first on the same hardware, as in ``llama 8b and qwen 14b on one card``."""
         words, keys = vocabulary(), [key_of(token.text) for token in self._tokens]
+        named = () if words.both.isdisjoint(keys) else self._models()
         for (size, at, count), (other, index, few) in pairwise(named):
             between = keys[at + count : index]
             is_joined = bool(between) and between[0] in words.both and words.joints.issuperset(between[1:])
@@ -199,12 +199,13 @@ class ModelDetails(FigureWords):
 
         As in ``model is 40GB`` and ``a 7 GB q4 gguf``; beside a model that is named they are only said.
         """
-        words, named = vocabulary(), [*self._models()]
-        asked = asks_for_model(Questions(self._text, self._tokens).all())
-        for index, token in enumerate(self._tokens) if not asked else ():
-            if hardware.MEMORY not in (hardware.figures_of(token.text) or {}) or self._is_before_device(index):
-                continue
-            nouns = self._nouns_of(index)
+        words, figures = vocabulary(), enumerate(hardware.figures_of(token.text) or {} for token in self._tokens)
+        sizes = [at for at, figure in figures if hardware.MEMORY in figure and not self._is_before_device(at)]
+        if not sizes or asks_for_model(Questions(self._text, self._tokens).all()):
+            return
+        named = [*self._models()]
+        for index in sizes:
+            token, nouns = self._tokens[index], self._nouns_of(index)
             is_weighed = not nouns.isdisjoint(words.weighed) and nouns.isdisjoint(words.stored)
             is_of_name = self._text[token.start - 1 : token.start] == "("
             is_of_name &= any(start + count == index for _, start, count in named)

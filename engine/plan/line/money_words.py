@@ -46,7 +46,7 @@ class MoneyWords(LoadValues):
         others, before = words.closed | words.services, words.comparing | words.priced | words.both
         spans = [range(at, at + few) for at in range(len(self._tokens)) for few in (3, 2, 1)]
         spans = [span for span in spans if key_of(self._span(span.start, len(span))) in others]
-        for span in spans if any(self._models()) else ():
+        for span in spans if spans and any(self._models()) else ():
             if self._is_number_at(span.start - 1):
                 continue  # 50k gpt-4 samples
             sums = (at for at in self._clause_of(span.start) if (sum_of(self._tokens[at].text) or ("", 1))[1] != 1)

@@ -13,7 +13,7 @@ from capacity_tui.engine.plan.line.counted_words import EVERY_NODE, OF_A_NODE, C
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.similarity import is_common, is_near_filler
+from capacity_tui.engine.plan.line.lexicon.similarity import amount_meant, is_common, is_near_filler
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_serving, is_of_training, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -63,7 +63,7 @@ class NamedWords(CountedWords):
         """Read a slip in a word beside a number, as ``16k contex`` or ``10k exmaples``."""
         for index, token in enumerate(self._tokens):
             is_adjacent = self._is_number_at(index - 1) or self._is_number_at(index + 1)
-            meant = settings.amount_meant(token.text) if is_adjacent and not self._is_setting(token.text) else None
+            meant = amount_meant(token.text) if is_adjacent and not self._is_setting(token.text) else None
             is_other = meant is None or is_near_filler(token.text) or task_named(token.text) is not None
             if meant is not None and not is_other and not self._thing(token.text, 1):
                 self._tokens[index] = Token(meant, token.start, token.end)

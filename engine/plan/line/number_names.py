@@ -274,18 +274,19 @@ class NumberNames(TakenWords):
         number, words, noun = self._tokens[index].text, vocabulary(), index + few + 1
         described = [self._span(at, 1) for at in range(index + 1, noun)]
         amount = settings.amount_of(self._span(noun, 1)) if self._is_free(index + 1, few + 1) else None
+        if amount is None or any(self._is_apart(at) for at in range(index, noun)):
+            return False
         names = (self._span(at, count) for at in range(index + 1, noun) for count in (noun - at + 1, noun - at + 2))
         is_one_name = any(
             settings.amount_of(name) or key_of(name) in words.fields for name in names
         )  # 10k daily active users
-        is_apart = amount is None or any(self._is_apart(at) for at in range(index, noun))
-        if amount is None or is_apart or is_one_name or any(map(settings.amount_of, described)):
+        if is_one_name or any(map(settings.amount_of, described)):
             return False
         if key_of(described[0]) in words.of_something or (number[-1] in "bB" and not amount.billions):
             is_counted = few == 1 and amount.is_behind
             return is_counted and key_of(described[0]) in words.of_something  # 20 milliards de tokens
-        plain = (words.fillers | words.suggests.keys()) - words.joints - words.model_words
-        is_any = amount.described == "any"
+        is_any, keys = amount.described == "any", frozenset(map(key_of, described))
+        plain = (keys & words.fillers | keys & words.suggests.keys()) - words.joints - words.model_words
         are_meant = all(key_of(word) in plain or (is_any and not self._is_known(word)) for word in described)
         are_letters = all(re.sub("[-&/]", "", word).isalpha() for word in described)  # 8000 Q&A pairs
         is_adjective = bool(amount.described or amount.is_behind) and are_letters and are_meant
@@ -295,7 +296,8 @@ class NumberNames(TakenWords):
         """Whether a word is of plan or of plain language, as those that no adjective is."""
         words, key = vocabulary(), key_of(word)
         named = task_named(word) or hardware.named_hardware(word, self._catalog) or named_model(word, self._catalog)
-        return named is not None or key in words.joints | words.fillers | words.refused.keys() | words.queries.keys()
+        groups = (words.joints, words.fillers, words.refused, words.queries)
+        return named is not None or any(key in group for group in groups)
 
     def _unit_at(self, index: int) -> str:
         """Return the unit that a word is, as ``tokens``; empty for other words."""

@@ -195,7 +195,8 @@ class TakenWords:
         return max(int(text), 1) if text.isdecimal() else max(int(otherwise), 1)
 
     def _span(self, index: int, count: int) -> str:
-        return " ".join(token.text for token in self._tokens[index : index + count])
+        words = self._tokens[index : index + count]
+        return words[0].text if len(words) == 1 else " ".join([token.text for token in words])
 
     def _is_free(self, index: int, count: int = 1) -> bool:
         """Whether so many words from here on were not recognized yet."""

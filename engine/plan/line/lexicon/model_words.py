@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
-from functools import cache, lru_cache
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 
-from capacity_tui.engine.catalog import Architecture, Catalog, count_in, format_in_name, key_of
+from capacity_tui.engine.catalog import Architecture, Catalog, close_matches, count_in, format_in_name, key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import FAMILIES, find_known_model
 from capacity_tui.engine.plan.consequences import is_model_file
@@ -96,10 +96,9 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     pieces = [piece for piece in _PIECES.split(name.casefold()) if piece]
     if not pieces or not any(map(str.isalpha, name)) or sum(map(str.isalnum, name)) < FEWEST_CHARACTERS:
         return None
-    known = (*catalog.architectures, *FAMILIES, *catalog.networks)
     ids: list[str] = []
     for parts in (pieces, *([*between.split(pieces[0]), *pieces[1:]] for between in (_VERSION, _KIND))):
-        ids = ids or [row_id for row_id in known if _has(row_id, parts) and _is_telling(row_id, parts)]
+        ids = ids or _names_with(parts, catalog)
     others = catalog.architectures.aliases.items() if not ids and any(map(is_size, pieces[1:])) else ()
     spelled = ((_PIECES.split(name.casefold()), row_id) for name, row_id in others)
     ids += [row_id for words, row_id in spelled if words[0] == pieces[0] and {*pieces} <= {*words}]  # llama guard 8b
@@ -129,7 +128,7 @@ def family_meant(word: str, catalog: Catalog) -> str | None:
     ):
         return None
     swapped = [family for family in families if sorted(family) == sorted(typed)]  # qwne, mitsral
-    near = swapped or difflib.get_close_matches(typed, families, 1, _SLIP)
+    near = swapped or close_matches(typed, families, 1, _SLIP)
     meant = (f"{family}{version}" for family in near if is_misspelt(typed, family))
     known = [*map(key_of, catalog.architectures)] if version else [""]
     return next((name for name in meant if not version or any(row.startswith(name) for row in known)), None)
@@ -203,27 +202,39 @@ def _in_words(row: Architecture) -> str:
     return f"a decoder of {format_count(row.params_total)} parameters, {row.layers} layers, {row.hidden} wide"
 
 
-def _has(row_id: str, pieces: list[str]) -> bool:
-    """Whether every piece begins a piece of an id; sizes, numbers and the shortest words are whole pieces."""
-    parts = _pieces_of(row_id)
-    return all(any(part == piece or _begins(part, piece) for part in parts) for piece in pieces)
+def _names_with(pieces: list[str], catalog: Catalog) -> list[str]:
+    """Return names of models with a piece that begins with each of some, in order; the least tell how a name begins.
+
+    Sizes, numbers and the shortest words are whole pieces; ``pro`` and ``small`` alone name none.
+    """
+    names = _names_by_piece(catalog)
+    having = ({name for part in _parts_like(piece, names) for name in names[part]} for piece in pieces)
+    every = set.intersection(*having)
+    has_size = any(map(is_size, pieces))
+    known = (*catalog.architectures, *FAMILIES, *catalog.networks) if every else ()
+    return [name for name in known if name in every and (has_size or name.startswith(tuple(pieces)))]
 
 
-@cache
-def _pieces_of(row_id: str) -> tuple[str, ...]:
-    return tuple(_PIECES.split(row_id))
+def _parts_like(piece: str, parts: Collection[str]) -> Iterable[str]:
+    """Return those of some parts that begin with a piece, as ``llama`` of llam; ``1`` begins no 128k."""
+    if _SIZE.fullmatch(piece) is not None or (piece.isalpha() and len(piece) < FEWEST_CHARACTERS):
+        return (piece,) if piece in parts else ()
+    end, is_number = len(piece), piece[-1:].isdigit()
+    return (part for part in parts if part.startswith(piece) and not (is_number and part[end : end + 1].isdigit()))
 
 
-def _begins(part: str, piece: str) -> bool:
-    is_whole = _SIZE.fullmatch(piece) is not None or (piece.isalpha() and len(piece) < FEWEST_CHARACTERS)
-    goes_on = piece[-1:].isdigit() and part[len(piece) : len(piece) + 1].isdigit()  # 1 of 128k
-    return part.startswith(piece) and not is_whole and not goes_on
+@lru_cache(maxsize=4)
+def _names_by_piece(catalog: Catalog) -> Mapping[str, Sequence[str]]:
+    return by_piece((*catalog.architectures, *FAMILIES, *catalog.networks))
 
 
-def _is_telling(row_id: str, pieces: list[str]) -> bool:
-    """Whether pieces name a model: by how its name begins or by its size; ``pro`` and ``small`` alone do not."""
-    begins = _pieces_of(row_id)[0]
-    return any(begins.startswith(piece) or is_size(piece) for piece in pieces)
+def by_piece(names: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    """Return names by each piece of them: ``llama-3.1-8b`` by ``llama``, ``3.1`` and ``8b``."""
+    pieces: dict[str, list[str]] = {}
+    for name in names:
+        for piece in dict.fromkeys(_PIECES.split(name)):
+            pieces.setdefault(piece, []).append(name)
+    return pieces
 
 
 def _preferred(ids: list[str], catalog: Catalog) -> str:

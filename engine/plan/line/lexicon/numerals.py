@@ -343,12 +343,13 @@ def _ordinal(tokens: list[Token], index: int, catalog: Catalog) -> int | None:
     is_span = key in words.spans and (
         before in ("per", "/") or before[:1].isdigit() or counted in words.amounts or counted in words.within
     )
-    is_one = not is_span and _is_named(tokens[index + 1 : index + 1 + _LONGEST_NAME], catalog)
-    which = words.ordinals.get(key, words.ordinals.get(before + key)) if is_one else None
+    which = None if is_span else words.ordinals.get(key, words.ordinals.get(before + key))
+    if which is None or not _is_named(tokens[index + 1 : index + 1 + _LONGEST_NAME], catalog):
+        return None
     counted_ones = (
         number_of(one) or (hardware.counted(one) or (0, ""))[0]
         for at, (amount, one) in enumerate(pairwise(("", *(token.text for token in tokens))))
         if key_of(amount) not in words.amounts  # batch 64 h100
         and (hardware.counted(one) or _is_named(tokens[at + 1 : at + 1 + _LONGEST_NAME], catalog))
     )
-    return None if which is None else max(which, 1 + max(counted_ones, default=0))  # another beside two is the third
+    return max(which, 1 + max(counted_ones, default=0))  # another beside two is the third

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon.model_words import by_piece
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import Meaning
 
@@ -43,13 +45,14 @@ def numbered_processor(name: str, catalog: Catalog) -> str | None:
     pieces = re.split(r"[\s_-]+|(?<=\d)(?=v\d$)", name.casefold())  # e5-2690v4
     if name.isdecimal() or not any(map(_MODEL_NUMBER.fullmatch, pieces)):
         return None  # 1600 trees
-    ids = [row_id for row_id in catalog.processors if _pieces_of(row_id).issuperset(pieces)]
-    return ids[0] if len(ids) == 1 else None
+    known = _names_by_piece(catalog)
+    ids = set.intersection(*({*known.get(piece, ())} for piece in pieces))
+    return ids.pop() if len(ids) == 1 else None
 
 
-@cache
-def _pieces_of(row_id: str) -> frozenset[str]:
-    return frozenset(row_id.split("-"))
+@lru_cache(maxsize=4)
+def _names_by_piece(catalog: Catalog) -> Mapping[str, Sequence[str]]:
+    return by_piece(catalog.processors)
 
 
 def nearest_processor(word: str, catalog: Catalog) -> Meaning | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Mapping
@@ -32,8 +31,6 @@ _TIME = re.compile(r"\d+(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
 _GLUED = re.compile(r"([a-z_\-]{2,}|r(?=\d\d)|z(?=[0-3]$))[<:]?=?(\d\S*)", re.IGNORECASE)
 _MEAN_BITS = re.compile(r"(\d(?:\.\d+)?)bpw", re.IGNORECASE)  # 4.5bpw, as only ExLlama has them
 
-_FEWEST_OF_A_SLIP, _SLIP = 5, 0.85
-"""Letters of a word that may be a slip of one beside a number, and how similar it is to be."""
 _SHORTEST_SEQUENCE, _LONGEST_SEQUENCE = 64, 16 * 2**20
 _STEPS_OF_LENGTHS = (64, 500)
 """Lengths that people choose are multiples of one of these; 2026 and 123456 are other numbers."""
@@ -144,14 +141,6 @@ def amount_named(words: str, task: str, model: KnownModel | None, *, is_before: 
 def is_degree(path: str) -> bool:
     """Return whether a field says how many devices share the work in one way."""
     return path.startswith(_LAYOUT) and all_fields()[path].knob.kind not in ("switch", "choice")
-
-
-def amount_meant(word: str) -> str | None:
-    """Return the word beside a number that a word is a slip of, as ``exmaples``; None for other words."""
-    key, words = key_of(word), vocabulary()
-    if not key.isalpha() or len(key) < _FEWEST_OF_A_SLIP or key in words.fillers | words.tasks.keys() | words.sent:
-        return None
-    return next(iter(difflib.get_close_matches(key, words.amounts, 1, _SLIP)), None)
 
 
 def counted(amount: Amount, number: str, task: str, model: KnownModel | None) -> Meaning:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from collections.abc import Mapping
 from functools import cache, lru_cache
 
-from capacity_tui.engine.catalog import Catalog, key_of, nearest
+from capacity_tui.engine.catalog import Catalog, close_matches, key_of, nearest
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon.hardware_words import hardware_names
@@ -20,6 +19,9 @@ TASK_NAME, MODEL_NAME, HARDWARE_NAME = Key.TASK, "model", "hardware"
 _SIMILAR, _FEWEST_LETTERS, _LONGEST = 0.74, 4, 60
 _LONG, _SLIP = 8, 0.88
 """Letters of a word that a slip is known of, and how similar it is to be: ``clasification``."""
+
+_FEWEST_OF_AN_AMOUNT, _SLIP_OF_AN_AMOUNT = 5, 0.85
+"""Letters of a word that may be a slip of one beside a number, and how similar it is to be."""
 
 _INFLECTIONS = ("s", "es", "ed", "d", "ing", "ly", "er", "'s")
 
@@ -34,7 +36,7 @@ def similar_names(word: str, catalog: Catalog) -> tuple[tuple[str, str], ...]:
     names, similar = _known_names(catalog), list[tuple[str, str]]()
     plain = key_of(catalog.architectures.plain_name(word))[:60]
     is_telling = sum(map(str.isalpha, word)) >= _FEWEST_LETTERS
-    for key in difflib.get_close_matches(plain, names, 3, _SIMILAR):
+    for key in close_matches(plain, names, 3, _SIMILAR):
         kind, name = names[key]
         is_same = is_misspelt(_without_variant(word, catalog), name)
         is_slip = is_misspelt(plain, key) and (len(plain) > _FEWEST_LETTERS or len(key) > len(plain))
@@ -52,11 +54,20 @@ def _without_variant(word: str, catalog: Catalog) -> str:
     return "-".join(part for part in parts if not any(is_misspelt(part, variant) for variant in long))
 
 
+def amount_meant(word: str) -> str | None:
+    """Return the word beside a number that a word is a slip of, as ``exmaples``; None for other words."""
+    key, words = key_of(word), vocabulary()
+    is_other = any(key in group for group in (words.fillers, words.tasks, words.sent))
+    if is_other or not key.isalpha() or len(key) < _FEWEST_OF_AN_AMOUNT:
+        return None
+    return next(iter(close_matches(key, words.amounts, 1, _SLIP_OF_AN_AMOUNT)), None)
+
+
 def is_near_filler(word: str) -> bool:
     """Return whether a word is a form of one that says nothing, as ``sizing``, or a slip of a long one."""
     key = key_of(word)
     is_form = not _stems(key).isdisjoint(_stems_of_fillers())
-    return is_form or bool(difflib.get_close_matches(key, _long_fillers().get(key[:2], ()), 1, _SLIP))
+    return is_form or bool(close_matches(key, _long_fillers().get(key[:2], ()), 1, _SLIP))
 
 
 def is_common(word: str) -> bool:
