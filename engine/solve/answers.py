@@ -146,11 +146,9 @@ class LargestModel:
 
 def usual_models(catalog: Catalog) -> list[str]:
     """Return the usual language models, the largest first."""
-    from capacity_tui.engine.plan.line import vocabulary  # noqa: PLC0415 - the words of lines are loaded for them alone
+    from capacity_tui.engine.plan import line  # noqa: PLC0415 - the words of lines are loaded for them alone
 
-    known = (catalog.architectures[name] for name in vocabulary().models if name in catalog.architectures)
-    rows = [row for row in known if row.kind == "decoder" and row.params_total and not row.experts]
-    return [row.id for row in sorted(rows, key=lambda row: -(row.params_total or 0))]
+    return line.usual_models(catalog)
 
 
 def largest_model(plan: Plan, names: Sequence[str], machine: Machine | None, catalog: Catalog) -> LargestModel:

@@ -11,6 +11,8 @@ COMPARED = {
     "are three nodes of 8 h100 sufficient or do i need four for llama 405b": ["three nodes", "four nodes"],
     "llama 3 8b 8-bit/6-bit on 4090": ["8-bit", "6-bit"],
     "finetune 8b on h100/a100, 10k samples": ["h100", "a100"],
+    "llama 70b on 2x A100/A800": ["2x A100", "2x A800"],
+    "llama 70b 8*A100/H100": ["8-A100", "8-H100"],
     "full fine-tune of 3b/7b on 8x a100 40gb": ["3b", "7b"],
     "qlora llama 70b on 2x3090 took 20 hours for 10k samples, how about 4xA100?": ["2x3090", "4xA100"],
     "llama 8b on one T4 or just 32 cores": ["one T4", "32 cores"],

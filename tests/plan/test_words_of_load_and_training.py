@@ -152,3 +152,29 @@ def test_users_are_answered_as_fast_as_they_read_where_a_line_asks_what_they_nee
     asked = plan_of_line(read_line(line))
     assert asked.plan.inference.tpot_seconds == seconds
     assert any("as fast as people read" in why for why in asked.assumed) is (seconds == 0.19)
+
+
+@pytest.mark.parametrize("words", ["step3 of the pipeline", "epoch2 of our recipe"])
+def test_the_number_of_a_step_is_not_how_many_there_are(words: str) -> None:
+    line = read_line(f"train 8b in {words} on 8xh100")
+    assert not line.faults
+    assert line.values.keys().isdisjoint({"training.steps", "training.epochs"})
+    assert any(words.split(maxsplit=1)[0] in remark for remark in line.remarks)
+
+
+def test_pictures_of_all_cameras_are_told_and_those_without_a_rate_asked_for() -> None:
+    line = read_line("yolo11m on an l4, 16 cameras, 15 fps each")
+    assert any("240 pictures a second: 15 of each of 16" in guess for guess in line.guesses)
+    assert "how often" in str(read_line("yolo11m, 16 cameras, on an l4").faults[0])
+
+
+def test_a_model_is_asked_for_among_those_that_are_no_larger() -> None:
+    rows = CATALOG.architectures
+    for words, most in (("best llm below 8b", 8e9), ("any llm under 10b", 10e9), ("best qwen under 14b", 14e9)):
+        asked = read_line(f"{words} on a 4090").asked
+        assert asked is not None
+        assert asked.models
+        assert all((rows[name].params_total or 0) < 1.01 * most for name in asked.models)
+    up_to = read_line("best llm up to 8b on a 4090").asked
+    assert up_to is not None
+    assert "llama-3.1-8b" in up_to.models

@@ -72,7 +72,7 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
 
     whole = read(text) if whole is None else whole
     for name in whole.unknown:
-        text = text.replace(name, name.replace("/", " or ")) if _is_choice(name, text, facts) else text
+        text = _with_choice(name, text, facts)
     text = _SIZE_APART.sub("", _than().sub("vs", _OVER.sub("vs", text)))
     words = _UNIT_BEHIND.sub(r"\1\2", text).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
@@ -97,15 +97,20 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
     return _otherwise(words, marks[-1], read) or _recounted(words, marks[-1], read)
 
 
-def _is_choice(name: str, text: str, catalog: Catalog) -> bool:
-    """Whether a slash stands between two formats, sizes or devices without a number: ``q4_k_m/q6_k``, ``h100/a100``."""
-    parts, known = name.rstrip(_ENDS).split("/"), vocabulary().formats
+def _with_choice(name: str, text: str, catalog: Catalog) -> str:
+    """Return a line with ``or`` for a slash between formats, sizes or devices: ``q4_k_m/q6_k``, ``2x h100/a100``."""
+    choice = re.sub(r"^\d+[x×*]", "", name)  # 8*a100/h100
+    parts, known = choice.rstrip(_ENDS).split("/"), vocabulary().formats
     are_named = all(is_size(part) for part in parts) or all(
         format_in_name(part) is not None or key_of(part) in known for part in parts
     )
-    is_counted = re.search(rf"\d\s*[x×]?\s*{re.escape(name)}|{re.escape(name)}\s*[x×*]\s*\d", text) is not None
-    are_devices = all(named_hardware(part, catalog) is not None for part in parts) and not is_counted
-    return len(parts) > 1 and (are_named or are_devices)
+    are_devices = all(named_hardware(part, catalog) is not None for part in parts)
+    match = re.search(rf"(\d+\s*[x×*]\s*|\d+\s+)?{re.escape(choice)}(\s*[x×*]\s*\d)?", text)
+    is_counted = match is not None and (bool(match[2]) or (match[1] or "").strip().isdecimal())
+    if len(parts) < 2 or match is None or not (are_named or (are_devices and not is_counted)):  # llama 3 h100/a100
+        return text
+    counted = [f"{(match[1] or '') if are_devices else ''}{part}" for part in parts]
+    return text.replace(match[0] if are_devices else choice, " or ".join(counted))
 
 
 def _splits(words: list[str], marks: list[int], *, is_other_size: bool = False) -> Iterator[tuple[Alternative, ...]]:

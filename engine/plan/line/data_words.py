@@ -15,7 +15,7 @@ from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_of
-from capacity_tui.engine.plan.line.lexicon.task_words import task_named, usual_listeners
+from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_training, task_named, usual_listeners
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Sight, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.model_details import CACHE, ModelDetails
@@ -42,6 +42,20 @@ def _piece_of_sound() -> re.Pattern[str]:
 
 class DataWords(ModelDetails):
     """A line whose words are being recognized, and those of them that say how large its data is."""
+
+    def _model_of_work(self) -> None:
+        """Take the usual model of a work that the line says without naming one, as ``embeddings of 10M documents``."""
+        words, keys = vocabulary(), self._keys()
+        spans = (self._span(at, few) for at in range(len(self._tokens)) for few in (1, 2, 3))  # speech to text
+        work = next((words.works[key] for key in map(key_of, spans) if key in words.works), None)
+        is_open = models.MODEL not in self._values and not self._family and keys.isdisjoint(words.answering)
+        others = (text for text in keys if text not in words.works and not settings.is_number(text))
+        is_trained = self._values.get(TASK) in (TRAIN, FINETUNE)
+        is_trained |= any(is_of_training(text, self._catalog) for text in others)
+        if work is None or not is_open or (is_trained and work not in usual_listeners(self._catalog)):
+            return
+        if (named := models.named_model(work, self._catalog)) is not None:
+            self._assume(models.MODEL, named.values[models.MODEL], f"{work}, a usual model for this (or name another)")
 
     def _shape(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize rows and features of the data that an algorithm is fitted to, as ``1M x 2000`` and ``(500, 3)``."""

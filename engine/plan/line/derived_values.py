@@ -36,6 +36,8 @@ _SETTINGS = frozenset(
 )
 """What a plan may have or not, so that a line may ask whether it is needed."""
 _SEVERAL = frozenset({"multilora", "multiloraserving"})  # Adapters of which nobody says how many
+WITHOUT_CARD = ("nogpu", "nogpus", "nocard", "nographics")  # A machine of its processor alone
+_THREADS = f"{OWN_PARAMETERS}n_jobs"  # Of trees, which run on so many cores
 _MIB_OF_GIB = 1024
 _FARTHEST_QUERY, _IS = 4, frozenset({"is", "are", "isnt"})
 _SAME_BATCH = 0.05  # Share by which a batch of tokens may differ from a power of two and is meant to be that
@@ -226,11 +228,16 @@ class DerivedValues(MoneyWords):
 
     def _cores_of_processor(self) -> None:
         """Refuse a part of a processor, as ``8 cores of an epyc-9654``: a plan has all of its cores."""
-        if self._cores and hardware.NAME not in self._values:
-            named = processor_of_line("cpu", self._cores, self._catalog, is_portable=False, is_any=True)
+        is_alone = self._is_without_card()
+        if (self._cores or is_alone) and hardware.NAME not in self._values:
+            is_portable = is_alone and any(key_of(token.text) in vocabulary().portable for token in self._tokens)
+            cores = self._cores or int(str(self._values.get(_THREADS, 0)))
+            named = processor_of_line("cpu", cores, self._catalog, is_portable=is_portable, is_any=True)
             name = None if named is None else named.values[hardware.NAME]
             if named is not None:
-                self._assume(hardware.NAME, name, named.why.replace("cpu", f"{self._cores} cores", 1))
+                text = f"{self._cores} cores" if self._cores else "no gpu"
+                self._assume(hardware.NAME, name, f"{named.why.replace('cpu', text, 1)} (or name another)")
+                self._values |= {hardware.DEVICES: 1} if is_alone else {}
                 memory = self._values.pop(hardware.HOST_MEMORY, None)  # the processor's own
                 path = f"{hardware.SPEC}.{hardware.MEMORY}"
                 self._values |= {} if memory is None else {path: round(float(str(memory)) * _MIB_OF_GIB)}
@@ -240,6 +247,17 @@ class DerivedValues(MoneyWords):
             hint = f"leave them out, or name a machine or a processor that has {self._cores}"
             fault = PlanError("a plan has all cores of a processor", f"{self._cores} of {row.cores}", hint)
             self._faults.append(fault)
+
+    def _is_without_card(self) -> bool:
+        """Whether a line rules out any device but its processor, as ``no gpu`` does, but not ``no gpu sharing``."""
+        places = [at for at, token in enumerate(self._tokens) if key_of(token.text) not in ("a", "an", "any")]
+        for before, at in pairwise(places):
+            is_none = self._tokens[before].text.casefold() in vocabulary().negations
+            after = key_of(self._span(at + 1, 1))
+            is_end = self._is_apart(at) or not after.isalpha() or after in vocabulary().joints
+            if is_none and is_end and f"no{key_of(self._tokens[at].text)}" in WITHOUT_CARD:
+                return True
+        return False
 
     def _served_adapters(self) -> None:
         """Ask how many adapters are served where the line only says that there are several."""

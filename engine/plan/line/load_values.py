@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.keys import JOB_LIMITS, Key
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.data_words import PASSES, DataWords
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
-from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, Question
 from capacity_tui.engine.plan.line.lexicon.tokens import PER
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Amount, Assumption, Meaning
+from capacity_tui.engine.plan.line.number_names import Count
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import format_count, format_number, parse_quantity
 
 _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
 _PER = frozenset({"per", "/", "by", "for", "from", "a"})  # Words before one of the users
-_HOURS_OF_DEVICES = "gpu_hours"  # What limits call them
+_IN_A_TIME = "time<="  # What a limit on the time of the whole begins with
 _AT_ONCE, _SHORTEST_ADVERB = "at once", 5  # Letters, as of ``daily``: any is not an y
 _PARTS_IN_A_TIME = re.compile(r"\d[\d.]* ?([a-z]+/[a-z]+)", re.IGNORECASE)  # 2s/it, 1.3 it/s, 45 min/epoch
 _TOKENS_READ = (settings.TOKENS, "tokens in")
 _FAR = 3  # Words between how many times and what has a peak, as in ``peak gpu memory 2x``
 _TIMES_THE_USUAL = re.compile(r"(\d+(?:\.\d+)?)[x×]", re.IGNORECASE)
-_TO_BUY = "to buy; what hardware is bought for is not compared: say what it may cost an hour or a month, as $2/h"
 
 
 class LoadValues(DataWords):
@@ -43,6 +43,7 @@ class LoadValues(DataWords):
             self._values.pop(Key.INFERENCE_BATCH)  # the load decides it
         self._passages()
         self._sound_as_it_comes()
+        self._pictures_as_they_come()
         self._part_of_users()
         self._rate_of_tokens()
         self._requests_of_tokens()
@@ -81,6 +82,23 @@ class LoadValues(DataWords):
                 self._taken[index] = 1, Meaning("in real time")
             most = f"{self._catalog.architectures[self._listener()].seconds_of_sound:g}s"
             self._assume(Key.INFERENCE_REQUEST_SECONDS, most, f"in real time: {most} of sound within {most}")
+
+    def _pictures_as_they_come(self) -> None:
+        """Look at the pictures of all cameras, as in ``4 cameras at 30 fps``, which says how many one of them sends."""
+        words, texts = vocabulary(), {at: self._span(at, count) for at, (count, _) in self._taken.items()}
+        cameras, rate = (self._values.get(path) for path in (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE))
+        keys = {key_of(word) for at in texts for word in texts[at].split() if self._taken[at][1].values}
+        is_filmed = not keys.isdisjoint(words.filming)
+        if self._model is None or self._model.kind != "network" or not is_filmed or not isinstance(cameras, int):
+            return
+        self._values.pop(Key.INFERENCE_CONCURRENCY)
+        if rate is None:
+            hint = "say how many pictures a second one sends, as 30 fps"
+            self._faults.append(PlanError("how often does a camera send a picture?", f"{cameras} of them", hint))
+        elif not keys.isdisjoint(words.filmed):
+            every = f"{cameras * float(str(rate)):.4g}"
+            why = f"{every} pictures a second: {rate} of each of {cameras} (say {rate} images/s where that is of all)"
+            self._assume(Key.INFERENCE_REQUEST_RATE, every, why)
 
     def _part_of_users(self) -> None:
         """Take the share of all users that is there at once for the users, as ``300 seats, 5% concurrent``.
@@ -216,6 +234,11 @@ class LoadValues(DataWords):
             return Meaning(why=f"left out: {value} {name}; how many experts a token uses is the model's")
         return super()._kept(amount, value, name)
 
+    def _most_tokens(self, counts: Mapping[int, Count | None]) -> float:
+        """Return the most tokens that a number of the line counts; 0 where none does."""
+        read = (at for at, count in counts.items() if count is not None and count.amount.name in _TOKENS_READ)
+        return max((parse_quantity(self._tokens[at].text, "") for at in read), default=0.0)
+
     def _few_tokens(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Ask for what so few tokens or answers are, unless some are guessed: ``a 1b draft, 4 tokens``."""
         is_plain = amount.name in _TOKENS_READ and not self._is_written(value)
@@ -274,46 +297,6 @@ class LoadValues(DataWords):
         """Whether a word is a part of a training that is done again and again: a step or an epoch."""
         amount = settings.amount_of(word) if word else None
         return amount is not None and amount.fields.get(TRAIN) in PASSES
-
-    def _limit_loads(self) -> None:
-        """Take a limit on time or money for that of all requests; what is served without an end has none."""
-        ends, most_hours = Key.INFERENCE_REQUESTS in self._values, self._hours_of_devices
-        if most_hours and self._task in (TRAIN, FINETUNE):
-            self._limits[len(self._tokens)] = f"{_HOURS_OF_DEVICES}<={most_hours:.6g}"
-        elif most_hours:
-            amount = vocabulary().amounts["gpuhours"]
-            fault = settings.counted(amount, f"{most_hours:g}", self._task, self._model).fault
-            self._faults += [] if fault is None else [fault]
-        for index, limit in [*self._limits.items()] if self._task == INFER else ():
-            figure, sign, most = limit.partition("<=")
-            if figure not in JOB_LIMITS or JOB_LIMITS[figure].served == figure:
-                continue
-            is_served = not ends and (MODEL in self._values or bool(self._purchases))
-            text, before = self._tokens[index].text, key_of(self._span(index - 1, 1)) if index else ""
-            if not ends and figure == "usd":
-                self._taken[index] = 1, self._to_buy(index)
-                self._limits.pop(index)
-            elif is_served and figure == "time" and before in vocabulary().as_long_as:
-                why = f"left out: {self._span(index - 1, 1)} {text}; it is served without an end, at a price an hour"
-                self._taken[index] = 1, Meaning(why=why)
-                self._limits.pop(index)
-            else:
-                self._limits[index] = f"{JOB_LIMITS[figure].served}{sign}{most}"
-                hint = "of a job say train or lora; of a load that is served say ttft 1s, tpot 50ms or e2e 8s"
-                self._faults += [] if ends else [PlanError("what does this limit?", text, hint)]
-
-    def _to_buy(self, index: int) -> Meaning:
-        """Leave out what hardware is bought for; the cheapest is asked for where none is named."""
-        text = self._tokens[index].text
-        self._purchases.append(Question(CHEAPEST, Key.HARDWARE_NAME, text, index, index + 1))
-        return Meaning(why=f"left out: {text} {_TO_BUY}")
-
-    def _of_the_job(self, limit: str) -> str:
-        """Return a limit as one of the whole job: hours of all devices are so many as these have at once."""
-        figure, _, most = limit.partition("<=")
-        machine = self._catalog.instances.get(str(self._values.get(Key.HARDWARE_NAME)))
-        devices = self._degree(Key.HARDWARE_DEVICES, 1 if machine is None else machine.sold_devices)
-        return f"time<={float(most) / devices:.4g}h" if figure == _HOURS_OF_DEVICES else limit
 
     def _parts_of_requests(self) -> None:
         """Take a rate of each user for the pause between its requests; refuse what each request has several of.
@@ -378,7 +361,16 @@ class LoadValues(DataWords):
             self._assume(Key.INFERENCE_REQUEST_RATE, rate, f"{rate} requests a second: one every {pause} s")
             return
         if self._model is not None and self._model.kind == "network":
-            count = format_count(int(str(self._values.pop(Key.INFERENCE_REQUESTS))))
+            requests = int(str(self._values.pop(Key.INFERENCE_REQUESTS)))
+            count = format_count(requests)
+            if (
+                limit := next((at for at, most in self._limits.items() if most.startswith(_IN_A_TIME)), None)
+            ) is not None:
+                span = self._limits.pop(limit).removeprefix(_IN_A_TIME)
+                rate = f"{requests / parse_quantity(span, 's'):.4g}"
+                why = f"{rate} pictures a second: {count} within {span}"
+                self._assume(Key.INFERENCE_REQUEST_RATE, rate, why)
+                return
             why = f"left out: all {count}; of a network a plan tells how many a second, and what a million costs"
             self._assumed.append(Assumption(Key.INFERENCE_REQUESTS, None, why))
             return

@@ -21,7 +21,7 @@ from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.question_words import Questions
-from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_of_training, task_named, usual_listeners
+from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount, Asked, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_model
@@ -230,20 +230,6 @@ class ModelDetails(FigureWords):
             self._take(index, 1, meaning if row_id else unknown)
             return
 
-    def _model_of_work(self) -> None:
-        """Take the usual model of a work that the line says without naming one, as ``embeddings of 10M documents``."""
-        words, keys = vocabulary(), self._keys()
-        spans = (self._span(at, few) for at in range(len(self._tokens)) for few in (1, 2, 3))  # speech to text
-        work = next((words.works[key] for key in map(key_of, spans) if key in words.works), None)
-        is_open = MODEL not in self._values and not self._family and keys.isdisjoint(words.answering)
-        others = (text for text in keys if text not in words.works and not settings.is_number(text))
-        is_trained = self._values.get(TASK) in (TRAIN, FINETUNE)
-        is_trained |= any(is_of_training(text, self._catalog) for text in others)
-        if work is None or not is_open or (is_trained and work not in usual_listeners(self._catalog)):
-            return
-        if (named := models.named_model(work, self._catalog)) is not None:
-            self._assume(MODEL, named.values[MODEL], f"{work}, a usual model for this (or name another)")
-
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Leave out the experts of a mixture that is named; a model without any is none of so many."""
         if amount.name != _EXPERTS or amount.field(self._task):
@@ -355,6 +341,8 @@ class ModelDetails(FigureWords):
 
     def _family_asked_for(self, index: int) -> tuple[int, Meaning] | None:
         """Keep the family whose largest or best model is asked for: ``largest qwen``, ``how big a llama 3``."""
+        if (bound := self._size_at_most(index)) is not None:
+            return bound
         name, asks = self._tokens[index].text.casefold(), self._span(max(index - 1, 0), 1)
         if index > _HOW_LARGE and key_of(asks) in ("a", "an"):
             asks = self._span(index - _HOW_LARGE - 1, _HOW_LARGE)
@@ -391,9 +379,17 @@ class ModelDetails(FigureWords):
     def _of_family(self, asked: Asked | None) -> Asked | None:
         """Return what a line asks, of the family that it names; one of no hardware is refused."""
         rows = models.models_of_family(self._family, self._catalog) if self._family else ()
-        if asked is not None and asked.solve == models.MODEL and rows:
-            return replace(asked, why=f"the largest {self._family}", models=rows)
-        if self._family:
+        name, most = self._family, 0.0 if MODEL in self._values else self._most_parameters
+        if most:
+            name = name or f"model of up to {format_count(self._most_parameters)} parameters"
+            rows = models.no_larger(rows or models.usual_models(self._catalog), most, self._catalog)
+        if most and asked is None and hardware.NAME in self._values:
+            asked = Asked(MODEL, tuple(self._limits.values()))
+        if asked is not None and asked.solve == MODEL and rows:
+            return replace(asked, why=f"the largest {name}", models=rows)
+        if name:
             hint = f"name the hardware; `capacity-tui models --filter {self._family} --on HARDWARE` shows what fits"
-            self._faults.append(PlanError("the best of a family is no plan", self._family, hint))
+            hint = hint if self._family else "name the hardware, as best model below 8b on a 3060"
+            of = "a family" if self._family else "several models"
+            self._faults.append(PlanError(f"the best of {of} is no plan", name, hint))
         return asked

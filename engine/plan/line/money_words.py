@@ -9,9 +9,10 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.keys import Key
+from capacity_tui.engine.keys import JOB_LIMITS, Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.quantities import (
     OF_ENERGY,
     OF_ONE,
@@ -20,9 +21,9 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
     is_of_no_rate,
     sum_of,
 )
-from capacity_tui.engine.plan.line.lexicon.question_words import Questions
+from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, Question, Questions
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.load_values import LoadValues
 from capacity_tui.engine.plan.line.questions import OF_ALL, OF_BOX, price_in
 from capacity_tui.engine.units import parse_quantity
@@ -34,6 +35,8 @@ _FRACTION, _FEWEST_TO_BUY = re.compile(r"\d+\.\d"), 100  # Dollars of an hour, a
 _RATE = "requests/"  # What so much a span of time is read as where no word says what it counts
 _SEQUENCES = 512  # Tokens of which lengths of sequences are several, and sums seldom
 _OF_A_SERVICE = ", of a service with models of its own; compare it with what the plan costs"
+_HOURS_OF_DEVICES = "gpu_hours"  # What limits call them
+_TO_BUY = "to buy; what hardware is bought for is not compared: say what it may cost an hour or a month, as $2/h"
 _FARTHEST = 5  # Words between a sum and what is bought for it
 
 
@@ -224,3 +227,43 @@ class MoneyWords(LoadValues):
         is_known = hardware.DEVICES in self._values or is_near
         ratios = self._price_ratios(price).values() if price and is_known else ()
         return any(1 / _FAR_FROM_OFFERS < ratio < _FAR_FROM_OFFERS for ratio in ratios)
+
+    def _limit_loads(self) -> None:
+        """Take a limit on time or money for that of all requests; what is served without an end has none."""
+        ends, most_hours = Key.INFERENCE_REQUESTS in self._values, self._hours_of_devices
+        if most_hours and self._task in (TRAIN, FINETUNE):
+            self._limits[len(self._tokens)] = f"{_HOURS_OF_DEVICES}<={most_hours:.6g}"
+        elif most_hours:
+            amount = vocabulary().amounts["gpuhours"]
+            fault = settings.counted(amount, f"{most_hours:g}", self._task, self._model).fault
+            self._faults += [] if fault is None else [fault]
+        for index, limit in [*self._limits.items()] if self._task == INFER else ():
+            figure, sign, most = limit.partition("<=")
+            if figure not in JOB_LIMITS or JOB_LIMITS[figure].served == figure:
+                continue
+            is_served = not ends and (MODEL in self._values or bool(self._purchases))
+            text, before = self._tokens[index].text, key_of(self._span(index - 1, 1)) if index else ""
+            if not ends and figure == "usd":
+                self._taken[index] = 1, self._to_buy(index)
+                self._limits.pop(index)
+            elif is_served and figure == "time" and before in vocabulary().as_long_as:
+                why = f"left out: {self._span(index - 1, 1)} {text}; it is served without an end, at a price an hour"
+                self._taken[index] = 1, Meaning(why=why)
+                self._limits.pop(index)
+            else:
+                self._limits[index] = f"{JOB_LIMITS[figure].served}{sign}{most}"
+                hint = "of a job say train or lora; of a load that is served say ttft 1s, tpot 50ms or e2e 8s"
+                self._faults += [] if ends else [PlanError("what does this limit?", text, hint)]
+
+    def _to_buy(self, index: int) -> Meaning:
+        """Leave out what hardware is bought for; the cheapest is asked for where none is named."""
+        text = self._tokens[index].text
+        self._purchases.append(Question(CHEAPEST, Key.HARDWARE_NAME, text, index, index + 1))
+        return Meaning(why=f"left out: {text} {_TO_BUY}")
+
+    def _of_the_job(self, limit: str) -> str:
+        """Return a limit as one of the whole job: hours of all devices are so many as these have at once."""
+        figure, _, most = limit.partition("<=")
+        machine = self._catalog.instances.get(str(self._values.get(Key.HARDWARE_NAME)))
+        devices = self._degree(Key.HARDWARE_DEVICES, 1 if machine is None else machine.sold_devices)
+        return f"time<={float(most) / devices:.4g}h" if figure == _HOURS_OF_DEVICES else limit

@@ -285,7 +285,7 @@ class NamedWords(CountedWords):
         """Return the machines that some words count, as ``4 dgx a100`` or ``dgx h100``: each has several devices."""
         words = [token.text for token in self._tokens[index : index + count]]
         if key_of(words[-1]) in vocabulary().racks:
-            return self._racks(words)
+            return self._racks(" ".join(words[:-1]), words[-1])
         if key_of(words[-1]) in _NODES | _MACHINES and count > 1:
             has_size = _SIZE_OF_A_NODE.fullmatch(self._span(index + count + 1, 1)) and not self._is_counted(
                 index + count + 1
@@ -328,14 +328,14 @@ class NamedWords(CountedWords):
         counted: dict[str, object] = {hardware.DEVICES: nodes * size, Key.HARDWARE_PER_NODE: size}
         return Meaning(f"{nodes} x {size} {match.words}", {**match.values, **counted}, why)
 
-    def _racks(self, words: list[str]) -> Meaning | None:
-        """Return the racks that some words count, as ``2x gb200 nvl72``: each is a node of so many devices."""
-        name, (size, usual) = " ".join(words[:-1]), vocabulary().racks[key_of(words[-1])]
+    def _racks(self, name: str, rack: str) -> Meaning | None:
+        """Return the racks that words count, as ``2x gb200 nvl72`` and ``4 racks of nvl72``: a node of so many each."""
+        name, (size, usual) = re.sub(r" racks?( of)? ", "x ", name), vocabulary().racks[key_of(rack)]
         is_usual = not name.strip("0123456789xX×* ")  # 4x nvl72
         match = hardware.named_hardware(f"{name} {usual}".strip() if is_usual else name, self._catalog)
         if match is None or match.fault:
             return None
-        racks, why = int(str(match.values.get(hardware.DEVICES, 1))), f"{words[-1]}: of {usual}" if is_usual else ""
+        racks, why = int(str(match.values.get(hardware.DEVICES, 1))), f"{rack}: of {usual}" if is_usual else ""
         values = {**match.values, hardware.DEVICES: racks * size, Key.HARDWARE_PER_NODE: size}
         return Meaning(f"{racks} x {size} {match.values[hardware.NAME]}", values, why)
 

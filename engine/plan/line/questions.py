@@ -217,6 +217,8 @@ def unclear(
     if (asked is None or asked.solve == HARDWARE) and MODEL not in values:
         is_loaded = asked is None and not values.keys().isdisjoint(_LOADS)
         is_for_model = asked is not None and any(question.field == MODEL for question in questions)
+        is_to_buy = any(question.kind == CHEAPEST for question in questions) and values.keys().isdisjoint(_LOADS)
+        is_for_model |= asked is not None and is_to_buy  # $3000 budget for a local llm box
         if HARDWARE not in values and (is_loaded or is_for_model):
             hint = "name the model, as llama-3.1-70b for 350 people under $10k a month, or the hardware, as 2xl40s"
             return PlanError("which model, and on which hardware?", "a line asks for one of them", hint)

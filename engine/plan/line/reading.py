@@ -9,6 +9,7 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import find_known_model, presumed_family
+from capacity_tui.engine.plan.line.derived_values import WITHOUT_CARD
 from capacity_tui.engine.plan.line.guessed_words import GuessedWords, remainder
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
@@ -45,7 +46,7 @@ from capacity_tui.engine.schema import AUTO
 _NOTHING = Meaning()
 _OF_LOAD = "inference."  # What fields begin with that only transformers have
 _OF_EXPERTS = ("moe", "sparse")
-_OF_PROCESSORS = ("cpu", "processor", "nogpu", "nogpus", "nocard", "nographics")  # What is true beside one
+_OF_PROCESSORS = ("cpu", "processor", *WITHOUT_CARD)  # What is true beside one
 _TIMES = ("x", "×", "*")
 _FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in ``and then to serve``
 _FARTHEST_DAY = 5  # Words between one of ``until`` and the day, as in ``by the end of march``
@@ -240,10 +241,11 @@ class _Line(GuessedWords):
         words = [self._tokens[index].text for index in telling]
         words += filter(is_latency, (key_of(self._span(index, 4)) for index in telling))  # time to first token
         free = [self._tokens[index].text for index in telling if self._is_free(index)]
-        asks = bool(self._family) or asks_for_model(Questions(self._text, self._tokens).all())
+        asks = bool(self._family or self._most_parameters) or asks_for_model(Questions(self._text, self._tokens).all())
         if models.MODEL not in self._values and asks:
             free.append("best")
-        self._task, why = task_meant(words, free, family, self._catalog, self._degree(hardware.DEVICES))
+        devices, tokens = self._degree(hardware.DEVICES), self._most_tokens(counts)
+        self._task, why = task_meant(words, free, family, self._catalog, devices, tokens)
         self._values[TASK] = self._task
         self._assumed.append(Assumption(TASK, self._task, why))
 
@@ -274,9 +276,9 @@ class _Line(GuessedWords):
     def _set(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize numbers with what they count, names of values, and ``key=value``."""
         text = self._tokens[index].text
-        rate = self._taken.get(index - 2, (0, _NOTHING))[1].values
-        if text in _TIMES and Key.INFERENCE_REQUEST_RATE in rate:  # 300 qps x 100 passages
-            hint = "write how many a second they make"
+        rate, after = self._taken.get(index - 2, (0, _NOTHING))[1].values, key_of(self._span(index + 2, 1))
+        if text in _TIMES and Key.INFERENCE_REQUEST_RATE in rate and after not in vocabulary().filming:
+            hint = "write how many a second they make"  # 300 qps x 100 passages, but 30 fps x 4 cameras
             return 1, Meaning(fault=PlanError("a product is no rate", self._span(index - 2, 4), hint))
         known = self._flag(index, "--") or self._times_the_usual(index) or self._price(index)
         known = known or self._hours_of_sound(index) or self._piece_of_sound(index) or self._interval(index)
@@ -360,6 +362,8 @@ class _Line(GuessedWords):
         key, words = key_of(text), vocabulary()
         if key in words.counts:
             return 1, _NOTHING
+        if settings.is_numbered(text):
+            return 1, Meaning(why=f"left out: {text}")
         meaning = self._percentile(text) or self._image(text) or self._lengths(text)
         meaning = meaning or self._phrase(text) or self._packed_base(text)
         meaning = meaning or self._dataset(text) or self._same_format(key) or self._same_value(text)

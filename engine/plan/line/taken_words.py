@@ -47,6 +47,7 @@ class TakenWords:
         self._cores = 0
         self._peak, self._peak_at = 1.0, 0  # how many times the load there is at most, and where that stands
         self._family = ""  # name of the models of which the largest or the best is asked for
+        self._most_parameters = 0.0  # of a model that is asked for
         self._tokens_of_job: tuple[str, int] = "", 0  # the length that requests have of them, and all that are served
         self._group = 0  # answers that are drawn to each prompt of a training
         self._answer_tokens = 0  # tokens of one of them

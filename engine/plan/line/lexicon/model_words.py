@@ -14,7 +14,7 @@ from capacity_tui.engine.plan.consequences import is_model_file
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import Meaning
 from capacity_tui.engine.schema import AUTO
-from capacity_tui.engine.units import format_count
+from capacity_tui.engine.units import format_count, parse_quantity
 
 MODEL = Key.MODEL_NAME
 FEWEST_CHARACTERS = 3  # Letters and digits of a part of a name that stands for it
@@ -170,6 +170,23 @@ def models_of_family(name: str, catalog: Catalog) -> tuple[str, ...]:
     others = vocabulary().other_kinds - {*pieces}
     known = ((row.id, [*map(key_of, filter(None, _WORDS.split(row.id)))]) for row in catalog.architectures.decoders)
     return tuple(name for name, parts in known if parts[: len(pieces)] == pieces and others.isdisjoint(parts))
+
+
+def usual_models(catalog: Catalog) -> list[str]:
+    """Return the ids of the usual language models, the largest first."""
+    known = (catalog.architectures[name] for name in vocabulary().models if name in catalog.architectures)
+    rows = [row for row in known if row.kind == "decoder" and row.params_total and not row.experts]
+    return [row.id for row in sorted(rows, key=lambda row: -(row.params_total or 0))]
+
+
+def no_larger(row_ids: Iterable[str], most: float, catalog: Catalog) -> tuple[str, ...]:
+    """Return those of some models that are called by at most so many parameters, or have no more."""
+    sizes = ((row_id, next(filter(is_size, row_id.split("-")), "")) for row_id in row_ids)
+    counts = (
+        (row_id, parse_quantity(size, "") if size else catalog.architectures[row_id].params_total)
+        for row_id, size in sizes
+    )
+    return tuple(row_id for row_id, count in counts if count and count <= most)
 
 
 def model_names(catalog: Catalog) -> Iterable[str]:

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, families_of_models, named_model, resembling_model
 from capacity_tui.engine.plan.line.lexicon.quantities import image_of
 from capacity_tui.engine.plan.line.lexicon.spelled_numbers import AND_A_HALF, number_of, with_products
 from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token, is_latency, split, with_latencies
@@ -203,24 +204,36 @@ def _is_named(tokens: list[Token], catalog: Catalog) -> bool:
 def _with_kinds_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
     """Return the words with kinds of samples before their number, and data behind it.
 
-    As in ``60k DPO pairs``, ``2000 512x512 images`` and ``alpaca 52k``.
+    As in ``60k DPO pairs``, ``2000 512x512 images``, ``20k llama 8b chats a day`` and ``alpaca 52k``.
     """
     words, made = vocabulary(), list(tokens)
     kinds = words.objectives.keys() | words.suggests.keys() | words.supervised
     for index in range(len(tokens) - 1):
-        first, second, noun = [*(token.text for token in made[index : index + 3]), ""][:3]
+        first, second = (token.text for token in made[index : index + 2])
+        names = (few for few in (3, 2, 1) if index + 1 + few < len(made))
+        few = next((few for few in names if _names_samples(made[index + 1 : index + 2 + few], catalog)), 0)
+        noun = made[index + 1 + (few or 1)].text if index + 1 + (few or 1) < len(made) else ""
         amount = words.amounts.get(key_of(noun))
         is_image = image_of(second) is not None and (not index or key_of(made[index - 1].text) not in words.amounts)
-        is_model = (
-            catalog.networks.find_id(second) is not None and amount is words.amounts["samples"]
-        )  # 10k sdxl images
-        is_kind = PLAIN_COUNT.fullmatch(first) is not None and (is_image or is_model or key_of(second) in kinds)
+        is_kind = PLAIN_COUNT.fullmatch(first) is not None and (is_image or few > 0 or key_of(second) in kinds)
         is_data = (
             key_of(first) in words.datasets and second[-1] in "kKmM" and key_of(first + second) not in words.datasets
         )
         if (amount is not None and amount.described == "any" and is_kind) or (is_data and amount is None):
-            made[index : index + 2] = made[index + 1], made[index]
+            last = index + 1 + (few or 1)
+            made[index:last] = *made[index + 1 : last], made[index]
     return made
+
+
+def _names_samples(tokens: list[Token], catalog: Catalog) -> bool:
+    """Whether some words are a model and what it makes or reads, as ``sdxl images`` and ``llama 8b conversations``."""
+    name = " ".join(token.text for token in tokens[:-1])
+    amount = vocabulary().amounts.get(key_of(tokens[-1].text)) if len(tokens) > 1 else None
+    if amount is None or amount.described != "any" or not name[:1].isalpha():
+        return False
+    is_family = name.split()[0].casefold() in families_of_models(catalog)
+    usual = resembling_model(name.replace(" ", "-"), catalog) if is_family else None
+    return named_model(name, catalog) is not None or (usual is not None and usual.values[MODEL] in vocabulary().models)
 
 
 def _with_host_memory(tokens: list[Token], catalog: Catalog) -> list[Token]:

@@ -119,7 +119,7 @@ def processor_of_line(
     """
     match = _LINE.fullmatch(_without_maker(line))
     whole = _LINES.get((match["line"] or "").casefold().removeprefix("core ")[:2], _ANY) if match else _ANY
-    if match is None or (whole == _ANY and not (cores and is_any)):
+    if match is None or (whole == _ANY and not is_any):
         return None
     rows = [row for row in catalog.processors.values() if re.match(rf"(?:{whole})[3579]?-", row.id)]
     rows = [row for row in rows if (row.segment == "laptop") == is_portable] or rows

@@ -25,6 +25,8 @@ from capacity_tui.engine.units import format_count, format_number, parse_count, 
 SHARED = ("users", "requests at once", "sequences at once")  # What a share of all users is counted as
 SEQUENCE, TOKENS, WORDS, IMAGE_SIZE = "sequence", "tokens", "words", "image_size"
 
+_NUMBERED = re.compile(r"([a-z]+)\d+", re.IGNORECASE)
+_PARTS_OF_A_RUN = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmbgq]i?|t)?", re.IGNORECASE)
 _YEAR = re.compile(r"20(?:1[5-9]|2\d)")
 _TIME = re.compile(r"\d+(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
@@ -191,7 +193,14 @@ def named_field(word: str, task: str, model: KnownModel | None) -> tuple[str, Kn
 def glued(word: str) -> tuple[str, str] | None:
     """Return word and number of ``zero3`` and the like; None for other words."""
     match = _GLUED.fullmatch(word)
-    return (match[1], match[2]) if match else None
+    return (match[1], match[2]) if match and not is_numbered(word) else None
+
+
+def is_numbered(word: str) -> bool:
+    """Return whether a word is the number of a part of a run, as ``step3`` and ``epoch2``, rather than how many."""
+    match = _NUMBERED.fullmatch(word)
+    amount = None if match is None or match[1].endswith("s") else amount_of(match[1])
+    return amount is not None and amount.behind == "always" and amount.field(TRAIN) in _PARTS_OF_A_RUN
 
 
 def field_value(path: str, text: str, task: str, name: str = "", knob: Knob | None = None) -> Meaning:

@@ -18,6 +18,7 @@ from capacity_tui.engine.plan.line.lexicon.setting_words import (
 )
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
+from capacity_tui.engine.units import format_count
 
 TASK, METHOD = Key.TASK, Key.TRAINING_METHOD
 
@@ -54,7 +55,12 @@ def task_named(phrase: str) -> Meaning | None:
 
 
 def task_meant(
-    words: Sequence[str], free: Sequence[str], family: Family | None, catalog: Catalog, devices: int = 1
+    words: Sequence[str],
+    free: Sequence[str],
+    family: Family | None,
+    catalog: Catalog,
+    devices: int = 1,
+    tokens: float = 0.0,
 ) -> tuple[str, str]:
     """Return what is done where no word names it, and why it is taken for that.
 
@@ -64,6 +70,7 @@ def task_meant(
         family: of the model; None where none was named.
         catalog: what names stand for.
         devices: how many there are; so many that no engine serves one model from all are for training.
+        tokens: how many there are; so many that nobody has answered at once are for training.
     """
     serving = _first(words, lambda word: is_of_serving(word, catalog))
     is_sampled = family is not None and _is_sampled(family.id, catalog)
@@ -87,6 +94,8 @@ def task_meant(
             return task, f"task: {name}, because of {word!r}"
     if devices > vocabulary().usual[INFER]["most_devices"]:
         return TRAIN, f"task: training, as none was named for {devices} devices (or say serve)"
+    if tokens >= vocabulary().usual[INFER]["most_tokens"]:
+        return TRAIN, f"task: training, as none was named for {format_count(tokens)} tokens (or say serve)"
     if is_answering:
         return INFER, "task: serving, as no training was named (say train or lora)"
     return TRAIN, "task: training, as none was named"

@@ -112,6 +112,8 @@ class Vocabulary:
     tenants: Words  # those that share devices, as in ``4gb per worker``
     other_costs: Words  # words beside a sum that is paid for something else than hardware
     searching: Words  # words beside documents that a request reads only what is found of
+    filming: Words  # what sends one picture after another, each of several so many a second
+    filmed: Words  # words of such a rate
     live: Words  # words of sound that is heard as it is spoken
     surroundings: Words  # what stands around devices, a number of which is left out
     networks: ByWord  # what names of links begin with, by words beside the speed of one between nodes
@@ -174,6 +176,7 @@ class Vocabulary:
     closing: Words  # those right behind one that asks for what stands before it
     during: Words  # words behind how long that do not say what is so long
     choosing: Words  # words before a family of which a model is asked for
+    at_most: Groups  # words before the size that a model which is asked for has at most
     needing: Words  # words behind one that asks how many, of what stands before it
     asked: Mapping[str, Mapping[str, str]]  # fields, by the words that ask and by what they ask for
     totals: Words  # words behind a price that is of all devices together
