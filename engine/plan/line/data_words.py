@@ -26,7 +26,6 @@ _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)[/:+](\d+(?:\.\d+)?k?)|(\d+k)(\d+k)"
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
-PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)  # How often a training is done
 _IMAGE_SIZE, _PICTURES, _VOCABULARY = "image size", "pictures of a request", "vocabulary"
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
@@ -267,7 +266,7 @@ class DataWords(ModelDetails):
             return 2, Meaning(f"a request every {pause} s", {Key.INFERENCE_SECONDS_BETWEEN_REQUESTS: pause})
         amount = settings.amount_of(self._span(index + 2, 1)) if key_of(every) == "every" else None
         is_counted = amount is not None and self._is_number_at(index + 1) and self._is_free(index, 3)
-        if amount is None or not is_counted or amount.fields.get(TRAIN) not in PASSES:
+        if amount is None or not is_counted or amount.fields.get(TRAIN) not in settings.PASSES:
             return None
         return 3, Meaning(why=f"left out: {self._span(index, 3)}")
 

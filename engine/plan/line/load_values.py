@@ -13,7 +13,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
-from capacity_tui.engine.plan.line.data_words import PASSES, DataWords
+from capacity_tui.engine.plan.line.data_words import DataWords
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
@@ -211,28 +211,43 @@ class LoadValues(DataWords):
 
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Keep a number that no field has: what a model that writes nothing reads a second, and what is searched."""
+        kept = None
+        if self._task == INFER:
+            kept = self._read_a_second(amount, value, name) or self._searched(amount, value, name)
+            kept = kept or self._few_tokens(amount, value, name)
+        return kept or self._experts_of_a_token(value, name) or super()._kept(amount, value, name)
+
+    def _is_reading(self) -> bool:
+        """Whether the model of the line reads, and writes nothing."""
         row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
-        is_served, is_reading = self._task == INFER, row is not None and row.kind == "encoder"
-        if is_served and is_reading and amount.field(INFER) == Key.INFERENCE_TPOT_SECONDS and amount.reciprocal:
-            if key_of(name) in vocabulary().transactions:
-                rate = settings.counted(vocabulary().amounts["rps"], value, INFER, self._model)
-                return replace(rate, why=f"{value} {name}: requests a second, as it writes no tokens")
-            self._token_rates["all"] = int(parse_quantity(value, "")), amount.per
-            return Meaning(f"{value} {name}, read")
-        is_searched = amount.field(INFER) == Key.INFERENCE_REQUESTS and amount.field(TRAIN) == Key.TRAINING_SAMPLES
-        is_searched &= vocabulary().amounts["requests"] is not settings.amount_of(name)  # 5000 questions
-        is_passage = key_of(name) in vocabulary().passages
-        is_searched &= not (is_passage and parse_quantity(value, "") <= vocabulary().bounds["passages"])
-        if is_served and is_searched and not is_reading and not vocabulary().searching.isdisjoint(self._keys()):
-            return Meaning(why=f"left out: {value} {name}; a request reads only what is found in them")
-        if is_served and (few := self._few_tokens(amount, value, name)) is not None:
-            return few
-        experts = vocabulary().amounts["experts"]
-        if key_of(name) in vocabulary().active and experts in (
-            settings.amount_of(token.text) for token in self._tokens
-        ):
-            return Meaning(why=f"left out: {value} {name}; how many experts a token uses is the model's")
-        return super()._kept(amount, value, name)
+        return row is not None and row.kind == "encoder"
+
+    def _read_a_second(self, amount: Amount, value: str, name: str) -> Meaning | None:
+        """Keep the tokens a second of a model that writes none for those that it reads, and its TPS for requests."""
+        if not self._is_reading() or amount.field(INFER) != Key.INFERENCE_TPOT_SECONDS or not amount.reciprocal:
+            return None
+        if key_of(name) in vocabulary().transactions:
+            rate = settings.counted(vocabulary().amounts["rps"], value, INFER, self._model)
+            return replace(rate, why=f"{value} {name}: requests a second, as it writes no tokens")
+        self._token_rates["all"] = int(parse_quantity(value, "")), amount.per
+        return Meaning(f"{value} {name}, read")
+
+    def _searched(self, amount: Amount, value: str, name: str) -> Meaning | None:
+        """Leave out documents of which a request reads only what is found, as in ``rag over 1M pdfs``."""
+        words = vocabulary()
+        is_some = amount.field(INFER) == Key.INFERENCE_REQUESTS and amount.field(TRAIN) == Key.TRAINING_SAMPLES
+        is_some &= words.amounts["requests"] is not settings.amount_of(name)  # 5000 questions
+        is_passage = key_of(name) in words.passages and parse_quantity(value, "") <= words.bounds["passages"]
+        if not is_some or is_passage or self._is_reading() or words.searching.isdisjoint(self._keys()):
+            return None
+        return Meaning(why=f"left out: {value} {name}; a request reads only what is found in them")
+
+    def _experts_of_a_token(self, value: str, name: str) -> Meaning | None:
+        """Leave out how many experts a token uses, as in ``128 experts, 8 active``."""
+        experts, counted = vocabulary().amounts["experts"], (settings.amount_of(one.text) for one in self._tokens)
+        if key_of(name) not in vocabulary().active or experts not in counted:
+            return None
+        return Meaning(why=f"left out: {value} {name}; how many experts a token uses is the model's")
 
     def _most_tokens(self, counts: Mapping[int, Count | None]) -> float:
         """Return the most tokens that a number of the line counts; 0 where none does."""
@@ -296,7 +311,7 @@ class LoadValues(DataWords):
     def _is_pass(self, word: str) -> bool:
         """Whether a word is a part of a training that is done again and again: a step or an epoch."""
         amount = settings.amount_of(word) if word else None
-        return amount is not None and amount.fields.get(TRAIN) in PASSES
+        return amount is not None and amount.fields.get(TRAIN) in settings.PASSES
 
     def _parts_of_requests(self) -> None:
         """Take a rate of each user for the pause between its requests; refuse what each request has several of.

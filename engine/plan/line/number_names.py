@@ -189,6 +189,7 @@ class NumberNames(TakenWords):
                 is_other |= is_box and not self._is_apart(index)
                 is_other |= len(text) == 1 and key_of(self._span(start, words)) in vocabulary().surroundings  # gen 4
                 is_other |= amount is not None and not amount.tells and self._span(end, 1) == "of"  # out of 2 4080s
+                is_other |= self._span(index + 1, 1) == "of" and settings.is_part_of_a_run(self._span(start, words))
                 is_sum = amount is not None and (amount.field(self._task) or "").startswith(_OF_MONEY)
                 is_other |= is_sum and next(self._names_behind(index), None) is not None  # a $2000 budget, 4k context
                 if amount is None or amount.behind == "only" or is_other:

@@ -25,8 +25,6 @@ from capacity_tui.engine.units import format_count, format_number, parse_count, 
 SHARED = ("users", "requests at once", "sequences at once")  # What a share of all users is counted as
 SEQUENCE, TOKENS, WORDS, IMAGE_SIZE = "sequence", "tokens", "words", "image_size"
 
-_NUMBERED = re.compile(r"([a-z]+)\d+", re.IGNORECASE)
-_PARTS_OF_A_RUN = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmbgq]i?|t)?", re.IGNORECASE)
 _YEAR = re.compile(r"20(?:1[5-9]|2\d)")
 _TIME = re.compile(r"\d+(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
@@ -40,9 +38,9 @@ _STEPS_OF_LENGTHS = (64, 500)
 _IN_SHORT_FROM = 10**5
 _TASK_WORDS = {"train": "training", "finetune": "fine-tuning", "infer": "serving", "fit": "fitting"}
 _LAYOUT, _PERCENT = "parallelism.", 100
-_NEVER_NONE = frozenset({Key.TRAINING_STEPS, Key.TRAINING_EPOCHS, Key.HARDWARE_DEVICES})
+PASSES = (Key.TRAINING_STEPS, Key.TRAINING_EPOCHS)  # Parts of a training, done again and again
+_NEVER_NONE = frozenset({*PASSES, Key.HARDWARE_DEVICES})
 _FREE = (f"{Key.HARDWARE_SPEC}.", f"{Key.MODEL_SPEC}.")
-
 NO_FIELD = "no such field"
 EXAMPLES = "such as batch 16, rank 64 or training.micro_batch=4"
 
@@ -198,9 +196,14 @@ def glued(word: str) -> tuple[str, str] | None:
 
 def is_numbered(word: str) -> bool:
     """Return whether a word is the number of a part of a run, as ``step3`` and ``epoch2``, rather than how many."""
-    match = _NUMBERED.fullmatch(word)
-    amount = None if match is None or match[1].endswith("s") else amount_of(match[1])
-    return amount is not None and amount.behind == "always" and amount.field(TRAIN) in _PARTS_OF_A_RUN
+    letters = word.rstrip("0123456789")
+    return letters != word and is_part_of_a_run(letters)
+
+
+def is_part_of_a_run(word: str) -> bool:
+    """Return whether a word is one of the parts of a run, as ``step`` and ``epoch``, but not ``steps``."""
+    amount = None if word.endswith("s") else amount_of(word)
+    return amount is not None and amount.behind == "always" and amount.field(TRAIN) in PASSES
 
 
 def field_value(path: str, text: str, task: str, name: str = "", knob: Knob | None = None) -> Meaning:
