@@ -201,9 +201,9 @@ class TakenWords:
 
     def _is_free(self, index: int, count: int = 1) -> bool:
         """Whether so many words from here on were not recognized yet."""
-        inside = range(index, index + count)
-        return inside.stop <= len(self._tokens) and not any(
-            start < inside.stop and inside.start < start + length for start, (length, _) in self._taken.items()
+        end = index + count
+        return end <= len(self._tokens) and not any(
+            start < end and index < start + length for start, (length, _) in self._taken.items()
         )
 
     def _is_number_at(self, index: int) -> bool:

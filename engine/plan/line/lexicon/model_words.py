@@ -63,7 +63,7 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
         # A name that says how the weights are stored stays: the plan reads that from it.
         stored = plain if catalog.architectures.find_id(name) is None else name
         return Meaning(f"model {_shown(name)}", {MODEL: stored}, why) if format_in_name(name) else _model(row_id, why)
-    known = find_known_model(name, catalog) if key_of(name) in _other_names(catalog) else None
+    known = find_known_model(name, catalog) if _is_other_name(key_of(name), catalog) else None
     is_one_word = not any(map(str.isspace, name))  # serve /models/config.json
     if known is not None or not is_one_word or not is_model_file(name, catalog):
         return None if known is None else _model(known.id)
@@ -203,16 +203,16 @@ def _shown(name: str) -> str:
     return name if len(name) <= 60 else f"{name[:57]}..."
 
 
-def _other_names(catalog: Catalog) -> frozenset[str]:
-    """Return the keys of families and networks, those of plug-ins among them."""
+def _is_other_name(key: str, catalog: Catalog) -> bool:
+    """Whether a key is the one of a family or a network, those of plug-ins among them."""
     from capacity_tui.engine.models import load_plugins  # noqa: PLC0415
 
-    return _keys_of_names(catalog, tuple(load_plugins().models))
+    return key in _keys_of_names(catalog) or key in load_plugins().models
 
 
 @lru_cache(maxsize=4)
-def _keys_of_names(catalog: Catalog, plugins: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(map(key_of, (*FAMILIES, *catalog.networks, *catalog.networks.aliases, *plugins)))
+def _keys_of_names(catalog: Catalog) -> frozenset[str]:
+    return frozenset(map(key_of, (*FAMILIES, *catalog.networks, *catalog.networks.aliases)))
 
 
 def _in_words(row: Architecture) -> str:

@@ -54,6 +54,7 @@ def _without_variant(word: str, catalog: Catalog) -> str:
     return "-".join(part for part in parts if not any(is_misspelt(part, variant) for variant in long))
 
 
+@lru_cache(maxsize=4096)
 def amount_meant(word: str) -> str | None:
     """Return the word beside a number that a word is a slip of, as ``exmaples``; None for other words."""
     key, words = key_of(word), vocabulary()
