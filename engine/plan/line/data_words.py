@@ -26,6 +26,7 @@ _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)[/:+](\d+(?:\.\d+)?k?)|(\d+k)(\d+k)"
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
+_SIDES = ("image_w", "image_h")
 _IMAGE_SIZE, _PICTURES, _VOCABULARY = "image size", "pictures of a request", "vocabulary"
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
@@ -72,6 +73,8 @@ class DataWords(ModelDetails):
         if amount.name == _IMAGE_SIZE and value.isdigit() and self._sees() is not None:
             self._picture_sides = int(value), int(value)
             return Meaning(f"pictures of {value} pixels")
+        if amount.name == _IMAGE_SIZE and value.isdigit() and (both := self._height_and_width(int(value), int(value))):
+            return both
         is_few = value.isdigit() and self._task == INFER and int(value) < _FEWEST_PICTURES and self._sees() is not None
         if (amount.name == _PICTURES and value.isdigit()) or (is_few and key_of(name) in _OF_PICTURES):
             self._pictures = int(value)
@@ -114,11 +117,23 @@ class DataWords(ModelDetails):
         if sides is not None and self._sees() is not None:
             self._picture_sides = sides
             return Meaning(f"pictures of {sides[0]}x{sides[1]} pixels")
-        if sides is None or settings.named_field(settings.IMAGE_SIZE, self._task, self._model) is None:
+        if sides is None:
+            return None
+        if (both := self._height_and_width(*sides)) is not None:
+            return both
+        if settings.named_field(settings.IMAGE_SIZE, self._task, self._model) is None:
             return None
         edge = round(math.sqrt(math.prod(sides)))
         size = settings.field_value(f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}", str(edge), self._task)
         return replace(size, why="" if edge in sides else f"{text}: as many pixels as {edge} x {edge}")
+
+    def _height_and_width(self, width: int, height: int) -> Meaning | None:
+        """Recognize the sides of images that a network takes one by one; None where it has no such sides."""
+        fields = [settings.named_field(name, self._task, self._model) for name in _SIDES]
+        if not all(fields):
+            return None
+        paths = [field[0] for field in fields if field is not None]
+        return Meaning(f"images of {width}x{height} pixels", dict(zip(paths, (width, height), strict=True)))
 
     def _lengths(self, text: str) -> Meaning | None:
         """Recognize the tokens of prompts and answers, as ``2k/512`` says them."""

@@ -43,7 +43,7 @@ _ON = frozenset({"on", "with", "using"})  # Words before a number of devices tha
 _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH)
 _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how many busy users``
 
-_LIKE = re.compile(r"([a-z]+)-(?:style|like|type|based|class)", re.IGNORECASE)
+_LIKE = re.compile(r"([a-z]+)[\d.]*-(?:style|like|type|based|class)", re.IGNORECASE)
 _DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*", re.IGNORECASE)  # 1am, 2nd, v2
 _LANES = re.compile(r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d", re.IGNORECASE)
 """Lanes of a slot, height of a box, cores and threads: ``x8/x8``, ``4U``, ``8c/16t``."""

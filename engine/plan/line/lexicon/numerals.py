@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, families_of_models, named_model, resembling_model
 from capacity_tui.engine.plan.line.lexicon.quantities import image_of
@@ -217,7 +218,9 @@ def _with_kinds_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
         is_image = image_of(second) is not None and (not index or key_of(made[index - 1].text) not in words.amounts)
         is_kind = PLAIN_COUNT.fullmatch(first) is not None and (is_image or few > 0 or key_of(second) in kinds)
         is_data = (
-            key_of(first) in words.datasets and second[-1] in "kKmM" and key_of(first + second) not in words.datasets
+            key_of(first) in words.datasets
+            and second[-1] in ("kKmMbBtT" if words.datasets[key_of(first)][0] == Key.TRAINING_TOKENS else "kKmM")
+            and key_of(first + second) not in words.datasets
         )
         if (amount is not None and amount.described == "any" and is_kind) or (is_data and amount is None):
             last = index + 1 + (few or 1)

@@ -68,7 +68,14 @@ def is_near_filler(word: str) -> bool:
     """Return whether a word is a form of one that says nothing, as ``sizing``, or a slip of a long one."""
     key = key_of(word)
     is_form = not _stems(key).isdisjoint(_stems_of_fillers())
-    return is_form or bool(close_matches(key, _long_fillers().get(key[:2], ()), 1, _SLIP))
+    return is_form or _has_swapped(key) or bool(close_matches(key, _long_fillers().get(key[:2], ()), 1, _SLIP))
+
+
+def _has_swapped(key: str) -> bool:
+    """Return whether two letters of a word that says nothing changed places behind its first, as in ``mcuh``."""
+    fillers = vocabulary().fillers if len(key) >= _FEWEST_LETTERS and key.isalpha() else frozenset[str]()
+    swapped = (f"{key[:at]}{key[at + 1]}{key[at]}{key[at + 2 :]}" for at in range(1, len(key) - 1))
+    return any(word in fillers for word in swapped if word != key)
 
 
 def is_common(word: str) -> bool:

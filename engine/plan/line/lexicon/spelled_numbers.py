@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import key_of
@@ -13,6 +14,7 @@ _FEWEST_OF_A_SCALE = 3  # Letters of a suffix that stands by itself
 _LETTERS_OF_A_CODE = 2  # Of a language, as ``en`` and ``de``
 _TEN, _HUNDRED, _THOUSAND, _DOZENS = 10, 100, 1000, ("dozen", "dozens")
 _HALF = "half"
+_MODEL_NUMBER = re.compile(r"\d{3,}|[a-z]\d{2,}")  # Of a device, as ``3090`` and ``a40``
 AND_A_HALF = ["and", "a", _HALF]
 
 
@@ -23,10 +25,12 @@ def number_of(word: str) -> int:
 
 
 def _digits_of(word: str) -> list[str]:
-    """Return a number in letters and what it is of where a word is both, as ``twenty-five`` and ``half-second``."""
+    """Return a number in letters and what it is of where a word is both: ``twenty-five``, ``half-second``, ``dual-3090``."""
     words, parts = vocabulary(), word.casefold().split("-")
     units = words.counts.keys() | words.durations.keys() | words.time_units.keys()
     is_counted = parts[0] in words.counts or parts[0] == _HALF
+    if is_counted and _MODEL_NUMBER.search("-".join(parts[1:])):
+        return word.split("-", 1)
     return parts if is_counted and len(parts) > 1 and all(part in units for part in parts[1:]) else [word]
 
 
