@@ -19,7 +19,7 @@ from capacity_tui.engine.plan.line.lexicon.words import OneLine, Word
 from capacity_tui.engine.plan.line.reading import read_line
 from capacity_tui.engine.record import dataclass
 
-_MOST_WORDS = 5  # Words that one of the compared names may have, as in ``rtx 6000 ada``
+_MOST_WORDS = 6  # Words that one of the compared names may have, as in ``1 x rtx 6000 pro 96gb``
 _LONGEST_COUNT = 3  # Digits of a number that is a setting's rather than a device, as ``3090`` is
 _JOINTS = frozenset({"with", "to"})  # Between names of a line that says that it compares
 _NUMBER = re.compile(r"\d[\d.,]*[kmb]?(?=\b|x)", re.IGNORECASE)
@@ -131,6 +131,8 @@ def _splits(words: list[str], marks: list[int], *, is_other_size: bool = False) 
         whether = (few for few in (5, 4, 3, 2) if key_of("".join(head[-few:])) in vocabulary().whether["before"])
         head = head[: -next(whether, 0) or None]  # should i use awq or gptq
         names = [words[first - before : first], *between, words[last + 1 : last + 1 + behind]]
+        if any(key_of(part[-1]) in vocabulary().clouds for part in (head, *names) if part):
+            continue  # runpod 4090 vs lambda a100: a provider belongs to the name behind it
         is_bought = _is_price(words[first - 1 :], is_sum=True)  # 3090 for $800 or 4090 for $2755
         if tail and (figures_of(tail[0].rstrip(_ENDS)) or _is_price(tail, is_sum=is_bought)):
             continue  # 4090 or a100 80gb; 5090s or an a100 at $1.60/h

@@ -26,7 +26,7 @@ _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)[/:+](\d+(?:\.\d+)?k?)|(\d+k)(\d+k)"
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
-_SIDES = ("image_w", "image_h")
+_WIDTH, _HEIGHT = "image_w", "image_h"
 _IMAGE_SIZE, _PICTURES, _VOCABULARY = "image size", "pictures of a request", "vocabulary"
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
@@ -129,11 +129,10 @@ class DataWords(ModelDetails):
 
     def _height_and_width(self, width: int, height: int) -> Meaning | None:
         """Recognize the sides of images that a network takes one by one; None where it has no such sides."""
-        fields = [settings.named_field(name, self._task, self._model) for name in _SIDES]
-        if not all(fields):
-            return None
-        paths = [field[0] for field in fields if field is not None]
-        return Meaning(f"images of {width}x{height} pixels", dict(zip(paths, (width, height), strict=True)))
+        own = {name for name, _, _ in self._model.parameters()} if self._model is not None else set[str]()
+        sides = {f"{OWN_PARAMETERS}{_WIDTH}": width, f"{OWN_PARAMETERS}{_HEIGHT}": height}
+        is_apart = own >= {_WIDTH, _HEIGHT} and settings.IMAGE_SIZE not in own
+        return Meaning(f"images of {width}x{height} pixels", sides) if is_apart else None
 
     def _lengths(self, text: str) -> Meaning | None:
         """Recognize the tokens of prompts and answers, as ``2k/512`` says them."""

@@ -25,7 +25,7 @@ def number_of(word: str) -> int:
 
 
 def _digits_of(word: str) -> list[str]:
-    """Return a number in letters and what it is of where a word is both: ``twenty-five``, ``half-second``, ``dual-3090``."""
+    """Return a number in letters and what it is of where a word is both: ``twenty-five``, ``dual-3090``."""
     words, parts = vocabulary(), word.casefold().split("-")
     units = words.counts.keys() | words.durations.keys() | words.time_units.keys()
     is_counted = parts[0] in words.counts or parts[0] == _HALF
