@@ -183,9 +183,9 @@ def devices_in_words(count: float) -> str:
 
 
 def format_rate(value: float | None, unit: str = "tok/s", decimals: int = 1) -> str:
-    """Return a rate per second: ``28.4 k tok/s``, ``0.038 images/s``."""
-    if value is not None and 1e-4 <= value < 0.1:
-        return f"{value:.2g} {unit}"
+    """Return a rate per second: ``28.4 k tok/s``; below one with two significant digits: ``0.20 images/s``."""
+    if value is not None and 1e-4 <= value < 1:
+        return f"{value:#.2g} {unit}"
     return _scaled(value, _COUNT_SUFFIXES, unit, decimals)
 
 

@@ -38,9 +38,9 @@ class Metric:
     """A kind of figure."""
 
     key: str  # its result key, which is its place in JSON
-    # what it is called; ``{counted}`` stands for what the run counts (tokens, images), ``{iteration}`` for what is
-    # timed (step, batch, fit), ``{job}`` for the whole of the work, ``{total}`` and ``{both}`` say that prompts count
-    # as well as answers, ``{device}`` what a device is called
+    # what it is called; ``{counted}`` stands for what the run counts (tokens, images), ``{samples}`` for what its
+    # samples are, ``{iteration}`` for what is timed (step, batch, fit), ``{job}`` for the whole of the work,
+    # ``{total}`` and ``{both}`` say that prompts count as well as answers, ``{device}`` what a device is called
     label: str
     unit: str  # unit of the value, with the same words
     read: Reader  # returns it from an estimate

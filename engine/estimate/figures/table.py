@@ -209,7 +209,7 @@ _ROWS = (
            block="time", saying_nothing=lambda e: float(e.computation.devices) == 1.0,
            help="Throughput divided by the number of devices. Compare it across device counts to see what "
                 "communication costs."),
-    Metric(Figure.SAMPLES_PER_SECOND, "sample throughput", "samples/s", sample_throughput, MORE, difference="all",
+    Metric(Figure.SAMPLES_PER_SECOND, "sample throughput", "{samples}/s", sample_throughput, MORE, difference="all",
            topic="speed",
            help="Whole sequences, images or rows processed per second. It is the speed that many frameworks log."),
     Metric(Figure.PREFILL_TOKENS_PER_SECOND, "prefill throughput", "tok/s",

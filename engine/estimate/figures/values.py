@@ -130,8 +130,8 @@ def _says_nothing(metric: Metric, estimate: Figured) -> bool:
 
 def usual_words(text: str, **known: str) -> str:
     """Return a label or a unit in the words of most runs, but for those that are known of one."""
-    words = {"unit": "token", "counted": "tokens", "iteration": "step", "job": "training", "tail": "tail"}
-    return text.format(**{**words, "total": "", "both": "", "device": _GPU, **known})
+    words = {"unit": "token", "counted": "tokens", "samples": "samples", "iteration": "step", "job": "training"}
+    return text.format(**{**words, "tail": "tail", "total": "", "both": "", "device": _GPU, **known})
 
 
 def _in_words_of(estimate: Figured, metric: Metric) -> Metric:
@@ -140,16 +140,19 @@ def _in_words_of(estimate: Figured, metric: Metric) -> Metric:
     speed = computation.infer
     both = speed is not None and speed.decode_tokens_per_second is not None
     tail = "tail" if speed is None or speed.percentile is None else f"p{mean(speed.percentile):.4g}"
-    unit, counted, iteration, kind = model.unit, model.counted, computation.iteration, computation.device_kind
-    return _in_words(metric.key, unit, counted, iteration, kind, both=both, tail=tail)
+    iteration, kind = computation.iteration, computation.device_kind
+    return _in_words(metric.key, model.unit, model.counted, model.samples, iteration, kind, both=both, tail=tail)
 
 
 @cache
-def _in_words(key: str, unit: str, counted: str, iteration: Iteration, kind: str, *, both: bool, tail: str) -> Metric:
+def _in_words(
+    key: str, unit: str, counted: str, samples: str, iteration: Iteration, kind: str, *, both: bool, tail: str
+) -> Metric:
     metric = METRICS[key]
     words = {
         "unit": unit,
         "counted": counted,
+        "samples": samples,
         "iteration": iteration,
         "job": "fit" if iteration == "fit" else "training",
         "device": _GPU if kind == "gpu" else _DEVICE,
