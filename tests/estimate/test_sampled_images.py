@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capacity_tui.engine.estimate import Estimate
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.estimate import Estimate, figure
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.models.networks import network_spec_type
 from capacity_tui.engine.plan.line import read_line
 from capacity_tui.engine.solve import answer, plan_of_line
 from capacity_tui.engine.verdict import Verdict
@@ -100,7 +103,31 @@ def test_training_is_of_one_pass_of_texts_and_latents_made_before() -> None:
 def test_a_picture_model_fits_a_small_card_with_packed_weights_and_idle_parts_on_the_host() -> None:
     notes = served("serve sd 3.5 large on an rtx 3060 12gb").warnings
     fits = next(note.detail for note in notes if note.code == "does_not_fit")
-    assert "It fits with model.spec.idle_parts=host, inference.weights=int8" in fits
+    assert "It fits with inference.weights=nf4, model.spec.idle_parts=host" in fits
+
+
+def test_a_fixed_table_of_positions_is_stored_but_not_trained() -> None:
+    """stable-diffusion-3.5-medium has 384 x 384 positions of 1536 numbers, 0.42 GiB in 16 bits."""
+    table = 384**2 * 1536
+    trained = network_spec_type("stable-diffusion-3.5-medium")(image_size=1024).network(
+        load_catalog(), "stable-diffusion-3.5-medium"
+    )
+    assert trained.parameters - trained.trained_parameters == table
+    assert trained.trained_parameters == 2_243_171_520
+
+
+def test_a_decoder_that_overflows_in_fp16_runs_in_four_bytes() -> None:
+    """Two tensors of 256 channels at 1024 pixels a side take 1 GiB in 16 bits, 2 GiB in 32."""
+    one = served("serve sdxl rtx-4090")
+    assert np.max(one.memory.parts["activations"]) == pytest.approx(2 * 2**30, rel=0.01)
+    other = served("serve stable-diffusion-1 rtx-4090 model.spec.image_size=1024")
+    assert np.max(other.memory.parts["activations"]) == pytest.approx(2**30, rel=0.01)
+
+
+def test_speed_is_of_pictures_wherever_it_is_shown() -> None:
+    estimate = served("serve sdxl rtx-4090")
+    for key in (Figure.TOKENS_PER_SECOND, Figure.SAMPLES_PER_SECOND):
+        assert figure(estimate, key).text == "0.24 images/s"
 
 
 def test_adapters_of_pictures_are_trained_with_one_in_a_step_unless_a_line_says_more() -> None:

@@ -46,9 +46,10 @@ def network(name: str, image_size: int | None = None, *, trains: bool = True, **
         ("sdxl", 2_567_463_684, 3380.6),
         ("flux dev", 11_901_408_320, 37_192.3),
         ("flux.1-schnell", 11_891_178_560, 34_733.3),
-        ("sd3-medium", 2_028_328_000, 4_452.2),
-        ("sd3.5-medium", 2_243_171_520, 5_624.8),
-        ("stabilityai/stable-diffusion-3.5-large", 8_056_627_520, 15_560.6),
+        # Counts of Diffusers, which stores the fixed table of positions, but has it not among parameters.
+        ("sd3-medium", 2_028_328_000 + 192**2 * 1536, 4_452.2),
+        ("sd3.5-medium", 2_243_171_520 + 384**2 * 1536, 5_624.8),
+        ("stabilityai/stable-diffusion-3.5-large", 8_056_627_520 + 192**2 * 2432, 15_560.6),
         ("qwen-image", 20_430_401_088, 70_495.5),
         ("fasterrcnn_resnet50_fpn", 41_755_286, 134.38),
         ("maskrcnn_resnet50_fpn", 44_401_393, 187.6),

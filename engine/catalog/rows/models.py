@@ -100,6 +100,12 @@ class Network(Row):
     layers: Layers = Field(description="in their order; see profiles/README.md")
     readers: dict[str, Layers] = Field({}, description="what reads the text of a picture before the passes, by name")
     decoder: Layers = Field([], description="what makes the picture of latents behind the passes")
+    decoder_precision: str = Field("bf16", description="number type that it runs in, by default as what reads the text")
+
+    @property
+    def is_of_latents(self) -> bool:
+        """Whether latents stand in place of the image, whose channels they are not, and no classes behind them."""
+        return any(isinstance(layer, dict) and "latents" in layer for layer in self.layers)
 
 
 Ratio = Annotated[float, Field(gt=0, le=10)]

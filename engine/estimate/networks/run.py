@@ -214,13 +214,16 @@ def _served(numerics: Numerics, name: str, catalog: Catalog) -> tuple[Numerics, 
 
 
 def _surrounded(plan: Plan, run: NetworkRun, around: Surroundings, at_once: int, catalog: Catalog) -> NetworkRun:
-    """Return a served run with those of its readers, for each text of a guided pass, and of its decoder, in 16 bits."""
-    numerics, precision = _served(run.numerics, UNQUANTIZED, catalog)
-    kernels = _kernels(plan, precision, run.cluster.device, catalog)
-    plain = replace(run, numerics=numerics, kernels=kernels, unpacking=Unpacking())
+    """Return a served run with those of its readers, for each text of a guided pass in 16 bits, and of its decoder."""
+
+    def plain(network: LayerList, name: str, data: RunData) -> NetworkRun:
+        numerics, precision = _served(run.numerics, name, catalog)
+        kernels = _kernels(plan, precision, run.cluster.device, catalog)
+        return replace(run, network=network, numerics=numerics, kernels=kernels, data=data, unpacking=Unpacking())
+
     answers = replace(run.data, micro_batch=run.data.micro_batch / at_once)
-    readers = (replace(plain, network=network) for network in around.readers)
-    decoder = (replace(plain, network=network, data=answers) for network in around.decoder)
+    readers = (plain(network, UNQUANTIZED, run.data) for network in around.readers)
+    decoder = (plain(network, around.decoder_precision, answers) for network in around.decoder)
     waits = around.waits_on_host and run.cluster.device.has_own_memory
     return replace(run, aside=(*readers, *decoder), waits_on_host=waits)
 

@@ -34,6 +34,7 @@ class Surroundings:
 
     readers: tuple[LayerList, ...] = ()  # of its text, before
     decoder: tuple[LayerList, ...] = ()  # of its picture, behind; one or none
+    decoder_precision: str = ""  # number type of the decoder
     waits_on_host: bool = False  # whether what is not at work waits in host memory
 
 
@@ -211,6 +212,14 @@ class CatalogueNetwork(NetworkSpec):
         return Shape(self.c_in or row.channels, self.image_h or side, self.image_w or side)
 
 
+class LatentNetwork(CatalogueNetwork):
+    """A network of the catalogue over latents, whose channels are its own."""
+
+    # Without a knob: they change nothing, and stand in plans that were saved before.
+    c_in: Size | None = None
+    num_classes: Size | None = None
+
+
 SamplerSteps = Annotated[
     Annotated[int, Field(ge=1, le=MOST_STEPS)],
     Knob("Sampler steps", "integer", "model", "", 1, MOST_STEPS, help="passes of an image", tasks=("infer",)),
@@ -221,7 +230,7 @@ GuidancePasses = Annotated[
 ]
 
 
-class SampledNetwork(CatalogueNetwork):
+class DiffusionNetwork(LatentNetwork):
     """A network of the catalogue that makes an image in many steps, each of which denoises it a little."""
 
     sampler_steps: SamplerSteps
@@ -241,7 +250,7 @@ class SampledNetwork(CatalogueNetwork):
         row, source = catalog.networks[family], self._source(catalog, family)
         decoder = (_placed(row.decoder, source, row.classes, trains=False),) if row.decoder else ()
         readers = tuple(_placed(layers, source, row.classes, trains=False) for layers in row.readers.values())
-        return Surroundings(readers, decoder, waits_on_host=self.idle_parts == "host")
+        return Surroundings(readers, decoder, row.decoder_precision, waits_on_host=self.idle_parts == "host")
 
 
 SPECS: Mapping[str, type[NetworkSpec]] = {
@@ -252,19 +261,19 @@ SPECS: Mapping[str, type[NetworkSpec]] = {
 
 
 def network_spec_type(family: str) -> type[NetworkSpec]:
-    """Return the class of a family's parameters; networks of the catalogue share one, but for those that sample."""
+    """Return the class of a family's parameters; networks of the catalogue share one, but for those over latents."""
     row = load_catalog().networks.get(family)
-    if row is None or not row.is_sampled:
-        return SPECS.get(family, CatalogueNetwork)
-    return _sampled(row.sampler_steps, row.guidance)
+    if row is not None and row.is_sampled:
+        return _sampled(row.sampler_steps, row.guidance)
+    return LatentNetwork if row is not None and row.is_of_latents else SPECS.get(family, CatalogueNetwork)
 
 
 @cache
-def _sampled(steps: int, guidance: int) -> type[SampledNetwork]:
+def _sampled(steps: int, guidance: int) -> type[DiffusionNetwork]:
     """Return the class of networks that take so many steps, and passes of each, unless a plan says how many."""
-    name, text = SampledNetwork.__name__, SampledNetwork.__doc__
+    name, text = DiffusionNetwork.__name__, DiffusionNetwork.__doc__
     given: dict[str, Any] = {"sampler_steps": (SamplerSteps, steps), "guidance": (GuidancePasses, guidance)}
-    return create_model(name, __base__=SampledNetwork, __doc__=text, **given)
+    return create_model(name, __base__=DiffusionNetwork, __doc__=text, **given)
 
 
 def _placed(

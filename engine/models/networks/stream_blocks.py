@@ -121,6 +121,7 @@ def joint_transformer(
     twice: int = 0,
     head_norm: bool = True,
     rotary: bool = False,
+    positions: int = 0,
     context_norm: bool = False,
     drops_text: bool = False,
 ) -> Entries:
@@ -135,6 +136,7 @@ def joint_transformer(
         twice: how many of the blocks have a further attention of the picture to itself.
         head_norm: whether queries and keys are normalized within each head.
         rotary: whether positions are rotations of queries and keys, or a fixed table that is added.
+        positions: side of that table, in patches, which is stored and loaded with the weights.
         context_norm: whether the text is normalized before it is projected.
         drops_text: whether the last block over two streams makes nothing of the text.
     """
@@ -147,7 +149,7 @@ def joint_transformer(
     ]
     return [
         {"conv": {"out": width, "kernel": 2, "stride": 2, "padding": 0}},
-        *([] if rotary else ["shift"]),
+        *([] if rotary else [{"frozen": [{"table": positions**2 * width}]}, "shift"]),
         *({"condition": {"width": size, "out": width}} for signal in signals for size in (signal, width)),
         {"save": "picture"},
         {"text": {"tokens": tokens, "width": context}},
