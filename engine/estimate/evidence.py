@@ -78,6 +78,7 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
     features = RunFeatures(words, _splits(resolved.plan))
     runs = device.efficiency.runs
     networks = measured_networks(resolved.cluster.networks, resolved.cluster.direct_devices)
+    least_rate, least_because = _least_rate(resolved, catalog)
     return Evidence(
         rows,
         features,
@@ -85,18 +86,28 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         spreads_here(errors),
         own=(user_runs_of(runs, catalog), like, _usual_context_bytes(device)) if runs else None,
         networks=networks,
-        oldest_rate=_oldest_rate(resolved, catalog),
+        least_rate=least_rate,
+        least_because=least_because,
         kind="encoder" if flags["encoder"] and resolved.plan.is_finetuning else str(resolved.plan.task),
     )
 
 
-def _oldest_rate(resolved: ResolvedPlan, catalog: Catalog) -> float:
-    """Return the rate of older releases where a plan serves with an engine whose release it does not name; else 1."""
-    serves = resolved.plan.is_inference and resolved.shape is not None
-    name = resolved.plan.inference.engine
-    if not serves or catalog.names_release(name):
-        return 1.0
-    return min(row.oldest_rate for row in catalog.engine_rows(name))
+def _least_rate(resolved: ResolvedPlan, catalog: Catalog) -> tuple[float, str]:
+    """Return the rate of the slowest runs of a plan over the estimated one, and what slows them.
+
+    Older releases, where it serves with an engine whose release it does not name; what a training on sound does beside
+    its steps, where it trains on that.
+    """
+    if resolved.shape is None:
+        return 1.0, ""
+    if resolved.plan.is_inference:
+        name = resolved.plan.inference.engine
+        oldest = 1.0 if catalog.names_release(name) else min(row.oldest_rate for row in catalog.engine_rows(name))
+        return oldest, "the release is not given: older ones"
+    if resolved.shape.source_positions:
+        because = "sound is decoded by processors, and evaluations write transcripts: runs with both"
+        return float(catalog.coefficients["sound-training-rate"].value), because
+    return 1.0, ""
 
 
 def _rows(catalog: Catalog, kind: str) -> Mapping[FigureName, Reliability]:

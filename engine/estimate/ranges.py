@@ -157,7 +157,7 @@ class Ranges:
         if name not in evidence.rows:
             return Range(1.0, 1.0)
         known = figure_range(self.error_terms(name), evidence.rows[name])
-        return known if name == "memory" else slower_before(known, evidence.oldest_rate)
+        return known if name == "memory" else slowed(known, evidence.least_rate, evidence.least_because)
 
     def _time_amounts(self, figure: FigureName) -> dict[str, Number]:
         work = self._work
@@ -199,12 +199,12 @@ def _logarithm_over(larger: Number, smaller: Number) -> Number:
     return np.log(np.maximum(where(compares, larger, 1.0) / where(compares, smaller, 1.0), 1.0))
 
 
-def slower_before(current: Range, oldest_rate: float) -> Range:
-    """Return the range of a time whose high end holds older releases too, by the rate they reach of the current one."""
-    if oldest_rate >= 1.0:
-        return current
-    basis = f"{current.basis}; the release is not given: older ones reach {oldest_rate:.2g} of the rate"
-    return replace(current, high=np.maximum(current.high, 1.0 / oldest_rate), basis=basis)
+def slowed(usual: Range, least_rate: float, because: str) -> Range:
+    """Return the range of a time whose high end holds runs of the same plan that something slows, by their rate."""
+    if least_rate >= 1.0:
+        return usual
+    basis = f"{usual.basis}; {because} reach {least_rate:.2g} of the rate"
+    return replace(usual, high=np.maximum(usual.high, 1.0 / least_rate), basis=basis)
 
 
 def time_amounts(phases: Sequence[tuple[Phase, PhaseTime]], length: Number, hidden_share: float) -> dict[str, Number]:

@@ -245,7 +245,7 @@ def _named(evidence: Evidence | None) -> tuple[object, ...]:
         return ()
     own = None if evidence.own is None else evidence.own[1].words
     known = evidence.here, evidence.known, evidence.networks
-    return evidence.features.words, evidence.flags, own, known, evidence.oldest_rate, evidence.kind
+    return evidence.features.words, evidence.flags, own, known, evidence.least_rate, evidence.kind
 
 
 def estimate_changes(

@@ -268,8 +268,9 @@ class Evidence:
     own: tuple[UserRuns, RunFeatures, float] | None = None
     known: Mapping[FigureName, Range] = field(default_factory=dict)  # ranges that are given as they are, by figure
     networks: MeasuredNetworks | None = None  # how sure the networks are, where they were measured
-    # rate of older releases over the estimated one, where the run does not say its release; else 1
-    oldest_rate: float = 1.0
+    # rate over the estimated one of the slowest runs of the same plan, where no plan says what slows them; else 1
+    least_rate: float = 1.0
+    least_because: str = ""  # what slows them
     kind: str = ""  # of the run: its task
 
 

@@ -91,9 +91,9 @@ class Throughput:
         """The same where the software's release is known: whichever it is, other machines would run it as well."""
         estimate = self.estimate
         key = next((key for key in _WORK if key in self.figures), None)
-        if key is None or estimate is None or self.filled is None or estimate.work.evidence.oldest_rate >= 1.0:
+        if key is None or estimate is None or self.filled is None or estimate.work.evidence.least_rate >= 1.0:
             return self.work
-        known = replace(estimate.work.evidence, oldest_rate=1.0)
+        known = replace(estimate.work.evidence, least_rate=1.0)
         figure = METRICS[key].read(with_evidence(EstimatedPlan.of(self.filled.plan, self.filled), known))
         return figure if isinstance(figure, Interval) else self.work
 
