@@ -164,6 +164,7 @@ def test_nothing_makes_an_impossible_plan_fit() -> None:
         ("training", {"global_batch": 65, "micro_batch": 4}, "global_batch_not_divisible", "64 or 96 would divide"),
         ("training", {"seq_len": 65536}, "beyond_context", "65 536 tokens"),
         ("training", {"tokens": 1e9}, "tokens_per_parameter", "0.12 tokens a parameter"),
+        ("training", {"steps": 1000, "global_batch": 16, "samples": 10_000}, "ignored", "1.6 passes over the 10 000"),
         ("parallelism", {"tp": 16}, "tensor_parallel_across_nodes", "Groups of 16 do not stay inside nodes of 8"),
     ],
 )

@@ -130,7 +130,20 @@ def dear_spot(estimate: Estimate) -> Iterator[Note]:
 
 def _ignored(case: EstimatedPlan) -> Iterator[Note]:
     for path, reason in ignored(case.resolved, case.wanted, case.catalog):
-        yield Note("ignored", f"{path} changes nothing here", f"It {reason}.")
+        detail = (_passes(case) if path == Key.TRAINING_SAMPLES else "") or f"It {reason}."
+        yield Note("ignored", f"{path} changes nothing here", detail)
+
+
+def _passes(case: EstimatedPlan) -> str:
+    """Say how often a training whose length is given by its steps or tokens passes over its samples; else nothing."""
+    training, steps = case.plan.training, case.estimate.computation.steps
+    if steps is None or training.samples is None:
+        return ""
+    length, batch = largest(steps), float(training.global_batch or 1)
+    seen = f"{format_number(length)} steps of {format_number(batch)}"
+    passes = f"{length * batch / float(training.samples):.3g} passes over the {format_number(training.samples)} samples"
+    given = "steps" if training.steps is not None else "tokens"
+    return f"The {given} say how long this trains: {seen} are {passes}. With epochs in their place the samples would."
 
 
 def _context(case: EstimatedPlan) -> Iterator[Note]:
