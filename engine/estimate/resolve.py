@@ -210,10 +210,10 @@ def _shape(plan: Plan, family: Family, catalog: Catalog) -> TransformerShape:
 
 
 def _with_fixed_lengths(plan: Plan, shape: TransformerShape) -> Plan:
-    """Return the plan with the sequence that the model always reads: patches of an image and its class, or sound."""
-    if shape.vision is None and not shape.source_positions:
+    """Return the plan with the sequence that the model always reads, where it does."""
+    tokens = shape.fixed_length
+    if not tokens:
         return plan
-    tokens = int(shape.source_positions or (shape.vision.patches + 1 if shape.vision is not None else 0))
     training = plan.training.model_copy(update={"seq_len": tokens})
     inference = plan.inference.model_copy(update={"prompt_tokens": tokens})
     return plan.model_copy(update={"training": training, "inference": inference})

@@ -7,8 +7,10 @@ from dataclasses import field, replace
 from functools import lru_cache
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Kind, knob_of, spec_type_of, spec_values
+from capacity_tui.engine.models.transformer import shape_from_spec, shape_of
 from capacity_tui.engine.plan.field_table import all_fields, field_text, fields_of_section
 from capacity_tui.engine.plan.names import known_words, software_id
 from capacity_tui.engine.plan.plan import DETECTED, Plan
@@ -90,7 +92,9 @@ def _entries(plan: Plan, kind: Kind, task: str) -> Iterator[PlanField]:
 def _in_words(entry: PlanField, catalog: Catalog, context: FieldContext) -> PlanField:
     """Return a field with its help, the rows it may name, the unit of this kind of model, and why it is idle."""
     knob, choices = _knob_in_words(entry.path, entry.knob, catalog, context.kind == "network")
-    return PlanField(entry.path, knob, entry.value, idle_reason(entry.knob, context), choices)
+    is_fixed = context.fixed_length and _ANY_LENGTH in entry.knob.needs
+    value = context.fixed_length if is_fixed else entry.value
+    return PlanField(entry.path, knob, value, idle_reason(entry.knob, context), choices)
 
 
 @lru_cache(maxsize=1024)
@@ -129,6 +133,7 @@ def _spec_fields(plan: Plan, kind: Kind) -> Iterator[PlanField]:
 
 
 PERCEPTRON = "mlp"
+_ANY_LENGTH: Condition = "any length"
 TREES = ("decision_tree", "random_forest", "xgboost_like")
 
 
@@ -154,6 +159,7 @@ class FieldContext:
     has_regional_prices: bool | None = None
     full_precision: bool = False  # whether weights are their own master copy
     casts: bool = False  # whether matrices are cast to a narrower type for their products
+    fixed_length: int = 0  # tokens that the model always reads; 0 where the plan says or that is unknown
 
     @property
     def serves(self) -> bool:
@@ -224,6 +230,10 @@ CONDITIONS: Mapping[Condition, Need] = {
     "epochs": Need("needs epochs", lambda context: context.plan.training.epochs is None),
     "short numbers": Need("needs a precision of 16 bits or fewer", lambda context: context.full_precision),
     "files": Need("changes no figure; it is written to framework files", lambda context: context.task != "fit"),
+    _ANY_LENGTH: Need(
+        "is always as long for this model, which reads all of its sound or its image",
+        lambda context: context.fixed_length > 0,
+    ),
     "claim": Need("needs an engine that claims memory: vllm or sglang", lambda context: not context.claims_memory),
     "accelerator": Need("needs an accelerator", lambda context: context.on_processor is True),
     "own memory": Need(
@@ -322,6 +332,7 @@ def field_context(
         known.has_regional_prices,
         _has_full_precision(plan, catalog),
         _casts(plan, catalog),
+        _fixed_length(plan, kind, catalog),
     )
 
 
@@ -360,6 +371,17 @@ def _zero(plan: Plan, catalog: Catalog) -> int | None:
     if plan.parallelism.zero is not None:
         return None if plan.parallelism.zero == AUTO else int(plan.parallelism.zero)
     return catalog.frameworks[software_id(plan.training.framework, catalog)].zero
+
+
+def _fixed_length(plan: Plan, kind: Kind, catalog: Catalog) -> int:
+    """Return the tokens that a plan's model always reads; 0 where the plan says how many, or that is unknown."""
+    row = None if kind != "transformer" or plan.model.config else catalog.architectures.known(plan.model.name or "")
+    if row is None:
+        return 0
+    try:
+        return (shape_from_spec(row, plan.model.spec) if plan.model.spec else shape_of(row)).fixed_length
+    except PlanError:
+        return 0
 
 
 def _has_experts(plan: Plan, kind: Kind, catalog: Catalog) -> bool | None:

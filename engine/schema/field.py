@@ -129,6 +129,7 @@ Condition = Literal[
     "split sequence",
     "replicas",
     "sharing",
+    "any length",
     "claim",
     "served",
     "load",

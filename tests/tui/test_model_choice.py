@@ -139,6 +139,20 @@ def test_undo_brings_back_model_task_and_fields(engine: CapacityEngine) -> None:
     assert store.document.plan.task == "infer"
 
 
+def test_fields_of_a_model_are_those_that_its_figures_follow(engine: CapacityEngine) -> None:
+    def values(name: str, task: str) -> dict[str, str]:
+        document = engine.open(STARTS["network"]).edited("model.name", name).edited("task", task)
+        return {entry.key: entry.text for entry in document.fields()}
+
+    of_picture, of_class = values("stable-diffusion-xl", "infer"), values("resnet-50", "train")
+    assert {"model.spec.c_in", "model.spec.num_classes"} <= of_class.keys()
+    assert not {"model.spec.c_in", "model.spec.num_classes"} & of_picture.keys()
+    assert of_picture["model.spec.image_size"] == "1 024"
+    assert values("whisper-small", "finetune")["training.seq_len"] == "1 500"
+    assert values("whisper-small", "infer")["inference.prompt_tokens"] == "1 500"
+    assert values("vit-b-16", "train")["training.seq_len"] == "197"
+
+
 def test_rows_are_in_the_words_of_the_kind(engine: CapacityEngine) -> None:
     fit = labels(balanced(engine.open(FIT)))
     assert {"data", "copies", "work", "model", "cores", "fit time", "throughput"} <= fit.keys()

@@ -173,6 +173,13 @@ class TransformerShape(LatentSizes):
     assumed: tuple[str, ...] = ()  # what the shape takes for granted because its source does not say
 
     @property
+    def fixed_length(self) -> int:
+        """Tokens that it always reads: its sound, or the patches of an image and its class; 0 where a plan says."""
+        if self.vision is not None:
+            return int(self.vision.patches) + 1
+        return int(self.source_positions)
+
+    @property
     def is_decoder(self) -> bool:
         """Whether a token attends to those before it alone."""
         return self.kind == "decoder"
