@@ -41,6 +41,7 @@ def per_node_gbit(found: Cluster) -> float:
         ("azure-nd96is-h100-v5", 16, 80),  # the same without InfiniBand
         ("gcp-a3-highgpu-8g", 16, 800),  # of its 1000 Gbit/s, 200 are the host's
         ("aws-trn1-32xlarge", 32, 800),
+        ("BM.GPU.H100.8", 16, 3200),
     ],
 )
 def test_nodes_are_joined_by_the_instances_own_network(name: str, devices: int, gbit: float) -> None:
