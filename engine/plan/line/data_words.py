@@ -26,7 +26,7 @@ _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)[/:+](\d+(?:\.\d+)?k?)|(\d+k)(\d+k)"
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
-_WIDTH, _HEIGHT = "image_w", "image_h"
+SIDES = ("image_w", "image_h")  # Of images, where a network has no single edge of them
 _IMAGE_SIZE, _PICTURES, _VOCABULARY = "image size", "pictures of a request", "vocabulary"
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
@@ -130,8 +130,8 @@ class DataWords(ModelDetails):
     def _height_and_width(self, width: int, height: int) -> Meaning | None:
         """Recognize the sides of images that a network takes one by one; None where it has no such sides."""
         own = {name for name, _, _ in self._model.parameters()} if self._model is not None else set[str]()
-        sides = {f"{OWN_PARAMETERS}{_WIDTH}": width, f"{OWN_PARAMETERS}{_HEIGHT}": height}
-        is_apart = own >= {_WIDTH, _HEIGHT} and settings.IMAGE_SIZE not in own
+        sides = {f"{OWN_PARAMETERS}{name}": pixels for name, pixels in zip(SIDES, (width, height), strict=True)}
+        is_apart = own.issuperset(SIDES) and settings.IMAGE_SIZE not in own
         return Meaning(f"images of {width}x{height} pixels", sides) if is_apart else None
 
     def _lengths(self, text: str) -> Meaning | None:

@@ -12,6 +12,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
+from capacity_tui.engine.plan.line.data_words import SIDES
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
@@ -334,12 +335,12 @@ class DerivedValues(MoneyWords):
     def _small_images(self) -> None:
         """Train a network on images as small as those of the data, as ``resnet-18 cifar10``."""
         has_edge = settings.named_field(_EDGE, self._task, self._model) is not None
-        if self._task != TRAIN or not has_edge or any(path.endswith(_EDGE) for path in self._values):
+        names = (_EDGE,) if has_edge else SIDES if self._height_and_width(1, 1) is not None else ()
+        if self._task != TRAIN or any(path.endswith((_EDGE, *SIDES)) for path in self._values):
             return
         for token in self._tokens:
             edge = vocabulary().image_edges.get(key_of(token.text))
-            if edge is not None:
-                path = f"{OWN_PARAMETERS}{_EDGE}"
+            for path in (f"{OWN_PARAMETERS}{name}" for name in names if edge is not None):
                 self._values[path] = edge
                 self._assume(path, edge, f"images of {edge} pixels, as {token.text} has")
 
