@@ -29,32 +29,22 @@ except MissingPartError:
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray leaves files open
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """A Ray cluster on this machine, whose head has one worker; all of it is killed at the end."""
+@pytest.fixture
+def two_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A Ray cluster of two nodes on this machine, each with one worker; all of it is killed at the end."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     from ray.cluster_utils import Cluster
 
     before = {*psutil.Process().children(recursive=True)}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_AUTH_MODE", "disabled")
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-        try:
-            yield cluster
-        finally:
-            cluster.shutdown()
-            for left in {*psutil.Process().children(recursive=True)} - before:
-                left.kill()
-
-
-@pytest.fixture
-def two_nodes(cluster: Any) -> Iterator[Any]:
-    """The cluster with a second node, again where a test before lost it; no worker waits for the next test."""
-    if not cluster.worker_nodes:
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
         cluster.add_node(num_cpus=1)
-    yield cluster
-    load_ray().shutdown()
-    for left in workers():
-        left.kill()
+        yield cluster
+    finally:
+        load_ray().shutdown()
+        cluster.shutdown()
+        for left in {*psutil.Process().children(recursive=True)} - before:
+            left.kill()
 
 
 def workers_at_work() -> list[psutil.Process]:
