@@ -8,6 +8,7 @@ from capacity_tui.engine.plan.line import alternatives, read_line
 
 COMPARED = {
     "lora llama 8b 10M tokens on runpod 4090 vs lambda a100": ["runpod 4090", "lambda a100"],
+    "llama 8b a100 on lambda vs h100 on runpod": ["a100 on lambda", "h100 on runpod"],
     "is 2 x rtx 5090 better than 1 x rtx 6000 pro 96GB for lora on a 32b": ["2 x rtx 5090", "1 x rtx 6000 pro 96GB"],
     "llama 70b on 4xh100 with 200 users instead of 100": ["200 users", "100 users"],
     "are three nodes of 8 h100 sufficient or do i need four for llama 405b": ["three nodes", "four nodes"],

@@ -131,8 +131,8 @@ def _splits(words: list[str], marks: list[int], *, is_other_size: bool = False) 
         whether = (few for few in (5, 4, 3, 2) if key_of("".join(head[-few:])) in vocabulary().whether["before"])
         head = head[: -next(whether, 0) or None]  # should i use awq or gptq
         names = [words[first - before : first], *between, words[last + 1 : last + 1 + behind]]
-        if any(key_of(part[-1]) in vocabulary().clouds for part in (head, *names) if part):
-            continue  # runpod 4090 vs lambda a100: a provider belongs to the name behind it
+        if _are_parted_from_providers(names):
+            continue  # runpod 4090 vs lambda a100
         is_bought = _is_price(words[first - 1 :], is_sum=True)  # 3090 for $800 or 4090 for $2755
         if tail and (figures_of(tail[0].rstrip(_ENDS)) or _is_price(tail, is_sum=is_bought)):
             continue  # 4090 or a100 80gb; 5090s or an a100 at $1.60/h
@@ -145,6 +145,13 @@ def _splits(words: list[str], marks: list[int], *, is_other_size: bool = False) 
         if is_size_last and is_other_size is all(is_size(name[0].rstrip(_ENDS)) for name in names):
             continue  # gemma 2 9b or 27b: both are sizes of the name before them
         yield tuple(Alternative(_name(name), " ".join((*head, *name, *tail)), len(head), len(tail)) for name in names)
+
+
+def _are_parted_from_providers(names: list[list[str]]) -> bool:
+    """Whether some names have a provider and others none, or one of them is a provider alone."""
+    clouds = vocabulary().clouds.keys()
+    known = [[key_of(word.rstrip(_ENDS)) in clouds for word in name] for name in names]
+    return len(set(map(any, known))) > 1 or any(map(all, known))
 
 
 @cache

@@ -229,7 +229,7 @@ class DerivedValues(MoneyWords):
 
     def _cores_of_processor(self) -> None:
         """Refuse a part of a processor, as ``8 cores of an epyc-9654``: a plan has all of its cores."""
-        is_alone = self._is_without_card()
+        is_alone = self._is_without_card() and not self._asks_for_hardware()
         if (self._cores or is_alone) and hardware.NAME not in self._values:
             is_portable = is_alone and any(key_of(token.text) in vocabulary().portable for token in self._tokens)
             cores = self._cores or int(str(self._values.get(_THREADS, 0)))
@@ -338,11 +338,11 @@ class DerivedValues(MoneyWords):
         names = (_EDGE,) if has_edge else SIDES if self._height_and_width(1, 1) is not None else ()
         if self._task != TRAIN or any(path.endswith((_EDGE, *SIDES)) for path in self._values):
             return
-        for token in self._tokens:
-            edge = vocabulary().image_edges.get(key_of(token.text))
+        for text in [self._span(at, count) for at, (count, _) in self._taken.items()]:
+            edge = vocabulary().image_edges.get(key_of(text))
             for path in (f"{OWN_PARAMETERS}{name}" for name in names if edge is not None):
                 self._values[path] = edge
-                self._assume(path, edge, f"images of {edge} pixels, as {token.text} has")
+                self._assume(path, edge, f"images of {edge} pixels, as {text} has")
 
     def _length_of_documents(self) -> None:
         """Train on the tokens of shorter samples than a sequence, which are packed, as ``8k ctx, 30k texts of 3k``."""

@@ -236,9 +236,8 @@ class FigureWords(NamedWords):
         cores = vocabulary().amounts["cores"]
         counted = (at for at, token in enumerate(self._tokens) if settings.amount_of(token.text) == cores)
         number = next((self._span(at - 1, 1) for at in counted if at and self._span(at - 1, 1).isdecimal()), "0")
-        is_any = (
-            hardware.NAME not in self._values and self._task != FIT and number != "0"
-        )  # of a 13900k cpu all is known
+        is_counted = number != "0" and self._task != FIT
+        is_any = is_counted and hardware.NAME not in self._values  # of a 13900k cpu all is known
         is_portable = any(key_of(token.text) in vocabulary().portable for token in self._tokens)
         for count in (4, 3, 2, 1):
             named = processor_of_line(self._span(index, count), int(number), self._catalog, is_portable, is_any=is_any)

@@ -17,6 +17,7 @@ from capacity_tui.engine.plan.line.data_words import DataWords
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
+from capacity_tui.engine.plan.line.lexicon.task_words import is_camera
 from capacity_tui.engine.plan.line.lexicon.tokens import PER
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Amount, Assumption, Meaning
@@ -88,14 +89,15 @@ class LoadValues(DataWords):
         words, texts = vocabulary(), {at: self._span(at, count) for at, (count, _) in self._taken.items()}
         cameras, rate = (self._values.get(path) for path in (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE))
         keys = {key_of(word) for at in texts for word in texts[at].split() if self._taken[at][1].values}
-        is_filmed = not keys.isdisjoint(words.filming)
+        is_rate = not keys.isdisjoint(words.filming["rate"])
+        is_filmed = any(is_camera(key, with_rate=is_rate) for key in keys)
         if self._model is None or self._model.kind != "network" or not is_filmed or not isinstance(cameras, int):
             return
         self._values.pop(Key.INFERENCE_CONCURRENCY)
         if rate is None:
             hint = "say how many pictures a second one sends, as 30 fps"
             self._faults.append(PlanError("how often does a camera send a picture?", f"{cameras} of them", hint))
-        elif not keys.isdisjoint(words.filmed):
+        elif is_rate and self._keys().isdisjoint(words.filming["of all"]):
             every = f"{cameras * float(str(rate)):.4g}"
             why = f"{every} pictures a second: {rate} of each of {cameras} (say {rate} images/s where that is of all)"
             self._assume(Key.INFERENCE_REQUEST_RATE, every, why)
@@ -378,9 +380,8 @@ class LoadValues(DataWords):
         if self._model is not None and self._model.kind == "network":
             requests = int(str(self._values.pop(Key.INFERENCE_REQUESTS)))
             count = format_count(requests)
-            if (
-                limit := next((at for at, most in self._limits.items() if most.startswith(_IN_A_TIME)), None)
-            ) is not None:
+            limit = next((at for at, most in self._limits.items() if most.startswith(_IN_A_TIME)), None)
+            if limit is not None:
                 span = self._limits.pop(limit).removeprefix(_IN_A_TIME)
                 rate = f"{requests / parse_quantity(span, 's'):.4g}"
                 why = f"{rate} pictures a second: {count} within {span}"

@@ -387,7 +387,10 @@ class ModelDetails(FigureWords):
             asked = Asked(MODEL, tuple(self._limits.values()))
         if asked is not None and asked.solve == MODEL and rows:
             return replace(asked, why=f"the largest {name}", models=rows)
-        if name:
+        if most and not rows:
+            hint = "say more parameters, or name a model"
+            self._faults.append(PlanError("no usual model is so small", name, hint))
+        elif name:
             hint = f"name the hardware; `capacity-tui models --filter {self._family} --on HARDWARE` shows what fits"
             hint = hint if self._family else "name the hardware, as best model below 8b on a 3060"
             of = "a family" if self._family else "several models"

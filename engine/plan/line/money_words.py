@@ -152,7 +152,8 @@ class MoneyWords(LoadValues):
 
     def _asks_for_hardware(self) -> bool:
         questions = Questions(self._text, self._tokens).all()
-        return hardware.NAME not in self._values and any(question.field == hardware.NAME for question in questions)
+        is_asked = any(question.field == hardware.NAME or question.kind == CHEAPEST for question in questions)
+        return hardware.NAME not in self._values and is_asked
 
     def _is_bought(self, index: int) -> bool:
         """Whether words near a sum say that something is bought for it."""

@@ -18,7 +18,7 @@ from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, MANY, Questions
 from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, similar_names
 from capacity_tui.engine.plan.line.lexicon.spelled_numbers import vague_number
-from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_meant, task_named
+from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_camera, task_meant, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_MILLION, is_latency, split
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import (
@@ -277,7 +277,7 @@ class _Line(GuessedWords):
         """Recognize numbers with what they count, names of values, and ``key=value``."""
         text = self._tokens[index].text
         rate, after = self._taken.get(index - 2, (0, _NOTHING))[1].values, key_of(self._span(index + 2, 1))
-        if text in _TIMES and Key.INFERENCE_REQUEST_RATE in rate and after not in vocabulary().filming:
+        if text in _TIMES and Key.INFERENCE_REQUEST_RATE in rate and not is_camera(after, with_rate=True):
             hint = "write how many a second they make"  # 300 qps x 100 passages, but 30 fps x 4 cameras
             return 1, Meaning(fault=PlanError("a product is no rate", self._span(index - 2, 4), hint))
         known = self._flag(index, "--") or self._times_the_usual(index) or self._price(index)

@@ -181,12 +181,12 @@ def usual_models(catalog: Catalog) -> list[str]:
 
 def no_larger(row_ids: Iterable[str], most: float, catalog: Catalog) -> tuple[str, ...]:
     """Return those of some models that are called by at most so many parameters, or have no more."""
-    sizes = ((row_id, next(filter(is_size, row_id.split("-")), "")) for row_id in row_ids)
-    counts = (
-        (row_id, parse_quantity(size, "") if size else catalog.architectures[row_id].params_total)
-        for row_id, size in sizes
-    )
-    return tuple(row_id for row_id, count in counts if count and count <= most)
+    few: list[str] = []
+    for row_id in row_ids:
+        size = next(filter(is_size, row_id.split("-")), "")
+        count = parse_quantity(size, "") if size else catalog.architectures[row_id].params_total
+        few += [row_id] if count and count <= most else []
+    return tuple(few)
 
 
 def model_names(catalog: Catalog) -> Iterable[str]:

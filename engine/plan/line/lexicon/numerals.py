@@ -209,10 +209,12 @@ def _with_kinds_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
     """
     words, made = vocabulary(), list(tokens)
     kinds = words.objectives.keys() | words.suggests.keys() | words.supervised
+    families = [at for at, token in enumerate(tokens) if token.text.casefold() in families_of_models(catalog)]
     for index in range(len(tokens) - 1):
         first, second = (token.text for token in made[index : index + 2])
         names = (few for few in (3, 2, 1) if index + 1 + few < len(made))
         few = next((few for few in names if _names_samples(made[index + 1 : index + 2 + few], catalog)), 0)
+        few = few if all(index < at <= index + few for at in families) else 0  # llama 8b on 5k qwen samples
         noun = made[index + 1 + (few or 1)].text if index + 1 + (few or 1) < len(made) else ""
         amount = words.amounts.get(key_of(noun))
         is_image = image_of(second) is not None and (not index or key_of(made[index - 1].text) not in words.amounts)

@@ -45,13 +45,13 @@ def numbered_processor(name: str, catalog: Catalog) -> str | None:
     pieces = re.split(r"[\s_-]+|(?<=\d)(?=v\d$)", name.casefold())  # e5-2690v4
     if name.isdecimal() or not any(map(_MODEL_NUMBER.fullmatch, pieces)):
         return None  # 1600 trees
-    known = _names_by_piece(catalog)
+    known = _processors_by_piece(catalog)
     ids = set.intersection(*({*known.get(piece, ())} for piece in pieces))
     return ids.pop() if len(ids) == 1 else None
 
 
 @lru_cache(maxsize=4)
-def _names_by_piece(catalog: Catalog) -> Mapping[str, Sequence[str]]:
+def _processors_by_piece(catalog: Catalog) -> Mapping[str, Sequence[str]]:
     return by_piece(catalog.processors)
 
 

@@ -195,9 +195,8 @@ def glued(word: str) -> tuple[str, str] | None:
 
 
 def is_numbered(word: str) -> bool:
-    """Return whether a word is the number of a part of a run, as ``step3`` and ``epoch2``, rather than how many."""
-    letters = word.rstrip("0123456789")
-    return letters != word and is_part_of_a_run(letters)
+    """Return whether a word is the number of a part of a run, as ``step3``, rather than how many, as ``step500``."""
+    return word[-1:].isdecimal() and is_part_of_a_run(word[:-1])
 
 
 def is_part_of_a_run(word: str) -> bool:

@@ -182,3 +182,10 @@ def usual_listeners(catalog: Catalog) -> tuple[str, ...]:
     """Return the models that read sound of those that are meant where a line names a work alone."""
     rows = catalog.architectures
     return tuple(name for name in vocabulary().works.values() if name in rows and rows[name].is_of_sound)
+
+
+def is_camera(word: str, *, with_rate: bool) -> bool:
+    """Return whether a word counts what sends pictures: ``cameras``, and ``streams`` beside the rate of one."""
+    words = vocabulary()
+    is_stream = with_rate and key_of(word) in words.filming["with it"]
+    return is_stream or amount_of(word) is words.amounts["cameras"]

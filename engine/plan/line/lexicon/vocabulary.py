@@ -112,8 +112,7 @@ class Vocabulary:
     tenants: Words  # those that share devices, as in ``4gb per worker``
     other_costs: Words  # words beside a sum that is paid for something else than hardware
     searching: Words  # words beside documents that a request reads only what is found of
-    filming: Words  # what sends one picture after another, each of several so many a second
-    filmed: Words  # words of such a rate
+    filming: Groups  # words of the rate of a camera, of what is one beside it, and of a rate that is of all
     live: Words  # words of sound that is heard as it is spoken
     surroundings: Words  # what stands around devices, a number of which is left out
     networks: ByWord  # what names of links begin with, by words beside the speed of one between nodes
