@@ -24,7 +24,7 @@ from capacity_tui.engine.estimate.transformer.resolve import (
 from capacity_tui.engine.interruption import stop_if_unwanted
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.machine import MeasuredRun
-from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec
+from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec, refuse_training
 from capacity_tui.engine.models.transformer import (
     TransformerShape,
     count_parameters,
@@ -107,6 +107,8 @@ def resolve_plan(
     elif cluster is None:
         cluster = resolve_cluster(plan.hardware, plan.pricing, catalog, machine)
     task = plan.task or ("finetune" if plan.training.method else family.task)
+    if task != "infer":
+        refuse_training(plan.model.name, catalog)
     hardware = plan.hardware.model_copy(update={"devices": int(cluster.devices), "per_node": int(cluster.per_node)})
     plan = plan.model_copy(update={Key.TASK: task, "hardware": hardware})
     if family.kind == "classical":

@@ -26,6 +26,7 @@ from .known_models import known_models as known_models
 from .known_models import nearest_models as nearest_models
 from .known_models import plugin_problems as plugin_problems
 from .known_models import presumed_family as presumed_family
+from .known_models import refuse_training as refuse_training
 from .known_models import spec_type_of as spec_type_of
 from .model_files import read_model_file as read_model_file
 from .model_files import shape_from_huggingface as shape_from_huggingface

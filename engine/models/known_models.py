@@ -115,6 +115,18 @@ def presumed_family(name: str | None, catalog: Catalog) -> Family:
         return FAMILIES["transformer_decoder"]
 
 
+def refuse_training(name: str | None, catalog: Catalog) -> None:
+    """Refuse to train a part of a model whose training needs the rest of it.
+
+    Raises:
+        PlanError: the model is one of these.
+    """
+    row_id = None if name is None else catalog.architectures.find_id(name)
+    if row_id is not None and (reason := catalog.architectures[row_id].untrained):
+        hint = "serve it, or name the model whose training is alike"
+        raise PlanError(f"{row_id} is not trained by itself", reason, hint, Place(field=Key.MODEL_NAME))
+
+
 def plugin_problems(catalog: Catalog) -> tuple[CapacityError, ...]:
     """Return which models of other packages cannot be used, and why."""
     plugins = load_plugins()

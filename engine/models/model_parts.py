@@ -206,6 +206,7 @@ class ModelPart:
     # formulas of sizes, by field of the shape; of a part of it, formulas by field of that
     fields: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
     omitted: Config = field(default_factory=dict)  # keys that published configurations leave out
+    left_out: str = ""  # what published weights have beside those of the class
 
     def counts(self, key: str) -> bool:
         """Return whether a formula reads a key of the configuration."""
@@ -274,4 +275,5 @@ def _part(entry: str | Mapping[str, Any]) -> ModelPart:
         for name, formula in entry.get("fields", {}).items()
     }
     other_weights = str(entry.get("other_weights", NO_WEIGHTS))
-    return ModelPart(entry.get("counted_as", ""), other_weights, fields, entry.get("omitted", {}))
+    left_out = entry.get("left_out", "")
+    return ModelPart(entry.get("counted_as", ""), other_weights, fields, entry.get("omitted", {}), left_out)

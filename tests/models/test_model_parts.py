@@ -32,6 +32,15 @@ def test_a_class_has_as_many_parameters_as_transformers_counts(name: str) -> Non
     assert count_parameters(shape).total == pytest.approx(RECORDED[name]["parameters"], rel=0.005)
 
 
+def test_a_tower_of_pictures_says_that_texts_are_not_counted_and_is_not_trained_by_itself() -> None:
+    def planned(task: str) -> Plan:
+        return Plan.model_validate({"model": {"name": "clip-vit-b-32"}, "hardware": {"name": "t4"}, "task": task})
+
+    assert "the tower of texts not counted" in estimate_plan(planned("infer")).estimate.work.assumed
+    with pytest.raises(CapacityError, match="not trained by itself"):
+        estimate_plan(planned("train"))
+
+
 def test_every_formula_can_be_read() -> None:
     parts = load_model_parts()
     formulas = [formula for _, formula in parts.formulas.functions.values()]

@@ -46,6 +46,7 @@ class Architecture(Row):
     moe_ffn: PositiveInt | None = Field(None, description="width of one expert")
     first_dense_layers: NonNegativeInt | None = None
     config: dict[str, Any] = Field({}, description="its configuration, where columns alone do not give its shape")
+    untrained: str = Field("", description="why it is not trained by itself")
     by_count: bool = Field(False, description="its feed-forward is as wide as its count of parameters leaves")
     params_total: PositiveInt | None = None
     params_active: PositiveInt | None = Field(None, description="parameters one token uses")

@@ -176,6 +176,8 @@ def _class_name(config: Mapping[str, Any]) -> str:
 def _assumed(config: Mapping[str, Any], name: str, counted_as: str, part: ModelPart) -> tuple[str, ...]:
     """Name what the counts take for granted or leave out."""
     left_out = {key: words for key, words in load_file_names().uncounted.items() if config.get(key)}
+    if part.left_out:
+        left_out[part.left_out] = part.left_out
     if part.other_weights != NO_WEIGHTS and left_out.keys() & set(TOWERS):
         left_out = {key: words for key, words in left_out.items() if key not in TOWERS}
         return ("pictures and sound not counted: their towers' weights alone", *_left_out(left_out))

@@ -10,6 +10,7 @@ from itertools import pairwise
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.models import refuse_training
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.data_words import SIDES
@@ -63,6 +64,7 @@ class DerivedValues(MoneyWords):
         self._picture_tokens()
         self._derive_load()
         self._cores_of_processor()
+        self._trained_by_itself()
         self._guesses_ahead()
         self._served_adapters()
 
@@ -247,6 +249,15 @@ class DerivedValues(MoneyWords):
         if row is not None and self._cores not in (0, row.cores, row.cores + row.efficiency_cores, row.threads):
             hint = f"leave them out, or name a machine or a processor that has {self._cores}"
             fault = PlanError("a plan has all cores of a processor", f"{self._cores} of {row.cores}", hint)
+            self._faults.append(fault)
+
+    def _trained_by_itself(self) -> None:
+        """Refuse to train a part of a model whose training needs the rest of it, as CLIP's tower of pictures."""
+        try:
+            is_trained = self._task != INFER or not vocabulary().matched.isdisjoint(self._keys())
+            if is_trained and MODEL in self._values:
+                refuse_training(str(self._values[MODEL]), self._catalog)
+        except PlanError as fault:
             self._faults.append(fault)
 
     def _is_without_card(self) -> bool:

@@ -124,7 +124,7 @@ def family_meant(word: str, catalog: Catalog) -> str | None:
         not typed.isalpha()
         or len(typed) < _FEWEST_OF_A_SLIP
         or typed in families
-        or key_of(typed) in vocabulary().fillers
+        or key_of(typed) in vocabulary().fillers | vocabulary().pieces
     ):
         return None
     swapped = [family for family in families if sorted(family) == sorted(typed)]  # qwne, mitsral

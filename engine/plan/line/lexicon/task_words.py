@@ -136,7 +136,7 @@ def _is_answering(name: str, catalog: Catalog) -> bool:
     if row_id is None:
         return False
     row = catalog.architectures[row_id]
-    return row.kind == "decoder" or row.is_of_sound
+    return row.kind == "decoder" or row.is_of_sound or bool(row.untrained)
 
 
 def is_of_training(word: str, catalog: Catalog, *, is_sampled: bool = False) -> bool:

@@ -146,6 +146,7 @@ class Vocabulary:
     sound: Words  # words behind a time that is how long something sounds
     hearing: Words  # words before such a time, beside a model of sound
     pieces: Words  # words for a piece of sound, behind or before its length
+    matched: Words  # words for pictures with their texts, which a tower of pictures alone does not read
     sounds: Mapping[str, Mapping[str, float]]  # hours of speech, and seconds of its mean piece, by data set
     datasets: Mapping[str, tuple[str, int]]  # field and size of data sets, by name
     image_edges: Mapping[str, int]  # pixels of an edge of small images, by data set
