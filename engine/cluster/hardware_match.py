@@ -132,7 +132,7 @@ def _instance_device(row: Instance, provenance: Provenance, catalog: Catalog) ->
         whole = processor_device(socket, catalog)
         share = float(row.cores or 0) / float(whole.units)
         memory = None if row.memory_gb is None else row.memory_gb * 2**30
-        cores = replace(shared(whole, share, share), name=f"{row.cores} cores of {whole.name}", memory_bytes=memory)
+        cores = replace(shared(whole, share, share), name=f"{row.cores_words} of {whole.name}", memory_bytes=memory)
         return cores.with_provenance(provenance, "memory_bytes")
     whole = accelerator_device(catalog.accelerators.find(row.accelerator), catalog)
     if row.in_node_gbs is not None:

@@ -203,7 +203,7 @@ def _part(match: HardwareMatch) -> str:
     row = match.instance
     if row is None:
         return ""
-    return part_words(row.device_share) if row.accelerator is not None else f"{row.cores} cores of "
+    return part_words(row.device_share) if row.accelerator is not None else f"{row.cores_words} of "
 
 
 def _known_price(

@@ -16,6 +16,7 @@ from pydantic import (
 
 from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, MIB, NODE, SHOWN, Informational, LevelRow, Row
 from capacity_tui.engine.catalog.rows.prices import Purchase, RegionPrice
+from capacity_tui.engine.units import count_in_words
 
 OWN = "own"  # Provider of owned machines
 EVIDENCE = Informational("is evidence for the shares of links in efficiency.yaml")
@@ -130,6 +131,12 @@ class Processor(Row):
     @classmethod
     def _in_planner_fields(cls, fields: Any) -> Any:
         return processor_fields(fields)
+
+    @property
+    def cores_words(self) -> str:
+        """Its cores, where there are two kinds how many of each: ``10 cores (2 fast, 8 slow)``."""
+        words = count_in_words(self.cores + self.efficiency_cores, "core")
+        return f"{words} ({self.cores} fast, {self.efficiency_cores} slow)" if self.efficiency_cores else words
 
 
 class Link(Row):
@@ -259,10 +266,15 @@ class Instance(Row):
         return min(1.0, self.accelerator_count) if self.accelerator_count else 1.0
 
     @property
+    def cores_words(self) -> str:
+        """Its cores, of an instance without accelerators."""
+        return count_in_words(self.cores or 0, "core")
+
+    @property
     def devices_words(self) -> str:
         """Its devices: how many of which accelerator, or cores of which processor."""
         if self.accelerator is None:
-            return f"{self.cores} cores of {self.processor}"
+            return f"{self.cores_words} of {self.processor}"
         return f"{self.accelerator_count:g} x {self.accelerator}"
 
     @property

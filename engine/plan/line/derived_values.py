@@ -22,7 +22,7 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.money_words import MoneyWords
 from capacity_tui.engine.plan.line.taken_words import ACCUMULATION, REPEATS, STEPS_OF_EPOCH
-from capacity_tui.engine.units import format_count
+from capacity_tui.engine.units import count_in_words, format_count
 
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
@@ -238,7 +238,7 @@ class DerivedValues(MoneyWords):
             named = processor_of_line("cpu", cores, self._catalog, is_portable=is_portable, is_any=True)
             name = None if named is None else named.values[hardware.NAME]
             if named is not None:
-                text = f"{self._cores} cores" if self._cores else "no gpu"
+                text = count_in_words(self._cores, "core") if self._cores else "no gpu"
                 self._assume(hardware.NAME, name, f"{named.why.replace('cpu', text, 1)} (or name another)")
                 self._values |= {hardware.DEVICES: 1} if is_alone else {}
                 memory = self._values.pop(hardware.HOST_MEMORY, None)  # the processor's own
@@ -248,7 +248,7 @@ class DerivedValues(MoneyWords):
         row = self._catalog.processors.get(str(self._values.get(hardware.NAME)))
         if row is not None and self._cores not in (0, row.cores, row.cores + row.efficiency_cores, row.threads):
             hint = f"leave them out, or name a machine or a processor that has {self._cores}"
-            fault = PlanError("a plan has all cores of a processor", f"{self._cores} of {row.cores}", hint)
+            fault = PlanError("a plan has all cores of a processor", f"{self._cores} of {row.cores_words}", hint)
             self._faults.append(fault)
 
     def _trained_by_itself(self) -> None:

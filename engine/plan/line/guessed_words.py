@@ -255,6 +255,8 @@ class GuessedWords(DerivedValues):
             meaning = task_named(near) if kind == TASK_NAME else None
             if meaning is not None and meaning.values.get(TASK) == self._values.get(TASK):
                 return Meaning(meaning.words, meaning.values, why)
+        if (hint := vocabulary().refused_release(text)) is not None:
+            return Meaning(fault=PlanError(f"{text!r} cannot be planned", hint=hint))
         self._unknown[text] = name
         return Meaning(fault=unknown_words({text: name}, self._catalog))
 

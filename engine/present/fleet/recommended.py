@@ -18,6 +18,7 @@ from capacity_tui.engine.present.parts import Column, Part, TextPart, columns_pa
 from capacity_tui.engine.present.results import picked, to_builtins
 from capacity_tui.engine.units import (
     GIGA,
+    count_in_words,
     format_bytes,
     format_money,
     format_number,
@@ -84,7 +85,7 @@ def _database(machines: Machines) -> str:
     kept = f"{database.kind}, {format_bytes(database.storage_bytes, 'GB')}"
     if not database.cores:
         return kept
-    return f"{kept}, {format_bytes(database.memory_bytes, 'GB')} RAM, {database.cores} cores"
+    return f"{kept}, {format_bytes(database.memory_bytes, 'GB')} RAM, {count_in_words(database.cores, 'core')}"
 
 
 _MACHINES: Sequence[Column[Machines]] = (

@@ -23,6 +23,7 @@ from capacity_tui.engine.printable import csv_table
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import (
     NOT_AVAILABLE,
+    count_in_words,
     format_bytes,
     format_count,
     format_number,
@@ -252,7 +253,7 @@ def sized_job_parts(job: SizedJob) -> Iterator[Part]:
     if job.database is not None:
         base = job.database
         stored, held = format_quantity(base.storage_bytes, "B"), format_quantity(base.memory_bytes, "B")
-        with_cores = f", {base.cores} cores" if base.cores else ""
+        with_cores = f", {count_in_words(base.cores, 'core')}" if base.cores else ""
         yield TextPart(f"database  {base.kind}, {stored}, {held} RAM{with_cores}: {base.reason}")
     if not job.machines:
         yield TextPart("No CPU-only instance holds a part of it.", "strong")

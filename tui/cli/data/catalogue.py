@@ -19,6 +19,7 @@ from capacity_tui.engine.estimate import classical
 from capacity_tui.engine.plan import files as plan_files
 from capacity_tui.engine.plan import line as plan_lines
 from capacity_tui.engine.units import (
+    count_in_words,
     format_bandwidth,
     format_bytes,
     format_count,
@@ -214,7 +215,7 @@ def _processor_cells(row: catalogs.Processor) -> Sequence[str]:
     peak = row.fp32_gflops_base
     return (
         row.id,
-        f"{row.cores + row.efficiency_cores} cores",
+        count_in_words(row.cores + row.efficiency_cores, "core"),
         f"{format_flops(peak and peak * 1e9, per_second=True)} fp32",
         format_bandwidth(row.bandwidth_gbs and row.bandwidth_gbs * 1e9),
         format_power(row.tdp_w),

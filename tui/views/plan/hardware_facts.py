@@ -12,6 +12,7 @@ from capacity_tui.engine.machine import Sample as EngineSample
 from capacity_tui.engine.machine.vendors import GpuSample
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.units import (
+    count_in_words,
     format_bandwidth,
     format_bytes,
     format_flops,
@@ -176,7 +177,7 @@ def _machine_rows(machine: Machine) -> Iterator[HardwareRow]:
     cores = cpu.physical_cores.value or cpu.usable_threads.value
     sockets = f"{cpu.sockets.value}×" if (cpu.sockets.value or 1) > 1 else ""
     name = f"{sockets}{cpu.model.value}" if cpu.model.value else ""
-    text = f"{name}  {cores} cores" if name and cores else name
+    text = f"{name}  {count_in_words(cores, 'core')}" if name and cores else name
     yield HardwareRow("CPU", text, cpu.model.origin, cpu.model.reason)
     memory = machine.memory
     free = memory.available_bytes.value

@@ -73,7 +73,7 @@ def nearest_processor(word: str, catalog: Catalog) -> Meaning | None:
         return Meaning(fault=PlanError("no processor like it is known", word[:60], hint))
     row = min(near, key=lambda entry: entry[0])[1]
     devices: dict[str, object] = {Key.HARDWARE_DEVICES: int(match["count"])} if match["count"] else {}
-    why = f"{word}: {row.id} is the nearest processor known, of {row.cores} cores"
+    why = f"{word}: {row.id} is the nearest processor known, of {row.cores_words}"
     return Meaning(row.id, {Key.HARDWARE_NAME: row.id, **devices}, why)
 
 
@@ -129,7 +129,7 @@ def processor_of_line(
     usual = {row.id: row for row in rows if row.id in vocabulary().hardware and not cores}
     row = min(rows, key=lambda row: abs(row.cores - (cores or middle)))
     row = next((usual[name] for name in vocabulary().hardware if name in usual), row)
-    why = f"{line}: taken for {row.id}, of {row.cores} cores"
+    why = f"{line}: taken for {row.id}, of {row.cores_words}"
     return Meaning(row.id, {Key.HARDWARE_NAME: row.id}, why)
 
 

@@ -268,7 +268,12 @@ class Vocabulary:
     def refusal(self, word: str) -> str | None:
         """Return what to say in place of a word that no plan can follow, one of its sizes too, as ``yolov8m``."""
         key = key_of(word)
-        return self.refused.get(key) or self.refused.get(re.sub(r"(?<=\d)[a-z]$", "", key))
+        return self.refused.get(key) or self.refused.get(re.sub(r"(?<=\d)[ac-z]$", "", key))
+
+    def refused_release(self, word: str) -> str | None:
+        """Return what to say in place of a release of what no plan can follow, as ``wan2.1-t2v-14b`` of wan2.1."""
+        parts = word.split("-")
+        return next(filter(None, (self.refusal("-".join(parts[:few])) for few in range(len(parts) - 1, 0, -1))), None)
 
     def phrase(self, word: str, task: str) -> Mapping[str, object] | None:
         """Return what a word or two set in a task; None where they set nothing."""
