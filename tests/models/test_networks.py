@@ -28,6 +28,14 @@ def network(name: str, image_size: int | None = None, *, trains: bool = True, **
         ("regnety_032", 19_436_338, 3.18),
         ("regnetx_080", 39_572_648, 8.00),
         ("mobilenet_v2", 3_504_872, 0.30),
+        ("deeplabv3_resnet50", 42_004_074, 178.722),
+        ("deeplabv3_resnet101", 60_996_202, 258.743),
+        ("segformer-b0", 3_752_694, 8.4),
+        ("segformer-b1", 13_715_798, 15.9),
+        ("segformer-b2", 27_461_974, 62.4),
+        ("segformer-b3", 47_337_814, 79.0),
+        ("segformer-b4", 64_108_374, 95.7),
+        ("segformer-b5", 84_708_694, 111.5),
         ("mobilenetv3_large_100", 5_483_032, 0.22),
         ("efficientnet_b0", 5_288_548, 0.39),
         ("tf_efficientnet_b7", 66_347_960, 37.75),
@@ -77,6 +85,27 @@ def test_networks_have_the_published_counts(name: str, parameters: int, giga_pro
     found = network(name, trains=False)
     assert found.parameters == parameters
     assert found.flops / 2e9 == pytest.approx(giga_products, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "giga_flops"),
+    [
+        ("yolo12n", 2_602_288, 6.7),
+        ("yolo12s", 9_284_096, 21.7),
+        ("yolo12m", 20_199_168, 68.1),
+        ("yolo12l", 26_450_784, 89.7),
+        ("yolo12x", 59_210_784, 200.3),
+    ],
+)
+def test_attention_within_areas_is_counted_beside_what_is_published(
+    name: str, parameters: int, giga_flops: float
+) -> None:
+    """The published FLOPs are of convolutions and norms alone."""
+    found = network(name, trains=False)
+    assert found.parameters == parameters
+    products = sum(layer.flops for layer in found.layers if layer.kind == "product")
+    assert products / 1e9 == pytest.approx(giga_flops, rel=0.04)
+    assert found.flops > products
 
 
 @pytest.mark.parametrize(

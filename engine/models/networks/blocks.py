@@ -148,9 +148,11 @@ def conv_norm(
     activation: str = "",
     padding: int | None = None,
     norm: str = "batch",
+    dilation: int = 1,
 ) -> Entries:
     """A convolution without bias, a normalization, and an activation where one is named."""
     options = {"out": out, "kernel": kernel, "stride": stride, "groups": groups, "padding": padding, "bias": False}
+    options["dilation"] = dilation
     return [{"conv": options}, {"norm": norm}, *([{"activation": activation}] if activation else [])]
 
 
@@ -200,6 +202,7 @@ def bottleneck(
     reduction: int = 0,
     norm: str = "batch",
     early: bool = False,
+    dilation: int = 1,
 ) -> Entries:
     """1x1, 3x3 and 1x1 convolutions around a shortcut.
 
@@ -211,11 +214,12 @@ def bottleneck(
         reduction: channels after it over those inside its gate (Hu et al. 2018); 0 without a gate.
         norm: behind each convolution.
         early: whether the stride is in the first of them, as it was at first, or in the second, as libraries have it.
+        dilation: of the 3x3 convolution.
     """
     inner, out = width * group_width // 64 * groups, 4 * width
     branch = [
         *conv_norm(inner, 1, stride if early else 1, activation="relu", norm=norm),
-        *conv_norm(inner, 3, 1 if early else stride, groups, "relu", norm=norm),
+        *conv_norm(inner, 3, 1 if early else stride, groups, "relu", norm=norm, dilation=dilation),
         *conv_norm(out, 1, norm=norm),
         *_gate(out // reduction if reduction else 0),
     ]

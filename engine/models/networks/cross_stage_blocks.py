@@ -14,6 +14,7 @@ _LEVELS = (
 )  # Saved results, an eighth, a sixteenth and a thirty-second as wide as the image
 _BINS = 16  # Places between which the side of a box is spread (Li et al. 2020, distribution focal loss)
 _HEAD = 64  # Channels of a head of attention
+_AREA_HEAD = 32  # Channels of a head of attention within areas
 _ANCHORS, _BOX = 3, 5  # Boxes at a position, and what is said of each beside its classes
 
 
@@ -82,6 +83,32 @@ def attention_stage(_channels: int, width: int, depth: int) -> Entries:
     block = [{"residual": {"branch": looking}}, {"residual": {"branch": [*_conv(2 * half), *conv_norm(half, 1)]}}]
     entries = [*_conv(2 * half), {"save": "split"}, {"narrow": half}, *(entry for _ in range(depth) for entry in block)]
     return [*entries, {"save": "looked"}, {"resume": "split"}, {"narrow": half}, {"concat": "looked"}, *_conv(width)]
+
+
+def area_stage(
+    _channels: int, width: int, depth: int, *, areas: int = 0, ratio: float = 2.0, scaled: bool = False
+) -> Entries:
+    """Blocks of half of the channels, all of whose results stand beside each other (Tian et al. 2025, YOLO12).
+
+    Args:
+        depth: pairs of blocks with attention, or cross-stage blocks.
+        areas: parts of the image within which positions attend to each other; 0 for cross-stage blocks.
+        ratio: width of the feed-forward over that of a position.
+        scaled: whether the result, by a trained factor of each channel, is added to what stands before it.
+    """
+    half, names = width // 2, [f"area {number}" for number in range(depth)]
+    positions = [{"resume": "packed"}, {"narrow": half}, *conv_norm(half, 7, groups=half), {"add": "attended"}]
+    attention = {"attention": {"heads": half // _AREA_HEAD, "areas": areas, "fused": False}}
+    looking = [*conv_norm(3 * half, 1), {"save": "packed"}, attention, {"save": "attended"}]
+    looking += [*positions, *conv_norm(half, 1)]
+    inside = [*_conv(int(ratio * half)), *conv_norm(half, 1)]
+    pair = [{"residual": {"branch": looking}}, {"residual": {"branch": inside}}] * 2
+    block = pair if areas else [{"cross_stage": {"width": half, "depth": 2, "first": 3}}]
+    entries = _conv(half)
+    for name in names:
+        entries += [{"save": name}, *block]
+    entries += [{"concat": names}, *_conv(width)]
+    return [{"residual": {"branch": [*entries, "channel_scale"]}}] if scaled else entries
 
 
 def spatial_pooling(in_channels: int, width: int, kernel: int = 5) -> Entries:
@@ -189,10 +216,50 @@ def yolo_11(
         {"attention_stage": {"width": widths[4], "depth": count}},
     ]
     neck = [stage_of(widths[3]), stage_of(widths[2]), stage_of(widths[3]), stage_of(widths[4], is_nested=True)]
-    inner = max(widths[2], scores)
-    scored = [[*_depthwise(channels), *_conv(inner), *_depthwise(inner), *_conv(inner)] for channels in widths[2:]]
     entries = [*_conv(widths[0], 3, 2), *_backbone_and_neck(widths, backbone, neck, narrows=False)]
-    return [*entries, *_boxes(widths, scored)]
+    return [*entries, *_boxes(widths, _scored(widths, scores))]
+
+
+def yolo_12(
+    _channels: int,
+    width: float,
+    depth: float,
+    most: int,
+    scores: int = 80,
+    *,
+    nested: bool = False,
+    large: bool = False,
+) -> Entries:
+    """YOLO12: attention within areas of the two smaller images in place of convolutions.
+
+    Args:
+        width: channels over those of the large one.
+        depth: blocks over those of the large one.
+        most: channels before they are multiplied.
+        scores: least channels before the classes.
+        nested: whether every stage of convolutions is of cross-stage blocks, as in the medium one and larger ones.
+        large: whether feed-forwards are narrower and stages with attention scaled, as in the two largest ones.
+    """
+    widths, (count, blocks) = _sizes(width, depth, most, [2, 4])
+    attending = {"ratio": 1.2, "scaled": True} if large else {}
+    split = {"depth": count, "inner": 0.5}
+    backbone: list[Entries] = [
+        [{"split_stage": {"width": out, "share": 0.25, "nested": 2 * nested, **split}}] for out in widths[2:4]
+    ]
+    backbone += [
+        [{"area_stage": {"width": out, "depth": blocks, "areas": areas, **attending}}]
+        for out, areas in ((widths[3], 4), (widths[4], 1))
+    ]
+    neck: list[Entries] = [[{"area_stage": {"width": widths[level], "depth": count}}] for level in (3, 2, 3)]
+    neck.append([{"split_stage": {"width": widths[4], "nested": 2, **split}}])
+    entries = [*_conv(widths[0], 3, 2), *_backbone_and_neck(widths, backbone, neck, narrows=False)]
+    return [*entries, *_boxes(widths, _scored(widths, scores))]
+
+
+def _scored(widths: list[int], scores: int) -> list[Entries]:
+    """Return what stands before the classes of each level, of depthwise convolutions."""
+    inner = max(widths[2], scores)
+    return [[*_depthwise(channels), *_conv(inner), *_depthwise(inner), *_conv(inner)] for channels in widths[2:]]
 
 
 def _depthwise(channels: int) -> Entries:
@@ -219,8 +286,10 @@ CROSS_STAGE_BLOCKS: Mapping[str, Block] = {
     "cross_stage": cross_stage,
     "split_stage": split_stage,
     "attention_stage": attention_stage,
+    "area_stage": area_stage,
     "spatial_pooling": spatial_pooling,
     "yolo_v5": yolo_v5,
     "yolo_v8": yolo_v8,
     "yolo_11": yolo_11,
+    "yolo_12": yolo_12,
 }

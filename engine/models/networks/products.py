@@ -156,11 +156,14 @@ class ProductBuilder:
         self._keep_more(tokens * (width + out))
         self._list(layer)
 
-    def attention(self, heads: int, *, window: int = 0, context: int = 0, values: int = 0, fused: bool = True) -> None:
+    def attention(
+        self, heads: int, *, window: int = 0, areas: int = 1, context: int = 0, values: int = 0, fused: bool = True
+    ) -> None:
         """Add the core of attention over packed queries, keys and values, or over queries and a context alone.
 
         Args:
             window: side of the square windows within which positions attend to each other; 0 for the whole image.
+            areas: equal parts of the image within which they do, in place of windows.
             context: tokens of a context that is attended to in place of the image; 0 for none.
             values: channels of the values, where queries and keys have fewer; 0 where all have as many.
             fused: whether scores stay inside one kernel.
@@ -168,7 +171,7 @@ class ProductBuilder:
         before, positions = self.shape, self.shape.positions
         channels = values or (before.channels if context else before.channels // 3)
         columns = (before.channels + values) // (4 * heads) if values else channels // heads  # mean of the two products
-        span = context or (window * window if window else positions)
+        span = context or (window * window if window else positions // areas)
         after = replace(before, channels=channels)
         self._keep()
         self._add(Layer("attention", "attention", after, 0, before.elements, positions, columns, span, heads))

@@ -14,11 +14,19 @@ from capacity_tui.engine.models.networks.blocks import BLOCKS, CELLS, Block, Ent
 from capacity_tui.engine.models.networks.building import LayerBuilder
 from capacity_tui.engine.models.networks.composite_blocks import ATTENTION_BLOCKS, DETECTION_BLOCKS
 from capacity_tui.engine.models.networks.cross_stage_blocks import CROSS_STAGE_BLOCKS
+from capacity_tui.engine.models.networks.segmentation_blocks import SEGMENTATION_BLOCKS
 from capacity_tui.engine.models.networks.stream_blocks import STREAM_BLOCKS
 
 # Stands for the number of classes wherever a size is asked for; ``4 classes`` for four times as many.
 CLASSES = "classes"
-_BLOCKS: Mapping[str, Block] = {**BLOCKS, **ATTENTION_BLOCKS, **DETECTION_BLOCKS, **CROSS_STAGE_BLOCKS, **STREAM_BLOCKS}
+_BLOCKS: Mapping[str, Block] = {
+    **BLOCKS,
+    **ATTENTION_BLOCKS,
+    **DETECTION_BLOCKS,
+    **CROSS_STAGE_BLOCKS,
+    **SEGMENTATION_BLOCKS,
+    **STREAM_BLOCKS,
+}
 
 
 def build_network(layers: Iterable[object], source: Shape, classes: int, *, trains: bool = True) -> LayerList:
@@ -147,8 +155,11 @@ class _Reader:
     def _condition(self, width: int, out: int, tokens: int = 1, bias: bool = True) -> None:
         self.builder.condition(width, out, tokens, bias)
 
-    def _attention(self, heads: int, window: int = 0, context: int = 0, values: int = 0, fused: bool = True) -> None:
-        self.builder.attention(heads, window=window, context=context, values=values, fused=fused)
+    def _attention(
+        self, heads: int, window: int = 0, areas: int = 1, context: int | str = 0, values: int = 0, fused: bool = True
+    ) -> None:
+        tokens = self._saved_tensor(context)[0].positions if isinstance(context, str) else context
+        self.builder.attention(heads, window=window, areas=areas, context=tokens, values=values, fused=fused)
 
     def _recurrent(self, kind: str, width: int) -> None:
         """A recurrent layer over the rows of the input as time steps."""
