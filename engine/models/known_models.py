@@ -213,7 +213,7 @@ def _family_network(name: str) -> KnownModel:
 def _network(name: str, catalog: Catalog) -> KnownModel:
     row, spec_type = catalog.networks[name], _network_spec_type(name)
     own = {} if row.is_of_latents else {"c_in": row.channels, "num_classes": row.classes}
-    sizes = {"image_size": row.image_size, **own}
+    sizes = {"num_classes": row.classes} if row.is_of_sound else {"image_size": row.image_size, **own}
     best_use = row.best_use or spec_type.best_use
     return KnownModel(name, row.name, "network", spec_type.complexity, best_use, spec_type, sizes)
 

@@ -8,14 +8,15 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.models.networks import LayerList
 from capacity_tui.engine.models.networks.blocks import Shape
 from capacity_tui.engine.models.networks.reading import build_network
-from capacity_tui.engine.models.networks.specs import CatalogueNetwork
+from capacity_tui.engine.models.networks.specs import network_spec_type
 
 
 def network(name: str, image_size: int | None = None, *, trains: bool = True, **options: int) -> LayerList:
     catalog = load_catalog()
     family = catalog.networks.find_id(name)
     assert family is not None
-    return CatalogueNetwork(image_size=image_size, **options).network(catalog, family, trains=trains)
+    sizes = {**options, **({} if image_size is None else {"image_size": image_size})}
+    return network_spec_type(family)(**sizes).network(catalog, family, trains=trains)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,11 @@ def network(name: str, image_size: int | None = None, *, trains: bool = True, **
         ("regnety_032", 19_436_338, 3.18),
         ("regnetx_080", 39_572_648, 8.00),
         ("mobilenet_v2", 3_504_872, 0.30),
+        # Of ten seconds; the FLOPs are what PyTorch counts of the classes of Transformers.
+        ("wav2vec2-base", 94_396_320, 74.079),
+        ("wav2vec2-large", 315_461_792, 191.943),
+        ("hubert-base", 94_371_712, 74.067),
+        ("hubert-large", 315_438_720, 191.927),
         ("deeplabv3_resnet50", 42_004_074, 178.722),
         ("deeplabv3_resnet101", 60_996_202, 258.743),
         ("segformer-b0", 3_752_694, 8.4),
@@ -230,3 +236,14 @@ def test_a_view_of_some_channels_keeps_the_whole_tensor() -> None:
         return build_network(layers, Shape(16, 4, 4), classes=2).kept_elements
 
     assert kept({"narrow": 4}) == kept()
+
+
+def test_convolutions_over_a_wave_are_as_long_as_its_sound() -> None:
+    """Fifty positions a second, and the convolutions before them take more than half as much as the blocks."""
+    spec = network_spec_type("wav2vec2-base")
+    short, long = (spec(seconds=seconds).network(load_catalog(), "wav2vec2-base") for seconds in (5.0, 10.0))
+    assert (short.layers[-1].output.width, long.layers[-1].output.width) == (249, 499)
+    convolutions = sum(layer.flops for layer in long.layers if layer.unfolded)
+    assert 0.5 * (long.flops - convolutions) < convolutions < long.flops - convolutions
+    assert long.parameters == short.parameters
+    assert 1.9 * short.kept_elements < long.kept_elements < 2.1 * short.kept_elements

@@ -89,12 +89,14 @@ Layers = list[str | dict[str, Any]]
 
 
 class Network(Row):
-    """A network of layers over images."""
+    """A network of layers over images, or over a wave of sound."""
 
     best_use: str = Field("", description="what the network is the right choice for")
     channels: PositiveInt = Field(3, description="of the input")
     image_size: PositiveInt = Field(224, description="height and width of the input")
     classes: PositiveInt = Field(1000, description="of the output")
+    sample_rate: NonNegativeInt = Field(0, description="numbers a second of a wave that stands in place of an image")
+    seconds: PositiveFloat = Field(10, description="of that wave, unless a plan says how many")
     is_sampled: bool = Field(False, description="an answer is many passes, each of which denoises a little")
     sampler_steps: PositiveInt = Field(25, description="of these passes, unless a plan says how many")
     guidance: PositiveInt = Field(2, description="passes of a step, 2 where the text guides it")
@@ -107,6 +109,16 @@ class Network(Row):
     def is_of_latents(self) -> bool:
         """Whether latents stand in place of the image, whose channels they are not, and no classes behind them."""
         return any(isinstance(layer, dict) and "latents" in layer for layer in self.layers)
+
+    @property
+    def is_of_sound(self) -> bool:
+        """Whether it reads a wave of sound, of any length."""
+        return self.sample_rate > 0
+
+    @property
+    def seconds_of_sound(self) -> float:
+        """Seconds of a wave, where nobody says how long it is; 0 of a network over images."""
+        return self.seconds if self.is_of_sound else 0.0
 
 
 Ratio = Annotated[float, Field(gt=0, le=10)]

@@ -56,15 +56,15 @@ class ProductBuilder:
         kernel: tuple[int, int],
         *,
         stride: int = 1,
-        padding: int | None = None,
+        padding: tuple[int, int] | None = None,
         groups: int = 1,
         dilation: int = 1,
         bias: bool = True,
     ) -> None:
-        """Add a convolution; the padding keeps the size at stride 1 unless given."""
+        """Add a convolution; the padding keeps the size at stride 1 unless given, above and beside the image."""
         before = self.shape
         spans = [dilation * (side - 1) + 1 for side in kernel]
-        margins = [(span - 1) // 2 if padding is None else padding for span in spans]
+        margins = [(span - 1) // 2 for span in spans] if padding is None else padding
         height, width = (
             convolved(size, span, stride, margin)
             for size, span, margin in zip((before.height, before.width), spans, margins, strict=True)

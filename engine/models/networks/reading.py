@@ -133,14 +133,15 @@ class _Reader:
         out: int | str,
         kernel: Any = 3,
         stride: int = 1,
-        padding: int | None = None,
+        padding: Any = None,
         groups: int = 1,
         dilation: int = 1,
         bias: bool = True,
     ) -> None:
         sides = (kernel, kernel) if isinstance(kernel, int) else tuple(kernel)
+        margins = (padding, padding) if isinstance(padding, int) else None if padding is None else tuple(padding)
         self.builder.convolution(
-            self._size(out), sides, stride=stride, padding=padding, groups=groups, dilation=dilation, bias=bias
+            self._size(out), sides, stride=stride, padding=margins, groups=groups, dilation=dilation, bias=bias
         )
 
     def _transposed(self, out: int, kernel: int = 2, stride: int = 2, bias: bool = True) -> None:

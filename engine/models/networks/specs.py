@@ -21,6 +21,7 @@ from capacity_tui.engine.schema import Knob
 MOST_LAYERS = 1000
 LARGEST_IMAGE = 16384
 MOST_STEPS = 4096
+LONGEST_SOUND = 600
 MOST_RECURRENT_LAYERS = 16
 MOST_GUIDANCE = 3
 ImageSide = Annotated[int, Field(ge=1, le=LARGEST_IMAGE)]
@@ -212,6 +213,31 @@ class CatalogueNetwork(NetworkSpec):
         return Shape(self.c_in or row.channels, self.image_h or side, self.image_w or side)
 
 
+Seconds = Annotated[
+    Annotated[float, Field(gt=0, le=LONGEST_SOUND)],
+    Knob("Seconds", "number", "model", "s", 0.1, LONGEST_SOUND, 1, help="of sound in a sample"),
+]
+
+
+class WaveNetwork(NetworkSpec):
+    """A network of the catalogue over a wave of sound."""
+
+    complexity: ClassVar[str] = "O(Σ length · C_in · C_out · kernel)"
+    best_use: ClassVar[str] = "sound"
+    other_names: ClassVar[Mapping[str, str]] = {"classes": "num_classes", "d_out": "num_classes"}
+
+    seconds: Seconds
+    num_classes: Annotated[
+        Size | None, Knob("Classes", "power-of-two", "model", "", 1, LARGEST_SIZE, help="of the output")
+    ] = None
+
+    def network(self, catalog: Catalog, family: str, *, trains: bool = True) -> LayerList:
+        """Return the catalogue's layers on sound as long as the plan says."""
+        row = catalog.networks[family]
+        wave = Shape(row.channels, 1, round(self.seconds * row.sample_rate))
+        return _placed(row.layers, wave, self.num_classes or row.classes, trains=trains)
+
+
 class LatentNetwork(CatalogueNetwork):
     """A network of the catalogue over latents, whose channels are its own."""
 
@@ -265,7 +291,16 @@ def network_spec_type(family: str) -> type[NetworkSpec]:
     row = load_catalog().networks.get(family)
     if row is not None and row.is_sampled:
         return _sampled(row.sampler_steps, row.guidance)
+    if row is not None and row.is_of_sound:
+        return _heard(row.seconds)
     return LatentNetwork if row is not None and row.is_of_latents else SPECS.get(family, CatalogueNetwork)
+
+
+@cache
+def _heard(seconds: float) -> type[WaveNetwork]:
+    """Return the class of networks over so many seconds of sound, unless a plan says how many."""
+    given: dict[str, Any] = {"seconds": (Seconds, seconds)}
+    return create_model(WaveNetwork.__name__, __base__=WaveNetwork, __doc__=WaveNetwork.__doc__, **given)
 
 
 @cache

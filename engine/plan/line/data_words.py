@@ -202,14 +202,16 @@ class DataWords(ModelDetails):
             hint = "name one that transcribes, as whisper-large-v3; of transcripts say how many, and how long"
             title = "hours of sound are planned of models that transcribe" if answers else "a model that hears nothing"
             return words, Meaning(fault=PlanError(title, f"{model}: {span} of sound", hint))
-        read = self._catalog.architectures[self._listener()].seconds_of_sound
-        if self._task == INFER:
-            return words, Meaning(f"{span} of sound", {count: math.ceil(parse_quantity(span, "s") / read)})
-        seconds = self._seconds_of_a_piece(read)
+        read, is_wave = self._seconds_heard(), str(model) in self._catalog.networks
+        seconds = self._seconds_of_a_piece(read) if is_wave or self._task != INFER else read
         pieces = math.ceil(parse_quantity(span, "s") / seconds)
-        padded = f", each padded to {read:g} s" if seconds < read else " (or say how long clips are, as clips of 5 s)"
+        if self._task == INFER:
+            return words, Meaning(f"{span} of sound", {count: pieces})
+        is_padded = seconds < read and not is_wave
+        padded = f", each padded to {read:g} s" if is_padded else " (or say how long clips are, as clips of 5 s)"
         why = f"{span} of sound: {pieces} samples of {seconds:g} s{padded}"
-        return words, Meaning(f"{span} of sound", {count: pieces}, why)
+        long = {f"{OWN_PARAMETERS}seconds": seconds} if is_wave and seconds != read else {}
+        return words, Meaning(f"{span} of sound", {count: pieces, **long}, why)
 
     def _words_of_sound(self, index: int, *, is_open: bool) -> int:
         """Return how many words say for how long something sounds; 0 where they say another time.
@@ -233,14 +235,17 @@ class DataWords(ModelDetails):
     def _piece_of_sound(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how long samples of sound are, as ``5 second clips`` and ``clips of 5 s``: hours are so many."""
         match = _piece_of_sound().match(self._text, self._tokens[index].start)
-        if match is None or self._task == INFER or not self._is_of_sound():
+        is_wave = str(self._values.get(models.MODEL)) in self._catalog.networks
+        if match is None or not self._is_of_sound() or (self._task == INFER and not is_wave):
             return None
+        seconds = {f"{OWN_PARAMETERS}seconds": float(match["before"] or match["behind"])} if is_wave else {}
         end = next((at for at in range(index, len(self._tokens)) if self._tokens[at].start >= match.end()), None)
         words = (len(self._tokens) if end is None else end) - index
         if match["count"] is None:
-            return words, Meaning(match[0])
-        meaning = settings.field_value(Key.TRAINING_SAMPLES, match["count"], self._task, "samples")
-        return words, Meaning(meaning.words, meaning.values, f"{match[0]}: samples", meaning.fault)
+            return words, Meaning(match[0], seconds)
+        path = Key.INFERENCE_REQUESTS if self._task == INFER else Key.TRAINING_SAMPLES
+        meaning = settings.field_value(path, match["count"], self._task, "samples")
+        return words, Meaning(meaning.words, {**meaning.values, **seconds}, f"{match[0]}: samples", meaning.fault)
 
     def _seconds_of_a_piece(self, longest: float) -> float:
         """Return the seconds of a sample of sound: those that the line says, or of its data set, or that are read.
@@ -251,7 +256,8 @@ class DataWords(ModelDetails):
         words = vocabulary()
         match = _piece_of_sound().search(self._text)
         if match is not None:
-            return min(float(match["before"] or match["behind"]), longest)
+            seconds = float(match["before"] or match["behind"])
+            return seconds if str(self._values.get(models.MODEL)) in self._catalog.networks else min(seconds, longest)
         names = (key_of(self._span(at, count)) for count in (1, 2) for at in range(len(self._tokens)))
         return min((words.sounds[name]["seconds"] for name in names if name in words.sounds), default=longest)
 
@@ -261,8 +267,14 @@ class DataWords(ModelDetails):
 
     def _is_of_sound(self) -> bool:
         """Whether the model reads sound."""
-        row = self._catalog.architectures.get(str(self._values.get(models.MODEL, "")))
+        name = str(self._values.get(models.MODEL, ""))
+        row = self._catalog.architectures.get(name) or self._catalog.networks.get(name)
         return row is not None and row.is_of_sound
+
+    def _seconds_heard(self) -> float:
+        """Return the seconds of sound that the model of the line reads at a time, unless the line says others."""
+        name = self._listener()
+        return (self._catalog.architectures.get(name) or self._catalog.networks[name]).seconds_of_sound
 
     def _interval(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how often something is done: in a run, ``every 1000 steps``, or by users, ``every 30 seconds``."""

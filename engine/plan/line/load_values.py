@@ -81,7 +81,7 @@ class LoadValues(DataWords):
             for index in (at for at, key in enumerate(keys) if key in words.live):
                 self._unknown.pop(self._tokens[index].text, None)
                 self._taken[index] = 1, Meaning("in real time")
-            most = f"{self._catalog.architectures[self._listener()].seconds_of_sound:g}s"
+            most = f"{self._seconds_heard():g}s"
             self._assume(Key.INFERENCE_REQUEST_SECONDS, most, f"in real time: {most} of sound within {most}")
 
     def _pictures_as_they_come(self) -> None:
