@@ -22,8 +22,8 @@ from capacity_tui.engine.models.transformer.counts import decode_flops_per_token
 from capacity_tui.engine.plan import Plan
 
 RECORDED = json.loads((Path(__file__).parent / "configurations.json").read_text())
-"""Configurations with the parameters that Transformers 5.24 counts on the meta device (2026-11-24); most are the
-defaults of their class, without the keys that no count depends on."""
+"""Configurations with the parameters that Transformers 5.24 counts on the meta device (2026-11-24), or that published
+weights have; most are the defaults of their class, without the keys that no count depends on."""
 
 
 @pytest.mark.parametrize("name", RECORDED)
