@@ -247,3 +247,26 @@ def test_convolutions_over_a_wave_are_as_long_as_its_sound() -> None:
     assert 0.5 * (long.flops - convolutions) < convolutions < long.flops - convolutions
     assert long.parameters == short.parameters
     assert 1.9 * short.kept_elements < long.kept_elements < 2.1 * short.kept_elements
+
+
+@pytest.mark.parametrize(
+    ("name", "trained", "served", "giga_flops"),
+    [
+        ("yolov9t", 2_128_720, 2_094_000, 8.2),
+        ("yolov9s", 7_318_368, 7_198_048, 26.9),
+        ("yolov9m", 20_216_160, 20_070_832, 76.8),
+        ("yolov9c", 25_590_912, 25_380_928, 102.7),
+        ("yolov10n", 2_775_520, 2_299_264, 6.7),
+        ("yolov10s", 8_128_272, 7_248_960, 21.6),
+        ("yolov10m", 16_576_768, 15_359_488, 59.1),
+        ("yolov10b", 20_574_384, 19_065_792, 92.0),
+        ("yolov10l", 25_888_688, 24_371_008, 120.3),
+        ("yolov10x", 31_808_960, 29_473_568, 160.4),
+    ],
+)
+def test_what_training_alone_has_is_not_served(name: str, trained: int, served: int, giga_flops: float) -> None:
+    """Counts of Ultralytics before and after its convolutions are merged, which takes the norms as well."""
+    assert network(name).parameters == trained
+    found = network(name, trains=False)
+    assert found.parameters == pytest.approx(served, rel=0.005)
+    assert found.flops / 1e9 == pytest.approx(giga_flops, rel=0.01)

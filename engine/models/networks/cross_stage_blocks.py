@@ -18,12 +18,13 @@ _AREA_HEAD = 32  # Channels of a head of attention within areas
 _ANCHORS, _BOX = 3, 5  # Boxes at a position, and what is said of each beside its classes
 
 
-def _conv(out: int, kernel: int = 1, stride: int = 1, padding: int | None = None) -> Entries:
+def silu_convolution(out: int, kernel: int = 1, stride: int = 1, padding: int | None = None) -> Entries:
+    """A convolution without bias, batch normalization and SiLU."""
     return conv_norm(out, kernel, stride, activation="silu", padding=padding)
 
 
 def _narrow_blocks(width: int, first: int, shortcut: bool, share: float = 1.0) -> Entries:
-    branch = [*_conv(int(width * share), first), *_conv(width, 3)]
+    branch = [*silu_convolution(int(width * share), first), *silu_convolution(width, 3)]
     return [{"residual": {"branch": branch}}] if shortcut else branch
 
 
@@ -37,8 +38,8 @@ def cross_stage(_channels: int, width: int, depth: int, *, shortcut: bool = True
     """
     half = width // 2
     blocks = [entry for _ in range(depth) for entry in _narrow_blocks(half, first, shortcut)]
-    stage = [{"save": "stage"}, *_conv(half), *blocks, {"save": "blocks"}]
-    return [*stage, {"resume": "stage"}, *_conv(half), {"concat": "blocks"}, *_conv(width)]
+    stage = [{"save": "stage"}, *silu_convolution(half), *blocks, {"save": "blocks"}]
+    return [*stage, {"resume": "stage"}, *silu_convolution(half), {"concat": "blocks"}, *silu_convolution(width)]
 
 
 def split_stage(
@@ -60,14 +61,25 @@ def split_stage(
         inner: part of those between the two convolutions of a block.
         nested: residual blocks of the cross-stage block that stands for each; 0 where each is one residual block.
     """
-    part, names = int(width * share), ["split", *(f"block {number}" for number in range(depth - 1))]
+    part = int(width * share)
     block = _narrow_blocks(part, 3, shortcut, inner)
     if nested:
         block = [{"cross_stage": {"width": part, "depth": nested, "shortcut": shortcut, "first": 3}}]
-    entries: Entries = [*_conv(2 * part), {"save": "split"}, {"narrow": part}]
-    for name in (*names[1:], ""):
+    return split_blocks(width, part, [block] * depth)
+
+
+def split_blocks(width: int, part: int, blocks: list[Entries], out: int = 0) -> Entries:
+    """Return blocks of a part of the channels, all of whose results stand beside each other and are joined.
+
+    Args:
+        part: channels that they are of.
+        out: channels before them, twice the part unless given.
+    """
+    names = ["split", *(f"block {number}" for number in range(len(blocks) - 1))]
+    entries: Entries = [*silu_convolution(out or 2 * part), {"save": "split"}, {"narrow": part}]
+    for block, name in zip(blocks, (*names[1:], ""), strict=True):
         entries += [*block, *([{"save": name}] if name else [])]
-    return [*entries, {"concat": names}, *_conv(width)]
+    return [*entries, {"concat": names}, *silu_convolution(width)]
 
 
 def attention_stage(_channels: int, width: int, depth: int) -> Entries:
@@ -80,9 +92,24 @@ def attention_stage(_channels: int, width: int, depth: int) -> Entries:
     positions = [{"resume": "packed"}, {"narrow": half}, *conv_norm(half, 3, groups=half), {"add": "attended"}]
     attention = [{"attention": {"heads": max(half // _HEAD, 1), "values": half}}, {"save": "attended"}]
     looking = [*conv_norm(2 * half, 1), {"save": "packed"}, *attention, *positions, *conv_norm(half, 1)]
-    block = [{"residual": {"branch": looking}}, {"residual": {"branch": [*_conv(2 * half), *conv_norm(half, 1)]}}]
-    entries = [*_conv(2 * half), {"save": "split"}, {"narrow": half}, *(entry for _ in range(depth) for entry in block)]
-    return [*entries, {"save": "looked"}, {"resume": "split"}, {"narrow": half}, {"concat": "looked"}, *_conv(width)]
+    block = [
+        {"residual": {"branch": looking}},
+        {"residual": {"branch": [*silu_convolution(2 * half), *conv_norm(half, 1)]}},
+    ]
+    entries = [
+        *silu_convolution(2 * half),
+        {"save": "split"},
+        {"narrow": half},
+        *(entry for _ in range(depth) for entry in block),
+    ]
+    return [
+        *entries,
+        {"save": "looked"},
+        {"resume": "split"},
+        {"narrow": half},
+        {"concat": "looked"},
+        *silu_convolution(width),
+    ]
 
 
 def area_stage(
@@ -101,26 +128,33 @@ def area_stage(
     attention = {"attention": {"heads": half // _AREA_HEAD, "areas": areas, "fused": False}}
     looking = [*conv_norm(3 * half, 1), {"save": "packed"}, attention, {"save": "attended"}]
     looking += [*positions, *conv_norm(half, 1)]
-    inside = [*_conv(int(ratio * half)), *conv_norm(half, 1)]
+    inside = [*silu_convolution(int(ratio * half)), *conv_norm(half, 1)]
     pair = [{"residual": {"branch": looking}}, {"residual": {"branch": inside}}] * 2
     block = pair if areas else [{"cross_stage": {"width": half, "depth": 2, "first": 3}}]
-    entries = _conv(half)
+    entries = silu_convolution(half)
     for name in names:
         entries += [{"save": name}, *block]
-    entries += [{"concat": names}, *_conv(width)]
+    entries += [{"concat": names}, *silu_convolution(width)]
     return [{"residual": {"branch": [*entries, "channel_scale"]}}] if scaled else entries
 
 
 def spatial_pooling(in_channels: int, width: int, kernel: int = 5) -> Entries:
     """Maxima over windows of three sizes beside the image itself (He et al. 2015; SPPF of YOLOv5)."""
     names = ["pooled 0", "pooled 1", "pooled 2"]
-    entries = _conv(in_channels // 2)
+    entries = silu_convolution(in_channels // 2)
     for name in names:
         entries += [{"save": name}, {"pool": {"kernel": kernel, "stride": 1, "padding": kernel // 2}}]
-    return [*entries, {"concat": names}, *_conv(width)]
+    return [*entries, {"concat": names}, *silu_convolution(width)]
 
 
-def _backbone_and_neck(widths: list[int], backbone: list[Entries], neck: list[Entries], *, narrows: bool) -> Entries:
+def backbone_and_neck(
+    widths: list[int],
+    backbone: list[Entries],
+    neck: list[Entries],
+    *,
+    narrows: bool = False,
+    halvings: list[Entries] | None = None,
+) -> Entries:
     """A backbone, and a neck that takes its levels up and down again; saves the three that boxes are found in.
 
     Args:
@@ -128,16 +162,19 @@ def _backbone_and_neck(widths: list[int], backbone: list[Entries], neck: list[En
         backbone: the stage behind each halving but the first; the last one ends in what looks at the whole image.
         neck: the two stages on the way up, then the two on the way down.
         narrows: whether a 1x1 convolution stands before each enlargement.
+        halvings: what halves the image before the four stages of the backbone and the last two of the neck, where that
+            is no plain convolution.
     """
-    entries: Entries = []
-    for width, stage, name in zip(widths[1:], backbone, ("", *_LEVELS), strict=True):
-        entries += [*_conv(width, 3, 2), *stage, *([{"save": name}] if name in _LEVELS[:2] else [])]
+    plain = [silu_convolution(width, 3, 2) for width in (*widths[1:], *widths[2:4])]
+    halving, entries = iter(halvings or plain), []
+    for stage, name in zip(backbone, ("", *_LEVELS), strict=True):
+        entries += [*next(halving), *stage, *([{"save": name}] if name in _LEVELS[:2] else [])]
     for level, width, stage in ((1, widths[3], neck[0]), (0, widths[2], neck[1])):
-        entries += [*(_conv(width) if narrows else []), {"save": f"above {level}"}]
+        entries += [*(silu_convolution(width) if narrows else []), {"save": f"above {level}"}]
         entries += [{"upsample": 2}, {"concat": _LEVELS[level]}, *stage]
     entries.append({"save": _LEVELS[0]})
     for level, stage in ((1, neck[2]), (2, neck[3])):
-        entries += [*_conv(widths[level + 1], 3, 2), {"concat": f"above {level - 1}"}, *stage, {"save": _LEVELS[level]}]
+        entries += [*next(halving), {"concat": f"above {level - 1}"}, *stage, {"save": _LEVELS[level]}]
     return entries
 
 
@@ -152,7 +189,7 @@ def _alike(stage: str, widths: list[int], depths: list[int]) -> tuple[list[Entri
     return backbone, [stage_of(widths[level], depths[0], shortcut=False) for level in (3, 2, 3, 4)]
 
 
-def _sizes(width: float, depth: float, most: int, blocks: list[int]) -> tuple[list[int], list[int]]:
+def scaled_sizes(width: float, depth: float, most: int, blocks: list[int]) -> tuple[list[int], list[int]]:
     """Return channels, in multiples of 8, and blocks of a detector that is wider and deeper than the one listed."""
     widths = [math.ceil(min(channels, most) * width / 8) * 8 for channels in (64, 128, 256, 512, 1024)]
     return widths, [max(round(count * depth), 1) for count in blocks]
@@ -165,10 +202,10 @@ def yolo_v5(_channels: int, width: float, depth: float) -> Entries:
         width: channels over those of the large one.
         depth: blocks over those of the large one.
     """
-    widths, depths = _sizes(width, depth, 1024, [3, 6, 9, 3])
+    widths, depths = scaled_sizes(width, depth, 1024, [3, 6, 9, 3])
     entries = [
-        *_conv(widths[0], 6, 2, 2),
-        *_backbone_and_neck(widths, *_alike("cross_stage", widths, depths), narrows=True),
+        *silu_convolution(widths[0], 6, 2, 2),
+        *backbone_and_neck(widths, *_alike("cross_stage", widths, depths), narrows=True),
     ]
     results = [{"aside": [{"conv": {"out": out, "kernel": 1}}]} for out in (f"{_ANCHORS} classes", _ANCHORS * _BOX)]
     return [*entries, *(entry for level in _LEVELS for entry in ({"resume": level}, *results))]
@@ -183,13 +220,16 @@ def yolo_v8(_channels: int, width: float, depth: float, most: int, scores: int =
         most: channels before they are multiplied.
         scores: least channels before the classes.
     """
-    widths, depths = _sizes(width, depth, most, [3, 6, 6, 3])
+    widths, depths = scaled_sizes(width, depth, most, [3, 6, 6, 3])
     entries = [
-        *_conv(widths[0], 3, 2),
-        *_backbone_and_neck(widths, *_alike("split_stage", widths, depths), narrows=False),
+        *silu_convolution(widths[0], 3, 2),
+        *backbone_and_neck(widths, *_alike("split_stage", widths, depths), narrows=False),
     ]
     inner = max(widths[2], scores)
-    return [*entries, *_boxes(widths, [[*_conv(inner, 3), *_conv(inner, 3)]] * len(_LEVELS))]
+    return [
+        *entries,
+        *boxes_of_levels(widths, [[*silu_convolution(inner, 3), *silu_convolution(inner, 3)]] * len(_LEVELS)),
+    ]
 
 
 def yolo_11(
@@ -204,7 +244,7 @@ def yolo_11(
         scores: least channels before the classes.
         nested: whether every stage is of cross-stage blocks, as in the medium one and larger ones.
     """
-    widths, (count,) = _sizes(width, depth, most, [2])
+    widths, (count,) = scaled_sizes(width, depth, most, [2])
 
     def stage_of(out: int, share: float = 0.5, *, is_nested: bool = nested) -> Entries:
         return [{"split_stage": {"width": out, "depth": count, "share": share, "inner": 0.5, "nested": 2 * is_nested}}]
@@ -216,8 +256,8 @@ def yolo_11(
         {"attention_stage": {"width": widths[4], "depth": count}},
     ]
     neck = [stage_of(widths[3]), stage_of(widths[2]), stage_of(widths[3]), stage_of(widths[4], is_nested=True)]
-    entries = [*_conv(widths[0], 3, 2), *_backbone_and_neck(widths, backbone, neck, narrows=False)]
-    return [*entries, *_boxes(widths, _scored(widths, scores))]
+    entries = [*silu_convolution(widths[0], 3, 2), *backbone_and_neck(widths, backbone, neck, narrows=False)]
+    return [*entries, *boxes_of_levels(widths, scored_levels(widths, scores))]
 
 
 def yolo_12(
@@ -240,7 +280,7 @@ def yolo_12(
         nested: whether every stage of convolutions is of cross-stage blocks, as in the medium one and larger ones.
         large: whether feed-forwards are narrower and stages with attention scaled, as in the two largest ones.
     """
-    widths, (count, blocks) = _sizes(width, depth, most, [2, 4])
+    widths, (count, blocks) = scaled_sizes(width, depth, most, [2, 4])
     attending = {"ratio": 1.2, "scaled": True} if large else {}
     split = {"depth": count, "inner": 0.5}
     backbone: list[Entries] = [
@@ -252,21 +292,30 @@ def yolo_12(
     ]
     neck: list[Entries] = [[{"area_stage": {"width": widths[level], "depth": count}}] for level in (3, 2, 3)]
     neck.append([{"split_stage": {"width": widths[4], "nested": 2, **split}}])
-    entries = [*_conv(widths[0], 3, 2), *_backbone_and_neck(widths, backbone, neck, narrows=False)]
-    return [*entries, *_boxes(widths, _scored(widths, scores))]
+    entries = [*silu_convolution(widths[0], 3, 2), *backbone_and_neck(widths, backbone, neck, narrows=False)]
+    return [*entries, *boxes_of_levels(widths, scored_levels(widths, scores))]
 
 
-def _scored(widths: list[int], scores: int) -> list[Entries]:
+def scored_levels(widths: list[int], scores: int) -> list[Entries]:
     """Return what stands before the classes of each level, of depthwise convolutions."""
     inner = max(widths[2], scores)
-    return [[*_depthwise(channels), *_conv(inner), *_depthwise(inner), *_conv(inner)] for channels in widths[2:]]
+    return [
+        [
+            *depthwise_convolution(channels),
+            *silu_convolution(inner),
+            *depthwise_convolution(inner),
+            *silu_convolution(inner),
+        ]
+        for channels in widths[2:]
+    ]
 
 
-def _depthwise(channels: int) -> Entries:
+def depthwise_convolution(channels: int) -> Entries:
+    """The same of each channel by itself, in windows of 3x3."""
     return conv_norm(channels, 3, groups=channels, activation="silu")
 
 
-def _boxes(widths: list[int], scored: list[Entries]) -> Entries:
+def boxes_of_levels(widths: list[int], scored: list[Entries]) -> Entries:
     """Boxes at every position of three levels, each side as a distribution, and their classes.
 
     Args:
@@ -277,7 +326,10 @@ def _boxes(widths: list[int], scored: list[Entries]) -> Entries:
     entries: Entries = []
     for level, before in zip(_LEVELS, scored, strict=True):
         entries.append({"resume": level})
-        for layers, out in (([*_conv(inner, 3), *_conv(inner, 3)], 4 * _BINS), (before, "classes")):
+        for layers, out in (
+            ([*silu_convolution(inner, 3), *silu_convolution(inner, 3)], 4 * _BINS),
+            (before, "classes"),
+        ):
             entries.append({"aside": [*layers, {"conv": {"out": out, "kernel": 1}}]})
     return [*entries, {"frozen": [{"table": _BINS}]}]
 

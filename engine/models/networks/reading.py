@@ -14,6 +14,7 @@ from capacity_tui.engine.models.networks.blocks import BLOCKS, CELLS, Block, Ent
 from capacity_tui.engine.models.networks.building import LayerBuilder
 from capacity_tui.engine.models.networks.composite_blocks import ATTENTION_BLOCKS, DETECTION_BLOCKS
 from capacity_tui.engine.models.networks.cross_stage_blocks import CROSS_STAGE_BLOCKS
+from capacity_tui.engine.models.networks.merged_blocks import MERGED_BLOCKS
 from capacity_tui.engine.models.networks.segmentation_blocks import SEGMENTATION_BLOCKS
 from capacity_tui.engine.models.networks.stream_blocks import STREAM_BLOCKS
 
@@ -24,6 +25,7 @@ _BLOCKS: Mapping[str, Block] = {
     **ATTENTION_BLOCKS,
     **DETECTION_BLOCKS,
     **CROSS_STAGE_BLOCKS,
+    **MERGED_BLOCKS,
     **SEGMENTATION_BLOCKS,
     **STREAM_BLOCKS,
 }
@@ -94,6 +96,7 @@ class _Reader:
             "shared": self._shared,
             "gate": self._gate,
             "frozen": self._frozen,
+            "in_training": self._in_training,
             "repeat": self._repeat,
             "stages": self._stages,
             "scaled": self._scaled,
@@ -304,6 +307,11 @@ class _Reader:
     def _frozen(self, out: Entries) -> None:
         """Layers that run forward alone, of a part that is not trained."""
         with self.builder.frozen():
+            self.read(out)
+
+    def _in_training(self, out: Entries) -> None:
+        """Layers that training alone has."""
+        if self.trains:
             self.read(out)
 
     def _repeat(self, count: int, layers: Entries) -> None:
