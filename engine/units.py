@@ -177,14 +177,9 @@ def format_count(value: float | None, unit: str = "", decimals: int = 1) -> str:
     return _scaled(value, _COUNT_SUFFIXES, unit, decimals)
 
 
-def count_in_words(count: float, unit: str) -> str:
-    """Return a number of things in words: ``1 core``, ``1 024 cores``."""
+def count_in_words(count: float, unit: str = "device") -> str:
+    """Return a number of devices or other things in words: ``1 device``, ``1 024 cores``."""
     return f"{format_number(count)} {unit}{'' if count == 1 else 's'}"
-
-
-def devices_in_words(count: float) -> str:
-    """Return a number of devices in words: ``1 device``, ``1 024 devices``."""
-    return count_in_words(count, "device")
 
 
 def format_rate(value: float | None, unit: str = "tok/s", decimals: int = 1) -> str:

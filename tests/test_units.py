@@ -169,4 +169,5 @@ def test_every_number_can_be_written(value: float) -> None:
 
 
 def test_devices_are_counted_in_words() -> None:
-    assert [units.devices_in_words(count) for count in (1, 2, 1024)] == ["1 device", "2 devices", "1 024 devices"]
+    assert [units.count_in_words(count) for count in (1, 2, 1024)] == ["1 device", "2 devices", "1 024 devices"]
+    assert units.count_in_words(1, "core") == "1 core"

@@ -39,7 +39,7 @@ from capacity_tui.engine.errors import HardwareError, Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine import Provenance
 from capacity_tui.engine.plan import DETECTED, DeviceGroup, HardwareSection, PricingSection
-from capacity_tui.engine.units import devices_in_words, parse_count
+from capacity_tui.engine.units import count_in_words, parse_count
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
@@ -180,7 +180,7 @@ def _assumed(section: HardwareSection, match: HardwareMatch, devices: int, level
         yield f"one device of a {match.unit}: hardware.devices says how many"
     innermost, networks = levels[0], [level for level in levels if not level.is_direct]
     if devices > 1 and section.per_node is None and section.name != "detected" and match.instance is None:
-        yield f"{devices_in_words(float(innermost.devices))} in a {innermost.name}"
+        yield f"{count_in_words(float(innermost.devices))} in a {innermost.name}"
     if devices > innermost.devices and networks[0].known.origin == "assumed":
         yield f"network between {innermost.name}s: {networks[0].link}"
     yield from slower_outside(levels)

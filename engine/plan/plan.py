@@ -21,7 +21,7 @@ from capacity_tui.engine.plan.sections import (
     checked_names,
 )
 from capacity_tui.engine.schema import Count, Section, SpecValue, known_format
-from capacity_tui.engine.units import devices_in_words
+from capacity_tui.engine.units import count_in_words
 
 DETECTED = "detected"  # Name of this machine's own hardware
 Mixed: TypeAlias = Literal["best", "all", "one"]
@@ -104,9 +104,7 @@ class HardwareSection(Section):
             return data
         (count, name), devices = counted, data.get("devices")
         if devices is not None and str(devices) != str(count):
-            raise ValueError(
-                f"{data['name']} names {devices_in_words(count)}, devices says {devices}: keep one of them"
-            )
+            raise ValueError(f"{data['name']} names {count_in_words(count)}, devices says {devices}: keep one of them")
         return {**data, "name": name, "devices": count}
 
 

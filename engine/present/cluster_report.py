@@ -11,7 +11,7 @@ from capacity_tui.engine.present.results import picked
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import Crossing, Curve, PlacedLevel, PlacedPlan, Placement, Sharing, curves
 from capacity_tui.engine.units import (
-    devices_in_words,
+    count_in_words,
     format_count,
     format_number,
     format_percent,
@@ -86,7 +86,7 @@ def _network_text(curve: Curve) -> str:
 def _end_text(curve: Curve) -> str:
     """Return why there are no more devices, where a batch that stays has nothing for them to do; empty otherwise."""
     last = curve.points[-1]
-    share = f"No more than {devices_in_words(last.devices)} share a batch of {format_number(last.batch)}."
+    share = f"No more than {count_in_words(last.devices)} share a batch of {format_number(last.batch)}."
     return share if curve.ends_early else ""
 
 
@@ -100,7 +100,7 @@ def _price_text(curve: Curve) -> str:
     cheapest = min(priced, key=lambda point: (point.usd or 0.0, point.job_seconds or 0.0))
     fastest = min(priced, key=lambda point: (point.job_seconds or 0.0, point.usd or 0.0))
     if fastest is cheapest:
-        return f"The fastest is also the cheapest:  {devices_in_words(fastest.devices)}."
+        return f"The fastest is also the cheapest:  {count_in_words(fastest.devices)}."
     return f"Cheapest: {_run_text(cheapest)}. Fastest: {_run_text(fastest)}."
 
 
@@ -118,7 +118,7 @@ def _source_text(curve: Curve) -> str:
 
 def _run_text(point: Scaling) -> str:
     cost = format_quantity(point.usd or 0.0, "USD")
-    return f"{devices_in_words(point.devices)}, {format_seconds(point.job_seconds)}, {cost}"
+    return f"{count_in_words(point.devices)}, {format_seconds(point.job_seconds)}, {cost}"
 
 
 def scaling_text(points: Iterable[Scaling]) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ def knee_text(curve: Curve) -> str:
     if curve.growth == "weak" or len(curve.points) < 2:
         return ""
     if curve.knee is None:
-        return f"No knee up to {devices_in_words(curve.points[-1].devices)}."
+        return f"No knee up to {count_in_words(curve.points[-1].devices)}."
     return f"The knee is at {format_number(curve.knee)}: there speed-up times efficiency is largest."
 
 
@@ -141,7 +141,7 @@ def _taken_over(curve: Curve) -> str:
     if devices is None:
         last = curve.points[-1]
         share = format_percent(last.communication_share)
-        return f"{name}: communication takes {share} of a step on {devices_in_words(last.devices)}."
+        return f"{name}: communication takes {share} of a step on {count_in_words(last.devices)}."
     return f"{name}: communication dominates from {format_number(devices)} devices on."
 
 

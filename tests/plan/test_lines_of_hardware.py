@@ -188,3 +188,33 @@ def test_a_memory_that_a_card_is_not_sold_with_is_asked_for_unless_it_stands_bes
     assert [fault.title for fault in read_line(f"serve llama-3.1-8b a6000, batch 8, {words}").faults]
     for beside in ("modded 4090 with 48gb", "48gb 4090", "4090, 48 GB vram"):
         assert sayings(f"serve llama-3.1-8b {beside}")["hardware.spec.memory_mib"] == "4.92e+04"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("llama-3.1-8b on an i7-1365u, 1 core", "1 of 10 cores (2 fast, 8 slow)"),
+        ("llama-3.1-8b q4 on i9-14999k", "of 24 cores (8 fast, 16 slow)"),
+        ("qwen2.5-1.5b with 1 core", "1 core: taken for"),
+    ],
+)
+def test_cores_are_counted_in_words_and_all_of_them(text, words):
+    line = read_line(text)
+    assert any(words in str(entry) for entry in (*line.faults, *(assumed.why for assumed in line.assumptions)))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Wan2.1-T2V-14B on a 4090", "makes films"),
+        ("HunyuanVideo-I2V on an h100", "makes films"),
+        ("CogVideoX-5b lora on a 4090", "makes films"),
+        ("LTX-Video on a 3090", "makes films"),
+        ("sam-vit-h on a 4090", "pads its images"),
+        ("rt-detr-l on a t4", "samples what it attends to"),
+        ("pixtral-large on 4 h100", "tower of pictures"),
+        ("llama-2-7b on 8 gaudi 1", "no published peak"),
+    ],
+)
+def test_a_release_of_what_cannot_be_planned_says_why(text, words):
+    assert any(words in str(fault) and "not known here" not in str(fault) for fault in read_line(text).faults)

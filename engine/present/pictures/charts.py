@@ -52,7 +52,7 @@ from capacity_tui.engine.present.pictures.text_charts import (
 )
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import Curve
-from capacity_tui.engine.units import devices_in_words, format_count, format_flops, format_number, format_quantity
+from capacity_tui.engine.units import count_in_words, format_count, format_flops, format_number, format_quantity
 
 _SMALLEST_LABEL = 7.0  # Pixels a character takes, to tell whether a label fits
 _ROW, _NAMES = 36, 150  # Pixels from one bar to the next, and for their names
@@ -198,7 +198,7 @@ def _scaling(curves: Sequence[Curve], counts: Sequence[int], frame: Frame) -> It
         places = [position(point.devices, point.speedup) for point in curve.points]
         yield polyline(places, f"s{number % COLOURS}")
         for (x, y), point in zip(places, curve.points, strict=True):
-            text = f"{curve_name(curve)}: {format_number(point.speedup, 2)} on {devices_in_words(point.devices)}"
+            text = f"{curve_name(curve)}: {format_number(point.speedup, 2)} on {count_in_words(point.devices)}"
             yield element("circle", text, cx=x, cy=y, r=4, class_=fill(number))
 
 

@@ -16,7 +16,7 @@ from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.solve.changes import change_text, reserved_bytes
-from capacity_tui.engine.units import devices_in_words, format_money, format_number
+from capacity_tui.engine.units import count_in_words, format_money, format_number
 from capacity_tui.engine.verdict import Verdict
 
 SPOT = "spot"
@@ -45,17 +45,17 @@ def can_grow(case: EstimatedPlan) -> bool:
 def _devices(case: EstimatedPlan) -> Iterator[Remedy]:
     count = int(case.resolved.cluster.devices)
     if count > 1:
-        yield Remedy("fewer_devices", f"Use {devices_in_words(count // 2)}", {Key.HARDWARE_DEVICES: count // 2})
+        yield Remedy("fewer_devices", f"Use {count_in_words(count // 2)}", {Key.HARDWARE_DEVICES: count // 2})
     if not can_grow(case):
         return
     verdict = case.estimate.verdict
     is_split = case.plan.is_inference and verdict is Verdict.DOES_NOT_FIT
     for times in TIMES[1:] if is_split or verdict is Verdict.MISSES_LIMIT else TIMES[1:2]:
         more = count * times
-        yield Remedy("more_devices", f"Use {devices_in_words(more)}", {Key.HARDWARE_DEVICES: more})
+        yield Remedy("more_devices", f"Use {count_in_words(more)}", {Key.HARDWARE_DEVICES: more})
         if is_split and case.gives(Key.PARALLELISM_TP):
             tensor = times * int(case.plan.parallelism.tp or 1)
-            words = f"Split it over {devices_in_words(more)}, TP {tensor}"
+            words = f"Split it over {count_in_words(more)}, TP {tensor}"
             yield Remedy("more_devices", words, {Key.HARDWARE_DEVICES: more, Key.PARALLELISM_TP: tensor})
 
 
