@@ -184,3 +184,78 @@ def test_what_a_class_sets_counts_in_it_and_not_in_its_functions(written) -> Non
         for inner in ("", "def make(self):\n        ")
     ]
     assert ranks == [32, 4]
+
+
+XTUNER = """from mmengine.optim import AmpOptimWrapper
+from peft import LoraConfig
+from torch.optim import AdamW
+from transformers import AutoModelForCausalLM, BitsAndBytesConfig
+from xtuner.model import DPO, SupervisedFinetune
+
+base = 'Qwen/Qwen2.5-7B'
+max_length = 4 * 1024
+longest = max_length * 2
+sequence_parallel_size = 2
+accumulation = 8
+accumulation *= sequence_parallel_size
+for _ in range(3):
+    RATE = 1e-4
+kind = AdamW
+loaded = dict(type=BitsAndBytesConfig, load_in_4bit=True, bnb_4bit_quant_type='nf4')
+llm = dict(type=AutoModelForCausalLM.from_pretrained, pretrained_model_name_or_path=base, quantization_config=loaded)
+model = dict(type=DPO, llm=llm, lora=dict(type=LoraConfig, r=64))
+data = dict(path='a/b', longest=longest)
+train_dataloader = dict(batch_size=2, dataset=data)
+optim_wrapper = dict(type=AmpOptimWrapper, optimizer=dict(type=kind, lr=1e-4), accumulative_counts=accumulation)
+train_cfg = dict(max_epochs=3)
+hooks = []
+if sequence_parallel_size > 1:
+    hooks += [dict(type='Hook')]
+custom_hooks = hooks
+"""
+
+
+def test_configurations_of_xtuner_are_assignments_and_sections_of_them(alone) -> None:
+    found = alone("qlora.py", XTUNER.replace("for _ in range(3):\n    RATE = 1e-4\n", ""))
+    plan = found.plan
+    assert (plan.model.name, plan.task, plan.training.method) == ("qwen2.5-7b", "finetune", "qlora")
+    training = [plan.value(f"training.{name}") for name in ("seq_len", "micro_batch", "global_batch", "epochs")]
+    assert training == [4096, 2, 2 * 16 * 4, 3]  # four replicas of two devices, of 8 * 2 micro-batches
+    assert (plan.parallelism.cp, plan.value("training.preference")) == (2, "dpo")
+    assert (plan.value("training.adapter.rank"), plan.value("training.adapter.targets")) == (64, "all")
+    assert not [remark for reading in found.readings for remark in (*reading.unknown, *reading.unmodelled)]
+
+
+def test_a_command_of_xtuner_starts_a_configuration_beside_it(alone, tmp_path: Path) -> None:
+    (tmp_path / "qlora.py").write_text(XTUNER.replace("for _ in range(3):\n    RATE = 1e-4\n", ""))
+    found = alone("run.sh", "NPROC_PER_NODE=4 xtuner train qlora.py --deepspeed deepspeed_zero2\n")
+    assert found.plan.model.name == "qwen2.5-7b"
+    assert (found.plan.hardware.devices, found.plan.parallelism.zero) == (4, 2)
+    assert found.plan.value("training.global_batch") == 2 * 16 * 2
+    lost = alone("other.sh", "xtuner train qwen_qlora_e3 --deepspeed deepspeed_zero2\n")
+    assert any("qwen_qlora_e3 is not there" in one.why for reading in lost.readings for one in reading.unmodelled)
+
+
+def test_a_script_with_a_loop_is_no_configuration_of_xtuner(alone) -> None:
+    with pytest.raises(PlanError, match="no call of a known tool"):
+        alone("qlora.py", XTUNER)
+
+
+@pytest.mark.parametrize(
+    ("lines", "batch"),
+    [
+        ("batch = 2\nbatch *= 3", 6),
+        ("base = 4\nbatch = base * 2 - 1", 7),
+        ("side = 6\nbatch = 16 - (side // 2) ** 2", 7),
+        ("batch = 2\nfor _ in range(4):\n    batch += 1", 2),  # how often only a run tells: what it begins with
+        ("batch = 2\nwhile batch < 8:\n    batch *= 2", 2),
+        ("batch = 3 + 9 ** 99", None),
+    ],
+)
+def test_what_is_calculated_of_names_counts(alone, lines: str, batch: int | None) -> None:
+    text = f"from trl import SFTConfig\n{lines}\nargs = SFTConfig(per_device_train_batch_size=batch, max_length=512)\n"
+    found = alone("train.py", text)
+    given = {
+        entry.field: entry.value for reading in found.readings for entry in reading.settings if entry.level == "said"
+    }
+    assert given.get("training.micro_batch") == batch

@@ -22,6 +22,7 @@ from capacity_tui.engine.plan.imports.scripts import (
     calls,
     is_python,
     names_read,
+    settings_alone,
     variables_set,
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
@@ -73,6 +74,8 @@ def read_calls(text: str, name: str) -> list[Reading]:
         document = replace(given, data={**options, RECIPE: made}) if is_recipe else given
         if starter is not None and not any(reading.tool is starter for reading in readings):
             readings.append(started(read_document(document, starter), made))
+    if not readings and (settings := _settings_of_tool(text, name)) is not None:
+        return [settings]
     _loaded_alike(text, readings)
     if any(reading.tool.id == _ENGINE for reading in readings) and _UNSAMPLED.fullmatch(text):
         readings.append(started(Reading(name, tool(_SAMPLING)), _SAMPLED))
@@ -89,6 +92,17 @@ def read_calls(text: str, name: str) -> list[Reading]:
     if loads and not _RUNS.search(text):
         raise PlanError("it loads a model, and neither trains nor answers", hint=_CONVERTS, place=Place(name))
     return readings
+
+
+def _settings_of_tool(text: str, name: str) -> Reading | None:
+    """Return what a script that is settings of a tool alone says; names that others are made of are none."""
+    if (settings := settings_alone(text, name)) is None or not isinstance(data := settings.document.data, dict):
+        return None
+    owner = tool_of({key: value for key, value in data.items() if key not in settings.parts})
+    if owner is None:
+        return None
+    own = {key: value for key, value in data.items() if key not in settings.parts or owner.knows_option((key,))}
+    return read_document(replace(settings.document, data=own), owner)
 
 
 def _loaded_alike(text: str, readings: Sequence[Reading]) -> None:

@@ -147,7 +147,7 @@ def _read_text(text: str, name: str) -> list[Reading]:
     if is_command(text) or Path(name).suffix in _SHELL_SCRIPTS:
         readings = _read_commands(text, name)
     elif not is_python(text) and (alone := settings_alone(text, name)) is not None:
-        readings = _readings(alone)
+        readings = _readings(alone.document)
     elif not is_python(text) and (manifest := manifest_of(text, name)) is not None:
         readings = _read_manifest(manifest, name)
     else:

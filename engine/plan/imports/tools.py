@@ -63,6 +63,7 @@ class Tool:
     serves: tuple[str, ...] = ()  # words in the name of a program that generates or evaluates rather than trains
     # options of which a file that trains has one; empty where its files are of one task
     trained_by: tuple[str, ...] = ()
+    argument: str = ""  # the option whose value stands alone behind a program
     runs: tuple[str, ...] = ()  # options that hold commands of a shell
     environment: tuple[str, ...] = ()  # options that hold variables of such a shell
     # fields and quantities that variables of such a shell hold, by their names
@@ -173,6 +174,7 @@ def _tool(name: str) -> Tool:
         name=rows["name"],
         source=rows["source"],
         signs=tuple(rows.get("signs", ())),
+        argument=rows.get("argument", ""),
         programs=tuple(rows.get("programs", ())),
         options=options,
         other_names={other: option for option, others in written.items() for other in others},

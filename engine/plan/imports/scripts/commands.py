@@ -195,10 +195,13 @@ def _options(words: Sequence[Word], name: str) -> Document:
     model = given[-1] if len(given) > 1 and TAKES_MODEL.fullmatch(given[-2].text) else None
     if given and TAKES_MODEL.fullmatch(given[-1].text):
         model = _model_at_the_end(rest, tool_called(" ".join(word.text for word in given)))
+    owner = tool_called(" ".join(word.text for word in given[:-1]))
+    option = owner.argument if owner is not None else ""
     if model is not None:
         data["model"], lines["model",] = _plain(model), model.line
-    elif given and _CONFIGURATION.fullmatch(given[-1].text):
-        data["config"], lines["config",] = given[-1].text, given[-1].line
+    elif option or (given and _CONFIGURATION.fullmatch(given[-1].text)):
+        option = option or "config"
+        data[option], lines[option,] = given[-1].text, given[-1].line
     further: list[Word] = []
     while rest:
         word = rest.pop(0)

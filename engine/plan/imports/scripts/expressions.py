@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from capacity_tui.engine.catalog import Plain
+from capacity_tui.engine.catalog import Plain, parse_shipped
 from capacity_tui.engine.plan.imports.scripts.shell_words import calculated
-
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 OPTION = "--"  # Before names that only stand behind a dot, options and fields: a variable may be called the same
 SHELL = "$"  # Before the name of a variable of the shell
@@ -68,15 +68,22 @@ _COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.GtE: operator.ge,
 }
 
-_TRUE_TODAY = frozenset({"is_bfloat16_supported", "is_bf16_supported", "is_available", "hasattr"})
-"""What scripts ask of the device, and of libraries and models, that those since 2020 answer with yes as a rule."""
 
-_TODAY: Mapping[str, str] = {"torch.__version__": "2.9", "sys.platform": "linux", "__name__": "__main__"}
-"""What scripts ask of the machine, as it is where models are trained."""
+@cache
+def _answers() -> Mapping[str, Mapping[str, Plain]]:
+    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "script_answers.yaml")
+    return rows
 
-_CHANGES = frozenset({"update", "setdefault", "pop", "popitem", "clear"})  # What changes a mapping in place
 
-_ENVIRONMENT = frozenset({"getenv", "environ.get"})  # What returns a variable of the shell, or a default
+def _answer(kind: str, name: str) -> Plain:
+    """Return what the machine answers to a call or a name, as ``profiles/script_answers.yaml`` has it.
+
+    Raises:
+        ValueError: only running the script tells it.
+    """
+    if name not in (answers := _answers()[kind]):
+        raise ValueError(name)
+    return answers[name]
 
 
 def literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
@@ -96,10 +103,23 @@ def literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         with suppress(ValueError):
             return _joined((node.left, node.right), constants)
-    value: object = calculated(node) if isinstance(node, ast.BinOp) else ast.literal_eval(node)
+    value: object = _number(node, constants) if isinstance(node, ast.BinOp) else ast.literal_eval(node)
     if not isinstance(value, str | int | float | bool | list | dict | None):
         raise ValueError(type(value).__name__)
     return value
+
+
+def _number(node: ast.BinOp, constants: Mapping[str, Plain]) -> int:
+    """Return what is calculated of numbers, and of names that stand for some: ``max_length * 2``.
+
+    Raises:
+        ValueError: only running the script tells one of them.
+    """
+    with suppress(ValueError):
+        return calculated(node)
+    values = [literal(part, constants) for part in (node.left, node.right)]
+    left, right = (ast.Constant(value if isinstance(value, int) else None) for value in values)
+    return calculated(ast.BinOp(left, node.op, right))
 
 
 def _joined(parts: Sequence[ast.expr], constants: Mapping[str, Plain]) -> str:
@@ -129,8 +149,8 @@ def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Pl
         if isinstance(value := constants[key], OfARun):
             raise ValueError(value)
         return value.at(node.lineno) if isinstance(value, Changed) else value
-    if keys[0] in _TODAY:
-        return _TODAY[keys[0]]
+    with suppress(ValueError):
+        return _answer("names", keys[0])
     first: ast.expr = node
     while isinstance(first, ast.Attribute):
         first = first.value
@@ -139,7 +159,7 @@ def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Pl
     return name
 
 
-def _mapping(node: ast.Dict, constants: Mapping[str, Plain]) -> dict[str, Plain]:
+def mapping(node: ast.Dict, constants: Mapping[str, Plain]) -> dict[str, Plain]:
     """Return a mapping by names; what only running the script tells of it stays as it is written."""
     read: dict[str, Plain] = {}
     for key, value in zip(node.keys, node.values, strict=True):
@@ -147,7 +167,7 @@ def _mapping(node: ast.Dict, constants: Mapping[str, Plain]) -> dict[str, Plain]
             further: Plain = None
             with suppress(ValueError):
                 further = literal(value, constants)
-            read |= further if isinstance(further, dict) else _open(ast.unparse(value))
+            read |= further if isinstance(further, dict) else open_entries(ast.unparse(value))
         else:
             try:
                 read[str(literal(key, constants))] = literal(value, constants)
@@ -156,7 +176,7 @@ def _mapping(node: ast.Dict, constants: Mapping[str, Plain]) -> dict[str, Plain]
     return read
 
 
-def _open(name: str) -> dict[str, Plain]:
+def open_entries(name: str) -> dict[str, Plain]:
     """Return what stands in a mapping for entries that only running the script tells."""
     return {f"**{name}": FurtherOptions(name)}
 
@@ -225,30 +245,37 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     """
     called = ast.unparse(call.func)
     if called == "dict":
-        return _mapping(_given(call), constants)
-    reader = next((reader for name, reader in _CALLS.items() if f".{called}".endswith(f".{name}")), None)
-    if reader is not None:
+        return mapping(arguments_of(call), constants)
+    if (reader := next((one for name, one in _CALLS.items() if f".{called}".endswith(f".{name}")), None)) is not None:
         return reader(call, constants)
     if called in _TYPES and len(call.args) == 1:
         value = literal(call.args[0], constants)
         if isinstance(value, str | int | float):
             return _TYPES[called](value)
-    if called.removeprefix("os.") in _ENVIRONMENT and call.args:
-        variable = f"{SHELL}{literal(call.args[0], constants)}"
-        if variable in constants:
-            return constants[variable]
-        return literal(call.args[1], constants) if call.args[1:] else None
-    default = next((word.value for word in call.keywords if word.arg == "default"), None)
-    if called.rpartition(".")[2].casefold() == "field" and default is not None:
-        return literal(default, constants)
-    raise ValueError(called)
+    default, last = next((word.value for word in call.keywords if word.arg == "default"), None), called.split(".")[-1]
+    if last.casefold() != "field" or default is None:
+        return _answer("calls", last)
+    return literal(default, constants)
 
 
-def _given(call: ast.Call) -> ast.Dict:
+def arguments_of(call: ast.Call) -> ast.Dict:
     """Return the arguments of a call as a mapping: ``dict(base, rank=8)`` is ``{**base, "rank": 8}``."""
     keys: list[ast.expr | None] = [None for _ in call.args]
     keys += [ast.Constant(word.arg) if word.arg else None for word in call.keywords]
     return ast.Dict(keys, [*call.args, *(word.value for word in call.keywords)])
+
+
+def _variable(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
+    """Return a variable of the shell, or its default: ``os.getenv("RANK", "8")``.
+
+    Raises:
+        ValueError: only running the script tells which.
+    """
+    name, *default = call.args or [ast.Constant(value=...)]
+    variable = f"{SHELL}{literal(name, constants)}"
+    if variable in constants:
+        return constants[variable]
+    return literal(default[0], constants) if default else None
 
 
 def _cut(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
@@ -294,9 +321,9 @@ def _attribute(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
 
 
 _CALLS: Mapping[str, Callable[[ast.Call, Mapping[str, Plain]], Plain]] = {
-    **dict.fromkeys(_TRUE_TODAY, lambda *_: True),
-    "get_device_capability": lambda *_: [9, 0],  # of Hopper
     "getattr": _attribute,
+    "getenv": _variable,
+    "environ.get": _variable,
     "split": _cut,
     "path.join": lambda call, constants: _joined(call.args, constants),
 }
@@ -305,91 +332,8 @@ _CALLS: Mapping[str, Callable[[ast.Call, Mapping[str, Plain]], Plain]] = {
 _READERS: Mapping[type[ast.expr], Callable[[Any, Mapping[str, Plain]], Plain]] = {
     ast.Call: _made,
     ast.Compare: _compared,
-    ast.Dict: _mapping,
+    ast.Dict: mapping,
     ast.ListComp: _stripped,
     ast.Subscript: _part,
 }
 """What reads an expression of a kind."""
-
-
-def within(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what stands in a part of a script, in its order; what functions and classes in it hold is their own."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, (*FUNCTIONS, ast.ClassDef)):
-            yield from within(child)
-
-
-def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
-    """Yield names that some statements give a plain value, or one that only a run tells where they had one before."""
-    known = dict(constants)
-    sometimes, never = set[ast.AST](), set[ast.AST]()  # what only a run tells whether it is done, and what never is
-    either = set[ast.AST]()  # what is done where a condition holds, or where it does not
-    for node in nodes:
-        if isinstance(node, ast.If | ast.Try | ast.For):
-            decided = holds(node, known)
-            sometimes |= {*ast.walk(node)} if decided is None else set()
-            either |= {*ast.walk(node)} if decided is None and isinstance(node, ast.If) else set()
-            left_out = () if decided is None or not isinstance(node, ast.If) else node.orelse if decided else node.body
-            never |= {part for statement in left_out for part in ast.walk(statement)}
-        if node in never:
-            continue
-        name = _changed(node)
-        if isinstance(node, ast.stmt | ast.expr) and isinstance(whole := known.get(name), dict):
-            made = _entries(node, name, known)
-            if node in sometimes:
-                made = {key: value if isinstance(value, OfARun) else OfARun(value) for key, value in made.items()}
-            known[name] = Changed({**whole, **made}, whole, node.lineno)
-            yield name, known[name]
-            continue
-        is_single = isinstance(node, ast.AnnAssign) or (isinstance(node, ast.Assign) and len(node.targets) == 1)
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or not is_single or node.value is None:
-            continue
-        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        if not isinstance(target, ast.Name):
-            continue
-        try:
-            value = literal(node.value, known)
-            is_other = node in either and target.id in known and known[target.id] != value
-            known[target.id] = OfARun(ast.unparse(node.value)) if is_other else value
-        except ValueError:
-            is_made_of_itself = any(
-                isinstance(part, ast.Name) and part.id == target.id for part in ast.walk(node.value)
-            )
-            if target.id not in known or is_made_of_itself:  # model = load(model): what it was given counts
-                continue
-            known[target.id] = OfARun(ast.unparse(node.value))
-        yield target.id, known[target.id]
-
-
-def holds(node: ast.AST, constants: Mapping[str, Plain]) -> bool | None:
-    """Return whether the condition of an ``if`` holds; None where only running the script tells."""
-    if isinstance(node, ast.If | ast.IfExp):
-        with suppress(ValueError):
-            value = literal(node.test, constants)
-            return None if value is None and not isinstance(node.test, ast.Constant) else bool(value)
-    return None
-
-
-def _changed(node: ast.AST) -> str:
-    """Return the name of what a part of a script changes in place; empty where it changes nothing so."""
-    base: ast.expr | None = None
-    if isinstance(node, ast.Assign | ast.Delete) and isinstance(target := node.targets[0], ast.Subscript):
-        base = target.value
-    elif isinstance(node, ast.AugAssign):
-        base = node.target
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES:
-        base = node.func.value
-    return base.id if isinstance(base, ast.Name) else ""
-
-
-def _entries(node: ast.AST, name: str, known: Mapping[str, Plain]) -> dict[str, Plain]:
-    """Return the entries that a change puts into a mapping: ``settings["rank"] = 8``, ``settings.update(rank=8)``."""
-    if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
-        if isinstance(target.slice, ast.Constant):
-            return _mapping(ast.Dict([target.slice], [node.value]), known)
-    elif isinstance(node, ast.AugAssign):
-        return _mapping(ast.Dict([None], [node.value]), known)
-    elif isinstance(node, ast.Call) and ast.unparse(node.func) == f"{name}.update":
-        return _mapping(_given(node), known)
-    return _open(name)

@@ -7,20 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from types import MappingProxyType
-from typing import cast
+from typing import NamedTuple, cast
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import (
-    FUNCTIONS,
-    OPTION,
-    SHELL,
-    STARTED,
-    FurtherOptions,
-    OfARun,
-    assigned,
-    literal,
-    within,
-)
+from capacity_tui.engine.plan.imports.scripts.expressions import OPTION, SHELL, STARTED, FurtherOptions, OfARun, literal
 from capacity_tui.engine.plan.imports.scripts.flow import (
     SETTINGS,
     called,
@@ -30,7 +20,7 @@ from capacity_tui.engine.plan.imports.scripts.flow import (
     reached,
     unused,
 )
-from capacity_tui.engine.plan.imports.scripts.modules import imported, parsed
+from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, assigned, imported, parsed, within
 from capacity_tui.engine.plan.imports.tools import Tool, option_name, tools
 
 _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
@@ -69,21 +59,39 @@ def is_python(text: str) -> bool:
     return True
 
 
-def settings_alone(text: str, name: str) -> Document | None:
-    """Return the settings of a text that is assignments of Python alone, as nanoGPT's files are; None for others."""
+class Settings(NamedTuple):
+    """What a text of Python gives values to that does nothing else."""
+
+    document: Document
+    parts: Set[str]  # names of which other settings are made
+
+
+def settings_alone(text: str, name: str) -> Settings | None:
+    """Return the settings of a text that is assignments of Python and imports alone, as of nanoGPT and XTuner.
+
+    Names of what is imported stand for it. None for other texts.
+    """
     with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        body = ast.parse(text).body
-        texts = (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in body)
-        if all(is_text or isinstance(node, ast.Assign) for is_text, node in zip(texts, body, strict=True)):
-            lines: dict[KeyPath, int] = {
-                (target.id,): node.lineno
-                for node in body
-                if isinstance(node, ast.Assign)
-                for target in node.targets
-                if isinstance(target, ast.Name)
-            }
-            return Document(dict(assigned(body, {})), name, lines) if lines else None
+        nodes = list(within(ast.parse(text)))
+        lines: dict[KeyPath, int] = {
+            (target.id,): node.lineno
+            for node in nodes
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        if lines and all(map(_is_setting, nodes)):
+            data = dict(assigned(nodes, {source: source for node in nodes for source, _ in _sources(node)}))
+            parts = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+            return Settings(Document(data, name, lines), parts)
     return None
+
+
+def _is_setting(node: ast.AST) -> bool:
+    """Whether a part of a script is no statement that does anything but set names."""
+    is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    sets = isinstance(node, ast.Assign | ast.AugAssign | ast.If | ast.Import | ast.ImportFrom)
+    return is_text or sets or not isinstance(node, ast.stmt)
 
 
 def calls(

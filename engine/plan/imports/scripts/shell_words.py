@@ -14,6 +14,15 @@ from capacity_tui.engine.record import dataclass
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_MOST_BITS = 64  # Of a power: numbers of a shell have as many
+
+
+def _power(base: int, exponent: int) -> int:
+    if exponent < 0 or base.bit_length() * exponent > _MOST_BITS:
+        raise ValueError(f"{base} ** {exponent}")
+    return int(base**exponent)
+
+
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -21,6 +30,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Div: operator.floordiv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
+    ast.Pow: _power,
 }
 
 _DEFAULTS = frozenset({":-", "-", ":=", "="})  # Signs between a variable and what stands for it where it is not set

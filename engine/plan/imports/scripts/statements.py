@@ -1,0 +1,179 @@
+"""What statements of a Python script give names: assignments, and imports of modules that lie beside it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+
+from capacity_tui.engine.catalog import Plain
+from capacity_tui.engine.plan.imports.scripts.expressions import (
+    OPTION,
+    Changed,
+    OfARun,
+    arguments_of,
+    literal,
+    mapping,
+    open_entries,
+)
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+_CHANGES = frozenset({"update", "setdefault", "pop", "popitem", "clear"})  # What changes a mapping in place
+
+
+def imported(tree: ast.Module, module: Callable[[str], str | None]) -> Iterator[tuple[str, Plain]]:
+    """Yield names that a script imports from modules beside it, as it writes them: ``config.MODEL``, ``RANK``.
+
+    Args:
+        module: returns the text of a module by its dotted name; None for one that does not lie there.
+    """
+    classes = dict(_classes(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _behind(alias.asname or alias.name, _names(module(alias.name)))
+        elif isinstance(node, ast.ImportFrom):
+            text, base = module(node.module or ""), f"{node.module}." if node.module else ""
+            names = _names(text)
+            classes |= dict(_classes(parsed(text)))
+            for alias in node.names:
+                name = alias.asname or alias.name
+                yield from ([*names.items()] if alias.name == "*" else [])
+                yield from ([(name, names[alias.name])] if alias.name in names else [])
+                fields = classes.get(alias.name, {})
+                yield from (*_behind(name, fields), *((f"{OPTION}{field}", value) for field, value in fields.items()))
+                yield from ((key.replace(alias.name, name, 1), value) for key, value in _made(parsed(text), classes))
+                yield from _behind(name, _names(module(f"{base}{alias.name}")))
+    yield from _made(tree, classes)
+
+
+def _behind(name: str, values: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
+    return ((f"{name}.{field}", value) for field, value in values.items())
+
+
+def parsed(text: str | None) -> ast.Module:
+    """Return a module; an empty one where it cannot be read."""
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.parse(text or "")
+    return ast.Module([], [])
+
+
+def _names(text: str | None) -> Mapping[str, Plain]:
+    """Return the names of a module that it gives a plain value itself."""
+    names = dict(assigned(parsed(text).body, {}))
+    return {name: dict(value) if isinstance(value, dict) else value for name, value in names.items()}
+
+
+def _classes(tree: ast.Module) -> Iterator[tuple[str, Mapping[str, Plain]]]:
+    """Yield the classes of a module with their fields that have a plain value."""
+    outside = dict(assigned(tree.body, {}))
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name, dict(assigned(node.body, outside))
+
+
+def _made(tree: ast.Module, classes: Mapping[str, Mapping[str, Plain]]) -> Iterator[tuple[str, Plain]]:
+    """Yield the fields of what is made of known classes without arguments: ``settings = Settings()``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name):
+            fields = classes.get(ast.unparse(node.value.func), {}) if not node.value.args else {}
+            given = {word.arg for word in node.value.keywords}
+            known = {field: value for field, value in fields.items() if field not in given}
+            yield from _behind(node.targets[0].id, known)
+
+
+def within(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what stands in a part of a script, in its order; what functions and classes in it hold is their own."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, (*FUNCTIONS, ast.ClassDef)):
+            yield from within(child)
+
+
+def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
+    """Yield names that some statements give a plain value, or one that only a run tells where they had one before."""
+    known = dict(constants)
+    sometimes, never = set[ast.AST](), set[ast.AST]()  # what only a run tells whether it is done, and what never is
+    either = set[ast.AST]()  # what is done where a condition holds, or where it does not
+    repeated = set[ast.AST]()  # what is done again and again
+    for node in nodes:
+        if isinstance(node, ast.For | ast.While):
+            repeated |= {*ast.walk(node)}
+        if isinstance(node, ast.If | ast.Try | ast.For):
+            decided = holds(node, known)
+            sometimes |= {*ast.walk(node)} if decided is None else set()
+            either |= {*ast.walk(node)} if decided is None and isinstance(node, ast.If) else set()
+            left_out = () if decided is None or not isinstance(node, ast.If) else node.orelse if decided else node.body
+            never |= {part for statement in left_out for part in ast.walk(statement)}
+        if node in never:
+            continue
+        name = _changed(node)
+        if isinstance(node, ast.stmt | ast.expr) and isinstance(whole := known.get(name), dict):
+            made = _entries(node, name, known)
+            if node in sometimes:
+                made = {key: value if isinstance(value, OfARun) else OfARun(value) for key, value in made.items()}
+            known[name] = Changed({**whole, **made}, whole, node.lineno)
+            yield name, known[name]
+            continue
+        name, expression = _given_to(node)
+        if expression is None or (isinstance(node, ast.AugAssign) and node in repeated):
+            continue
+        try:
+            value = literal(expression, known)
+            is_other = node in either and name in known and known[name] != value
+            known[name] = OfARun(ast.unparse(expression)) if is_other else value
+        except ValueError:
+            is_made_of_itself = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(expression))
+            if name not in known or is_made_of_itself:  # model = load(model): what it was given counts
+                continue
+            known[name] = OfARun(ast.unparse(expression))
+        yield name, known[name]
+
+
+def _given_to(node: ast.AST) -> tuple[str, ast.expr | None]:
+    """Return the name that a statement gives a value, and that: of ``count *= 2`` the product; None for others."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        before = ast.copy_location(ast.Name(node.target.id, ast.Load()), node)
+        return node.target.id, ast.copy_location(ast.BinOp(before, node.op, node.value), node)
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    if (
+        len(targets) == 1
+        and isinstance(target := targets[0], ast.Name)
+        and isinstance(node, ast.Assign | ast.AnnAssign)
+    ):
+        return target.id, node.value
+    return "", None
+
+
+def holds(node: ast.AST, constants: Mapping[str, Plain]) -> bool | None:
+    """Return whether the condition of an ``if`` holds; None where only running the script tells."""
+    if isinstance(node, ast.If | ast.IfExp):
+        with suppress(ValueError):
+            value = literal(node.test, constants)
+            return None if value is None and not isinstance(node.test, ast.Constant) else bool(value)
+    return None
+
+
+def _changed(node: ast.AST) -> str:
+    """Return the name of what a part of a script changes in place; empty where it changes nothing so."""
+    base: ast.expr | None = None
+    if isinstance(node, ast.Assign | ast.Delete) and isinstance(target := node.targets[0], ast.Subscript):
+        base = target.value
+    elif isinstance(node, ast.AugAssign):
+        base = node.target
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES:
+        base = node.func.value
+    return base.id if isinstance(base, ast.Name) else ""
+
+
+def _entries(node: ast.AST, name: str, known: Mapping[str, Plain]) -> dict[str, Plain]:
+    """Return the entries that a change puts into a mapping: ``settings["rank"] = 8``, ``settings.update(rank=8)``."""
+    if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
+        if isinstance(target.slice, ast.Constant):
+            return mapping(ast.Dict([target.slice], [node.value]), known)
+    elif isinstance(node, ast.AugAssign):
+        return mapping(ast.Dict([None], [node.value]), known)
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) == f"{name}.update":
+        return mapping(arguments_of(node), known)
+    return open_entries(name)
