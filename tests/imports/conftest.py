@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -41,9 +42,9 @@ def written(tmp_path: Path) -> Callable[..., Imported]:
 def alone(tmp_path: Path):
     """Read a text as a file of a name, with hardware and nothing else typed."""
 
-    def of(name: str, text: str):
+    def of(name: str, text: str, typed: Mapping[str, object] = MappingProxyType({})):
         (tmp_path / name).write_text(text)
-        given = {"hardware.name": "h100-sxm-80gb", "hardware.devices": 8}
+        given = {"hardware.name": "h100-sxm-80gb", "hardware.devices": 8, **typed}
         return import_plan([str(tmp_path / name)], given, allow_fragment=True)
 
     return of

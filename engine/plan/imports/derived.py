@@ -97,6 +97,10 @@ CHECKPOINTING, OFFLOAD = Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD
 DEVICES, PER_NODE = Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE
 _SECTIONS = ("model", "hardware", "training", "inference", "parallelism", "pricing")
 
+_MASTER = Key.TRAINING_MASTER_WEIGHTS
+_WIDE = "adamw_32bit"  # The optimizer whose states are in 32 bits whatever the weights are in
+_REWARDED = frozenset({"grpo", "ppo"})  # What answers are rewarded for, and may be held to a reference
+
 _OF_FILES = frozenset({"said", "default"})  # Levels of settings that files give
 
 _SHARDING = {"deepspeed": 0, "megatron": 1, "fsdp": 2}
@@ -180,8 +184,6 @@ def _precision(settings: Settings) -> None:
     loaded, trainer = settings.chosen.get("loaded_in"), settings.chosen.get(PRECISION)
     if loaded is not None and trainer is not None and (trainer.value, trainer.level in _OF_FILES) == ("fp32", True):
         settings.set(PRECISION, loaded.value, loaded)
-        if settings.value(METHOD, settings.value("adapted_in_code", "full")) == "full":
-            settings.set(Key.TRAINING_MASTER_WEIGHTS, "none", loaded)
     # Beside a decoder's length the plain one is that of an encoder of pictures; an encoder of text is the longer part.
     length = settings.chosen.get("encoder_length") or settings.chosen.get("decoder_length")
     if length is None and Key.TRAINING_SEQ_LEN not in settings.chosen:
@@ -191,6 +193,26 @@ def _precision(settings: Settings) -> None:
         settings.set(Key.TRAINING_SEQ_LEN, length.value, length)
     if settings.value("matrices") == "tf32" and not settings.is_given(PRECISION):
         settings.set(PRECISION, "tf32", settings.chosen["matrices"])
+
+
+def _copies(settings: Settings) -> None:
+    """Leave out the copy in 32 bits of what is loaded and trained in bf16: DeepSpeed and FSDP keep one, others do not.
+
+    And the reference of rewarded answers that nothing holds to it.
+    """
+    is_full = settings.value(METHOD, settings.value("adapted_in_code", "full")) == "full"
+    is_sharded = settings.value(FRAMEWORK) == "deepspeed" or bool(settings.value("sharded"))
+    alone, loaded = settings.chosen.get("without_master"), settings.chosen.get("loaded_in")
+    lacks = alone if alone is not None and (alone.value == "always" or not is_sharded) else None
+    lacks = loaded if loaded is not None and not is_sharded else lacks
+    type_alone = loaded.value if lacks is loaded and loaded is not None else "bf16"
+    if lacks is not None and is_full and settings.value(PRECISION) == type_alone and not settings.is_given(_MASTER):
+        settings.set(_MASTER, "none", lacks, lacks.level)
+        if settings.value("wide_states"):
+            settings.set(Key.TRAINING_OPTIMIZER, _WIDE, settings.chosen["wide_states"])
+    weight = settings.chosen.get("reference_weight")
+    if weight is not None and not weight.value and settings.value(Key.TRAINING_PREFERENCE) in _REWARDED:
+        settings.set(Key.TRAINING_REFERENCE, "precomputed", weight, weight.level)
 
 
 def _sizes(settings: Settings) -> None:
@@ -205,7 +227,10 @@ def _sizes(settings: Settings) -> None:
         replicas = (replicas or 1) * copies
         settings.derive("replicas", replicas, f"{settings.chosen['copies'].words}: copies of what serves")
     if processes is None and settings.count("per_process") and settings.is_given("per_process"):
-        processes = (settings.count("per_process") or 1) * nodes * copies
+        on_node, devices = settings.count("per_process") or 1, settings.count(DEVICES) or 0
+        if split > on_node and not settings.is_given("nodes") and devices % on_node == 0:
+            nodes = devices // on_node or 1  # one replica takes several nodes, of which the launcher tells the number
+        processes = on_node * nodes * copies
         settings.derive("processes", processes, settings.chosen["per_process"].words)
     if replicas is not None and processes is None:
         processes = replicas * split
@@ -279,6 +304,7 @@ _RULES = (
     _sizes,
     _groups,
     answers,
+    _copies,
     batches,
     job_length,
     weights,

@@ -309,8 +309,10 @@ def kv_heads(value: Plain) -> object:
 
 
 def preference(value: Plain) -> object:
-    """Return that pairs of answers are learned from, where nothing says what else is: an option of such trainers."""
-    return None if value is None else {"learned_from_pairs": "dpo"}
+    """Return that pairs are learned from, where nothing says what else is, and how much a reference weighs."""
+    weight = number(value)
+    weighs = {} if weight is None else {"reference_weight": weight}
+    return None if value is None else {"learned_from_pairs": "dpo", **weighs}
 
 
 def prompts(value: Plain) -> object:

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from functools import cache
 from itertools import pairwise
 
-from capacity_tui.engine.catalog import Document, KeyPath, Plain
+from capacity_tui.engine.catalog import Document, KeyPath, Plain, format_in_name
 from capacity_tui.engine.errors import DocumentError, Place
 from capacity_tui.engine.plan.imports.scripts.expressions import FurtherOptions
 from capacity_tui.engine.plan.imports.scripts.shell import Script
@@ -60,8 +60,11 @@ _PRINTS = frozenset({"echo", "printf", "cat", "tee", "make", "pip"})
 _ASKS = frozenset({"--version", "--help"})
 """Options with which a program only says something of itself."""
 
-_IN_FOLDER = re.compile(r"\$\{?\w+\}?/((?:[\w.-]+/)*[\w.-]*\d[bB]\b[\w.-]*)")
-"""A model by its size, in a folder that a variable names."""
+_IN_FOLDER = re.compile(r"\$\{?\w+\}?/((?:[\w.-]+/)*[\w.-]+)")  # In one that a variable names
+
+_SIZED = re.compile(
+    r"\d[bB]\b|\.gguf$"
+)  # What tells that a file or folder is a model; so does a format behind its name
 
 _RUN_BY_PYTHON = re.compile(r"#!.*\bpython")
 
@@ -256,4 +259,7 @@ def _ends_numbers(before: Word, word: Word) -> bool:
 def _plain(word: Word) -> Plain:
     """Return a word, of a model in a folder that only the shell knows the rest; None for what only that knows."""
     named = _IN_FOLDER.fullmatch(word.text)
-    return named[1] if named is not None else None if word.is_open else word.text
+    if named is not None:
+        last = named[1].rpartition("/")[2]
+        return named[1] if _SIZED.search(last) or ("-" in last and format_in_name(last) is not None) else None
+    return None if word.is_open else word.text

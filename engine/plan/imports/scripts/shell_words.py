@@ -186,12 +186,12 @@ class Variables:
         return _NAME.sub(lambda match: joined(self.values.get(match[1], (Word(match[0], 0),))), text)
 
     def _number(self, source: str) -> str:
-        """Return the value of whole numbers and variables, as ``$((NODES * 8))``; the text where it has none."""
+        """Return the value of whole numbers and variables, as ``$((NODES * 8))``; else the text as one word."""
         inner = re.sub(r"\$?\{?([A-Za-z_]\w*)\}?", lambda match: joined(self.values.get(match[1], ())), source[3:-2])
         try:
             return str(calculated(ast.parse(inner.strip(), mode="eval").body))
         except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
-            return source
+            return "".join(source.split())
 
     def line(self, node: Node) -> int:
         """Return the line of the script on which a part of it begins, counted from 1."""

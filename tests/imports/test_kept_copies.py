@@ -1,0 +1,147 @@
+"""What software keeps of a training beside its weights, and what files leave open of where it runs."""
+
+from __future__ import annotations
+
+import pytest
+
+MODEL = "Qwen/Qwen3-8B"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "optimizer", "master"),
+    [
+        (
+            "axolotl.yaml",
+            "base_model: {model}\nsequence_len: 512\nsample_packing: true\nbf16: auto\noptimizer: {optim}\n",
+            "adamw_torch",
+            "none",
+        ),
+        (
+            "axolotl.yaml",
+            "base_model: {model}\nsequence_len: 512\nsample_packing: true\nbf16: true\noptimizer: {optim}\n",
+            "paged_adamw_32bit",
+            "none",
+        ),
+        (
+            "axolotl.yaml",
+            "base_model: {model}\nsequence_len: 512\nbf16: true\nfsdp: [full_shard]\noptimizer: {optim}\n",
+            "adamw_torch",
+            "fp32",
+        ),
+        (
+            "axolotl.yaml",
+            "base_model: {model}\nsequence_len: 512\nbf16: true\nadapter: lora\nlora_r: 8\noptimizer: {optim}\n",
+            "adamw_torch",
+            "fp32",
+        ),
+        (
+            "trl.yaml",
+            "model_name_or_path: {model}\ndtype: bfloat16\nbf16: true\nmax_length: 8\npacking: true\noptim: {optim}\n",
+            "adamw_torch",
+            "none",
+        ),
+        (
+            "trl.yaml",
+            "model_name_or_path: {model}\nbf16: true\nmax_length: 8\npacking: true\noptim: {optim}\n",
+            "adamw_torch",
+            "fp32",
+        ),
+    ],
+)
+def test_software_that_trains_what_it_loads_in_bf16_keeps_no_copy_in_32_bits(
+    alone, name: str, text: str, optimizer: str, master: str
+) -> None:
+    training = alone(name, text.format(model=MODEL, optim=optimizer)).plan.training
+    assert training.master_weights == master
+    assert training.optimizer == ("adamw_32bit" if "32bit" in optimizer else "adamw")
+
+
+def test_torchtune_and_full_training_of_unsloth_keep_no_copy_in_32_bits(alone) -> None:
+    tune = (
+        "model: {_component_: torchtune.models.qwen2_5.qwen2_5_7b_base}\ncheckpointer: {checkpoint_dir: /Qwen2.5-7B}\n"
+        "dataset: {packed: false}\nmetric_logger: {log_dir: x}\noptimizer: {_component_: torch.optim.AdamW}\n"
+        "enable_activation_checkpointing: true\ndtype: bf16\nbatch_size: 1\n"
+    )
+    assert alone("full.yaml", tune).plan.training.master_weights == "none"
+    assert alone("full.yaml", tune.replace("bf16", "fp32")).plan.training.master_weights == "fp32"
+    loaded = (
+        "from unsloth import FastLanguageModel\nfrom trl import SFTConfig, SFTTrainer\n"
+        f"model, _ = FastLanguageModel.from_pretrained('{MODEL}', full_finetuning=True)\n"
+    )
+    trained = "SFTTrainer(model=model, args=SFTConfig(per_device_train_batch_size=1, max_length=512)).train()\n"
+    assert alone("full.py", f"{loaded}{trained}").plan.training.master_weights == "none"
+    mixed = loaded.replace("full_finetuning=True", "full_finetuning=True, float32_mixed_precision=True")
+    assert alone("full.py", f"{mixed}{trained}").plan.training.master_weights == "fp32"
+
+
+@pytest.mark.parametrize(
+    ("text", "reference"),
+    [
+        ("trl grpo --model_name_or_path {model} --num_generations 4 --per_device_train_batch_size 8", "precomputed"),
+        (
+            "trl grpo --model_name_or_path {model} --num_generations 4 --per_device_train_batch_size 8 --beta 0.04",
+            "kept",
+        ),
+        ("trl dpo --model_name_or_path {model} --per_device_train_batch_size 8", "kept"),
+        (
+            "python -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.model.path={model}",
+            "precomputed",
+        ),
+        (
+            "python -m verl.trainer.main_ppo actor_rollout_ref.model.path={model} algorithm.use_kl_in_reward=True",
+            "kept",
+        ),
+        ("python -m openrlhf.cli.train_ppo_ray --pretrain {model} --init_kl_coef 0", "precomputed"),
+        ("python -m openrlhf.cli.train_ppo_ray --pretrain {model}", "kept"),
+    ],
+)
+def test_rewarded_answers_have_a_reference_where_something_holds_them_to_it(alone, text: str, reference: str) -> None:
+    assert alone("run.sh", f"{text.format(model=MODEL)}\n").plan.value("training.reference") == reference
+
+
+def test_dora_of_llm_foundry_is_one(alone) -> None:
+    adapters = "{r: 8, peft_type: LORA, use_dora: true}"
+    text = (
+        f"model: {{name: hf_causal_lm, pretrained_model_name_or_path: {MODEL}, peft_config: {adapters}}}\n"
+        "max_seq_len: 512\nglobal_train_batch_size: 8\ndevice_train_microbatch_size: 1\n"
+        "precision: amp_bf16\nmax_duration: 1ep\n"
+    )
+    assert alone("foundry.yaml", text).plan.training.method == "dora"
+
+
+@pytest.mark.parametrize(
+    ("command", "model", "weights"),
+    [
+        ("llama-server -m ${HOME}/models/Qwen3-Coder-Next-UD-Q4_K_XL.gguf -c 32768", "qwen3-next-80b-a3b", "q4_k"),
+        ("vllm serve $MODELS/Qwen3-Coder-Next-FP8 --max-model-len 32768", "Qwen3-Coder-Next-FP8", "fp8"),
+        ("vllm serve $MODELS/qwen2.5-7b-awq", "qwen2.5-7b-awq", "awq-4"),
+    ],
+)
+def test_a_model_in_a_folder_of_a_variable_is_known_by_its_file_or_format(alone, command, model, weights) -> None:
+    plan = alone("serve.sh", f"#!/bin/bash\n{command}\n").plan
+    assert (plan.model.name, plan.value("inference.weights")) == (model, weights)
+
+
+def test_a_sum_that_only_the_shell_knows_is_one_value(alone) -> None:
+    text = (
+        "#!/bin/bash\ndevices=$(nvidia-smi -L | wc -l)\nsteps=$((64 / $devices))\n"
+        f"options=( --model_name_or_path {MODEL} --gradient_accumulation_steps $steps --bf16 )\n"
+        'torchrun --nproc_per_node 8 run_clm.py "${options[@]}"\n'
+    )
+    found = alone("train.sh", text)
+    (remark,) = (one for reading in found.readings for one in reading.unmodelled)
+    assert (
+        remark.place.field == "--gradient_accumulation_steps" and "only the shell knows $((64/$devices))" in remark.why
+    )
+
+
+def test_a_replica_of_several_nodes_takes_those_that_are_typed(alone) -> None:
+    text = (
+        "trainer: {devices: 8, precision: bf16}\n"
+        "model: {tensor_model_parallel_size: 4, pipeline_model_parallel_size: 4, micro_batch_size: 1,\n"
+        "  global_batch_size: 64, encoder_seq_length: 4096, num_layers: 32, hidden_size: 4096,\n"
+        "  num_attention_heads: 32, ffn_hidden_size: 11008}\n"
+    )
+    path = {"hardware.name": "h100-sxm-80gb", "hardware.devices": 64}
+    assert alone("nemo.yaml", text, path).plan.hardware.devices == 64
+    assert alone("nemo.yaml", text.replace("_size: 4,", "_size: 2,"), path).plan.hardware.devices == 8
