@@ -145,3 +145,13 @@ def test_a_replica_of_several_nodes_takes_those_that_are_typed(alone) -> None:
     path = {"hardware.name": "h100-sxm-80gb", "hardware.devices": 64}
     assert alone("nemo.yaml", text, path).plan.hardware.devices == 64
     assert alone("nemo.yaml", text.replace("_size: 4,", "_size: 2,"), path).plan.hardware.devices == 8
+
+
+def test_a_program_of_ones_own_with_sections_of_verl_is_read_as_verl(alone) -> None:
+    unmodelled = " ".join(f"trainer.{name}=x" for name in ("logger", "project_name", "experiment_name", "save_freq"))
+    text = (
+        f"python -m mine.main_grpo {unmodelled} data.shuffle=True data.prompt_key=input "
+        f"actor_rollout_ref.model.path={MODEL} actor_rollout_ref.rollout.n=8 algorithm.adv_estimator=grpo\n"
+    )
+    plan = alone("run.sh", text).plan
+    assert (plan.value("training.preference"), plan.model.name) == ("grpo", "qwen3-8b")

@@ -137,8 +137,9 @@ def _starts(program: str, called: str) -> bool:
 
 
 def _and_above(path: KeyPath) -> Iterator[str]:
-    """Yield the dotted names of the sections above an option, then its own."""
-    return (".".join(map(str, path[:length])) for length in range(1, len(path) + 1))
+    """Yield the dotted names of the sections above an option, then its own; a command writes them as one word."""
+    parts = ".".join(map(str, path)).split(".")
+    return (".".join(parts[:length]) for length in range(1, len(parts) + 1))
 
 
 def option_name(written: str) -> str:
