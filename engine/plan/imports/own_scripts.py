@@ -13,9 +13,11 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.owners import known_tools, tool_of
-from capacity_tui.engine.plan.imports.places import located, module_text
+from capacity_tui.engine.plan.imports.places import located, module_text, options_beside
 from capacity_tui.engine.plan.imports.runs import first_calls, from_shell
 from capacity_tui.engine.plan.imports.scripts import (
+    OPTIONS_FILE,
+    READS_OPTIONS,
     Command,
     FurtherOptions,
     assignments,
@@ -40,8 +42,6 @@ _WIDENS = re.compile(r"\.float\(\)|\.to\((?:dtype=)?torch\.float(?:32)?\)")  # W
 
 _CONVERTS = "what converts or saves weights has no plan"
 
-OPTIONS_FILE = re.compile(r"\.(?:ya?ml|json)$")  # What the name of a file of options ends with
-
 _LOADING = "loading"  # The tool that loads models in Python
 _TYPE = "loaded_in"  # What it says of the type of one
 _ADAPTS = frozenset({"peft", "adapting"})  # What puts adapters on one
@@ -65,7 +65,10 @@ def read_calls(text: str, name: str) -> list[Reading]:
         PlanError: it calls nothing of a known tool.
     """
     readings = []
-    for document, owner, called in calls(text, name, module=partial(module_text, Path(name))):
+    script = Path(name)
+    for document, owner, called in calls(
+        text, name, module=partial(module_text, script), options=partial(options_beside, script)
+    ):
         readings.append(started(read_document(document, owner), called))
     for given, made in assignments(text, name):
         starter = next((one for one in tools().values() if any(one.started_values(made))), tool_of(given.data))
@@ -169,7 +172,9 @@ def own_script(command: Command, name: str, texts: Mapping[str, str]) -> tuple[s
     }
     made = [
         (read_document(document, owner), called)
-        for document, owner, called in calls(text, str(path), given, command.environment, partial(module_text, path))
+        for document, owner, called in calls(
+            text, str(path), given, command.environment, partial(module_text, path), partial(options_beside, path)
+        )
     ]
     readings = [started(reading, called) for reading, called in made]
     _loaded_alike(text, readings)
@@ -211,7 +216,9 @@ def own_options(command: Command, text: str, read: Set[str], named: Reading) -> 
     owner = command.program.rpartition(" ")[2] or "a program that is not named"
     for key, value in data.items():
         if isinstance(value, str) and OPTIONS_FILE.search(value):
-            if Path(value).name not in read:
+            folder = Path(command.document.file or "").parent
+            is_loaded = READS_OPTIONS.search(text) and located(Path(value), folder, set())
+            if Path(value).name not in read and not is_loaded:
                 yield Remark(command.document.place(key), f"{value}: options in a form of {owner} itself: not read")
         elif key in by_name:
             yield Remark(command.document.place(key), f"an option of {owner} itself: read by its name")

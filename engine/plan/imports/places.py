@@ -5,8 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from capacity_tui.engine.catalog import read_text
+from capacity_tui.engine.catalog import Plain, read_text
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.plan.imports.texts import read_text_of_tool
+
+_LARGEST_OPTIONS = 65536  # Bytes of a file of options; larger ones are data
 
 _FARTHEST_FOLDER = 3  # Folders above a file in which what it names is looked for
 
@@ -44,4 +47,13 @@ def module_text(script: Path, module: str) -> str | None:
         with suppress(CapacityError, OSError, ValueError):
             if tried.is_file() and tried.resolve() != script.resolve():
                 return read_text(tried)
+    return None
+
+
+def options_beside(script: Path, path: str) -> Plain:
+    """Return what stands in a file of options that a Python script names, where it lies beside it; None elsewhere."""
+    where = located(Path(path), script.parent, set())
+    with suppress(CapacityError, OSError):
+        if where is not None and where.stat().st_size <= _LARGEST_OPTIONS:
+            return read_text_of_tool(read_text(where), str(where)).data
     return None

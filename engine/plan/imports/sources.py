@@ -18,7 +18,6 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.own_scripts import (
     LOADS,
-    OPTIONS_FILE,
     explain,
     is_unread,
     named_options,
@@ -33,6 +32,7 @@ from capacity_tui.engine.plan.imports.places import located, other_script
 from capacity_tui.engine.plan.imports.runs import Run, from_shell, join, note_choices, of_training
 from capacity_tui.engine.plan.imports.scripts import (
     LAUNCHER,
+    OPTIONS_FILE,
     Command,
     Manifest,
     Script,

@@ -3,11 +3,13 @@ from .commands import Command as Command
 from .commands import is_command as is_command
 from .commands import options_kept as options_kept
 from .commands import tool_commands as tool_commands
+from .expressions import READS_OPTIONS as READS_OPTIONS
 from .expressions import FurtherOptions as FurtherOptions
 from .expressions import OfARun as OfARun
 from .manifests import Manifest as Manifest
 from .manifests import manifest_of as manifest_of
 from .manifests import variables_of as variables_of
+from .python import OPTIONS_FILE as OPTIONS_FILE
 from .python import assignments as assignments
 from .python import calls as calls
 from .python import is_python as is_python

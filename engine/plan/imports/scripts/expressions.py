@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -15,7 +16,10 @@ from capacity_tui.engine.plan.imports.scripts.shell_words import calculated
 
 OPTION = "--"  # Before names that only stand behind a dot, options and fields: a variable may be called the same
 SHELL = "$"  # Before the name of a variable of the shell
+FILE = "<"  # Before the path of a file of options that a script may read
 STARTED = "="  # Before the name of an option that the script is started with
+READS_OPTIONS = re.compile(r"load|read|parse", re.IGNORECASE)  # In the name of what reads such a file
+_OPENS = frozenset({"open", "read", "read_text", "expanduser", "resolve"})  # What stands around its path
 _LIBRARIES = frozenset({"torch", "jnp", "jax", "np", "transformers"})  # What number types and the like are named of
 
 
@@ -144,6 +148,10 @@ def _named(node: ast.Name | ast.Attribute, constants: Mapping[str, Plain]) -> Pl
         ValueError: the script does not say it.
     """
     name = node.id if isinstance(node, ast.Name) else node.attr
+    if isinstance(node, ast.Attribute):
+        with suppress(ValueError):
+            if isinstance(whole := literal(node.value, constants), dict) and name in whole:
+                return whole[name]
     keys = (ast.unparse(node), *((f"{OPTION}{name}",) if isinstance(node, ast.Attribute) else ()), name)
     if (key := next((key for key in keys if key in constants), None)) is not None:
         if isinstance(value := constants[key], OfARun):
@@ -246,6 +254,8 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     called = ast.unparse(call.func)
     if called == "dict":
         return mapping(arguments_of(call), constants)
+    if READS_OPTIONS.search(called) and call.args and (options := _options(call.args[0], constants)) is not None:
+        return options
     if (reader := next((one for name, one in _CALLS.items() if f".{called}".endswith(f".{name}")), None)) is not None:
         return reader(call, constants)
     if called in _TYPES and len(call.args) == 1:
@@ -256,6 +266,37 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     if last.casefold() != "field" or default is None:
         return _answer("calls", last)
     return literal(default, constants)
+
+
+def _options(argument: ast.expr, constants: Mapping[str, Plain]) -> Plain:
+    """Return the options in a file that a script reads: ``yaml.safe_load(open("train.yaml"))``; None for others."""
+    while isinstance(argument, ast.Call) and called_last(argument) in _OPENS:
+        given = argument.args[:1] or ([argument.func.value] if isinstance(argument.func, ast.Attribute) else [])
+        if not given:
+            return None
+        argument = given[0]
+    with suppress(ValueError):
+        return constants.get(f"{FILE}{literal(argument, constants)}")
+    return None
+
+
+def called_last(call: ast.Call) -> str:
+    """Return the last name of what is called."""
+    return ast.unparse(call.func).rpartition(".")[2]
+
+
+def _got(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
+    """Return what stands in a mapping under a name, or the default: ``settings.get("rank", 8)``.
+
+    Raises:
+        ValueError: only running the script tells it.
+    """
+    whole = literal(call.func.value, constants) if isinstance(call.func, ast.Attribute) else None
+    name = str(literal(call.args[0], constants)) if call.args else ""
+    if not isinstance(whole, dict) or isinstance(whole.get(name), OfARun):
+        raise ValueError(ast.unparse(call))
+    default = call.args[1] if call.args[1:] else ast.Constant(None)
+    return whole[name] if name in whole else literal(default, constants)
 
 
 def arguments_of(call: ast.Call) -> ast.Dict:
@@ -324,6 +365,7 @@ _CALLS: Mapping[str, Callable[[ast.Call, Mapping[str, Plain]], Plain]] = {
     "getattr": _attribute,
     "getenv": _variable,
     "environ.get": _variable,
+    "get": _got,
     "split": _cut,
     "path.join": lambda call, constants: _joined(call.args, constants),
 }

@@ -10,7 +10,15 @@ from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import OPTION, SHELL, STARTED, FurtherOptions, OfARun, literal
+from capacity_tui.engine.plan.imports.scripts.expressions import (
+    FILE,
+    OPTION,
+    SHELL,
+    STARTED,
+    FurtherOptions,
+    OfARun,
+    literal,
+)
 from capacity_tui.engine.plan.imports.scripts.flow import (
     SETTINGS,
     called,
@@ -24,6 +32,8 @@ from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, assig
 from capacity_tui.engine.plan.imports.tools import Tool, option_name, tools
 
 _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
+
+OPTIONS_FILE = re.compile(r"\.(?:ya?ml|json|toml)$")  # What the name of a file of options ends with
 
 _LOADS = "from_pretrained"
 
@@ -100,6 +110,7 @@ def calls(
     given: Mapping[str, Plain] = MappingProxyType({}),
     environment: Mapping[str, str] = MappingProxyType({}),
     module: Callable[[str], str | None] | None = None,
+    options: Callable[[str], Plain] | None = None,
 ) -> Iterator[tuple[Document, Tool, str]]:
     """Yield the arguments of calls that a tool knows, the tool, and what is called, in the order of the script.
 
@@ -107,11 +118,15 @@ def calls(
         given: the options that it is started with.
         environment: the variables of the shell that starts it.
         module: returns the text of a module that lies beside it, by its dotted name; None for others.
+        options: returns what stands in a file of options, by the path that the script has for it; None for others.
     """
     tree = ast.parse(text)
     constants: dict[str, Plain] = dict(imported(tree, module) if module is not None else ())
     constants |= {f"{SHELL}{variable}": value for variable, value in environment.items()}
     constants |= {f"{before}{option}": value for option, value in given.items() for before in (OPTION, STARTED)}
+    if options is not None:
+        paths = {*filter(OPTIONS_FILE.search, map(str, (*given.values(), *environment.values(), *_texts(tree))))}
+        constants |= {f"{FILE}{path}": read for path in paths if isinstance(read := options(path), dict)}
     constants |= dict(_behind_dots(tree, constants))
     constants |= dict(assigned(within(tree), constants))
     constants |= dict(_made_global(tree, constants))
@@ -130,6 +145,12 @@ def calls(
                 remarks |= {source: _Foreign(source.lstrip("."))} if _is_foreign(source, owner, module) else {}
                 later = changed_later(call, steps, known)
                 yield _arguments(call, known, name, later, remarks), owner, "" if is_open else _called(call)
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
+    """Yield the texts that stand in a script."""
+    nodes = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return (value for value in nodes if isinstance(value, str))
 
 
 def names_read(text: str) -> Set[str]:

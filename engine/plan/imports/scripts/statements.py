@@ -12,6 +12,7 @@ from capacity_tui.engine.plan.imports.scripts.expressions import (
     Changed,
     OfARun,
     arguments_of,
+    called_last,
     literal,
     mapping,
     open_entries,
@@ -116,6 +117,14 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
             known[name] = Changed({**whole, **made}, whole, node.lineno)
             yield name, known[name]
             continue
+        if isinstance(node, ast.With):
+            opened = ((item.optional_vars, item.context_expr) for item in node.items)
+            known |= {
+                target.id: path
+                for target, call in opened
+                if isinstance(target, ast.Name)
+                for path in _opened(call, known)
+            }
         name, expression = _given_to(node)
         if expression is None or (isinstance(node, ast.AugAssign) and node in repeated):
             continue
@@ -129,6 +138,15 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
                 continue
             known[name] = OfARun(ast.unparse(expression))
         yield name, known[name]
+
+
+def _opened(expression: ast.expr, known: Mapping[str, Plain]) -> Iterator[Plain]:
+    """Yield the path of a file that a statement opens, which its name stands for."""
+    if isinstance(expression, ast.Call) and called_last(expression) == "open":
+        paths = expression.args[:1] or ([expression.func.value] if isinstance(expression.func, ast.Attribute) else [])
+        for path in paths:
+            with suppress(ValueError):
+                yield literal(path, known)
 
 
 def _given_to(node: ast.AST) -> tuple[str, ast.expr | None]:
