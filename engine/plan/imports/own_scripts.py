@@ -13,7 +13,7 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.owners import known_tools, tool_of
-from capacity_tui.engine.plan.imports.places import located, module_text, options_beside
+from capacity_tui.engine.plan.imports.places import located, module_text, options_alongside
 from capacity_tui.engine.plan.imports.runs import first_calls, from_shell
 from capacity_tui.engine.plan.imports.scripts import (
     OPTIONS_FILE,
@@ -67,7 +67,7 @@ def read_calls(text: str, name: str) -> list[Reading]:
     readings = []
     script = Path(name)
     for document, owner, called in calls(
-        text, name, module=partial(module_text, script), options=partial(options_beside, script)
+        text, name, module=partial(module_text, script), options=partial(options_alongside, script)
     ):
         readings.append(started(read_document(document, owner), called))
     for given, made in assignments(text, name):
@@ -173,7 +173,7 @@ def own_script(command: Command, name: str, texts: Mapping[str, str]) -> tuple[s
     made = [
         (read_document(document, owner), called)
         for document, owner, called in calls(
-            text, str(path), given, command.environment, partial(module_text, path), partial(options_beside, path)
+            text, str(path), given, command.environment, partial(module_text, path), partial(options_alongside, path)
         )
     ]
     readings = [started(reading, called) for reading, called in made]

@@ -50,7 +50,7 @@ def module_text(script: Path, module: str) -> str | None:
     return None
 
 
-def options_beside(script: Path, path: str) -> Plain:
+def options_alongside(script: Path, path: str) -> Plain:
     """Return what stands in a file of options that a Python script names, where it lies beside it; None elsewhere."""
     where = located(Path(path), script.parent, set())
     with suppress(CapacityError, OSError):

@@ -270,7 +270,7 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
 
 def _options(argument: ast.expr, constants: Mapping[str, Plain]) -> Plain:
     """Return the options in a file that a script reads: ``yaml.safe_load(open("train.yaml"))``; None for others."""
-    while isinstance(argument, ast.Call) and called_last(argument) in _OPENS:
+    while isinstance(argument, ast.Call) and last_name(argument) in _OPENS:
         given = argument.args[:1] or ([argument.func.value] if isinstance(argument.func, ast.Attribute) else [])
         if not given:
             return None
@@ -280,7 +280,7 @@ def _options(argument: ast.expr, constants: Mapping[str, Plain]) -> Plain:
     return None
 
 
-def called_last(call: ast.Call) -> str:
+def last_name(call: ast.Call) -> str:
     """Return the last name of what is called."""
     return ast.unparse(call.func).rpartition(".")[2]
 

@@ -12,7 +12,7 @@ from capacity_tui.engine.plan.imports.scripts.expressions import (
     Changed,
     OfARun,
     arguments_of,
-    called_last,
+    last_name,
     literal,
     mapping,
     open_entries,
@@ -142,7 +142,7 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
 
 def _opened(expression: ast.expr, known: Mapping[str, Plain]) -> Iterator[Plain]:
     """Yield the path of a file that a statement opens, which its name stands for."""
-    if isinstance(expression, ast.Call) and called_last(expression) == "open":
+    if isinstance(expression, ast.Call) and last_name(expression) == "open":
         paths = expression.args[:1] or ([expression.func.value] if isinstance(expression.func, ast.Attribute) else [])
         for path in paths:
             with suppress(ValueError):
