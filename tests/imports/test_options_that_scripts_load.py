@@ -75,3 +75,12 @@ def test_options_that_are_not_there_stay_open(alone, tmp_path: Path) -> None:
     assert alone("train.py", f"{LIBRARIES}{loads}{USED}").plan.model.name == "auto"
     (tmp_path / "train.yaml").write_text(OPTIONS + "# as long as data\n" * 5000)
     assert alone("train.py", f"{LIBRARIES}{loads}{USED}").plan.model.name == "auto"
+
+
+def test_defaults_do_not_stand_in_for_options_that_are_not_there(alone) -> None:
+    loads = "config = load_config(arguments.config)\npart = config.get('training') or {}\n"
+    used = "SFTConfig(per_device_train_batch_size=part.get('batch', 4), max_length=512)\n"
+    found = alone("train.py", f"{LIBRARIES}{loads}{used}")
+    assert "per_device_train_batch_size" in {
+        one.place.field for reading in found.readings for one in reading.unmodelled
+    }

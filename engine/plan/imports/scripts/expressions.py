@@ -221,7 +221,8 @@ def _decided(node: ast.BoolOp | ast.IfExp | ast.UnaryOp, constants: Mapping[str,
         return all(bool(literal(value, constants)) for value in node.values)
     for value in node.values:
         with suppress(ValueError):
-            if (first := literal(value, constants)) or value is node.values[-1]:
+            # An empty mapping stands for what a run gives: settings.get("training") or {}
+            if (first := literal(value, constants)) or (value is node.values[-1] and first != {}):
                 return first
     raise ValueError(ast.unparse(node))
 
