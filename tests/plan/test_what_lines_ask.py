@@ -185,6 +185,45 @@ def test_a_family_with_a_number_has_no_models_of_another_and_none_for_another_th
     assert not any("vl" in name or "3.5" in name or "embedding" in name for name in asked.models)
 
 
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("best embedding model under 1b on a t4", "qwen3-embedding-0.6b", "minilm-l6"),
+        ("best moe model under 40b on 2x3090", "qwen3.5-35b-a3b", ""),
+        ("best vision model under 10b on a 3090", "glm-4.1v-9b", ""),
+        ("best llm for coding under 30 billion parameters on a 4090", "devstral-small-2-24b", ""),
+        ("largest mistral up to 30b on 2x3090", "mistral-small-24b-2501", ""),
+        ("best qwen3 moe for 2x3090", "qwen3-coder-480b-a35b", ""),
+        ("best model <8b for a 3060", "qwen2.5-7b", "smollm2-135m"),
+        ("llm under 8b, 4060", "qwen2.5-7b", "smollm2-135m"),
+        ("best model with less than 8b parameters on a 3060", "qwen2.5-7b", "smollm2-135m"),
+        ("best llm between 7b and 14b on a 4070", "qwen2.5-14b", "qwen2.5-7b"),
+        ("best model over 100b on 8x h100", "llama-3.1-405b", ""),
+    ],
+)
+def test_a_model_is_looked_for_among_those_of_its_kind_family_and_size(text: str, first: str, last: str) -> None:
+    line = read_line(text)
+    assert not line.faults
+    assert line.asked is not None and line.asked.solve == "model.name"
+    assert line.asked.models[0] == first
+    assert line.asked.models[-1] == last or not last
+
+
+@pytest.mark.parametrize("text", ["fastest llm under 4b, 3060", "smallest model on a 4060", "cheapest model under 8b"])
+def test_the_smallest_of_all_models_is_refused_with_what_to_say(text: str) -> None:
+    assert any("of several models is no plan" in fault.title for fault in read_line(text).faults)
+
+
+def test_the_smallest_of_a_family_is_named() -> None:
+    assert read_line("smallest llama on a 4060").values["model.name"] == "llama-3.2-1b"
+
+
+def test_hardware_for_models_up_to_a_size_is_for_the_largest_of_them() -> None:
+    line = read_line("what gpu do i need for models under 70b")
+    assert line.values["model.name"] == "llama-3.1-70b"
+    assert any("under 70b: planned for the largest" in entry.why for entry in line.assumptions)
+
+
 @pytest.mark.parametrize("text", ["chatbot for 300 employees, what hardware", "private chatgpt for 40 lawyers, $15k"])
 def test_where_hardware_is_asked_a_model_that_nobody_names_is_a_usual_one_whatever_this_machine_is(text: str) -> None:
     made = plan_of_line(read_line(text))

@@ -301,24 +301,6 @@ class CountedWords(NumberNames):
             match = models.sized_model(size, self._catalog)
         return None if match is None else (2, match)
 
-    def _size_at_most(self, index: int) -> tuple[int, Meaning] | None:
-        """Keep how large a model may be that is asked for, as in ``best model below 8b`` and ``any llm up to 10b``."""
-        size, words, bounds = self._tokens[index].text, vocabulary(), vocabulary().at_most
-        if not models.is_size(size):
-            return None
-        before = {few: key_of(self._span(index - few, few)) for few in (3, 2, 1) if few < index}
-        few = next((few for few in before if before[few] in bounds["below"] | bounds["at most"]), 0)
-        asks = [key_of(self._span(at, 1)) for at in range(max(index - few - MOST_WORDS, 0), index - few)]
-        is_asked = any(word in words.choosing | bounds["of"] or words.queries.get(word) == "most" for word in asks[:-1])
-        is_model = not words.model_words.isdisjoint(asks[-1:])
-        is_model |= not models.families_of_models(self._catalog).isdisjoint(asks[-1:])
-        if not few or not is_model or not is_asked:
-            return None
-        self._most_parameters = parse_quantity(size, "") - int(before[few] in bounds["below"])
-        return 1 + int(self._is_model_word(self._span(index + 1, 1))), Meaning(
-            f"{self._span(index - few, few + 1)} parameters"
-        )
-
     def _behind_joints(self, index: int) -> int:
         while key_of(self._span(index, 1)) in vocabulary().size_joints:
             index += 1

@@ -18,7 +18,7 @@ from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_training, task_named, usual_listeners
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Sight, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
-from capacity_tui.engine.plan.line.model_details import CACHE, ModelDetails
+from capacity_tui.engine.plan.line.model_details import ModelDetails
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _SHAPE = re.compile(r"(\S+?)\s*(?:[x×*]|(?<=\s)by(?=\s))\s*(\S+)", re.IGNORECASE)
@@ -26,7 +26,6 @@ _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)[/:+](\d+(?:\.\d+)?k?)|(\d+k)(\d+k)"
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
-SIDES = ("image_w", "image_h")  # Of images, where a network has no single edge of them
 _IMAGE_SIZE, _PICTURES, _VOCABULARY = "image size", "pictures of a request", "vocabulary"
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
@@ -48,7 +47,9 @@ class DataWords(ModelDetails):
         words, keys = vocabulary(), self._keys()
         spans = (self._span(at, few) for at in range(len(self._tokens)) for few in (1, 2, 3))  # speech to text
         work = next((words.works[key] for key in map(key_of, spans) if key in words.works), None)
-        is_open = models.MODEL not in self._values and not self._family and keys.isdisjoint(words.answering)
+        is_open = (
+            models.MODEL not in self._values and not self._models_asked.is_bounded and keys.isdisjoint(words.answering)
+        )
         others = (text for text in keys if text not in words.works and not settings.is_number(text))
         is_trained = self._values.get(TASK) in (TRAIN, FINETUNE)
         is_trained |= any(is_of_training(text, self._catalog) for text in others)
@@ -130,8 +131,9 @@ class DataWords(ModelDetails):
     def _height_and_width(self, width: int, height: int) -> Meaning | None:
         """Recognize the sides of images that a network takes one by one; None where it has no such sides."""
         own = {name for name, _, _ in self._model.parameters()} if self._model is not None else set[str]()
-        sides = {f"{OWN_PARAMETERS}{name}": pixels for name, pixels in zip(SIDES, (width, height), strict=True)}
-        is_apart = own.issuperset(SIDES) and settings.IMAGE_SIZE not in own
+        names = vocabulary().image_sides
+        sides = {f"{OWN_PARAMETERS}{name}": pixels for name, pixels in zip(names, (width, height), strict=True)}
+        is_apart = own.issuperset(names) and settings.IMAGE_SIZE not in own
         return Meaning(f"images of {width}x{height} pixels", sides) if is_apart else None
 
     def _lengths(self, text: str) -> Meaning | None:
@@ -178,7 +180,7 @@ class DataWords(ModelDetails):
         is_known = bool(settings.amount_named(text, self._task, self._model)) or self._is_setting(text)
         is_known |= task_named(text) is not None or any(key_of(text) in rows for rows in vocabulary().phrases.values())
         is_option = text.startswith(mark) and text.lstrip(mark)[:1].isalpha()
-        if not is_option or is_known or key_of(text) in CACHE or "=" in text:
+        if not is_option or is_known or key_of(text) in vocabulary().of_cache["words"] or "=" in text:
             return None
         value = self._span(index + 1, 1) if self._is_free(index + 1) else ""
         words = 1 + int(settings.is_number(value) or self._is_value(value))
@@ -347,3 +349,34 @@ class DataWords(ModelDetails):
         if not path or self._task not in (TRAIN, FINETUNE) or self._is_size_of_model(index):
             return None
         return 2, settings.field_value(path, self._tokens[index].text, self._task, f"data of {name}")
+
+    def _small_images(self) -> None:
+        """Train a network on images as small as those of the data, as ``resnet-18 cifar10``."""
+        edge_of, sides = settings.IMAGE_SIZE, vocabulary().image_sides
+        has_edge = settings.named_field(edge_of, self._task, self._model) is not None
+        names = (edge_of,) if has_edge else sides if self._height_and_width(1, 1) is not None else ()
+        if self._task != TRAIN or any(path.endswith((edge_of, *sides)) for path in self._values):
+            return
+        for text in [self._span(at, count) for at, (count, _) in self._taken.items()]:
+            edge = vocabulary().image_edges.get(key_of(text))
+            for path in (f"{OWN_PARAMETERS}{name}" for name in names if edge is not None):
+                self._values[path] = edge
+                self._assume(path, edge, f"images of {edge} pixels, as {text} has")
+
+    def _length_of_documents(self) -> None:
+        """Train on the tokens of shorter samples than a sequence, which are packed, as ``8k ctx, 30k texts of 3k``."""
+        samples, sequence = self._values.get(Key.TRAINING_SAMPLES), self._values.get(Key.TRAINING_SEQ_LEN)
+        if not self._document_tokens:
+            return
+        if not isinstance(samples, int) or Key.TRAINING_TOKENS in self._values:
+            hint = "say of how many samples, as 30k samples of 3000 tokens"
+            self._faults.append(PlanError("tokens of what?", str(self._document_tokens), hint))
+        elif isinstance(sequence, int) and self._document_tokens < sequence:
+            epochs = float(str(self._values.pop(Key.TRAINING_EPOCHS, 1)))
+            tokens = round(samples * self._document_tokens * epochs)
+            self._values.pop(Key.TRAINING_SAMPLES)
+            self._values |= {Key.TRAINING_TOKENS: tokens, Key.TRAINING_DOCUMENT_TOKENS: self._document_tokens}
+            why = (
+                f"{format_count(tokens)} tokens: {samples} samples of {self._document_tokens}, {epochs:g} times, packed"
+            )
+            self._assume(Key.TRAINING_TOKENS, tokens, why)

@@ -7,19 +7,18 @@ import re
 from dataclasses import replace
 from itertools import pairwise
 
-from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.catalog import format_in_name, key_of, named_release
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import refuse_training
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
-from capacity_tui.engine.plan.line.data_words import SIDES
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
-from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_line
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.model_details import FEW_BITS
 from capacity_tui.engine.plan.line.money_words import MoneyWords
 from capacity_tui.engine.plan.line.taken_words import ACCUMULATION, REPEATS, STEPS_OF_EPOCH
 from capacity_tui.engine.units import count_in_words, format_count
@@ -29,7 +28,7 @@ _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
 _CONTEXT = re.compile(r"-(\d+k)$")  # A context that names of releases end in, as ``phi-3-medium-4k``
 
 WITH_OR_WITHOUT = "with it, or without it?"
-_EDGE, _OF_REPLICA = "image_size", "per replica"
+_OF_REPLICA = "per replica"
 _SETTINGS = frozenset(
     {
         *(Key.INFERENCE_WEIGHTS, Key.INFERENCE_KV_CACHE, Key.TRAINING_PRECISION, Key.TRAINING_OPTIMIZER),
@@ -38,9 +37,9 @@ _SETTINGS = frozenset(
 )
 """What a plan may have or not, so that a line may ask whether it is needed."""
 _SEVERAL = frozenset({"multilora", "multiloraserving"})  # Adapters of which nobody says how many
-WITHOUT_CARD = ("nogpu", "nogpus", "nocard", "nographics")  # A machine of its processor alone
 _THREADS = f"{OWN_PARAMETERS}n_jobs"  # Of trees, which run on so many cores
 _MIB_OF_GIB = 1024
+_FEWEST_TO_PACK = 6.0  # Bits a weight of a model that is called quantized where it is published in more
 _FARTHEST_QUERY, _IS = 4, frozenset({"is", "are", "isnt"})
 _SAME_BATCH = 0.05  # Share by which a batch of tokens may differ from a power of two and is meant to be that
 
@@ -267,7 +266,7 @@ class DerivedValues(MoneyWords):
             is_none = self._tokens[before].text.casefold() in vocabulary().negations
             after = key_of(self._span(at + 1, 1))
             is_end = self._is_apart(at) or not after.isalpha() or after in vocabulary().joints
-            if is_none and is_end and f"no{key_of(self._tokens[at].text)}" in WITHOUT_CARD:
+            if is_none and is_end and f"no{key_of(self._tokens[at].text)}" in vocabulary().without_card:
                 return True
         return False
 
@@ -343,36 +342,6 @@ class DerivedValues(MoneyWords):
             parts = f"a prompt of {before} and an answer" if before else "an answer; say seq for it and its prompt"
             self._assume(Key.TRAINING_SEQ_LEN, sequence, f"sequences of {sequence} tokens: {parts}")
 
-    def _small_images(self) -> None:
-        """Train a network on images as small as those of the data, as ``resnet-18 cifar10``."""
-        has_edge = settings.named_field(_EDGE, self._task, self._model) is not None
-        names = (_EDGE,) if has_edge else SIDES if self._height_and_width(1, 1) is not None else ()
-        if self._task != TRAIN or any(path.endswith((_EDGE, *SIDES)) for path in self._values):
-            return
-        for text in [self._span(at, count) for at, (count, _) in self._taken.items()]:
-            edge = vocabulary().image_edges.get(key_of(text))
-            for path in (f"{OWN_PARAMETERS}{name}" for name in names if edge is not None):
-                self._values[path] = edge
-                self._assume(path, edge, f"images of {edge} pixels, as {text} has")
-
-    def _length_of_documents(self) -> None:
-        """Train on the tokens of shorter samples than a sequence, which are packed, as ``8k ctx, 30k texts of 3k``."""
-        samples, sequence = self._values.get(Key.TRAINING_SAMPLES), self._values.get(Key.TRAINING_SEQ_LEN)
-        if not self._document_tokens:
-            return
-        if not isinstance(samples, int) or Key.TRAINING_TOKENS in self._values:
-            hint = "say of how many samples, as 30k samples of 3000 tokens"
-            self._faults.append(PlanError("tokens of what?", str(self._document_tokens), hint))
-        elif isinstance(sequence, int) and self._document_tokens < sequence:
-            epochs = float(str(self._values.pop(Key.TRAINING_EPOCHS, 1)))
-            tokens = round(samples * self._document_tokens * epochs)
-            self._values.pop(Key.TRAINING_SAMPLES)
-            self._values |= {Key.TRAINING_TOKENS: tokens, Key.TRAINING_DOCUMENT_TOKENS: self._document_tokens}
-            why = (
-                f"{format_count(tokens)} tokens: {samples} samples of {self._document_tokens}, {epochs:g} times, packed"
-            )
-            self._assume(Key.TRAINING_TOKENS, tokens, why)
-
     def _optimal_length(self) -> None:
         """Train as many tokens as suit the size of the model best, where the line says so."""
         words = (self._span(index, count) for index, (count, _) in self._taken.items())
@@ -385,3 +354,45 @@ class DerivedValues(MoneyWords):
             self._values[Key.TRAINING_TOKENS] = round(ratio * parameters)
             why = f"{ratio:g} tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
             self._assume(Key.TRAINING_TOKENS, self._values[Key.TRAINING_TOKENS], why)
+
+    def _weights_of_the_engine(self) -> None:
+        """Take bits of weights for the format that the engine of the line has of so many, as ``mlx 4bit``.
+
+        Some engines serve a format where nobody names one, as Ollama does.
+        """
+        is_stored = format_in_name(str(self._values.get(MODEL, ""))) is not None
+        if self._task == INFER and Key.INFERENCE_WEIGHTS not in self._values and not is_stored:
+            for token in self._tokens:
+                if (weights := vocabulary().weights_of.get(key_of(token.text))) is not None:
+                    why = f"weights: {weights}, what {token.text} serves where no other is named"
+                    self._assume(Key.INFERENCE_WEIGHTS, weights, why)
+        if self._task == INFER and Key.INFERENCE_WEIGHTS not in self._values and self._is_quantized():
+            weights = vocabulary().format_of(FEW_BITS, self._engine_of_weights())
+            self._assume(Key.INFERENCE_WEIGHTS, weights, f"weights: {weights}, as quantized to 4 bits (or say 8bit)")
+        formats = vocabulary().bits.get(self._engine_of_weights(), {})
+        values = {key: formats[key] for token in self._tokens if (key := key_of(token.text)) in formats}
+        for bits, name in [*values.items()][:1] if Key.INFERENCE_WEIGHTS in self._values else ():
+            self._assume(Key.INFERENCE_WEIGHTS, name, f"weights: {name}, as its engine has {bits}")
+        if (kept := str(self._values.get(Key.INFERENCE_KV_CACHE))) in formats:
+            self._assume(Key.INFERENCE_KV_CACHE, formats[kept], f"cache: {formats[kept]}, as its engine has {kept}")
+
+    def _is_quantized(self) -> bool:
+        """Whether a line calls a model quantized that is published in more bits, as in ``mixtral quantized``."""
+        row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
+        published = self._catalog.quantizations.get((row and row.weights) or "")
+        bits = None if published is None else published.bits_per_weight
+        cache = vocabulary().of_cache["words"]
+        empty = [at for at, taken in self._taken.items() if taken == (1, Meaning())]
+        named = [at for at in empty if key_of(self._word(at)) in vocabulary().quantized]
+        named = [at for at in named if cache.isdisjoint(key_of(self._word(near)) for near in range(at - 2, at + 3))]
+        is_called = any(key_of(self._word(at - 1)) not in vocabulary().negations for at in named)
+        return is_called and row is not None and (bits is None or bits > _FEWEST_TO_PACK)
+
+    def _engine_of_weights(self) -> str:
+        """Return the engine that the line names, else the usual one of its packed file or of its hardware."""
+        engine = self._catalog.engines.find_id(named_release(str(self._values.get(Key.INFERENCE_ENGINE, "")))[0])
+        name = str(self._values.get(hardware.NAME))
+        is_packed = any(key_of(token.text) == "gguf" for token in self._tokens)
+        device = self._catalog.accelerators.get(name)
+        kind = "CPU" if name in self._catalog.processors else "" if device is None else device.vendor
+        return engine or vocabulary().engines.get("gguf" if is_packed else kind, "")

@@ -12,32 +12,36 @@ from itertools import pairwise
 from operator import itemgetter
 from typing import TypeAlias
 
-from capacity_tui.engine.catalog import format_in_name, key_of, named_release
+from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.figure_words import FigureWords
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
-from capacity_tui.engine.plan.line.lexicon.question_words import Questions
+from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, ModelsAsked
+from capacity_tui.engine.plan.line.lexicon.question_words import MOST, WHICH, Questions
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount, Asked, Meaning
-from capacity_tui.engine.plan.line.questions import asks_for_model
+from capacity_tui.engine.plan.line.questions import (
+    BETWEEN,
+    SMALLEST,
+    asks_for_model,
+    bound_at,
+    nouns_asked,
+    superlative_at,
+    words_of_kind,
+)
 from capacity_tui.engine.units import format_count, parse_quantity
 
-_HOW_LARGE, _MOST_WORDS = 2, 5  # Words of "how large", and of a model's name, as ``llama 3.1 8b instruct``
+_MOST_WORDS = 5  # Words of a model's name, as ``llama 3.1 8b instruct``
 _SIZES = re.compile(r"(\d+(?:\.\d+)?(?:b|t(?=.a)))(?:[-/ ]a|/)(\d+(?:\.\d+)?b)", re.IGNORECASE)
 _PARAMETERS = re.compile(r"\d+(?:\.\d+)?[bmt]", re.IGNORECASE)  # Of a mixture, as in ``1T with 32B active``
 _Model: TypeAlias = tuple[int, int, int]  # Parameters, where the name begins, and how many words it has
-_LIKE_IT = 0.15  # Share by which a mixture may differ from the sizes that the line gives
-CACHE = frozenset({"kv", "cache", "kvcache", "kvcachedtype", "cachetypek", "cachetypev", "ctk", "ctv"})
-_OF_CACHE = CACHE | {"dtype", "format", "in", "at", "to", "is", "for", "as", "with", "the", "quantized", "quant"}
-_AND_WEIGHTS = frozenset({"weights", "and"})  # Words of a format that is theirs too
-_PACKED, _DIGIT, _FEW_BITS = "qlora", re.compile(r"\d+"), "4bit"
+_PACKED, _DIGIT, FEW_BITS = "qlora", re.compile(r"\d+"), "4bit"
 _USUAL_FORMAT, _USUAL_BITS = "bf16", 16.0  # Of weights of which nobody says another
-_EXPERTS, _FEWEST_BITS_TO_PACK = "experts", 6.0
+_EXPERTS = "experts"
 
 
 class ModelDetails(FigureWords):
@@ -85,7 +89,7 @@ class ModelDetails(FigureWords):
         for (size, at, count), (other, index, few) in pairwise(named):
             between = keys[at + count : index]
             is_joined = bool(between) and between[0] in words.both and words.joints.issuperset(between[1:])
-            is_other = abs(other / size - 1) > _LIKE_IT and words.compares.isdisjoint(keys)
+            is_other = abs(other / size - 1) > models.LIKE_IT and words.compares.isdisjoint(keys)
             if is_joined and is_other and self._is_free(index, few):
                 hint, text = "plan each by itself, and add up their memory, or say vs", self._span(at, index + few - at)
                 self._take(index, few, Meaning(fault=PlanError("a plan has one model", text, hint)))
@@ -176,18 +180,11 @@ class ModelDetails(FigureWords):
         if at is None or not totals or models.MODEL in self._values:
             return
         active, total = (parse_quantity(self._tokens[place].text, "") for place in (at, totals[0]))
-        rows = (row for row in self._catalog.architectures.values() if row.experts and row.params_active)
-        unlike = {
-            row.id: max(abs((row.params_total or 0) / total - 1), abs((row.params_active or 0) / active - 1))
-            for row in rows
-        }
-        size = self._tokens[totals[0]].text.casefold()
-        nearest = min(
-            unlike, key=lambda name: (unlike[name] > _LIKE_IT, size not in name.split("-"), unlike[name]), default=""
-        )
+        size = self._tokens[totals[0]].text
+        nearest, differs = models.nearest_mixture(total, active, size, self._catalog)
         text = f"{self._tokens[totals[0]].text} with {self._tokens[at].text} active"
         why = f"{text}: {nearest}, a mixture of about these sizes"
-        is_known = bool(nearest) and unlike[nearest] <= _LIKE_IT
+        is_known = differs <= models.LIKE_IT
         hint = "name one (see `capacity-tui models`), or give its config.json as model.config=PATH"
         unknown = Meaning(fault=PlanError("no mixture of these sizes is known", text, hint))
         if is_known or self._tokens[at].start == self._tokens[totals[0]].start:  # 2T-a60b
@@ -218,7 +215,7 @@ class ModelDetails(FigureWords):
             others = (settings.named_value(other.text, INFER, "", self._catalog) for other in self._tokens)
             formats = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in others if meaning is not None)
             is_packed = any(key_of(other.text).startswith("gguf") for other in self._tokens)
-            usual = words.format_of(_FEW_BITS, words.engines["gguf"]) if is_packed else _USUAL_FORMAT
+            usual = words.format_of(FEW_BITS, words.engines["gguf"]) if is_packed else _USUAL_FORMAT
             name = str(next(filter(None, formats), usual))
             bits = self._catalog.quantizations[name].bits_per_weight or _USUAL_BITS
             count = parse_quantity(token.text, "B") * 8 / bits
@@ -278,11 +275,12 @@ class ModelDetails(FigureWords):
 
     def _cache(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the format of keys and values, as in ``fp8 kv cache``, ``32k q4 cache`` and ``kv q8``."""
+        cache, between, and_weights = map(vocabulary().of_cache.__getitem__, ("words", "between", "weights"))
         for count in (5, 4, 3, 2) if self._task == INFER else ():
             words = [key_of(self._span(index + at, 1)) for at in range(count)]
-            name, of_cache = (words[0], words[1:]) if words[0] not in CACHE else (words[-1], words[:-1])
-            both = _AND_WEIGHTS if _AND_WEIGHTS.issubset(of_cache) else frozenset()
-            is_cache = (_OF_CACHE | both).issuperset(of_cache) and not CACHE.isdisjoint(of_cache)
+            name, of_cache = (words[0], words[1:]) if words[0] not in cache else (words[-1], words[:-1])
+            both = and_weights if and_weights.issubset(of_cache) else frozenset()
+            is_cache = (cache | between | both).issuperset(of_cache) and not cache.isdisjoint(of_cache)
             if not self._is_free(index, count) or not is_cache:
                 continue
             format_ = vocabulary().formats.get(name, name)
@@ -296,103 +294,107 @@ class ModelDetails(FigureWords):
                 return count, Meaning(fault=fault)
         return None
 
-    def _weights_of_the_engine(self) -> None:
-        """Take bits of weights for the format that the engine of the line has of so many, as ``mlx 4bit``.
+    # Models that are asked for
 
-        Some engines serve a format where nobody names one, as Ollama does.
-        """
-        is_stored = format_in_name(str(self._values.get(MODEL, ""))) is not None
-        if self._task == INFER and Key.INFERENCE_WEIGHTS not in self._values and not is_stored:
-            for token in self._tokens:
-                if (weights := vocabulary().weights_of.get(key_of(token.text))) is not None:
-                    why = f"weights: {weights}, what {token.text} serves where no other is named"
-                    self._assume(Key.INFERENCE_WEIGHTS, weights, why)
-        if self._task == INFER and Key.INFERENCE_WEIGHTS not in self._values and self._is_quantized():
-            weights = vocabulary().format_of(_FEW_BITS, self._engine_of_weights())
-            self._assume(Key.INFERENCE_WEIGHTS, weights, f"weights: {weights}, as quantized to 4 bits (or say 8bit)")
-        formats = vocabulary().bits.get(self._engine_of_weights(), {})
-        values = {key: formats[key] for token in self._tokens if (key := key_of(token.text)) in formats}
-        for bits, name in [*values.items()][:1] if Key.INFERENCE_WEIGHTS in self._values else ():
-            self._assume(Key.INFERENCE_WEIGHTS, name, f"weights: {name}, as its engine has {bits}")
-        if (kept := str(self._values.get(Key.INFERENCE_KV_CACHE))) in formats:
-            self._assume(Key.INFERENCE_KV_CACHE, formats[kept], f"cache: {formats[kept]}, as its engine has {kept}")
-
-    def _is_quantized(self) -> bool:
-        """Whether a line calls a model quantized that is published in more bits, as in ``mixtral quantized``."""
-        row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
-        published = self._catalog.quantizations.get((row and row.weights) or "")
-        bits = None if published is None else published.bits_per_weight
-        empty = [at for at, taken in self._taken.items() if taken == (1, Meaning())]
-        named = [at for at in empty if key_of(self._word(at)) in vocabulary().quantized]
-        named = [at for at in named if CACHE.isdisjoint(key_of(self._word(near)) for near in range(at - 2, at + 3))]
-        is_called = any(key_of(self._word(at - 1)) not in vocabulary().negations for at in named)
-        return is_called and row is not None and (bits is None or bits > _FEWEST_BITS_TO_PACK)
-
-    def _engine_of_weights(self) -> str:
-        """Return the engine that the line names, else the usual one of its packed file or of its hardware."""
-        engine = self._catalog.engines.find_id(named_release(str(self._values.get(Key.INFERENCE_ENGINE, "")))[0])
-        name = str(self._values.get(hardware.NAME))
-        is_packed = any(key_of(token.text) == "gguf" for token in self._tokens)
-        device = self._catalog.accelerators.get(name)
-        kind = "CPU" if name in self._catalog.processors else "" if device is None else device.vendor
-        return engine or vocabulary().engines.get("gguf" if is_packed else kind, "")
-
-    # Families
-
-    def _family_asked_for(self, index: int) -> tuple[int, Meaning] | None:
-        """Keep the family whose largest or best model is asked for: ``largest qwen``, ``how big a llama 3``."""
-        if (bound := self._size_at_most(index)) is not None:
+    def _models_asked_for(self, index: int) -> tuple[int, Meaning] | None:
+        """Keep of which models one is asked for, as in ``best qwen3 moe`` and ``any llm under 8b``."""
+        if (bound := self._size_asked(index)) is not None:
             return bound
-        name, asks = self._tokens[index].text.casefold(), self._span(max(index - 1, 0), 1)
-        if index > _HOW_LARGE and key_of(asks) in ("a", "an"):
-            asks = self._span(index - _HOW_LARGE - 1, _HOW_LARGE)
-        if not index or vocabulary().queries.get(key_of(asks)) != "most":
+        (asks, few), words = superlative_at(self._tokens, index), vocabulary()
+        places = nouns_asked(self._tokens, index + few) if asks else range(0)
+        kinds = {at: count for at in places if (count := words_of_kind(self._tokens, at))}
+        is_one = asks in (MOST, SMALLEST) and (few == 1 or key_of(self._word(index + few)) in ("a", "an"))
+        families = {at: count for at in places if is_one and (count := self._words_of_family(at))}
+        nouns = {at: 1 for at in places if key_of(self._word(at)) in words.sizes_asked["noun"]}
+        end = max((at + count for at, count in (kinds | families | nouns).items()), default=0)
+        after, is_least = key_of(self._word(end)), asks not in (MOST, WHICH)
+        is_end = end >= places.stop and after not in words.asked[WHICH]  # but the best coding gpu
+        is_end |= after in words.sizes_asked["describing"]
+        is_named = bool(nouns) or (bool(kinds) and is_end) or bool(families)
+        if not is_named or (is_least and not (is_end and (nouns or asks == SMALLEST))):
             return None
-        after, behind = self._span(index + 1, 1), self._span(index + 2, 1)
-        is_numbered = settings.is_number(after) and not (models.is_size(after) or self._is_counted(index + 1))
-        is_numbered &= not self._tokens[index].ends and not models.is_size(behind)
-        count = 1 + int(is_numbered)
+        self._taken |= {at: (count, Meaning()) for at, count in (kinds | families).items()}
+        family, kind = (next((self._span(*place) for place in some.items()), "") for some in (families, kinds))
+        one = ModelsAsked(family, words.model_kinds.get(key_of(kind), ""))
+        if asks == SMALLEST and family and (named := one.names(self._catalog)):
+            return few, Meaning(f"model {named[-1]}", {MODEL: named[-1]}, f"the smallest {family}: {named[-1]}")
+        self._asks_for_model = True
+        self._models_asked = replace(one, superlative=self._span(index, few) if is_least else "")
+        return None
+
+    def _words_of_family(self, index: int) -> int:
+        """Return how many words name a family of several models, as ``llama 3``; 0 where none does."""
+        name, after = self._word(index).casefold(), self._word(index + 1)
+        is_numbered = settings.is_number(after) and not (self._is_counted(index + 1) or self._tokens[index].ends)
+        if models.is_size(after) or (is_numbered and models.is_size(self._word(index + 2))):
+            return 0
+        is_numbered |= key_of(after) in vocabulary().nicknames  # the largest deepseek r1
         family = (re.match("[a-z]*", name) or [""])[0]
-        is_family = family in models.families_of_models(self._catalog) and (is_numbered or not after[:1].isdigit())
-        several = count == 1 and models.models_of_family(self._span(index, 2), self._catalog)[1:]
-        count += int(key_of(after) in vocabulary().nicknames and bool(several))  # the largest deepseek r1
-        is_other = key_of(after) in vocabulary().nicknames or self._model_called(
-            "-".join(self._span(index, count).split())
+        if family not in models.families_of_models(self._catalog) or self._is_setting(name):
+            return 0
+        several = (
+            few for few in (1 + is_numbered, 1) if models.models_of_family(self._span(index, few), self._catalog)[1:]
         )
-        if not is_family or (is_other and not several) or self._is_setting(name):
+        count = next(several, 0)
+        return count + int(count > 0 and key_of(self._word(index + count)) in vocabulary().teaching)
+
+    def _size_asked(self, index: int) -> tuple[int, Meaning] | None:
+        """Keep how large a model is to be that is asked for, as in ``best model below 8b`` and ``any llm up to 10b``.
+
+        Where hardware is asked for it is planned for the largest of them.
+        """
+        bound, size = bound_at(self._tokens, index, self._text), self._word(index).lstrip("<≤=")
+        if bound is None or not models.is_size(size) or self._is_counted(index):
             return None
-        count += int(key_of(self._word(index + count)) in vocabulary().teaching)  # deepseek distill
-        self._family = self._span(index, count)
-        return count, Meaning()
+        name, few, noun = bound
+        word, words = self._word(noun).casefold(), vocabulary()
+        kinds = (words.model_kinds.get(key_of(self._word(at))) for at in (noun, noun - 1))
+        kind = next(filter(None, kinds), "")
+        is_of_models = bool(kind) or key_of(word) in words.sizes_asked["noun"] | words.model_words
+        is_of_models |= word in models.families_of_models(self._catalog)
+        questions = [*Questions(self._text, self._tokens).all()]
+        is_asked = self._asks_for_model or asks_for_model(questions) or key_of(word) in words.sizes_asked["best"]
+        is_range = name == BETWEEN and models.is_size(self._word(index + 2))
+        others = (at for _, at, _ in self._models() if at not in (index, index + 2 * is_range))
+        is_weak = key_of(self._span(index - few, few)) in words.sizes_asked["weak"] if few else False
+        if (is_weak and not (is_of_models and is_asked)) or next(others, None) is not None:
+            return None
+        count, text = 1 + int(self._is_model_word(self._word(index + 1))), self._span(index - few, few + 1)
+        parameters = parse_quantity(size, "")
+        if not is_asked and any(question.field == hardware.NAME for question in questions):
+            named = ModelsAsked("", kind, most=parameters).names(self._catalog) if kind else ()
+            largest = models.named_model(named[0], self._catalog) if named else models.sized_model(size, self._catalog)
+            why = f"{text}: planned for the largest of them"
+            return largest and (count, replace(largest, why="; ".join(filter(None, (why, largest.why)))))
+        if is_range:
+            count, text, most = 3, f"{text} {self._span(index + 1, 2)}", parse_quantity(self._word(index + 2), "")
+            self._models_asked = self._models_asked.within("at most", most)
+        self._models_asked = self._models_asked.within(name, parameters)
+        return count, Meaning(f"{text} parameters")
 
     def _asks_of_family(self) -> bool:
         """Keep a family whose model was guessed and is asked for instead, as in ``2x3090, llama, which model size``."""
         guessed = [at for at, (_, meaning) in self._taken.items() if meaning.why and models.MODEL in meaning.values]
         at = next((at for at in guessed if not any(map(str.isdigit, self._span(at, self._taken[at][0])))), None)
         is_asked = at is not None and key_of(self._word(at - 1)) in vocabulary().choosing
-        if at is None or not (is_asked or asks_for_model(self._questions)):
+        if at is None or not (is_asked or self._models_asked.is_bounded or asks_for_model(self._questions)):
             return False
-        self._family, self._taken[at] = self._span(at, self._taken[at][0]), (self._taken[at][0], Meaning())
+        family, self._taken[at] = self._span(at, self._taken[at][0]), (self._taken[at][0], Meaning())
+        self._models_asked = replace(self._models_asked, family=family)
         self._values.pop(models.MODEL)
         return True
 
-    def _of_family(self, asked: Asked | None) -> Asked | None:
-        """Return what a line asks, of the family that it names; one of no hardware is refused."""
-        rows = models.models_of_family(self._family, self._catalog) if self._family else ()
-        name, most = self._family, 0.0 if MODEL in self._values else self._most_parameters
-        if most:
-            name = name or f"model of up to {format_count(self._most_parameters)} parameters"
-            rows = models.no_larger(rows or models.usual_models(self._catalog), most, self._catalog)
-        if most and asked is None and hardware.NAME in self._values:
+    def _of_models(self, asked: Asked | None) -> Asked | None:
+        """Return what a line asks, of the models that it names; one of no hardware is refused."""
+        models_asked = self._models_asked
+        if MODEL in self._values:
+            models_asked = ModelsAsked(models_asked.family)
+        if models_asked.is_open:
+            return asked
+        rows = models_asked.names(self._catalog)
+        if asked is None and hardware.NAME in self._values:
             asked = Asked(MODEL, tuple(self._limits.values()))
-        if asked is not None and asked.solve == MODEL and rows:
-            return replace(asked, why=f"the largest {name}", models=rows)
-        if most and not rows:
-            hint = "say more parameters, or name a model"
-            self._faults.append(PlanError("no usual model is so small", name, hint))
-        elif name:
-            hint = f"name the hardware; `capacity-tui models --filter {self._family} --on HARDWARE` shows what fits"
-            hint = hint if self._family else "name the hardware, as best model below 8b on a 3060"
-            of = "a family" if self._family else "several models"
-            self._faults.append(PlanError(f"the best of {of} is no plan", name, hint))
+        if rows and not models_asked.superlative and asked is not None and asked.solve == MODEL:
+            return replace(asked, why=f"the largest {models_asked.words}", models=rows)
+        self._faults.append(models_asked.fault(is_known=bool(rows)))
         return asked

@@ -47,6 +47,15 @@ _FAR = 3  # Words between one that leaves a provider and its name, as in ``not o
 _IN_LETTERS = re.compile(r"[\d.]+[dwy]", re.IGNORECASE)
 OF_BOX, OF_ALL, OF_ANY = "machine", "all", "any"  # What costs so much an hour
 _THAN = "than"  # Behind a sum it compares, as in ``$2/h than an a100``
+SMALLEST, BETWEEN = "smallest", "between"
+_BOUNDS = (
+    "below",
+    "at most",
+    "above",
+    "at least",
+    BETWEEN,
+)  # Groups of words beside the size of a model that is asked for
+_LONGEST_NOUN = 5  # Words between one that asks for a model and the last that says which, as in ``best open moe model``
 HALF = "half"  # A part of the layers that nobody counted
 
 
@@ -191,6 +200,62 @@ def unanswered(questions: Sequence[Question], values: Mapping[str, object], aske
 def asks_for_model(questions: Iterable[Question]) -> bool:
     """Return whether a line asks which model it is, or how large a one."""
     return any(question.field == MODEL and question.kind in (MOST, MANY, WHICH) for question in questions)
+
+
+def superlative_at(tokens: Sequence[Token], index: int) -> tuple[str, int]:
+    """Return what words ask of several models, and how many words: the most, the smallest, the cheapest, or which."""
+    words, sizes = vocabulary(), vocabulary().sizes_asked
+    for count in (3, 2, 1):
+        key = _key(tokens, index, count)
+        asks = words.queries.get(key, "")
+        if key in sizes[SMALLEST]:
+            return SMALLEST, count
+        if key in sizes["best"] or asks in (MOST, CHEAPEST, FASTEST):
+            return MOST if key in sizes["best"] else asks, count
+        if key in words.choosing | sizes["any"]:
+            return WHICH, count
+    return "", 0
+
+
+def nouns_asked(tokens: Sequence[Token], index: int) -> range:
+    """Return where words stand that may say of which models one is asked for: up to a joint, a number or a device."""
+    words, end = vocabulary(), index
+    others = words.joints - {"a", "an", "the"} | {key for key, field in words.asked[WHICH].items() if field != MODEL}
+    while end < min(index + _LONGEST_NOUN, len(tokens)) and not (end > index and tokens[end - 1].ends):
+        key = key_of(tokens[end].text)
+        is_of_kind = key == "for" and words_of_kind(tokens, end + 1) > 0  # best model for coding
+        is_other = key in others or (key in words.amounts and not words_of_kind(tokens, end))
+        if (is_other and not is_of_kind) or key[:1].isdigit():
+            break
+        end += 1
+    return range(index, end)
+
+
+def words_of_kind(tokens: Sequence[Token], index: int) -> int:
+    """Return how many words name a kind of models; 0 where none does."""
+    return next((few for few in (3, 2, 1) if _key(tokens, index, few) in vocabulary().model_kinds), 0)
+
+
+def bound_at(tokens: Sequence[Token], index: int, text: str) -> tuple[str, int, int] | None:
+    """Return what a size bounds, how many words say that, and where the word is that they are of; None for none.
+
+    As in ``models with less than 8b`` and ``llm <8b``.
+    """
+    sizes, token = vocabulary().sizes_asked, tokens[index]
+    sign = "".join(mark for mark in token.text if mark in "<≤=") or text[max(token.start - 1, 0) : token.start]
+    keys = {few: _key(tokens, index - few, few) for few in (3, 2, 1) if few <= index} | {0: sign}
+    bound = next(((few, name) for few, key in keys.items() for name in _BOUNDS if key in sizes[name]), None)
+    if bound is None:
+        return None
+    few, name = bound
+    noun = index - few - 1
+    while noun > 0 and key_of(tokens[noun].text) in sizes["describing"]:
+        noun -= 1
+    return name, few, noun
+
+
+def _key(tokens: Sequence[Token], index: int, count: int) -> str:
+    return key_of(" ".join(token.text for token in tokens[index : index + count]))
 
 
 def unclear(

@@ -9,7 +9,6 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import find_known_model, presumed_family
-from capacity_tui.engine.plan.line.derived_values import WITHOUT_CARD
 from capacity_tui.engine.plan.line.guessed_words import GuessedWords, remainder
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
@@ -46,7 +45,7 @@ from capacity_tui.engine.schema import AUTO
 _NOTHING = Meaning()
 _OF_LOAD = "inference."  # What fields begin with that only transformers have
 _OF_EXPERTS = ("moe", "sparse")
-_OF_PROCESSORS = ("cpu", "processor", *WITHOUT_CARD)  # What is true beside one
+_OF_PROCESSORS = frozenset({"cpu", "processor"})  # What is true beside one
 _TIMES = ("x", "×", "*")
 _FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in ``and then to serve``
 _FARTHEST_DAY = 5  # Words between one of ``until`` and the day, as in ``by the end of march``
@@ -121,7 +120,7 @@ class _Line(GuessedWords):
         self._weighed_model()
         self._pass(lambda index: self._flag(index, "--"))
         self._pass(self._network)
-        self._pass(self._family_asked_for)
+        self._pass(self._models_asked_for)
         self._pass(self._named)
         self._pass(self._sized)
         self._portable()
@@ -150,7 +149,7 @@ class _Line(GuessedWords):
         if self._limits and not is_of_hardware and self._values.keys().isdisjoint({models.MODEL, hardware.NAME}):
             hint = "name the model, as lora llama-3.1-8b $2000, or the hardware, as train 8xh100 $50k: which model"
             self._faults.append(PlanError("a limit of what?", next(iter(self._limits.values())), hint))
-        asked = self._of_family(self._asked() if self._asks_of_family() else asked)
+        asked = self._of_models(self._asked() if self._asks_of_family() else asked)
         self._price_of_devices()
         is_named = self._is_named(asked)
         plain = tuple(text for text in self._unknown if self._bears_nothing(text, is_named=is_named))
@@ -201,7 +200,7 @@ class _Line(GuessedWords):
         model = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
         device = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
         if self._values.get(hardware.NAME) in self._catalog.processors:
-            return set(_OF_PROCESSORS)
+            return {*_OF_PROCESSORS, *vocabulary().without_card}
         of_device = "" if device is None else f"{device.name} {device.generation} {device.link_name}"
         return {*map(key_of, of_device.split()), *(_OF_EXPERTS if model is not None and model.experts else ())}
 
@@ -241,7 +240,7 @@ class _Line(GuessedWords):
         words = [self._tokens[index].text for index in telling]
         words += filter(is_latency, (key_of(self._span(index, 4)) for index in telling))  # time to first token
         free = [self._tokens[index].text for index in telling if self._is_free(index)]
-        asks = bool(self._family or self._most_parameters) or asks_for_model(Questions(self._text, self._tokens).all())
+        asks = not self._models_asked.is_open or asks_for_model(Questions(self._text, self._tokens).all())
         if models.MODEL not in self._values and asks:
             free.append("best")
         devices, tokens = self._degree(hardware.DEVICES), self._most_tokens(counts)

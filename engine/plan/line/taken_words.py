@@ -11,6 +11,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.model_words import ModelsAsked
 from capacity_tui.engine.plan.line.lexicon.numerals import counted_tokens, range_in
 from capacity_tui.engine.plan.line.lexicon.question_words import Question
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK
@@ -46,8 +47,8 @@ class TakenWords:
         self._batch_tokens = 0
         self._cores = 0
         self._peak, self._peak_at = 1.0, 0  # how many times the load there is at most, and where that stands
-        self._family = ""  # name of the models of which the largest or the best is asked for
-        self._most_parameters = 0.0  # of a model that is asked for
+        self._models_asked = ModelsAsked()  # of which the largest or the best is asked for
+        self._asks_for_model = False
         self._tokens_of_job: tuple[str, int] = "", 0  # the length that requests have of them, and all that are served
         self._group = 0  # answers that are drawn to each prompt of a training
         self._answer_tokens = 0  # tokens of one of them

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from capacity_tui.engine.catalog import Architecture, Catalog, close_matches, count_in, format_in_name, key_of
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import FAMILIES, find_known_model
 from capacity_tui.engine.plan.consequences import is_model_file
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import Meaning
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import format_count, parse_quantity
 
@@ -20,6 +24,7 @@ MODEL = Key.MODEL_NAME
 FEWEST_CHARACTERS = 3  # Letters and digits of a part of a name that stands for it
 _FEWEST_OF_A_SLIP, _SLIP, _LETTERS_OF_A_SLIP = 4, 0.8, 2
 """Letters of a word that may be a slip of a name, how similar it is to be, and how many letters may differ."""
+LIKE_IT = 0.15  # Share by which a model may differ from the sizes that a line gives
 _RUNS = re.compile(r"\d+(?:\.\d+)?[bm](?![a-z])|[a-z]+|\d+(?:\.\d+)*|[^a-z\d\s._/-]")
 """What a name consists of: sizes, words, numbers, and signs such as ``+``."""
 _VERSION_MARK = re.compile(r"(?<=[a-z])v(?=\d)")  # mobilenetv2
@@ -164,12 +169,126 @@ def families_of_models(catalog: Catalog) -> frozenset[str]:
     return frozenset(match[0] for match in begins if match)
 
 
+@dataclass(frozen=True, slots=True)
+class ModelsAsked:
+    """The models of which a line asks for one."""
+
+    family: str = ""  # what their names begin with
+    kind: str = ""  # a kind of models of the vocabulary
+    least: float = 0.0  # parameters
+    most: float = math.inf
+    superlative: str = ""  # words that ask for what the smallest model is; empty where the largest is meant
+
+    @property
+    def words(self) -> str:
+        """What they are, for people."""
+        most = f"up to {format_count(self.most)}" if self.most < math.inf else ""
+        least = f"{format_count(self.least)} or more" if self.least else ""
+        sizes = " and ".join(filter(None, (least, most)))
+        name = " ".join(filter(None, (self.kind, self.family or "model")))
+        return f"{name} of {sizes} parameters" if sizes else name
+
+    @property
+    def is_open(self) -> bool:
+        """Whether all models are meant."""
+        return self == ModelsAsked()
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether more than a kind is said of them."""
+        return replace(self, kind="") != ModelsAsked()
+
+    def within(self, bound: str, parameters: float) -> ModelsAsked:
+        """Return those of them that a bound of their parameters leaves, as ``below`` and ``at least``."""
+        if bound in ("below", "at most"):
+            return replace(self, most=parameters - int(bound == "below"))
+        return replace(self, least=parameters + int(bound == "above"))
+
+    def fault(self, *, is_known: bool) -> PlanError:
+        """Return why no plan has the one that is asked for; where any is known, as no hardware is."""
+        words, of = self.words, "a family" if self.family else "several models"
+        if self.superlative:
+            hint = (
+                "the smallest is the fastest and the cheapest: name one, or say best, as best model below 8b on a 3060"
+            )
+            return PlanError(f"the {self.superlative} of {of} is no plan", f"{self.superlative} {words}", hint)
+        if not is_known:
+            return PlanError("no such model is known", words, "say other bounds of its parameters, or name a model")
+        hint = f"name the hardware; `capacity-tui models --filter {self.family} --on HARDWARE` shows what fits"
+        hint = hint if self.family else "name the hardware, as best model below 8b on a 3060"
+        return PlanError(f"the best of {of} is no plan", words, hint)
+
+    def names(self, catalog: Catalog) -> tuple[str, ...]:
+        """Return what they are called, the largest first: the usual ones where neither family nor kind is said."""
+        rows = catalog.architectures
+        if self.kind:
+            known = _models_of_kind(self.kind, catalog)
+        else:
+            known = [row.id for row in rows.decoders] if self.family else usual_models(catalog)
+        pieces = [piece for part in _PIECES.split(self.family.casefold()) for piece in _VERSION.split(part)]
+        others = frozenset() if self.kind else vocabulary().other_kinds - {*pieces}
+        parts = {name: [*map(key_of, filter(None, _WORDS.split(name)))] for name in known}
+        if self.family:
+            known = [name for name in known if parts[name][: len(pieces)] == pieces and others.isdisjoint(parts[name])]
+        return tuple(name for name in known if self.least <= _size_called(name, catalog) <= self.most)
+
+
+def _models_of_kind(kind: str, catalog: Catalog) -> list[str]:
+    """Return the names of models of a kind, one of each shape, the largest first."""
+    rows, words = catalog.architectures, vocabulary()
+    if (begins := words.named_kinds.get(kind)) is not None:
+        names = (*((row_id, row_id) for row_id in rows), *rows.aliases.items())
+        parts = {name: _PIECES.split(name.casefold()) for name, _ in names}
+        named = {
+            row_id: name
+            for name, row_id in reversed(names)
+            if any(part.startswith(tuple(begins)) for part in parts[name])
+            and not any(rank in name for rank in words.rankers)
+        }
+    else:
+        named = {row.id: row.id for row in rows.values() if _is_of_kind(row, kind)}
+    return [named[row_id] for row_id in sorted(named, key=lambda row_id: -(rows[row_id].params_total or 0))]
+
+
+def _is_of_kind(row: Architecture, kind: str) -> bool:
+    """Whether a model is a mixture of experts, hears, or sees and answers."""
+    if kind in ("moe", "sound"):
+        return bool(row.experts) if kind == "moe" else row.is_of_sound
+    return row.kind == "decoder" and ("vision_config" in row.config or row.id.startswith(tuple(vocabulary().sights)))
+
+
+def _size_called(name: str, catalog: Catalog) -> float:
+    """Return the parameters that a model is called by, else those that it has."""
+    size = next((part for part in name.split("-") if is_size(part) and "x" not in part), "")
+    row_id = catalog.architectures.find_id(name) or name
+    return parse_quantity(size, "") if size else float(catalog.architectures[row_id].params_total or 0)
+
+
+def nearest_mixture(total: float, active: float, size: str, catalog: Catalog) -> tuple[str, float]:
+    """Return the mixture of experts that is the most like some sizes, and by which share it differs.
+
+    Args:
+        total: its parameters.
+        active: those that one token uses.
+        size: how the line calls it, as ``30b``.
+        catalog: facts.
+    """
+    rows = (row for row in catalog.architectures.values() if row.experts and row.params_total and row.params_active)
+    unlike = {
+        row.id: max(abs((row.params_total or 0) / total - 1), abs((row.params_active or 0) / active - 1))
+        for row in rows
+    }
+    nearest = min(
+        unlike,
+        key=lambda name: (unlike[name] > LIKE_IT, size.casefold() not in name.split("-"), unlike[name]),
+        default="",
+    )
+    return nearest, unlike.get(nearest, math.inf)
+
+
 def models_of_family(name: str, catalog: Catalog) -> tuple[str, ...]:
     """Return the ids of language models of a family, as ``qwen``, ``qwen3`` or ``llama 3.1``, the largest first."""
-    pieces = [piece for part in _PIECES.split(name.casefold()) for piece in _VERSION.split(part)]
-    others = vocabulary().other_kinds - {*pieces}
-    known = ((row.id, [*map(key_of, filter(None, _WORDS.split(row.id)))]) for row in catalog.architectures.decoders)
-    return tuple(name for name, parts in known if parts[: len(pieces)] == pieces and others.isdisjoint(parts))
+    return ModelsAsked(name).names(catalog)
 
 
 def usual_models(catalog: Catalog) -> list[str]:
@@ -177,16 +296,6 @@ def usual_models(catalog: Catalog) -> list[str]:
     known = (catalog.architectures[name] for name in vocabulary().models if name in catalog.architectures)
     rows = [row for row in known if row.kind == "decoder" and row.params_total and not row.experts]
     return [row.id for row in sorted(rows, key=lambda row: -(row.params_total or 0))]
-
-
-def no_larger(row_ids: Iterable[str], most: float, catalog: Catalog) -> tuple[str, ...]:
-    """Return those of some models that are called by at most so many parameters, or have no more."""
-    few: list[str] = []
-    for row_id in row_ids:
-        size = next(filter(is_size, row_id.split("-")), "")
-        count = parse_quantity(size, "") if size else catalog.architectures[row_id].params_total
-        few += [row_id] if count and count <= most else []
-    return tuple(few)
 
 
 def model_names(catalog: Catalog) -> Iterable[str]:

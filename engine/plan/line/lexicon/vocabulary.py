@@ -150,6 +150,7 @@ class Vocabulary:
     sounds: Mapping[str, Mapping[str, float]]  # hours of speech, and seconds of its mean piece, by data set
     datasets: Mapping[str, tuple[str, int]]  # field and size of data sets, by name
     image_edges: Mapping[str, int]  # pixels of an edge of small images, by data set
+    image_sides: Names  # parameters of networks that say the sides of an image one by one
     tiers: Words  # parts of a name that make another device of it
     editions: Words  # words behind a name that make another product of it
     leading_editions: Words  # those before it
@@ -167,6 +168,7 @@ class Vocabulary:
     time_units: ByWord  # units of times, by word
     durations: ByWord  # units of longer times, by word
     negations: Words  # words that rule out what stands behind them
+    without_card: Words  # words of a machine of its processor alone
     ruled_out: Mapping[str, Mapping[str, Mapping[str, object]]]  # what that sets, by what is done
     queries: Mapping[str, str]  # words that ask for what no plan says, by what they ask for
     answered: Words  # what every plan tells
@@ -176,7 +178,9 @@ class Vocabulary:
     closing: Words  # those right behind one that asks for what stands before it
     during: Words  # words behind how long that do not say what is so long
     choosing: Words  # words before a family of which a model is asked for
-    at_most: Groups  # words before the size that a model which is asked for has at most
+    sizes_asked: Groups  # words beside the size that a model which is asked for has at most, or at least
+    model_kinds: ByWord  # kinds of models, by word
+    named_kinds: Mapping[str, Sequence[str]]  # what parts of the names of models of a kind begin with
     needing: Words  # words behind one that asks how many, of what stands before it
     asked: Mapping[str, Mapping[str, str]]  # fields, by the words that ask and by what they ask for
     totals: Words  # words behind a price that is of all devices together
@@ -231,6 +235,7 @@ class Vocabulary:
     bits: Mapping[str, Mapping[str, str]]  # formats of weights by engine and bits
     served: Mapping[str, str]  # what is served in place of those that are trained on
     weights_of: Mapping[str, str]  # formats of weights that are served where no other is named, by what serves them
+    of_cache: Groups  # words of keys and values that are kept, and those beside these and their format
     bounds: Mapping[str, float]  # those between what numbers are, by what they are of
     fewest_tokens: float  # of a job; shorter is a sequence
     longest_sequence: float  # longer ones are a job too, where they are no power of two
