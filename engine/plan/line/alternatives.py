@@ -28,6 +28,7 @@ _UNIT_BEHIND = re.compile(r"(?<!\S)(\d{1,3})(?= (?:or|vs|versus) \d+([gt]b?|[kmb
 _SIZE_APART = re.compile(r"(?<=\d) (?=[gt]b\b)", re.IGNORECASE)  # 6 GB or 4 GB
 _CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in |on |an? )?", re.IGNORECASE)
 _OVER = re.compile(r"\bover(?=.* worth)", re.IGNORECASE)  # Is a 4090 over a 3090 worth it
+_NAMES = frozenset({Key.MODEL_NAME, Key.HARDWARE_NAME})
 _NUMBERS = frozenset(
     {
         *(Key.INFERENCE_WEIGHTS, Key.TRAINING_QUANTIZATION, Key.PRICING_USD_PER_HOUR),
@@ -48,10 +49,19 @@ class Alternative:
 
     def cuts(self, line: OneLine, *, is_last: bool) -> bool:
         """Whether a model or hardware of the line begins before its name, or of the last line ends behind it."""
+        at = self._place()[is_last]
+        return any(word.start < at < word.end for word in line.words if not _NAMES.isdisjoint(word.meaning.values))
+
+    def names(self, line: OneLine, *, is_inside: bool) -> set[str]:
+        """Return which of model and hardware the line has in its name, or around it."""
+        start, end = self._place()
+        named = (word for word in line.words if (start <= word.start < end) is is_inside)
+        return {path for word in named for path in _NAMES & word.meaning.values.keys()}
+
+    def _place(self) -> tuple[int, int]:
+        """Return where its name begins and ends in the line."""
         pieces = [(match.start(), match.end()) for match in re.finditer(r"\S+", self.text)]
-        at = pieces[-self.behind - 1][1] if is_last else pieces[self.before][0]
-        named = (word for word in line.words if {Key.MODEL_NAME, Key.HARDWARE_NAME} & set(word.meaning.values))
-        return any(word.start < at < word.end for word in named)
+        return pieces[self.before][0], pieces[-self.behind - 1][1]
 
 
 def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | None = None) -> tuple[Alternative, ...]:
@@ -136,6 +146,8 @@ def _splits(words: list[str], marks: list[int], *, is_other_size: bool = False) 
         is_bought = _is_price(words[first - 1 :], is_sum=True)  # 3090 for $800 or 4090 for $2755
         if tail and (figures_of(tail[0].rstrip(_ENDS)) or _is_price(tail, is_sum=is_bought)):
             continue  # 4090 or a100 80gb; 5090s or an a100 at $1.60/h
+        if _goes_on(tail):
+            continue  # m2 macbook air 16gb
         if tail and is_size(tail[0]) and any(is_size(word) for name in names for word in name):
             continue  # llama 3.1 8b vs qwen2.5 7b: the size belongs to the last name
         plain = [name[0].rstrip(_ENDS) if len(name) == 1 else "" for name in names]
@@ -145,6 +157,15 @@ def _splits(words: list[str], marks: list[int], *, is_other_size: bool = False) 
         if is_size_last and is_other_size is all(is_size(name[0].rstrip(_ENDS)) for name in names):
             continue  # gemma 2 9b or 27b: both are sizes of the name before them
         yield tuple(Alternative(_name(name), " ".join((*head, *name, *tail)), len(head), len(tail)) for name in names)
+
+
+def _goes_on(tail: list[str]) -> bool:
+    """Whether words behind names that are compared belong to the last one: an edition, a kind of machine."""
+    words, keys = vocabulary(), [key_of(word.rstrip(_ENDS)) for word in tail]
+    parts = words.editions | words.portable | words.cases | words.machines.keys()
+    few = next((at for at, key in enumerate(keys) if key not in parts), len(keys))
+    has_figure = few < len(tail) and figures_of(tail[few].rstrip(_ENDS)) is not None
+    return few > 0 and (has_figure or keys[0] not in words.queries)
 
 
 def _are_parted_from_providers(names: list[list[str]]) -> bool:
@@ -292,9 +313,17 @@ def _are_alike(lines: Iterable[OneLine]) -> bool:
 
 
 def _cut_names(lines: tuple[Alternative, ...], read: Callable[[str], OneLine]) -> bool:
-    """Whether a name of a model or of hardware goes on beyond what is compared, as in ``h100 pcie vs sxm``."""
-    first, last = read(lines[0].text), read(lines[-1].text)
-    return lines[0].cuts(first, is_last=False) or lines[-1].cuts(last, is_last=True)
+    """Whether a name of a model or of hardware goes on beyond what is compared, or stands there for one line alone.
+
+    As in ``h100 pcie vs sxm`` and ``epyc 9654 with 768gb ram vs 2x 3090``.
+    """
+    every = [read(one.text) for one in lines]
+    inside, around = (
+        {path for one, line in zip(lines, every, strict=True) for path in one.names(line, is_inside=is_inside)}
+        for is_inside in (True, False)
+    )
+    is_elsewhere = not inside.isdisjoint(around)
+    return is_elsewhere or lines[0].cuts(every[0], is_last=False) or lines[-1].cuts(every[-1], is_last=True)
 
 
 def _fields(line: OneLine) -> set[str]:

@@ -153,6 +153,7 @@ class Vocabulary:
     image_sides: Names  # parameters of networks that say the sides of an image one by one
     tiers: Words  # parts of a name that make another device of it
     editions: Words  # words behind a name that make another product of it
+    cases: Words  # kinds of machines behind a name
     leading_editions: Words  # those before it
     slices: Mapping[str, str]  # rows of hardware rented in slices of so many chips, by the name of a slice
     core_slices: Mapping[str, str]  # those rented in slices of so many cores
