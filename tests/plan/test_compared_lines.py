@@ -7,6 +7,17 @@ import pytest
 from capacity_tui.engine.plan.line import alternatives, read_line
 
 COMPARED = {
+    "rtx 3060 12gb vs m2 macbook air 16gb qwen 8b": ["rtx 3060 12gb", "m2 macbook air 16gb"],
+    "qwen 8b on rtx 3060 12gb or m2 macbook air 16gb": ["rtx 3060 12gb", "m2 macbook air 16gb"],
+    "dgx spark 128gb vs framework desktop 128gb gpt-oss-120b": ["dgx spark 128gb", "framework desktop 128gb"],
+    "epyc 9654 with 768gb ram vs 2x 3090 deepseek r1": ["epyc 9654 with 768gb ram", "2x 3090"],
+    "4090 on runpod or a100 for llama 8b": ["4090 on runpod", "a100"],
+    "lightgbm cpu or xgboost on the t4": ["lightgbm cpu", "xgboost on the t4"],
+    "t4 or 16 cores for xgboost 10m rows": ["t4", "16 cores"],
+    "2x 4090/3090 llama 8b": ["2x 4090", "2x 3090"],
+    "llama 8b on 4090/3090": ["4090", "3090"],
+    "grad checkpointing or not, lora llama 8b 4090": ["grad checkpointing", "no grad checkpointing"],
+    "zero offload on or off, qlora llama 8b 4090": ["zero offload", "no zero offload"],
     "lora llama 8b 10M tokens on runpod 4090 vs lambda a100": ["runpod 4090", "lambda a100"],
     "llama 8b a100 on lambda vs h100 on runpod": ["a100 on lambda", "h100 on runpod"],
     "is 2 x rtx 5090 better than 1 x rtx 6000 pro 96GB for lora on a 32b": ["2 x rtx 5090", "1 x rtx 6000 pro 96GB"],

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, format_in_name, key_of, load_catalog
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.derived_values import WITH_OR_WITHOUT
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of, named_hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size
@@ -29,6 +30,7 @@ _SIZE_APART = re.compile(r"(?<=\d) (?=[gt]b\b)", re.IGNORECASE)  # 6 GB or 4 GB
 _CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in |on |an? )?", re.IGNORECASE)
 _OVER = re.compile(r"\bover(?=.* worth)", re.IGNORECASE)  # Is a 4090 over a 3090 worth it
 _NAMES = frozenset({Key.MODEL_NAME, Key.HARDWARE_NAME})
+_HARDWARE, _CORES = "hardware", f"{OWN_PARAMETERS}n_jobs"  # Cores that an algorithm runs on
 _NUMBERS = frozenset(
     {
         *(Key.INFERENCE_WEIGHTS, Key.TRAINING_QUANTIZATION, Key.PRICING_USD_PER_HOUR),
@@ -55,8 +57,10 @@ class Alternative:
     def names(self, line: OneLine, *, is_inside: bool) -> set[str]:
         """Return which of model and hardware the line has in its name, or around it."""
         start, end = self._place()
-        named = (word for word in line.words if (start <= word.start < end) is is_inside)
-        return {path for word in named for path in _NAMES & word.meaning.values.keys()}
+        named = [word for word in line.words if (start <= word.start < end) is is_inside]
+        is_processor = any(key_of(word.text) in vocabulary().processor for word in named)  # lightgbm cpu
+        paths = {path for word in named for path in _NAMES & word.meaning.values.keys()}
+        return paths | ({Key.HARDWARE_NAME} if is_processor else set())
 
     def _place(self) -> tuple[int, int]:
         """Return where its name begins and ends in the line."""
@@ -141,7 +145,7 @@ def _splits(words: list[str], marks: list[int], *, is_other_size: bool = False) 
         whether = (few for few in (5, 4, 3, 2) if key_of("".join(head[-few:])) in vocabulary().whether["before"])
         head = head[: -next(whether, 0) or None]  # should i use awq or gptq
         names = [words[first - before : first], *between, words[last + 1 : last + 1 + behind]]
-        if _are_parted_from_providers(names):
+        if _are_parted_from_providers(names, [*head, *tail]):
             continue  # runpod 4090 vs lambda a100
         is_bought = _is_price(words[first - 1 :], is_sum=True)  # 3090 for $800 or 4090 for $2755
         if tail and (figures_of(tail[0].rstrip(_ENDS)) or _is_price(tail, is_sum=is_bought)):
@@ -168,11 +172,11 @@ def _goes_on(tail: list[str]) -> bool:
     return few > 0 and (has_figure or keys[0] not in words.queries)
 
 
-def _are_parted_from_providers(names: list[list[str]]) -> bool:
-    """Whether some names have a provider and others none, or one of them is a provider alone."""
+def _are_parted_from_providers(names: list[list[str]], others: list[str]) -> bool:
+    """Whether some names have a provider that others have around them, or one of them is a provider alone."""
     clouds = vocabulary().clouds.keys()
-    known = [[key_of(word.rstrip(_ENDS)) in clouds for word in name] for name in names]
-    return len(set(map(any, known))) > 1 or any(map(all, known))
+    known = [[key_of(word.rstrip(_ENDS)) in clouds for word in name] for name in (*names, others)]
+    return (len(set(map(any, known[:-1]))) > 1 and any(known[-1])) or any(map(all, known[:-1]))
 
 
 @cache
@@ -328,8 +332,6 @@ def _cut_names(lines: tuple[Alternative, ...], read: Callable[[str], OneLine]) -
 
 def _fields(line: OneLine) -> set[str]:
     """Return what a line says that another one has to say too: of hardware that it is named, however it is counted."""
-    return {
-        path.partition(".")[0] if path.startswith("hardware.") else str(path)
-        for path in line.values
-        if path not in _NUMBERS
-    }
+    is_processor = any(key_of(word.text) in vocabulary().processor for word in line.words)
+    paths = {*line.values, *([Key.HARDWARE_NAME] if is_processor else [])} - _NUMBERS
+    return {_HARDWARE if path.startswith(f"{_HARDWARE}.") or path == _CORES else str(path) for path in paths}

@@ -12,6 +12,7 @@ from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_of
@@ -139,8 +140,8 @@ class DataWords(ModelDetails):
     def _lengths(self, text: str) -> Meaning | None:
         """Recognize the tokens of prompts and answers, as ``2k/512`` says them."""
         match = _LENGTHS.fullmatch(text) if self._task == INFER and key_of(text) not in vocabulary().fillers else None
-        if match is None:
-            return None
+        if match is None or all(hardware.named_hardware(part, self._catalog) for part in text.split("/")):
+            return None  # 4090/3090
         values: dict[str, object] = {}
         for path, number in zip(
             (Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS), filter(None, match.groups()), strict=True

@@ -70,19 +70,22 @@ class DerivedValues(MoneyWords):
     def _whether(self) -> None:
         """Refuse to choose where a line asks whether a setting is needed, as ``do i need grad checkpointing``."""
         words, task = vocabulary(), TRAIN if self._task == FINETUNE else self._task
-        compares = not words.comparing.isdisjoint(key_of(token.text) for token in self._tokens)
+        places = range(len(self._tokens))
+        either = {at: few for at in places for few in (3, 2, 1) if self._asks_whether("either", at, few)}
+        others = [at for at in places if not any(start <= at < start + few for start, few in either.items())]
+        compares = any(key_of(self._tokens[at].text) in words.comparing for at in others)
         for index, (count, meaning) in [*self._taken.items()]:
             is_negated = key_of(self._tokens[index].text) in words.negations
-            name, end = self._span(index + is_negated, count - is_negated), index + count
+            end = index + count - int(index + count - 1 in either and count > 1)  # offload on, or off
+            name = self._span(index + is_negated, end - index - is_negated)
             is_setting = bool(meaning.values) and _SETTINGS.issuperset(meaning.values) and not compares
             is_ruled_out, other = key_of(name) in words.ruled_out.get(task, {}), words.instead.get(key_of(name))
             other = None if compares else other
             if not (is_ruled_out or is_setting or other):
                 continue
             first = next((index - few for few in (5, 4, 3, 2) if self._asks_whether("before", index - few, few)), index)
-            last = (
-                end if other else next((end + few for few in (3, 2, 1) if self._asks_whether("behind", end, few)), end)
-            )
+            behind = (end + few for few in (3, 2, 1) if self._asks_whether("behind", end, few))
+            last = end + either.get(end, 0) if other or end in either else next(behind, end)
             if first < index or last > end:
                 for at in range(first, last):
                     for path in self._taken.pop(at, (0, Meaning()))[1].values:
@@ -230,6 +233,12 @@ class DerivedValues(MoneyWords):
 
     def _cores_of_processor(self) -> None:
         """Refuse a part of a processor, as ``8 cores of an epyc-9654``: a plan has all of its cores."""
+        for at in range(1, len(self._tokens) - 1):
+            near, words = {key_of(self._span(at - 1, 1)), key_of(self._span(at + 1, 1))}, vocabulary()
+            is_choice = key_of(self._span(at, 1)) in words.comparing and not near.isdisjoint(words.processor)
+            if is_choice and any(words.amounts.get(key) is words.amounts["devices"] for key in near):
+                hint = "name both, as t4 or i9-13900k"
+                self._faults.append(PlanError("which gpu, and which processor?", self._span(at - 1, 3), hint))
         is_alone = self._is_without_card() and not self._asks_for_hardware()
         if (self._cores or is_alone) and hardware.NAME not in self._values:
             is_portable = is_alone and any(key_of(token.text) in vocabulary().portable for token in self._tokens)

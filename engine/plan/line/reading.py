@@ -45,7 +45,6 @@ from capacity_tui.engine.schema import AUTO
 _NOTHING = Meaning()
 _OF_LOAD = "inference."  # What fields begin with that only transformers have
 _OF_EXPERTS = ("moe", "sparse")
-_OF_PROCESSORS = frozenset({"cpu", "processor"})  # What is true beside one
 _TIMES = ("x", "×", "*")
 _FARTHEST_TASK = 4  # Words between a joint and the second of two tasks, as in ``and then to serve``
 _FARTHEST_DAY = 5  # Words between one of ``until`` and the day, as in ``by the end of march``
@@ -200,7 +199,7 @@ class _Line(GuessedWords):
         model = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
         device = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
         if self._values.get(hardware.NAME) in self._catalog.processors:
-            return {*_OF_PROCESSORS, *vocabulary().without_card}
+            return {*vocabulary().processor, *vocabulary().without_card}
         of_device = "" if device is None else f"{device.name} {device.generation} {device.link_name}"
         return {*map(key_of, of_device.split()), *(_OF_EXPERTS if model is not None and model.experts else ())}
 

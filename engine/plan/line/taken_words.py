@@ -82,7 +82,9 @@ class TakenWords:
             self._values.pop(TASK)
             task = FINETUNE if FIT not in tasks else next(iter(tasks - {FIT}))
             meaning = replace(meaning, values={**meaning.values, TASK: task})
-        before = [self._span(index - few, few) for few in (3, 2, 1) if few <= index]
+        before = [
+            self._span(index - few, few) for few in (3, 2, 1) if few <= index and not self._tokens[index - 1].ends
+        ]
         ruled_out = next((word for word in before if key_of(word) in vocabulary().negations), "")
         behind = (key_of(self._span(index + count, words)) for words in (1, 2, 3))
         if not vocabulary().unsupported.isdisjoint(behind):
