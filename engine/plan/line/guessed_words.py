@@ -29,7 +29,7 @@ from capacity_tui.engine.plan.line.lexicon.similarity import (
     unknown_words,
 )
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
-from capacity_tui.engine.plan.line.lexicon.tokens import PER, Token
+from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Asked, Meaning
 from capacity_tui.engine.plan.line.money_words import A_SPAN
@@ -98,7 +98,7 @@ class GuessedWords(DerivedValues):
         """Take so many of something in a span of time for requests, where it is served: ``10k invoices a day``."""
         noun, _, span = self._span(index + 1, 1).partition("/")
         last = index + 1
-        if not span and self._span(index + 2, 1) in PER:
+        if not span and self._span(index + 2, 1) in vocabulary().per:
             span, last = self._span(index + 3, 1), index + 3
         amount = vocabulary().amounts.get(key_of(f"requests/{span}")) if span and noun.isalpha() else None
         if self._task != INFER or amount is None or not self._is_number_at(index):

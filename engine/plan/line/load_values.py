@@ -18,7 +18,6 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.task_words import is_camera
-from capacity_tui.engine.plan.line.lexicon.tokens import PER
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.number_names import Count
@@ -287,7 +286,7 @@ class LoadValues(DataWords):
             return speed_end - index, Meaning(why=f"left out: {self._span(index, speed_end - index)}, as measured")
         if not is_time:
             return None
-        is_per = self._span(index + 1, 1) in PER and not self._is_apart(index)
+        is_per = self._span(index + 1, 1) in vocabulary().per and not self._is_apart(index)
         is_of_part = self._task != INFER and (
             self._is_pass(key) or (is_per and self._is_pass(self._span(index + 2, 1)))
         )

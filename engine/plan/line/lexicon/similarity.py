@@ -61,7 +61,8 @@ def amount_meant(word: str) -> str | None:
     is_other = any(key in group for group in (words.fillers, words.tasks, words.sent))
     if is_other or not key.isalpha() or len(key) < _FEWEST_OF_AN_AMOUNT:
         return None
-    return next(iter(close_matches(key, words.amounts, 1, _SLIP_OF_AN_AMOUNT)), None)
+    counting = (word for word, amount in words.amounts.items() if any(amount.fields.values()))  # phrases are no phases
+    return next(iter(close_matches(key, [*counting], 1, _SLIP_OF_AN_AMOUNT)), None)
 
 
 def is_near_filler(word: str) -> bool:

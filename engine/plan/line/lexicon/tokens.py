@@ -85,7 +85,7 @@ PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
 """A number that may count what stands behind another one, as in ``50M 384-dim vectors``."""
 
 _IDEOGRAPHS = re.compile(
-    r"[\u3400-\u9fff]+|(?:p\d\d|e2el?)(?=[<≤])|(?<=\d)(?:[-=]>|→)(?=\d)|(?:(?!(?<=\d)(?:[-=]>|→)\d)[^\u3400-\u9fff])+"
+    r"(?<=\d)[千万亿]|[\u3400-\u9fff]+|(?:p\d\d|e2el?)(?=[<≤])|(?<=\d)(?:[-=]>|→)(?=\d)|(?:(?!(?<=\d)(?:[-=]>|→)\d)[^\u3400-\u9fff])+"
 )
 """Words of a text without spaces, and what stands between them; a percentile, an arrow and e2e are words themselves."""
 
@@ -96,7 +96,7 @@ _PER_WEIGHT = ("at", "@", "of", "with")
 _MACHINES = frozenset({"nodes", "devices", "GPU-hours", "GPU-days", "node-hours"})
 _LONG_SPANS = ("mo", "y")  # Of which money is limited rather than requests
 _NAMED = ("model", "gpu", "gpus", "hardware", "device", "card")  # What its name says by itself
-PER, _OF_ONE = ("per", "a", "an", "/", "each"), "each"
+_OF_ONE = "each"
 _LATENCIES = (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS)
 _SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)
 _FARTHEST_TIME = 6  # Words between a latency and its time
@@ -208,7 +208,7 @@ def _timed_at(tokens: list[Token], index: int) -> tuple[range | None, str]:
         if any(map(str.isdigit, key)):
             break
     after = [key_of(token.text) for token in tokens[index + 1 : index + 3]]
-    if after[:1] and after[0] in PER and after[-1] in words.timed and not tokens[index].ends:  # 10 s per answer
+    if after[:1] and after[0] in words.per and after[-1] in words.timed and not tokens[index].ends:  # 10 s per answer
         return range(index, index + 3), words.timed[after[-1]]
     behind = tokens[index + 1 : index + 2]
     is_share = bool(behind) and not tokens[index].ends and PERCENTILE.fullmatch(behind[0].text) is not None
@@ -241,6 +241,10 @@ def _name(tokens: list[Token], words: range) -> str:
     return key_of("".join(token.text for token in tokens[words.start : words.stop])).rstrip("<≤=")
 
 
+def _is_per(token: Token) -> bool:
+    return token.text.casefold() in vocabulary().per
+
+
 def _add(token: Token, tokens: list[Token]) -> None:
     """Add a word to those before it, as one with them where they belong together: ``10 million``, ``ttft < 1 s``."""
     is_mixed = len(tokens) > 1 and tokens[-1].text in _PER_WEIGHT and _mixture(tokens[-2].text, token.text)
@@ -266,7 +270,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens[-2:] = [token if is_name else one]
     elif (
         (unit := vocabulary().spans.get(key_of(token.text)))
-        and (before.text.casefold() in PER or (before.text == "every" and PLAIN_COUNT.fullmatch(tokens[-3:][0].text)))
+        and (_is_per(before) or (before.text == "every" and PLAIN_COUNT.fullmatch(tokens[-3:][0].text)))
         and not (before.ends or tokens[-2:-1] == [] or tokens[-2].ends)
         and _is_rated(tokens[:-1])
     ):
@@ -274,11 +278,11 @@ def _add(token: Token, tokens: list[Token]) -> None:
         rated, of_one = tokens[-2 - few], tokens[-1 - few : -1]  # 15 messages each per day
         end = rated.end if few else token.end
         tokens[-2 - few :] = [Token(f"{rated.text}/{unit}", rated.start, end, token.ends and not few), *of_one]
-    elif unit and before.text.casefold() in PER and len(tokens) > 1 and _is_count(tokens[-2].text):
+    elif unit and _is_per(before) and len(tokens) > 1 and _is_count(tokens[-2].text):
         tokens[-2:] = _in_a_span(tokens, token, unit)
     elif key_of(before.text) in _DEVICE and key_of(token.text) in _HOURS:
         tokens[-1] = Token(f"{before.text}{_HOURS[0]}", before.start, token.end, token.ends)
-    elif key_of(token.text) in _TOKEN and before.text.casefold() in PER and _is_time(tokens[:-1]):
+    elif key_of(token.text) in _TOKEN and _is_per(before) and _is_time(tokens[:-1]):
         tokens[-2:] = [Token(f"tpot<{tokens[-2].text}", tokens[-2].start, token.end, token.ends)]
     else:
         tokens.append(token)
@@ -365,7 +369,7 @@ def _words_of_one(tokens: list[Token]) -> int:
     words, keys = vocabulary(), ["", "", "", *(key_of(token.text) for token in tokens)][-3:]
     amount = words.amounts.get(keys[-1])
     is_user = amount is not None and amount.fields.get(INFER) == Key.INFERENCE_USERS
-    few = 1 if keys[-1] == _OF_ONE else 2 if is_user and keys[-2] in PER else 0
+    few = 1 if keys[-1] == _OF_ONE else 2 if is_user and keys[-2] in vocabulary().per else 0
     return few if few and keys[-1 - few] in words.sent else 0
 
 

@@ -224,6 +224,7 @@ class Vocabulary:
     units: Words  # those that are units of others
     sent: Words  # what is a request, where so many of it come in a span of time
     spans: Mapping[str, str]  # the span of time that a rate is of, by word
+    per: Words  # words between a number and the span of time, or the one, that it is of
     adverbs: Mapping[str, int]  # seconds of the span that a word or two say, as ``daily`` and ``per day``
     asked_at_once: Words  # what may have several of something
     present: Words  # what says of users that so many of all are there at once
