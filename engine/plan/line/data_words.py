@@ -381,3 +381,16 @@ class DataWords(ModelDetails):
                 f"{format_count(tokens)} tokens: {samples} samples of {self._document_tokens}, {epochs:g} times, packed"
             )
             self._assume(Key.TRAINING_TOKENS, tokens, why)
+
+    def _optimal_length(self) -> None:
+        """Train as many tokens as suit the size of the model best, where the line says so."""
+        words = (self._span(index, count) for index, (count, _) in self._taken.items())
+        if Key.TRAINING_TOKENS in self._values or not any(key_of(word) in vocabulary().optimal for word in words):
+            return
+        row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))
+        parameters = self._catalog.architectures[row_id].params_total if row_id is not None else None
+        if parameters:
+            ratio = vocabulary().usual[TRAIN]["tokens_per_parameter"]
+            self._values[Key.TRAINING_TOKENS] = round(ratio * parameters)
+            why = f"{ratio:g} tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
+            self._assume(Key.TRAINING_TOKENS, self._values[Key.TRAINING_TOKENS], why)

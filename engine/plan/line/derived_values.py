@@ -233,14 +233,18 @@ class DerivedValues(MoneyWords):
 
     def _cores_of_processor(self) -> None:
         """Refuse a part of a processor, as ``8 cores of an epyc-9654``: a plan has all of its cores."""
-        for at in range(1, len(self._tokens) - 1):
-            near, words = {key_of(self._span(at - 1, 1)), key_of(self._span(at + 1, 1))}, vocabulary()
-            is_choice = key_of(self._span(at, 1)) in words.comparing and not near.isdisjoint(words.processor)
-            if is_choice and any(words.amounts.get(key) is words.amounts["devices"] for key in near):
-                hint = "name both, as t4 or i9-13900k"
-                self._faults.append(PlanError("which gpu, and which processor?", self._span(at - 1, 3), hint))
+        words, keys = vocabulary(), [key_of(token.text) for token in self._tokens]
+        for before, joint, after in zip(keys, keys[1:], keys[2:], strict=False):
+            is_device = words.amounts["devices"] in map(words.amounts.get, (before, after))
+            if joint in words.comparing and is_device and not words.processor.isdisjoint((before, after)):
+                hint, text = "name both, as t4 or i9-13900k", f"{before} {joint} {after}"
+                self._faults.append(PlanError("which gpu, and which processor?", text, hint))
         is_alone = self._is_without_card() and not self._asks_for_hardware()
         if (self._cores or is_alone) and hardware.NAME not in self._values:
+            if is_alone and (cloud := next((key for key in keys if key in words.clouds), "")):
+                hint = "name it, as c7i.4xlarge or n2-standard-32"
+                self._faults.append(PlanError("which machine of a provider?", f"one of {cloud} without a gpu", hint))
+                return
             is_portable = is_alone and any(key_of(token.text) in vocabulary().portable for token in self._tokens)
             cores = self._cores or int(str(self._values.get(_THREADS, 0)))
             named = processor_of_line("cpu", cores, self._catalog, is_portable=is_portable, is_any=True)
@@ -275,6 +279,8 @@ class DerivedValues(MoneyWords):
             is_none = self._tokens[before].text.casefold() in vocabulary().negations
             after = key_of(self._span(at + 1, 1))
             is_end = self._is_apart(at) or not after.isalpha() or after in vocabulary().joints
+            is_end |= MODEL in self._taken.get(at + 1, (0, Meaning()))[1].values
+            is_end &= vocabulary().stocked.isdisjoint(key_of(self._span(at + 1, few)) for few in (1, 2, 3))
             if is_none and is_end and f"no{key_of(self._tokens[at].text)}" in vocabulary().without_card:
                 return True
         return False
@@ -350,19 +356,6 @@ class DerivedValues(MoneyWords):
             sequence = before + self._answer_tokens
             parts = f"a prompt of {before} and an answer" if before else "an answer; say seq for it and its prompt"
             self._assume(Key.TRAINING_SEQ_LEN, sequence, f"sequences of {sequence} tokens: {parts}")
-
-    def _optimal_length(self) -> None:
-        """Train as many tokens as suit the size of the model best, where the line says so."""
-        words = (self._span(index, count) for index, (count, _) in self._taken.items())
-        if Key.TRAINING_TOKENS in self._values or not any(key_of(word) in vocabulary().optimal for word in words):
-            return
-        row_id = self._catalog.architectures.find_id(str(self._values.get(MODEL, "")))
-        parameters = self._catalog.architectures[row_id].params_total if row_id is not None else None
-        if parameters:
-            ratio = vocabulary().usual[TRAIN]["tokens_per_parameter"]
-            self._values[Key.TRAINING_TOKENS] = round(ratio * parameters)
-            why = f"{ratio:g} tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
-            self._assume(Key.TRAINING_TOKENS, self._values[Key.TRAINING_TOKENS], why)
 
     def _weights_of_the_engine(self) -> None:
         """Take bits of weights for the format that the engine of the line has of so many, as ``mlx 4bit``.

@@ -198,7 +198,9 @@ class _Line(GuessedWords):
         """Return keys of words that are true of the model and the hardware of the line, as ``nvlink`` of an H100."""
         model = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
         device = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
-        if self._values.get(hardware.NAME) in self._catalog.processors:
+        machine = self._catalog.instances.get(str(self._values.get(hardware.NAME)))
+        is_bare = machine is not None and machine.accelerator is None
+        if is_bare or self._values.get(hardware.NAME) in self._catalog.processors:
             return {*vocabulary().processor, *vocabulary().without_card}
         of_device = "" if device is None else f"{device.name} {device.generation} {device.link_name}"
         return {*map(key_of, of_device.split()), *(_OF_EXPERTS if model is not None and model.experts else ())}

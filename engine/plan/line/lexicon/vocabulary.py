@@ -170,6 +170,7 @@ class Vocabulary:
     durations: ByWord  # units of longer times, by word
     negations: Words  # words that rule out what stands behind them
     without_card: Words  # words of a machine of its processor alone
+    stocked: Words  # words behind devices of which it says that there are none to be had
     processor: Words  # words of a processor without its name
     ruled_out: Mapping[str, Mapping[str, Mapping[str, object]]]  # what that sets, by what is done
     queries: Mapping[str, str]  # words that ask for what no plan says, by what they ask for
