@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
@@ -34,6 +35,8 @@ class CountedWords(NumberNames):
 
     def _counted(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a number with the words beside it, whichever come first."""
+        if (part := self._part_of_run(index) or self._every_so_often(index)) is not None:
+            return part
         numbers = (at for at in range(index, min(index + MOST_WORDS + 2, len(self._tokens))) if self._is_amount(at))
         number = next(numbers, None)
         count = None if number is None or not self._is_free(number) else self._count_of(number)
@@ -53,6 +56,32 @@ class CountedWords(NumberNames):
         if meaning is not None and self._is_part(number):  # 200 people, 30 of them at once
             self._values = {path: value for path, value in self._values.items() if path not in meaning.values}
         return None if meaning is None else (count.end - index, meaning)
+
+    def _part_of_run(self, index: int) -> tuple[int, Meaning] | None:
+        """Leave out where in a run something is, of which the whole counts: ``oom at step 3``, ``epoch 2 of 3``."""
+        words, name = vocabulary(), self._span(index, 1)
+        is_part = settings.is_part_of_a_run(name) and self._is_number_at(index + 1) and self._is_free(index, 2)
+        is_of, before = self._span(index + 2, 1) == "of", key_of(self._span(index - 1, 1)) if index else ""
+        if not is_part or self._is_apart(index) or self._task == INFER or not (is_of or before in words.within_run):
+            return None
+        why = f"left out: {self._span(index, 2)}; a plan is a whole run"
+        whole = self._pair(name, self._span(index + 3, 1)) if is_of and self._is_number_at(index + 3) else None
+        return (2, Meaning(why=why)) if whole is None else (4, replace(whole, why=why))
+
+    def _every_so_often(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize how many requests come in a time, of all or of each user: ``1 frame every 2 seconds``."""
+        words, time, behind = vocabulary(), self._span(index + 3, 1), key_of(self._span(index + 2, 1))
+        is_of_time = self._is_number_at(index) and behind in words.every and settings.is_time(time)
+        if self._task != INFER or not is_of_time or key_of(self._span(index + 1, 1)) not in words.sent:
+            return None
+        few, seconds = parse_quantity(self._tokens[index].text, ""), parse_quantity(time, "s")
+        others = (self._count_of(at) for at in range(len(self._tokens)) if self._is_number_at(at) and at != index)
+        fields = {other.amount.field(INFER) for other in others if other is not None}
+        if Key.INFERENCE_USERS in fields | self._values.keys():
+            pause = f"{seconds / max(few, 1):.4g}"
+            return 4, Meaning(f"a request every {pause} s", {Key.INFERENCE_SECONDS_BETWEEN_REQUESTS: pause})
+        rate = settings.field_value(Key.INFERENCE_REQUEST_RATE, f"{few / seconds:.4g}", INFER)
+        return 4, replace(rate, why=f"{self._span(index, 4)}: {few / seconds:.4g} requests a second")
 
     def _amount_asked(self, index: int) -> tuple[int, Meaning] | None:
         """Pass over words that say what is asked for, as in ``how many lora adapters`` and ``how many billion params``.
@@ -170,6 +199,8 @@ class CountedWords(NumberNames):
         elif is_drawn and amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS:
             length = settings.field_value(Key.TRAINING_SEQ_LEN, value, TRAIN).values
             self._answer_tokens, kept = int(str(length.get(Key.TRAINING_SEQ_LEN, 0))), f"answers of {value} tokens"
+        elif amount.name == "compute" and self._task == TRAIN and self._computed(value, name):
+            self._compute, kept = self._computed(value, name), f"{value} {name}"
         elif amount.name == BATCH_OF_TOKENS:
             self._batch_tokens, kept = parse_count(value), f"batch {value} tokens"
         elif is_short:
@@ -178,6 +209,11 @@ class CountedWords(NumberNames):
             is_run = is_rate and noun == vocabulary().amounts["runs"]  # 3 jobs per week
             return Meaning(why=f"left out: {value} {name}; a plan is one run") if is_run else None
         return Meaning(kept)
+
+    def _computed(self, value: str, name: str) -> float:
+        """Return the FLOPs that a training has in all, as 1e23; 0 for those of a device."""
+        flops = parse_quantity(value, "") * vocabulary().flops.get(key_of(name), 0.0)
+        return flops if flops >= vocabulary().bounds["FLOPs of a training"] else 0.0
 
     def _is_job(self, value: str) -> bool:
         """Whether so many tokens are more than any context that the line can mean: those of many requests."""

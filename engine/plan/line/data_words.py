@@ -383,14 +383,20 @@ class DataWords(ModelDetails):
             self._assume(Key.TRAINING_TOKENS, tokens, why)
 
     def _optimal_length(self) -> None:
-        """Train as many tokens as suit the size of the model best, where the line says so."""
+        """Train as many tokens as suit the size of the model best, or as the FLOPs of the line make up."""
         words = (self._span(index, count) for index, (count, _) in self._taken.items())
-        if Key.TRAINING_TOKENS in self._values or not any(key_of(word) in vocabulary().optimal for word in words):
-            return
-        row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))
-        parameters = self._catalog.architectures[row_id].params_total if row_id is not None else None
-        if parameters:
-            ratio = vocabulary().usual[TRAIN]["tokens_per_parameter"]
-            self._values[Key.TRAINING_TOKENS] = round(ratio * parameters)
+        is_optimal = any(key_of(word) in vocabulary().optimal for word in words)
+        row = self._catalog.architectures.get(str(self._values.get(models.MODEL, "")))
+        parameters = None if row is None else row.params_active or row.params_total
+        usual, flops = vocabulary().usual[TRAIN], f"{self._compute:.3g} FLOPs"
+        if self._compute and (parameters is None or Key.TRAINING_TOKENS in self._values):
+            title = "compute of which model?" if parameters is None else "a length given twice"
+            self._faults.append(PlanError(title, flops, "say the model, and either its tokens or its FLOPs"))
+        elif self._compute and parameters:
+            tokens = round(self._compute / usual["flops_of_a_token"] / parameters)
+            each = f"{usual['flops_of_a_token']:g} a parameter and token (Kaplan et al. 2020)"
+            self._assume(Key.TRAINING_TOKENS, tokens, f"{format_count(tokens)} tokens: {flops}, {each}")
+        elif is_optimal and row is not None and row.params_total and Key.TRAINING_TOKENS not in self._values:
+            ratio = usual["tokens_per_parameter"]
             why = f"{ratio:g} tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
-            self._assume(Key.TRAINING_TOKENS, self._values[Key.TRAINING_TOKENS], why)
+            self._assume(Key.TRAINING_TOKENS, round(ratio * row.params_total), why)

@@ -45,8 +45,8 @@ _FARTHEST = 3  # Words between one that asks and what it asks for, as in ``how m
 
 _LIKE = re.compile(r"([a-z]+)[\d.]*-(?:style|like|type|based|class)", re.IGNORECASE)
 _DATED = re.compile(r"\d{1,2}(?::\d\d)?[ap]m|\d+(?:st|nd|rd|th)|v\d+(?:\.\d+)*", re.IGNORECASE)  # 1am, 2nd, v2
-_LANES = re.compile(r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d", re.IGNORECASE)
-"""Lanes of a slot, height of a box, cores and threads: ``x8/x8``, ``4U``, ``8c/16t``."""
+_LANES = re.compile(r"x\d{1,2}(?:/x?\d{1,2})*|\d{1,2}u|\d{1,3}c(?:/\d{1,3}t)?|gen\d|\d+h/[a-z]+", re.IGNORECASE)
+"""Lanes of a slot, height of a box, cores and threads, hours of a week: ``x8/x8``, ``4U``, ``8c/16t``, ``30h/week``."""
 _DIGITS_OF_MANY = 4  # Of a number that is no release and no few of something
 _TIMES = re.compile(r"[x×*](\d+)", re.IGNORECASE)  # x2
 _VOWELS = frozenset("aeiouy")  # Words without any are short for something
@@ -148,6 +148,10 @@ class GuessedWords(DerivedValues):
     def _uncounted(self, index: int) -> PlanError | None:
         """Return what to say of a time, a share or a number of something that nothing is known to be counted in."""
         text = self._tokens[index].text
+        noun = key_of(self._span(index + 1, 1))
+        if settings.is_number(text) and noun in vocabulary().surroundings and self._span(index + 2, 1) == "of":
+            hint = "say how many devices there are in all, as 128 h100, or 16 nodes 8xh100"  # 4 racks of h100
+            return PlanError("how many in each?", self._span(index, 2), hint)
         if settings.is_time(text) or duration_of(text) is not None:
             hint = "write ttft 500ms, tpot 50ms or e2e 8s of a latency, within 24h of a job"
             return PlanError("what does this time limit?", text, hint)

@@ -233,7 +233,7 @@ class NamedWords(CountedWords):
         """Return what is set by a word that another one rules out, as in ``no offload``."""
         words, task = vocabulary(), TRAIN if self._task == FINETUNE else self._task
         ruled = (few for few in (3, 2, 1) if key_of(self._span(index, few)) in words.negations)
-        before = next((few for few in ruled if not self._is_apart(index + few - 1)), 0)  # checkpointing or not, lora
+        before = next((few for few in ruled if not self._is_apart(index + few - 1)), 0)  # but with or not, lora
         for count in (3, 2, 1):  # no flash attention; flash attention off
             others = before or 1
             key, is_free = key_of(self._span(index + before, count)), self._is_free(index, count + others)
@@ -272,15 +272,6 @@ class NamedWords(CountedWords):
             self._rename(hardware.NAME, row_id)
         if row_id is not None or named not in self._catalog.accelerators:
             self._taken |= {at: (1, Meaning()) for at in places if self._is_free(at)}
-
-    def _rename(self, path: str, row_id: str) -> None:
-        """Take another row of the catalogue for the words that named one."""
-        before = str(self._values[path])
-        self._values[path] = row_id
-        for index, (count, meaning) in self._taken.items():
-            if path in meaning.values:
-                words = meaning.words.replace(before, row_id)
-                self._taken[index] = count, replace(meaning, words=words, values={**meaning.values, path: row_id})
 
     def _nodes_of(self, index: int, count: int) -> Meaning | None:
         """Return the machines that some words count, as ``4 dgx a100`` or ``dgx h100``: each has several devices."""

@@ -236,7 +236,7 @@ class _Line(GuessedWords):
         telling = [index for index in telling if not (self._is_other_size(index) or self._is_of_degree(index))]
         telling = [index for index in telling if not self._is_active_size(index - 1)]  # 37B active are no users
         counts = {index: self._count_of(index) for index in telling if self._is_number_at(index)}
-        of_job = (settings.TOKENS, BATCH_OF_TOKENS)
+        of_job = (settings.TOKENS, BATCH_OF_TOKENS, "compute")
         telling = [index for index in telling if (count := counts.get(index)) is None or count.amount.name in of_job]
         words = [self._tokens[index].text for index in telling]
         words += filter(is_latency, (key_of(self._span(index, 4)) for index in telling))  # time to first token

@@ -57,6 +57,7 @@ class TakenWords:
         self._share_of_users = 0.0
         self._ruled_out_values: list[tuple[set[str], PlanError]] = []
         self._document_tokens = 0
+        self._compute = 0.0  # FLOPs of a training
         self._token_rates: dict[str, tuple[int, float]] = {}  # tokens in so many seconds, of answers or of all
         self._hours_of_devices = 0.0  # the most hours of all devices together
         self._signed: set[int] = set()  # where sums stand that had no sign
@@ -134,6 +135,15 @@ class TakenWords:
         """Set what follows from other words, and say why."""
         self._values[path] = value
         self._assumed.append(Assumption(path, value, why))
+
+    def _rename(self, path: str, row_id: str) -> None:
+        """Take another row of the catalogue for the words that named one."""
+        before = str(self._values[path])
+        self._values[path] = row_id
+        for index, (count, meaning) in self._taken.items():
+            if path in meaning.values:
+                words = meaning.words.replace(before, row_id)
+                self._taken[index] = count, replace(meaning, words=words, values={**meaning.values, path: row_id})
 
     def _is_given_up(self, index: int) -> bool:
         """Whether words before a name say that another one takes its place, as in ``instead of our 8 a100``."""

@@ -54,6 +54,7 @@ _LANES = re.compile(
 """Generation and lanes of a bus, which say nothing: ``pcie 4.0 x16``."""
 _OF_A_NODE = re.compile(r"\b(nodes|servers|machines|hosts),? each (?:with|of|having|has) (?=\d)", re.IGNORECASE)
 
+_FEWEST = re.compile(r"\bmin tokens\b", re.IGNORECASE)  # No minutes
 _MACHINE = re.compile(
     r"(?<=\bdgx)-(?=[a-z]\d)|(?<=\bhgx)-(?=[a-z]\d)|-(?=nvl\d\d)|\bnvidia (?=[dh]gx\b)", re.IGNORECASE
 )
@@ -96,18 +97,14 @@ _PER_WEIGHT = ("at", "@", "of", "with")
 _MACHINES = frozenset({"nodes", "devices", "GPU-hours", "GPU-days", "node-hours"})
 _LONG_SPANS = ("mo", "y")  # Of which money is limited rather than requests
 _NAMED = ("model", "gpu", "gpus", "hardware", "device", "card")  # What its name says by itself
-_OF_ONE = "each"
 _LATENCIES = (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS)
 _SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)
-_FARTHEST_TIME = 6  # Words between a latency and its time
+_FARTHEST_TIME, _LONGEST_LATENCY = 6, 4  # Words between a latency and its time, and of its name: time to first token
 WHOLE = "endtoend"  # The latency of a whole request
 _TOWARDS = frozenset({"for", "to", "until", "till", "before", "the", "a"})  # Words between a time and its latency
-_LONGEST_LATENCY = 4  # Words of its name, as ``time to first token``
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
-_DEVICE, _HOURS = ("gpu", "device", "accelerator", "node", "card"), ("hours", "hour", "hrs")
-_TOKEN = ("token", "tok")
-_COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
-_FRACTION = re.compile(r"\d+\.\d+")
+_TOKEN, _DEVICE, _HOURS = ("token", "tok"), ("gpu", "device", "accelerator", "node", "card"), ("hours", "hour", "hrs")
+_COUNT, _FRACTION = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE), re.compile(r"\d+\.\d+")
 _THOUSANDS, _BEGUN = "000", re.compile(r"[1-9]\d{0,2}(?:000)*")
 
 
@@ -120,12 +117,19 @@ class Token:
     end: int
     ends: bool = False  # whether a comma or the like stands behind it, over which no name reaches
 
+    @property
+    def is_per(self) -> bool:
+        """Whether it stands between a number and the time that this is of."""
+        return self.text.casefold() in vocabulary().per
+
 
 def split(text: str) -> list[Token]:
     """Return the words of a line; what is longer than a line may be is left out."""
     tokens: list[Token] = []
     plain_text = _LANES.sub(_bus, text[:LONGEST_LINE])
-    plain_text = _OF_A_NODE.sub(lambda nodes: f"{nodes[1]} of ".ljust(len(nodes[0])), plain_text)
+    plain_text = _FEWEST.sub(
+        "min_tokens", _OF_A_NODE.sub(lambda node: f"{node[1]} of ".ljust(len(node[0])), plain_text)
+    )
     plain_text = _MEMORY.sub(r" \1 ", _BRACKETED.sub(r"(x\1)", _PAIR.sub(_sides, plain_text)))
     for match in _WORD.finditer(_SLASH.sub(" ", _MACHINE.sub(_blank, _PICTURES.sub(" ", plain_text)))):
         word, start = match[0], match.start()
@@ -241,10 +245,6 @@ def _name(tokens: list[Token], words: range) -> str:
     return key_of("".join(token.text for token in tokens[words.start : words.stop])).rstrip("<≤=")
 
 
-def _is_per(token: Token) -> bool:
-    return token.text.casefold() in vocabulary().per
-
-
 def _add(token: Token, tokens: list[Token]) -> None:
     """Add a word to those before it, as one with them where they belong together: ``10 million``, ``ttft < 1 s``."""
     is_mixed = len(tokens) > 1 and tokens[-1].text in _PER_WEIGHT and _mixture(tokens[-2].text, token.text)
@@ -270,7 +270,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
         tokens[-2:] = [token if is_name else one]
     elif (
         (unit := vocabulary().spans.get(key_of(token.text)))
-        and (_is_per(before) or (before.text == "every" and PLAIN_COUNT.fullmatch(tokens[-3:][0].text)))
+        and (before.is_per or (before.text == "every" and PLAIN_COUNT.fullmatch(tokens[-3:][0].text)))
         and not (before.ends or tokens[-2:-1] == [] or tokens[-2].ends)
         and _is_rated(tokens[:-1])
     ):
@@ -278,11 +278,11 @@ def _add(token: Token, tokens: list[Token]) -> None:
         rated, of_one = tokens[-2 - few], tokens[-1 - few : -1]  # 15 messages each per day
         end = rated.end if few else token.end
         tokens[-2 - few :] = [Token(f"{rated.text}/{unit}", rated.start, end, token.ends and not few), *of_one]
-    elif unit and _is_per(before) and len(tokens) > 1 and _is_count(tokens[-2].text):
+    elif unit and before.is_per and len(tokens) > 1 and _is_count(tokens[-2].text):
         tokens[-2:] = _in_a_span(tokens, token, unit)
     elif key_of(before.text) in _DEVICE and key_of(token.text) in _HOURS:
         tokens[-1] = Token(f"{before.text}{_HOURS[0]}", before.start, token.end, token.ends)
-    elif key_of(token.text) in _TOKEN and _is_per(before) and _is_time(tokens[:-1]):
+    elif key_of(token.text) in _TOKEN and before.is_per and _is_time(tokens[:-1]):
         tokens[-2:] = [Token(f"tpot<{tokens[-2].text}", tokens[-2].start, token.end, token.ends)]
     else:
         tokens.append(token)
@@ -369,7 +369,7 @@ def _words_of_one(tokens: list[Token]) -> int:
     words, keys = vocabulary(), ["", "", "", *(key_of(token.text) for token in tokens)][-3:]
     amount = words.amounts.get(keys[-1])
     is_user = amount is not None and amount.fields.get(INFER) == Key.INFERENCE_USERS
-    few = 1 if keys[-1] == _OF_ONE else 2 if is_user and keys[-2] in vocabulary().per else 0
+    few = 1 if keys[-1] == "each" else 2 if is_user and keys[-2] in vocabulary().per else 0
     return few if few and keys[-1 - few] in words.sent else 0
 
 

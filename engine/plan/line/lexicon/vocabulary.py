@@ -120,6 +120,8 @@ class Vocabulary:
     unsupported: Words  # words behind one that is not to be had
     supplies: Words  # words behind watts that are not those of a device
     optimal: Words  # words of a training as long as suits the size of its model best
+    within_run: Words  # words before a part of a run where something is
+    flops: Mapping[str, float]  # FLOPs of one of what compute is counted in, by word
     sufficing: Words  # words that ask whether a number of devices does
     aside: Words  # names of models that say of another how long it is trained
     other_currencies: Words  # words and signs of money whose rate is not known
