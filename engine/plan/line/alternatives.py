@@ -148,6 +148,9 @@ def _splits(words: list[str], marks: list[int], *, is_other_size: bool = False) 
         if _are_parted_from_providers(names, [*head, *tail]):
             continue  # runpod 4090 vs lambda a100
         is_bought = _is_price(words[first - 1 :], is_sum=True)  # 3090 for $800 or 4090 for $2755
+        is_number_cut = bool(head) and head[-1].isdecimal()  # 32 cores or one t4
+        if is_number_cut and len({amount_of(name[0].rstrip(_ENDS)) is None for name in names}) > 1:
+            continue
         if tail and (figures_of(tail[0].rstrip(_ENDS)) or _is_price(tail, is_sum=is_bought)):
             continue  # 4090 or a100 80gb; 5090s or an a100 at $1.60/h
         if _goes_on(tail):

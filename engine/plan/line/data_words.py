@@ -394,9 +394,9 @@ class DataWords(ModelDetails):
             self._faults.append(PlanError(title, flops, "say the model, and either its tokens or its FLOPs"))
         elif self._compute and parameters:
             tokens = round(self._compute / usual["flops_of_a_token"] / parameters)
-            each = f"{usual['flops_of_a_token']:g} a parameter and token (Kaplan et al. 2020)"
-            self._assume(Key.TRAINING_TOKENS, tokens, f"{format_count(tokens)} tokens: {flops}, {each}")
+            ratio = f"{usual['flops_of_a_token']:g} a parameter and token (Kaplan et al. 2020)"
+            self._assume(Key.TRAINING_TOKENS, tokens, f"{format_count(tokens)} tokens: {flops}, {ratio}")
         elif is_optimal and row is not None and row.params_total and Key.TRAINING_TOKENS not in self._values:
-            ratio = usual["tokens_per_parameter"]
-            why = f"{ratio:g} tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
-            self._assume(Key.TRAINING_TOKENS, round(ratio * row.params_total), why)
+            tokens = round(usual["tokens_per_parameter"] * row.params_total)
+            why = "tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
+            self._assume(Key.TRAINING_TOKENS, tokens, f"{usual['tokens_per_parameter']:g} {why}")

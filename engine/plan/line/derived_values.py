@@ -58,6 +58,7 @@ class DerivedValues(MoneyWords):
         self._answers_to_prompts()
         self._length_of_documents()
         self._optimal_length()
+        self._method_of_the_framework()
         self._weights_of_the_engine()
         self._small_images()
         self._picture_tokens()
@@ -356,6 +357,13 @@ class DerivedValues(MoneyWords):
             sequence = before + self._answer_tokens
             parts = f"a prompt of {before} and an answer" if before else "an answer; say seq for it and its prompt"
             self._assume(Key.TRAINING_SEQ_LEN, sequence, f"sequences of {sequence} tokens: {parts}")
+
+    def _method_of_the_framework(self) -> None:
+        """Train as is usual of the framework where the line names no method, as adapters with Unsloth."""
+        framework = str(self._values.get(Key.TRAINING_FRAMEWORK))
+        method = vocabulary().methods_of.get(framework)
+        if self._task == FINETUNE and method is not None and Key.TRAINING_METHOD not in self._values:
+            self._assume(Key.TRAINING_METHOD, method, f"method: {method}, as is usual of {framework} (or say lora)")
 
     def _weights_of_the_engine(self) -> None:
         """Take bits of weights for the format that the engine of the line has of so many, as ``mlx 4bit``.

@@ -157,6 +157,9 @@ class GuessedWords(DerivedValues):
             return PlanError("what does this time limit?", text, hint)
         if text.endswith("%") and settings.is_number(text[:-1]):
             hint = "write 10% of 200 users, or 40% prefix hits"
+            noun = settings.amount_of(self._span(index + 2, 1))
+            if noun is not None and noun.field(INFER) == Key.INFERENCE_REQUESTS:
+                hint = "say how long requests are in the mean, as prompt 2k output 300; others are not told apart"
             return PlanError("a share of what?", self._span(index, 2), hint)
         rate = self._span(index + 1, 1).split("/")
         is_rate = len(rate) > 1 and all(map(str.isalpha, rate)) and not self._is_apart(index)  # 2500 samples/s
@@ -190,7 +193,7 @@ class GuessedWords(DerivedValues):
         is_number = field is not None and field[1].kind not in ("choice", "switch")
         is_known |= is_number and not self._is_number_at(index + 1)  # will cp help?
         is_known |= self._is_size_of_model(index) or settings.amount_of(text) is not None
-        is_known |= not any(map(str.isalnum, text)) or text.startswith("r/")
+        is_known |= not any(map(str.isalnum, text)) or text.startswith(("r/", "u/"))
         parts, plain = re.split("[-/]", text.casefold()), words.fillers | words.fields.keys() | words.amounts.keys()
         is_counted = index - 1 in self._taken and self._is_number_at(index - 1)  # 2M words/day; not dp 8
         is_known |= not is_counted and len(parts) > 1 and all(part in plain for part in parts)  # tp/pp/dp, node-hours

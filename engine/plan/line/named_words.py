@@ -233,7 +233,8 @@ class NamedWords(CountedWords):
         """Return what is set by a word that another one rules out, as in ``no offload``."""
         words, task = vocabulary(), TRAIN if self._task == FINETUNE else self._task
         ruled = (few for few in (3, 2, 1) if key_of(self._span(index, few)) in words.negations)
-        before = next((few for few in ruled if not self._is_apart(index + few - 1)), 0)  # but with or not, lora
+        last = len(self._tokens) - 1
+        before = next((few for few in ruled if index + few <= last and not self._is_apart(index + few - 1)), 0)
         for count in (3, 2, 1):  # no flash attention; flash attention off
             others = before or 1
             key, is_free = key_of(self._span(index + before, count)), self._is_free(index, count + others)

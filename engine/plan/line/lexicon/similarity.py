@@ -61,7 +61,7 @@ def amount_meant(word: str) -> str | None:
     is_other = any(key in group for group in (words.fillers, words.tasks, words.sent))
     if is_other or not key.isalpha() or len(key) < _FEWEST_OF_AN_AMOUNT:
         return None
-    counting = (word for word, amount in words.amounts.items() if any(amount.fields.values()))  # phrases are no phases
+    counting = (word for word, amount in words.amounts.items() if not amount.fields or any(amount.fields.values()))
     return next(iter(close_matches(key, [*counting], 1, _SLIP_OF_AN_AMOUNT)), None)
 
 

@@ -32,7 +32,8 @@ OF_MILLION = "permillion"
 
 _ORDINAL = re.compile(r"(\d{2}(?:\.\d)?)(?:st|nd|rd|th)[\s-]+percentile", re.IGNORECASE)
 _SHARE_OF = re.compile(
-    r"(?:(?:for|in|at) |(?=9\d))(\d{2}(?:\.\d)?)\s?% of (?:the |all )?(?:requests|queries|prompts|calls|cases|time)\b",
+    r"(?:(?:for|in|at) |(?=9\d))(\d{2}(?:\.\d)?)\s?% of (?:the |all )?(?:requests|queries|prompts|calls|cases|time)"
+    r"\b(?!.{0,25}\btok)",  # but of prompts under 2k tokens
     re.IGNORECASE,
 )
 # A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
@@ -80,8 +81,8 @@ _FIGURES = re.compile(r"\(\s*(?:[\d.]+\s*[a-z/]*b(?:/s)?\s*,|\w+_(?:mib|gib|gbs|
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*(?:\.?(?:post|rc)\d+)?)", re.IGNORECASE)
 """A release of the software before it, as in ``vllm 0.6.3``."""
 
-_RELEASED = re.compile(r"(.+)==(\d+\.\d+)")
-_PARTS = 3  # Numbers of a release behind any word, as in ``vllm 0.6.3``; behind the name of software are fewer
+_RELEASED, _PARTS = re.compile(r"(.+)==(\d+\.\d+)"), 3
+"""A release, and numbers of a release behind any word, as in ``vllm 0.6.3``; behind the name of software are fewer."""
 PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
 """A number that may count what stands behind another one, as in ``50M 384-dim vectors``."""
 
@@ -93,9 +94,8 @@ _IDEOGRAPHS = re.compile(
 _WITH_FRACTIONS = frozenset({Key.INFERENCE_REQUEST_RATE, Key.TRAINING_EPOCHS})  # What may be 2.5, as a release may
 _MARKS = "`@~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
 _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
-_PER_WEIGHT = ("at", "@", "of", "with")
 _MACHINES = frozenset({"nodes", "devices", "GPU-hours", "GPU-days", "node-hours"})
-_LONG_SPANS = ("mo", "y")  # Of which money is limited rather than requests
+_PER_WEIGHT, _LONG_SPANS = ("at", "@", "of", "with"), ("mo", "y")  # Spans of which money is limited, not requests
 _NAMED = ("model", "gpu", "gpus", "hardware", "device", "card")  # What its name says by itself
 _LATENCIES = (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS)
 _SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)

@@ -220,6 +220,7 @@ class Vocabulary:
     nodes: Mapping[str, int]  # machines of so many devices, by the word before the name of these
     racks: Mapping[str, tuple[int, str]]  # nodes of so many devices and the usual ones, by the word behind their name
     methods: ByWord  # which weights are trained, by word
+    methods_of: Mapping[str, str]  # usual methods of frameworks that train adapters, by framework
     objectives: ByWord  # of fine-tuning, by word
     supervised: Words  # fine-tuning from examples, beside which one from preferences is another run
     here: Words  # names of this machine
