@@ -157,8 +157,8 @@ class GuessedWords(DerivedValues):
             return PlanError("what does this time limit?", text, hint)
         if text.endswith("%") and settings.is_number(text[:-1]):
             hint = "write 10% of 200 users, or 40% prefix hits"
-            noun = settings.amount_of(self._span(index + 2, 1))
-            if noun is not None and noun.field(INFER) == Key.INFERENCE_REQUESTS:
+            amount = settings.amount_of(self._span(index + 2, 1))
+            if amount is not None and amount.field(INFER) == Key.INFERENCE_REQUESTS:
                 hint = "say how long requests are in the mean, as prompt 2k output 300; others are not told apart"
             return PlanError("a share of what?", self._span(index, 2), hint)
         rate = self._span(index + 1, 1).split("/")

@@ -364,8 +364,8 @@ class ModelDetails(FigureWords):
         if not is_asked and any(question.field == hardware.NAME for question in questions):
             named = ModelsAsked("", kind, most=parameters).names(self._catalog) if kind else ()
             largest = models.named_model(named[0], self._catalog) if named else models.sized_model(size, self._catalog)
-            why = f"{text}: planned for the largest of them"
-            return largest and (count, replace(largest, why="; ".join(filter(None, (why, largest.why)))))
+            why = f"{text}: planned for the largest of them; {largest.why if largest else ''}".rstrip("; ")
+            return None if largest is None else (count, replace(largest, why=why))
         if is_range:
             count, text, most = 3, f"{text} {self._span(index + 1, 2)}", parse_quantity(self._word(index + 2), "")
             self._models_asked = self._models_asked.within("at most", most)
