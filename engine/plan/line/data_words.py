@@ -400,3 +400,10 @@ class DataWords(ModelDetails):
             tokens = round(usual["tokens_per_parameter"] * row.params_total)
             why = "tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
             self._assume(Key.TRAINING_TOKENS, tokens, f"{usual['tokens_per_parameter']:g} {why}")
+
+    def _same_value(self, text: str) -> Meaning | None:
+        """Recognize names of one value with hyphens between, as ``int4-awq``."""
+        named = [settings.named_value(part, self._task, "", self._catalog) for part in text.split("-")]
+        first = named[0] if len(named) > 1 else None
+        is_one = first is not None and all(part is not None and part.values == first.values for part in named)
+        return first if is_one else None

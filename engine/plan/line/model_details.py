@@ -30,6 +30,7 @@ from capacity_tui.engine.plan.line.questions import (
     asks_for_model,
     bound_at,
     nouns_asked,
+    plain_size,
     superlative_at,
     words_of_kind,
 )
@@ -266,13 +267,6 @@ class ModelDetails(FigureWords):
         values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
         return Meaning() if any(bits[0] in _DIGIT.findall(str(name)) for name in values if name) else None
 
-    def _same_value(self, text: str) -> Meaning | None:
-        """Recognize names of one value with hyphens between, as ``int4-awq``."""
-        named = [settings.named_value(part, self._task, "", self._catalog) for part in text.split("-")]
-        first = named[0] if len(named) > 1 else None
-        is_one = first is not None and all(part is not None and part.values == first.values for part in named)
-        return first if is_one else None
-
     def _cache(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the format of keys and values, as in ``fp8 kv cache``, ``32k q4 cache`` and ``kv q8``."""
         cache, between, and_weights = map(vocabulary().of_cache.__getitem__, ("words", "between", "weights"))
@@ -311,12 +305,13 @@ class ModelDetails(FigureWords):
         is_end = end >= places.stop and after not in words.asked[WHICH]  # but the best coding gpu
         is_end |= after in words.sizes_asked["describing"]
         is_named = bool(nouns) or (bool(kinds) and is_end) or bool(families)
-        if not is_named or (is_least and not (is_end and (nouns or asks == SMALLEST))):
+        if not is_named or (is_least and not (is_end and (nouns or kinds or asks == SMALLEST))):
             return None
         self._taken |= {at: (count, Meaning()) for at, count in (kinds | families).items()}
         family, kind = (next((self._span(*place) for place in some.items()), "") for some in (families, kinds))
         one = ModelsAsked(family, words.model_kinds.get(key_of(kind), ""))
-        if asks == SMALLEST and family and (named := one.names(self._catalog)):
+        named = one.names(self._catalog) if family else ()
+        if asks == SMALLEST and named:
             return few, Meaning(f"model {named[-1]}", {MODEL: named[-1]}, f"the smallest {family}: {named[-1]}")
         self._asks_for_model = True
         self._models_asked = replace(one, superlative=self._span(index, few) if is_least else "")
@@ -343,7 +338,7 @@ class ModelDetails(FigureWords):
 
         Where hardware is asked for it is planned for the largest of them.
         """
-        bound, size = bound_at(self._tokens, index, self._text), self._word(index).lstrip("<≤=")
+        bound, size = bound_at(self._tokens, index, self._text), plain_size(self._word(index))
         if bound is None or not models.is_size(size) or self._is_counted(index):
             return None
         name, few, noun = bound
@@ -357,10 +352,12 @@ class ModelDetails(FigureWords):
         is_range = name == BETWEEN and models.is_size(self._word(index + 2))
         others = (at for _, at, _ in self._models() if at not in (index, index + 2 * is_range))
         is_weak = key_of(self._span(index - few, few)) in words.sizes_asked["weak"] if few else False
-        if (is_weak and not (is_of_models and is_asked)) or next(others, None) is not None:
+        if (is_weak and not (self._asks_for_model or (is_of_models and is_asked))) or next(others, None) is not None:
             return None
         count, text = 1 + int(self._is_model_word(self._word(index + 1))), self._span(index - few, few + 1)
         parameters = parse_quantity(size, "")
+        if few and self._is_free(index - few, few):
+            self._taken[index - few] = few, Meaning()
         if not is_asked and any(question.field == hardware.NAME for question in questions):
             named = ModelsAsked("", kind, most=parameters).names(self._catalog) if kind else ()
             largest = models.named_model(named[0], self._catalog) if named else models.sized_model(size, self._catalog)

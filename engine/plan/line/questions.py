@@ -55,6 +55,7 @@ _BOUNDS = (
     "at least",
     BETWEEN,
 )  # Groups of words beside the size of a model that is asked for
+_OR, _BEHIND = {"or less": "at most", "or more": "at least"}, 2  # What two words behind a size make of it
 _LONGEST_NOUN = 5  # Words between one that asks for a model and the last that says which, as in ``best open moe model``
 HALF = "half"  # A part of the layers that nobody counted
 
@@ -236,15 +237,23 @@ def words_of_kind(tokens: Sequence[Token], index: int) -> int:
     return next((few for few in (3, 2, 1) if _key(tokens, index, few) in vocabulary().model_kinds), 0)
 
 
+def plain_size(word: str) -> str:
+    """Return a size without the sign before it: 8b of ``<8b`` and ``sub-8b``."""
+    return word.lstrip("<≤=").removeprefix("sub-")
+
+
 def bound_at(tokens: Sequence[Token], index: int, text: str) -> tuple[str, int, int] | None:
     """Return what a size bounds, how many words say that, and where the word is that they are of; None for none.
 
     As in ``models with less than 8b`` and ``llm <8b``.
     """
     sizes, token = vocabulary().sizes_asked, tokens[index]
-    sign = "".join(mark for mark in token.text if mark in "<≤=") or text[max(token.start - 1, 0) : token.start]
+    sign = token.text[: len(token.text) - len(plain_size(token.text))].rstrip("-")
+    sign = sign or text[max(token.start - 1, 0) : token.start]
     keys = {few: _key(tokens, index - few, few) for few in (3, 2, 1) if few <= index} | {0: sign}
     bound = next(((few, name) for few, key in keys.items() for name in _BOUNDS if key in sizes[name]), None)
+    behind = _key(tokens, index + 1, _BEHIND)
+    bound = bound or next(((0, name) for other, name in _OR.items() if behind in sizes[other]), None)
     if bound is None:
         return None
     few, name = bound

@@ -225,12 +225,16 @@ class ModelsAsked:
             known = _models_of_kind(self.kind, catalog)
         else:
             known = [row.id for row in rows.decoders] if self.family else usual_models(catalog)
+        if self.family:
+            others = sorted(rows, key=lambda row_id: -(rows[row_id].params_total or 0))  # of those that write nothing
+            known = self._of_family(known) or self._of_family(others)
+        return tuple(name for name in known if self.least <= _size_called(name, catalog) <= self.most)
+
+    def _of_family(self, names: Iterable[str]) -> list[str]:
         pieces = [piece for part in _PIECES.split(self.family.casefold()) for piece in _VERSION.split(part)]
         others = frozenset() if self.kind else vocabulary().other_kinds - {*pieces}
-        parts = {name: [*map(key_of, filter(None, _WORDS.split(name)))] for name in known}
-        if self.family:
-            known = [name for name in known if parts[name][: len(pieces)] == pieces and others.isdisjoint(parts[name])]
-        return tuple(name for name in known if self.least <= _size_called(name, catalog) <= self.most)
+        parts = {name: [*map(key_of, filter(None, _WORDS.split(name)))] for name in names}
+        return [name for name in parts if parts[name][: len(pieces)] == pieces and others.isdisjoint(parts[name])]
 
 
 def _models_of_kind(kind: str, catalog: Catalog) -> list[str]:
@@ -251,9 +255,11 @@ def _models_of_kind(kind: str, catalog: Catalog) -> list[str]:
 
 
 def _is_of_kind(row: Architecture, kind: str) -> bool:
-    """Whether a model is a mixture of experts, hears, or sees and answers."""
+    """Whether a model is a mixture of experts or none, hears, or sees and answers."""
     if kind in ("moe", "sound"):
         return bool(row.experts) if kind == "moe" else row.is_of_sound
+    if kind == "dense":
+        return row.kind == "decoder" and not row.experts and vocabulary().other_kinds.isdisjoint(row.id.split("-"))
     return row.kind == "decoder" and ("vision_config" in row.config or row.id.startswith(tuple(vocabulary().sights)))
 
 
