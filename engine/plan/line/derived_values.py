@@ -238,7 +238,7 @@ class DerivedValues(MoneyWords):
         for before, joint, after in zip(keys, keys[1:], keys[2:], strict=False):
             is_device = words.amounts["devices"] in map(words.amounts.get, (before, after))
             if joint in words.comparing and is_device and not words.processor.isdisjoint((before, after)):
-                hint, text = "name both, as t4 or i9-13900k", f"{before} {joint} {after}"
+                hint, text = "name the card, and the processor", f"{before} {joint} {after}"
                 self._faults.append(PlanError("which gpu, and which processor?", text, hint))
         is_alone = self._is_without_card() and not self._asks_for_hardware()
         if (self._cores or is_alone) and hardware.NAME not in self._values:
