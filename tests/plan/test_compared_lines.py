@@ -7,6 +7,10 @@ import pytest
 from capacity_tui.engine.plan.line import alternatives, read_line
 
 COMPARED = {
+    "t4/l4/a10g llama 8b": ["t4", "l4", "a10g"],
+    "8b/70b on h100": ["8b", "70b"],
+    "fp8/int8 llama 8b l4": ["fp8", "int8"],
+    "lora/qlora llama 8b 4090": ["lora", "qlora"],
     "rtx 3060 12gb vs m2 macbook air 16gb qwen 8b": ["rtx 3060 12gb", "m2 macbook air 16gb"],
     "qwen 8b on rtx 3060 12gb or m2 macbook air 16gb": ["rtx 3060 12gb", "m2 macbook air 16gb"],
     "dgx spark 128gb vs framework desktop 128gb gpt-oss-120b": ["dgx spark 128gb", "framework desktop 128gb"],

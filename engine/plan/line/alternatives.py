@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 
-from capacity_tui.engine.catalog import Catalog, format_in_name, key_of, load_catalog
+from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.derived_values import WITH_OR_WITHOUT
@@ -15,6 +15,7 @@ from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of, nam
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size
 from capacity_tui.engine.plan.line.lexicon.quantities import sum_of
 from capacity_tui.engine.plan.line.lexicon.setting_words import amount_of
+from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import OneLine, Word
 from capacity_tui.engine.plan.line.reading import read_line
@@ -24,6 +25,7 @@ _MOST_WORDS = 6  # Words that one of the compared names may have, as in ``1 x rt
 _LONGEST_COUNT = 3  # Digits of a number that is a setting's rather than a device, as ``3090`` is
 _JOINTS = frozenset({"with", "to"})  # Between names of a line that says that it compares
 _NUMBER = re.compile(r"\d[\d.,]*[kmb]?(?=\b|x)", re.IGNORECASE)
+_COUNT = re.compile(r"\d+[x×*]")
 _ENDS, _UNLESS_GIVEN = ".,;:?!", "as usual"
 _UNIT_BEHIND = re.compile(r"(?<!\S)(\d{1,3})(?= (?:or|vs|versus) \d+([gt]b?|[kmb])\b)", re.IGNORECASE)  # 24 or 48gb
 _SIZE_APART = re.compile(r"(?<=\d) (?=[gt]b\b)", re.IGNORECASE)  # 6 GB or 4 GB
@@ -85,7 +87,7 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
         return read_line(line, facts)
 
     whole = read(text) if whole is None else whole
-    for name in whole.unknown:
+    for name in (*whole.unknown, *(str(fault.detail) for fault in whole.faults if fault.title == ONE_OF)):
         text = _with_choice(name, text, facts)
     text = _SIZE_APART.sub("", _than().sub("vs", _OVER.sub("vs", text)))
     words = _UNIT_BEHIND.sub(r"\1\2", text).split()
@@ -113,17 +115,15 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
 
 def _with_choice(name: str, text: str, catalog: Catalog) -> str:
     """Return a line with ``or`` for a slash between formats, sizes or devices: ``q4_k_m/q6_k``, ``2x h100/a100``."""
-    choice = re.sub(r"^\d+[x×*]", "", name)  # 8*a100/h100
-    parts, known = choice.rstrip(_ENDS).split("/"), vocabulary().formats
-    are_named = all(is_size(part) for part in parts) or all(
-        format_in_name(part) is not None or key_of(part) in known for part in parts
-    )
-    are_devices = all(named_hardware(part, catalog) is not None for part in parts)
+    choice = re.sub(r"^\d+[x×*]", "", name).rstrip(_ENDS)  # 8*a100/h100
+    parts = joined_names(choice, catalog)
+    are_devices = bool(parts) and named_hardware(parts[0], catalog) is not None
     match = re.search(rf"(\d+\s*[x×*]\s*|\d+\s+)?{re.escape(choice)}(\s*[x×*]\s*\d)?", text)
     is_counted = match is not None and (bool(match[2]) or (match[1] or "").strip().isdecimal())
-    if len(parts) < 2 or match is None or not (are_named or (are_devices and not is_counted)):  # llama 3 h100/a100
+    if not parts or match is None or (are_devices and is_counted):  # llama 3 h100/a100
         return text
-    counted = [f"{(match[1] or '') if are_devices else ''}{part}" for part in parts]
+    count = (match[1] or "") if are_devices else ""
+    counted = [part if _COUNT.match(part) else f"{count}{part}" for part in parts]  # 2x4090/2x3090
     return text.replace(match[0] if are_devices else choice, " or ".join(counted))
 
 

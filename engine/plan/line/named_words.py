@@ -73,7 +73,7 @@ class NamedWords(CountedWords):
     def _named(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize what names task, method, model or hardware, the longest name first."""
         token = self._tokens[index]
-        ruled_out = self._ruled_out(index) or self._some_hardware(index)
+        ruled_out = self._joined(index) or self._ruled_out(index) or self._some_hardware(index)
         ruled_out = ruled_out or self._configured(token.text) or self._device_hours(index) or self._amount_asked(index)
         ruled_out = ruled_out or self._chassis(index) or self._aside(index) or self._beneath(index)
         ruled_out = ruled_out or self._release_date(index)

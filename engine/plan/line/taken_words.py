@@ -14,6 +14,7 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import ModelsAsked
 from capacity_tui.engine.plan.line.lexicon.numerals import counted_tokens, range_in
 from capacity_tui.engine.plan.line.lexicon.question_words import Question
+from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Assumption, Meaning
@@ -144,6 +145,12 @@ class TakenWords:
             if path in meaning.values:
                 words = meaning.words.replace(before, row_id)
                 self._taken[index] = count, replace(meaning, words=words, values={**meaning.values, path: row_id})
+
+    def _joined(self, index: int) -> tuple[int, Meaning] | None:
+        """Refuse several names of a kind as one word, as ``t4/l4``, which a line may compare."""
+        text = self._span(index, 1)
+        hint = "keep one of them, or say both as A vs B"
+        return (1, Meaning(fault=PlanError(ONE_OF, text, hint))) if joined_names(text, self._catalog) else None
 
     def _is_given_up(self, index: int) -> bool:
         """Whether words before a name say that another one takes its place, as in ``instead of our 8 a100``."""

@@ -99,7 +99,8 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     """Return the model that a part of a name stands for: ``llama-70b``, ``3.1-8b``, ``acme/Mistral-7B-tuned``."""
     name = catalog.architectures.plain_name(_HUB.sub("", word))
     pieces = [piece for piece in _PIECES.split(name.casefold()) if piece]
-    if not pieces or not any(map(str.isalpha, name)) or sum(map(str.isalnum, name)) < FEWEST_CHARACTERS:
+    is_owned = not any(map(is_size, _PIECES.split(word.rpartition("/")[0])))  # acme/mistral-7b, but llama-8b/qwen-7b
+    if not pieces or not any(map(str.isalpha, name)) or sum(map(str.isalnum, name)) < FEWEST_CHARACTERS or not is_owned:
         return None
     ids: list[str] = []
     for parts in (pieces, *([*between.split(pieces[0]), *pieces[1:]] for between in (_VERSION, _KIND))):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from functools import cache, lru_cache
 
-from capacity_tui.engine.catalog import Catalog, close_matches, key_of, nearest
+from capacity_tui.engine.catalog import Catalog, close_matches, format_in_name, key_of, nearest
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line.lexicon.hardware_words import hardware_names
-from capacity_tui.engine.plan.line.lexicon.model_words import is_misspelt, model_names
+from capacity_tui.engine.plan.line.lexicon.hardware_words import hardware_names, named_hardware
+from capacity_tui.engine.plan.line.lexicon.model_words import is_misspelt, is_size, model_names
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.printable import printable
+from capacity_tui.engine.units import parse_quantity
 
+ONE_OF = "a plan has one of them"
 TASK_NAME, MODEL_NAME, HARDWARE_NAME = Key.TASK, "model", "hardware"
 
 _SIMILAR, _FEWEST_LETTERS, _LONGEST = 0.74, 4, 60
@@ -44,6 +47,21 @@ def similar_names(word: str, catalog: Catalog) -> tuple[tuple[str, str], ...]:
         if (kind == TASK_NAME and is_slip) or (kind != TASK_NAME and is_telling and is_same):
             similar.append((kind, name))
     return tuple(similar)
+
+
+@lru_cache(maxsize=4096)
+def joined_names(word: str, catalog: Catalog) -> tuple[str, ...]:
+    """Return the names that slashes join, all of sizes, formats, methods or devices, as ``t4/l4``; none for others."""
+    parts, words = re.sub(r"^\d+[x×*]", "", word).split("/"), vocabulary()  # 8*a100/h100
+    are_sizes = all(is_size(part) and "x" not in part for part in parts)
+    sizes = [parse_quantity(part, "") for part in parts] if are_sizes else []
+    kinds = (
+        are_sizes and sizes == sorted(sizes),  # 235b/22b is a mixture
+        all(format_in_name(part) is not None or key_of(part) in words.formats for part in parts),
+        all(key_of(part) in words.methods for part in parts),
+        all(named_hardware(part, catalog) is not None for part in parts),
+    )
+    return tuple(parts) if len(parts) > 1 and all(parts) and any(kinds) else ()
 
 
 def _without_variant(word: str, catalog: Catalog) -> str:
