@@ -25,6 +25,7 @@ _RELEASE_DATE = re.compile(r"0[1-9][0-3]\d|2[3-9](?:0[1-9]|1[0-2])")  # 0324, 25
 _SAME_PARAMETERS = 0.15  # Share by which a size in a model's name, as ``671b``, may differ from its parameters
 EVERY_NODE, OF_A_NODE = frozenset({"each", "apiece"}), frozenset({"of", "with", "w/", "x", "×"})
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}(?:[x×].*)?", re.IGNORECASE)  # nodes with 8xh100, nodes of 16
+_EVERY_SO_LONG = re.compile(r"(?=.*[1-9])\d{1,6}(?:\.\d{1,3})?(?:us|ms|s)", re.IGNORECASE)
 _OF_TEXT = (settings.TOKENS, settings.WORDS)  # What a text is counted in
 _DEVICE_HOURS = ("GPU-hours", "GPU-days", "node-hours")
 _DRAWING, _GROUPS = ("grpo", "ppo"), ("answers to a prompt", "answers of a group")  # Preferences that draw answers
@@ -71,7 +72,8 @@ class CountedWords(NumberNames):
     def _every_so_often(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how many requests come in a time, of all or of each user: ``1 frame every 2 seconds``."""
         words, time, behind = vocabulary(), self._span(index + 3, 1), key_of(self._span(index + 2, 1))
-        is_of_time = self._is_number_at(index) and behind in words.every and settings.is_time(time)
+        is_some = settings.at_least(self._span(index, 1), 1) and _EVERY_SO_LONG.fullmatch(time) is not None
+        is_of_time = self._is_number_at(index) and behind in words.every and is_some
         if self._task != INFER or not is_of_time or key_of(self._span(index + 1, 1)) not in words.sent:
             return None
         few, seconds = parse_quantity(self._tokens[index].text, ""), parse_quantity(time, "s")

@@ -37,7 +37,7 @@ from capacity_tui.engine.plan.line.questions import (
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _MOST_WORDS = 5  # Words of a model's name, as ``llama 3.1 8b instruct``
-_SIZES = re.compile(r"(\d+(?:\.\d+)?(?:b|t(?=.a)))(?:[-/ ]a|/)(\d+(?:\.\d+)?b)", re.IGNORECASE)
+_SIZES = re.compile(r"(\d{1,7}(?:\.\d+)?(?:b|t(?=.a)))(?:[-/ ]a|/)(\d{1,7}(?:\.\d+)?b)", re.IGNORECASE)
 _PARAMETERS = re.compile(r"\d+(?:\.\d+)?[bmt]", re.IGNORECASE)  # Of a mixture, as in ``1T with 32B active``
 _Model: TypeAlias = tuple[int, int, int]  # Parameters, where the name begins, and how many words it has
 _PACKED, _DIGIT, FEW_BITS = "qlora", re.compile(r"\d+"), "4bit"

@@ -118,7 +118,7 @@ class MoneyWords(LoadValues):
         text, words = self._tokens[index].text, vocabulary()
         before, last = (key_of(self._span(max(index - few, 0), int(index >= few))) for few in (1, 2))
         after = key_of(self._span(index + 1, 1))
-        is_bare = self._is_number_at(index) and self._count_of(index) is None
+        is_bare = self._is_number_at(index) and settings.at_least(text, 0) and self._count_of(index) is None
         span = SPANS.get(after, "") if is_bare else words.spans.get((A_SPAN.fullmatch(text) or ("", ""))[1], "")
         number, dollars = text.partition("/")[0], sum_of(text)
         if span:

@@ -29,7 +29,7 @@ _RUNS = re.compile(r"\d+(?:\.\d+)?[bm](?![a-z])|[a-z]+|\d+(?:\.\d+)*|[^a-z\d\s._
 """What a name consists of: sizes, words, numbers, and signs such as ``+``."""
 _VERSION_MARK = re.compile(r"(?<=[a-z])v(?=\d)")  # mobilenetv2
 _HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:models/)?", re.IGNORECASE)
-_SIZE = re.compile(r"(?P<experts>\d+x)?(?P<size>\d+(?:\.\d+)?)(?P<unit>[bm])", re.IGNORECASE)
+_SIZE = re.compile(r"(?P<experts>\d{1,4}x)?(?P<size>\d{1,7}(?:\.\d+)?)(?P<unit>[bm])", re.IGNORECASE)
 _PATCH = re.compile(r"/(\d+)$")  # ViT-L/16
 _NAME_AND_VERSION = re.compile(r"([a-z]+)(\d?(?:\.\d)?)")
 _PIECES = re.compile(r"[\s_/\-]+")

@@ -8,6 +8,7 @@ from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Currency, vocabulary
 from capacity_tui.engine.units import parse_quantity
 
+_LONGEST_NUMBER = 15  # Characters of a number that is read with its scale behind it
 _MONEY = re.compile(
     r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?[km]?)|(?P<other>\d[\d,]*(?:\.\d+)?[km]?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
 )
@@ -195,7 +196,8 @@ def times_scale(number: str, scale: str) -> str:
 def with_unit(number: str, word: str) -> str | None:
     """Return a number and the word behind it as one, as ``24 gb``, ``4 bits`` or ``10 s``; None for others."""
     words = vocabulary()
-    scale, span, seconds = words.scales.get(word), words.durations.get(word), words.time_units.get(word)
+    scale = words.scales.get(word) if len(number) <= _LONGEST_NUMBER else None
+    span, seconds = words.durations.get(word), words.time_units.get(word)
     is_ram = key_of(f"{number}{word}") in words.ram  # host memory
     if (written := f"{number}{word}" if is_ram else sum_and_currency(number, word)) is not None:
         return written

@@ -27,7 +27,7 @@ SEQUENCE, TOKENS, WORDS, IMAGE_SIZE = "sequence", "tokens", "words", "image_size
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmbgq]i?|t)?", re.IGNORECASE)
 _YEAR = re.compile(r"20(?:1[5-9]|2\d)")
-_TIME = re.compile(r"\d+(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
+_TIME = re.compile(r"\d{1,9}(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
 _GLUED = re.compile(r"([a-z_\-]{2,}|r(?=\d\d)|z(?=[0-3]$))[<:]?=?(\d\S*)", re.IGNORECASE)
 _MEAN_BITS = re.compile(r"(\d(?:\.\d+)?)bpw", re.IGNORECASE)  # 4.5bpw, as only ExLlama has them
 
