@@ -179,3 +179,10 @@ def test_settings_are_read_in_any_order_with_names_on_either_side(
     assert not found.faults
     for path, part in zip(paths, parts, strict=True):
         assert str(found.values[path]) in part.split(), line
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "best model under {}b on a 4060", "{0}b/{0}b on h100", "5 requests every {} seconds llama 8b"]
+)
+def test_numbers_of_more_digits_than_any_has_are_no_traceback(text: str) -> None:
+    assert read_line(text.format("9" * 30)).text

@@ -118,7 +118,7 @@ class MoneyWords(LoadValues):
         text, words = self._tokens[index].text, vocabulary()
         before, last = (key_of(self._span(max(index - few, 0), int(index >= few))) for few in (1, 2))
         after = key_of(self._span(index + 1, 1))
-        is_bare = self._is_number_at(index) and settings.at_least(text, 0) and self._count_of(index) is None
+        is_bare = self._is_number_at(index) and self._count_of(index) is None
         span = SPANS.get(after, "") if is_bare else words.spans.get((A_SPAN.fullmatch(text) or ("", ""))[1], "")
         number, dollars = text.partition("/")[0], sum_of(text)
         if span:
@@ -137,7 +137,7 @@ class MoneyWords(LoadValues):
         is_counted |= self._counts_something(index)  # the best gpu under 300 watts, temperature at 0.7
         if is_bare and is_at and not is_counted and _FRACTION.match(text) and hardware.NAME in self._values:
             return f"${text}/h" if self._is_likely_price(index, parse_quantity(text, "")) else ""
-        is_counted |= is_bare and parse_quantity(text, "") % _SEQUENCES == 0  # max 4096
+        is_counted |= is_bare and settings.at_least(text, 1) and parse_quantity(text, "") % _SEQUENCES == 0  # max 4096
         is_sum = before in words.limiting and not is_counted and self._asks_for_hardware()
         is_sum |= (before in words.limiting or before in ("for", "at")) and self._is_bought(index)
         if is_bare and self._is_credit(index):
