@@ -28,6 +28,8 @@ _SIZE_OF_A_NODE = re.compile(r"\d{1,2}(?:[x×].*)?", re.IGNORECASE)  # nodes wit
 _EVERY_SO_LONG = re.compile(r"(?=.*[1-9])\d{1,6}(?:\.\d{1,3})?(?:us|ms|s)", re.IGNORECASE)
 _OF_TEXT = (settings.TOKENS, settings.WORDS)  # What a text is counted in
 _DEVICE_HOURS = ("GPU-hours", "GPU-days", "node-hours")
+_BUSY, _ASSUMING = "time that devices are busy", ("assume", "assuming")
+_LARGEST_GROUP = 1000  # Answers to a prompt, where n counts them
 _DRAWING, _GROUPS = ("grpo", "ppo"), ("answers to a prompt", "answers of a group")  # Preferences that draw answers
 
 
@@ -53,6 +55,8 @@ class CountedWords(NumberNames):
                 amount = amounts["rollouts"]
         if amount.fewer and self._is_of_sample(number, count.end):
             amount = counted_like(amounts[amount.fewer], amount)
+        if amount.name == _BUSY and self._span(number - 1, 1) in _ASSUMING:
+            amount = amounts["mfu"]
         meaning = self._pair(count.name, self._tokens[number].text, amount)
         if meaning is not None and self._is_part(number):  # 200 people, 30 of them at once
             self._values = {path: value for path, value in self._values.items() if path not in meaning.values}
@@ -121,6 +125,11 @@ class CountedWords(NumberNames):
             return self._value_of_field(name, value)
         if amount.name == "nodes":
             return self._nodes(value)
+        if amount.name == "prompts" and self._task in (TRAIN, FINETUNE):
+            if settings.is_power(value):
+                hint = f"write {parse_count(value)} prompts, or prompt {value}"
+                return Meaning(fault=PlanError("so many prompts, or so long?", f"{value} {name}", hint))
+            amount = vocabulary().amounts["samples"]
         if (kept := self._kept(amount, value, name)) is not None:
             return kept
         if amount.thousands and value[-1] in "kKmM":
@@ -196,7 +205,7 @@ class CountedWords(NumberNames):
         if amount.name in self._counts and value.isdigit():
             self._counts[amount.name] = int(value)
             kept = f"{amount.name} {value}"
-        elif is_drawn and value.isdigit() and amount.name in _GROUPS:
+        elif is_drawn and value.isdigit() and (amount.name in _GROUPS or (name == "n" and int(value) < _LARGEST_GROUP)):
             self._group, kept = int(value), f"{value} answers to each prompt"
         elif is_drawn and amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS:
             length = settings.field_value(Key.TRAINING_SEQ_LEN, value, TRAIN).values
@@ -381,10 +390,6 @@ class CountedWords(NumberNames):
         row, size = self._catalog.architectures[row_id], parse_quantity(text, "")
         sizes = (row.params_total, row.params_active if row.experts else None)
         return any(total and abs(size / total - 1) < _SAME_PARAMETERS for total in sizes)
-
-    def _is_value(self, word: str) -> bool:
-        """Whether a word is the exact name of a number format, framework, engine or optimizer."""
-        return settings.is_exact_value(word, self._catalog) or key_of(word) in vocabulary().formats
 
 
 def _number(word: str) -> int:

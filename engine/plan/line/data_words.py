@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
@@ -28,6 +29,7 @@ _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anythin
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
 _IMAGE_SIZE, _PICTURES, _VOCABULARY = "image size", "pictures of a request", "vocabulary"
+_FAR_PASS = 6  # Words between a part of a training and how long it takes
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
 
@@ -112,6 +114,27 @@ class DataWords(ModelDetails):
         pictures = "a picture" if count == 1 else f"each of {format_count(count, decimals=0)} pictures"
         why = f"{length} tokens, {tokens} for {pictures}{text}; what its tower computes is not counted"
         self._assumed.append(Assumption(path, length, why))
+
+    def _is_pass(self, word: str) -> bool:
+        """Whether a word is a part of a training that is done again and again: a step or an epoch."""
+        amount = settings.amount_of(word) if word else None
+        return amount is not None and amount.fields.get(TRAIN) in settings.PASSES
+
+    def _is_of_pass(self, index: int) -> bool:
+        """Whether a time is of a part of a training: ``each epoch 3 hours``, ``epoch: 3h``, ``10 epochs, 3h each``."""
+        words = [self._span(at, 1) for at in range(max(index - _FAR_PASS, 0), index)]
+        numbers = [at for at, word in enumerate(words, 1) if word[:1].isdigit()]
+        clause = words[numbers[-1] if numbers else 0 :]
+        ones = (key_of(one) for one, noun in pairwise(clause) if self._is_pass(noun))
+        is_each = key_of(self._span(index + 1, 1)) in vocabulary().every and not self._is_apart(index)
+        is_each &= any(map(self._is_pass, words))
+        is_bare = bool(words) and self._is_pass(words[-1]) and self._is_free(index - 1) and words[-1][-1] != "s"
+        return is_each or is_bare or not vocabulary().every.isdisjoint(ones)
+
+    def _is_to_keep(self, index: int) -> bool:
+        """Whether words before a time say that it is not to be passed: ``each epoch within 2 hours``."""
+        near = {key_of(self._span(at, 1)) for at in range(max(index - _FAR_PASS, 0), index)}
+        return not near.isdisjoint(vocabulary().measured["due"] | (vocabulary().within & {"in", "inside"}))
 
     def _image(self, text: str) -> Meaning | None:
         """Recognize the size of images, as ``512x512`` and ``1080p``, of a model that has one or looks at them."""

@@ -317,10 +317,11 @@ class FigureWords(NamedWords):
         """Whether a time or a memory is what something took: ``took 7 hours``, but not ``takes 2 days at most``."""
         measured, keys = vocabulary().measured, [key_of(token.text) for token in self._tokens]
         start = vocabulary().start_of(keys[:index])
-        before = {"".join(keys[max(start - few, 0) : start]) for few in (1, 2) if few <= start}
-        is_used = not before.isdisjoint(measured[kind]) and not self._is_apart(start - 1)
+        before = {"".join(keys[max(start - few, 0) : start]) for few in (1, 2, 3) if few <= start}
+        is_used = not before.isdisjoint(measured[kind]) and not self._is_apart(start - 1, ",;?")
         is_used |= any("".join(keys[index + 1 : index + 1 + few]) in measured[f"{kind} behind"] for few in (1, 2, 3))
-        near = {*keys[max(start - _FAR, 0) : index], *([] if self._is_apart(index) else keys[index + 1 : index + 3])}
+        after = index if self._is_apart(index, ",;?()") else index + 2
+        near = {*keys[max(start - _FAR, 0) : index], *keys[index + 1 : after + 1]}
         is_wanted = bool(near & vocabulary().limiting) or self._is_in_clause(index, "wanted")
         is_of_a_run = keys[index + 1 : index + 2] == ["vram"] and not self._is_device(index + 2)
         is_other = kind == "memory" and self._is_before_device(index) and not is_of_a_run

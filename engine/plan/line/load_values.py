@@ -286,14 +286,18 @@ class LoadValues(DataWords):
             return speed_end - index, Meaning(why=f"left out: {self._span(index, speed_end - index)}, as measured")
         if not is_time:
             return None
-        is_per = self._span(index + 1, 1) in vocabulary().per and not self._is_apart(index)
-        is_of_part = self._task != INFER and (
-            self._is_pass(key) or (is_per and self._is_pass(self._span(index + 2, 1)))
+        is_per = self._task != INFER and self._span(index + 1, 1) in vocabulary().per and not self._is_apart(index)
+        is_per &= self._is_pass(self._span(index + 2, 1))
+        words = 3 if is_per and not key else 1
+        is_of_part = is_per or (self._task != INFER and (self._is_pass(key) or self._is_of_pass(index)))
+        if is_of_part and not is_measured and self._is_to_keep(index):
+            hint = "say how long all of the training may take, as within 10h"
+            return words, Meaning(fault=PlanError("a limit on a part of a training", self._span(index, words), hint))
+        return (
+            (words, Meaning(why=f"left out: {self._span(index, words)}, as measured"))
+            if is_of_part or is_measured
+            else None
         )
-        words = 3 if is_of_part and not key else 1
-        if not is_of_part and not is_measured:
-            return None
-        return words, Meaning(why=f"left out: {self._span(index, words)}, as measured")
 
     def _is_judged(self) -> bool:
         """Whether a line asks if its time or its speed is as it should be: ``88 hours, is this normal?``."""
@@ -308,11 +312,6 @@ class LoadValues(DataWords):
             if self._is_apart(at, "?") or (is_asked and not is_foreseen):  # 88 hours, normal? is this normal
                 return True
         return False
-
-    def _is_pass(self, word: str) -> bool:
-        """Whether a word is a part of a training that is done again and again: a step or an epoch."""
-        amount = settings.amount_of(word) if word else None
-        return amount is not None and amount.fields.get(TRAIN) in settings.PASSES
 
     def _parts_of_requests(self) -> None:
         """Take a rate of each user for the pause between its requests; refuse what each request has several of.

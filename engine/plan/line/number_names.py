@@ -46,6 +46,10 @@ class Count:
 class NumberNames(TakenWords):
     """A line whose words are being recognized, and which of them say what its numbers count."""
 
+    def _is_value(self, word: str) -> bool:
+        """Whether a word is the exact name of a number format, framework, engine or optimizer."""
+        return settings.is_exact_value(word, self._catalog) or key_of(word) in vocabulary().formats
+
     def _is_phrase(self, words: str) -> bool:
         """Whether some words set a field, whatever the first of them alone stands for: ``full precision``."""
         return " " in words and any(vocabulary().phrase(words, task) is not None for task in (TRAIN, INFER))
@@ -73,6 +77,8 @@ class NumberNames(TakenWords):
             before = None  # gpu 4090
         if behind is not None and (steps := self._steps(index, behind, before)) is not None:
             return steps
+        if behind is not None and behind.amount.name == "devices" and self._is_of_option(index):
+            return before  # depth 8 gpu a10g
         if behind is not None and behind.amount.is_behind:
             # input 1500 tokens; tp 8 users 16; batch 256 images/s
             is_other = self._begins_another(behind) or _is_speed(behind)
@@ -133,7 +139,16 @@ class NumberNames(TakenWords):
 
     def _is_counted(self, index: int) -> bool:
         """Whether a word beside a number says what it counts."""
-        return self._is_number_at(index) and self._count_of(index) is not None
+        return self._is_number_at(index) and (self._count_of(index) is not None or self._is_of_option(index))
+
+    def _is_of_option(self, index: int) -> bool:
+        """Whether the name of an option stands before a number, known or not: ``max_bin 256 a10g``, ``depth 8 a10g``."""
+        before = self._span(index - 1, 1) if index else ""
+        fields = vocabulary().fields.get(key_of(before), ())
+        is_own = settings.amount_of(before) is None and any(path.startswith(OWN_PARAMETERS) for path in fields)
+        is_named = "_" in before and before.replace("_", "").isalpha() and not self._is_known(before)
+        is_option = is_own or (is_named and not (self._is_value(before) or vocabulary().phrase(before, TRAIN)))
+        return is_option and not self._is_apart(index - 1) and not self._is_number_at(index - 2)
 
     def _is_in_count(self, index: int) -> bool:
         """Whether a word is one of several that say what a number before them counts, as in ``20 lora adapters``."""

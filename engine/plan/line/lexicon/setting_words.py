@@ -180,9 +180,10 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
 def named_field(word: str, task: str, model: KnownModel | None) -> tuple[str, Knob] | None:
     """Return the field that a word names by label or key; None where there is none in this task."""
     others = vocabulary().fields.get(key_of(word), ())
+    called = {} if model is None else {key_of(other): name for other, name in model.spec_type.other_names.items()}
     for name, knob in _parameters(model).items():
         path = f"{OWN_PARAMETERS}{name}"
-        if key_of(word) in (key_of(name), key_of(knob.label)) or path in others:
+        if key_of(word) in (key_of(name), key_of(knob.label)) or path in others or called.get(key_of(word)) == name:
             return path, knob
     known = vocabulary().field_of(word, task)
     return (known, all_fields()[known].knob) if known is not None and known in all_fields() else None
@@ -324,7 +325,7 @@ def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
         return _fault("a key without a value", text, "write key=value, such as training.micro_batch=4")
     if key in all_fields() or key.startswith(_FREE):
         return field_value(key, value, task)
-    amount = amount_of(key)
+    amount = amount_named(key, task, model)
     if amount is not None and amount.behind != "only" and amount.field(task) is not None:
         is_value = is_amount(value, amount, task) or key_of(value) == AUTO
         hint = "write key=number, such as batch=16"
