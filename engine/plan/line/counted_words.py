@@ -30,7 +30,10 @@ _OF_TEXT = (settings.TOKENS, settings.WORDS)  # What a text is counted in
 _DEVICE_HOURS = ("GPU-hours", "GPU-days", "node-hours")
 _BUSY, _ASSUMING = "time that devices are busy", ("assume", "assuming")
 _LARGEST_GROUP = 1000  # Answers to a prompt, where n counts them
-_DRAWING, _GROUPS = ("grpo", "ppo"), ("answers to a prompt", "answers of a group")  # Preferences that draw answers
+_DRAWING, _GROUPS = (
+    ("grpo", "ppo"),
+    ("answers to a prompt", "answers of a group", "generations"),
+)  # Preferences that draw answers
 
 
 class CountedWords(NumberNames):

@@ -142,7 +142,7 @@ class NumberNames(TakenWords):
         return self._is_number_at(index) and (self._count_of(index) is not None or self._is_of_option(index))
 
     def _is_of_option(self, index: int) -> bool:
-        """Whether the name of an option stands before a number, known or not: ``max_bin 256 a10g``, ``depth 8 a10g``."""
+        """Whether the name of an option, known or not, is before a number: ``max_bin 256 a10g``, ``depth 8 a10g``."""
         before = self._span(index - 1, 1) if index else ""
         fields = vocabulary().fields.get(key_of(before), ())
         is_own = settings.amount_of(before) is None and any(path.startswith(OWN_PARAMETERS) for path in fields)

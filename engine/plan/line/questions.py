@@ -43,6 +43,7 @@ _OF_PRICE = frozenset({HARDWARE, DEVICES, Key.HARDWARE_PER_NODE, Key.TASK})  # A
 _RATES = frozenset({Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE})  # Every plan tells its throughput
 _ANSWERED = _RATES | {"", HARDWARE, DEVICES, MODEL}
 """What nothing is said of where it is asked for and not solved; how many there are is said of them all."""
+_ALSO = frozenset({"or", "and", "nor"})  # Between providers that are left alike
 _FAR = 3  # Words between one that leaves a provider and its name, as in ``not on any aws``
 _IN_LETTERS = re.compile(r"[\d.]+[dwy]", re.IGNORECASE)
 OF_BOX, OF_ALL, OF_ANY = "machine", "all", "any"  # What costs so much an hour
@@ -167,17 +168,21 @@ def asked_of(
 
 
 def _clouds(tokens: Sequence[Token]) -> tuple[str, ...]:
-    """Return the providers that a line names and does not leave: ``on gcp``, but not ``instead of aws``."""
+    """Return the providers that a line names: ``on gcp``; of one that it only leaves, all others: ``not on aws``."""
     words, keys = vocabulary(), [key_of(token.text) for token in tokens]
     named: dict[str, None] = {}
-    for at, key in enumerate(keys):
+    left, is_left = set[str](), False
+    for at in (at for at, key in enumerate(keys) if key in words.clouds):
         far = max(at - _FAR, 0)
         ends = (start for start in range(at, far, -1) if tokens[start - 1].ends or keys[start - 1] in words.clouds)
-        before = keys[next(ends, far) : at]
-        near = [*before, *map("".join, pairwise(before))]
-        if key in words.clouds and (words.given_up | words.negations | words.leaving).isdisjoint(near):
-            named[words.clouds[key]] = None
-    return tuple(named)
+        start = next(ends, far)
+        before = keys[start:at]
+        is_more = keys[max(start - 1, 0)] in words.clouds and _ALSO.issuperset(before)  # not on aws or gcp
+        near = {*before, *map("".join, pairwise(before))}
+        is_left = is_left if is_more and start else bool((words.given_up | words.negations | words.leaving) & near)
+        (left.add if is_left else named.setdefault)(words.clouds[keys[at]])
+    others = dict.fromkeys(provider for provider in words.clouds.values() if left and provider not in left)
+    return tuple(named or others)
 
 
 def _offloads(tokens: Sequence[Token], values: Mapping[str, object]) -> bool:

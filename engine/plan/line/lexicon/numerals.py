@@ -27,6 +27,8 @@ _RANGE = re.compile(
     re.IGNORECASE,
 )
 _TERA, _LETTERS = re.compile(r"\d+(?:\.\d+)?T", re.IGNORECASE), {"gbs": "gb", "g": "gb", "t": "tb"}
+_GIGABYTES, _GIGABYTES_WRITTEN, _MIB_OF_GIB = "gbs", ("Gbs", "GBs"), 1024
+_MEMORIES = ("memory", "mem", "vram", "ram", "of", "each")  # What may stand behind gigabytes, and behind no batch
 _MEMORY_SIZE = re.compile(r"(?:\d+[x×])?\d{1,3}(?:[gt]b?)?", re.IGNORECASE)
 _NAME_AND_MEMORY = re.compile(r"(.*\d.*)[-_](\d{1,3})gb?", re.IGNORECASE)
 _VERSION = re.compile(r"\b([a-z]+)([- _]?v?)(\d[-_. ]\d)(?=[-_ ](\d+(?:\.\d+)?b)\b)", re.IGNORECASE)  # llama 3 3 70b
@@ -248,7 +250,7 @@ def _with_host_memory(tokens: list[Token], catalog: Catalog) -> list[Token]:
         nouns = {key_of(after.text) for after in tokens[index + 1 : index + 3]}
         start = vocabulary().start_of([key_of(before.text) for before in tokens[:index]])
         nouns |= {key_of(before.text) for before in tokens[max(start - 1, 0) : start] if not before.ends}
-        is_memory = not nouns.isdisjoint(vocabulary().ram)
+        is_memory = not nouns.isdisjoint(vocabulary().ram) or _is_gigabytes(tokens, index, catalog)
         if is_memory and _TERA.fullmatch(token.text):
             made.append(replace(token, text=f"{token.text[:-1]}tb"))
         elif is_memory and (unit := _LETTERS.get(key_of(token.text))) and made and PLAIN_COUNT.fullmatch(made[-1].text):
@@ -256,6 +258,18 @@ def _with_host_memory(tokens: list[Token], catalog: Catalog) -> list[Token]:
         else:
             made.append(replace(token, text=f"{token.text}gb") if _is_of_memory(tokens, index, catalog) else token)
     return made
+
+
+def _is_gigabytes(tokens: list[Token], index: int, catalog: Catalog) -> bool:
+    """Whether ``gbs`` is of a memory rather than a batch: ``46 Gbs``, ``24 gbs memory``, ``a6000 48 gbs``."""
+    token, number = tokens[index], tokens[max(index - 1, 0)].text
+    after = tokens[index + 1].text if index + 1 < len(tokens) and not token.ends else ""
+    if key_of(token.text) != _GIGABYTES or after[:1].isdigit() or not number.isdecimal():
+        return False
+    named = (hardware.named_hardware(one.text, catalog) for one in tokens[max(index - 3, 0) : index - 1])
+    rows = (catalog.accelerators.get(str(one.values.get(hardware.NAME))) for one in named if one is not None)
+    is_sold = any(row is not None and hardware.is_memory_of(row, _MIB_OF_GIB * int(number)) for row in rows)
+    return is_sold or token.text in _GIGABYTES_WRITTEN or key_of(after) in _MEMORIES
 
 
 def _is_of_memory(tokens: list[Token], index: int, catalog: Catalog) -> bool:

@@ -6,6 +6,7 @@ import re
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Currency, vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import TRAIN
 from capacity_tui.engine.units import parse_quantity
 
 _LONGEST_NUMBER = 15  # Characters of a number that is read with its scale behind it
@@ -74,6 +75,8 @@ _LIKE = re.compile(r"^(.*\d[a-z]*)-(?:equivalent|like|style|type|class|sized|sca
 _EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+[kKmMbBtT]?|[1-9]\d{0,2}(?:\.\d{3})*\.000")
 """Thousands apart, as ``10,000`` and ``10.000``; ``5.125`` is no such number."""
+_SIDES = re.compile(r"(\d{3,4}),\1|\d{3,4},\d{4}|\d{4},\d{3}")  # 512,512 and 1024,768
+_STEP_OF_SIDES = 32  # What networks halve sides of images by, so that these are multiples of it
 _DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
 _DURATION = re.compile(
     r"(?!.*kw$)(\d+(?:\.\d+)?k?)(?:-(?=[hdwm][a-z]{2}))?(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?|y|yrs?|years?)",
@@ -86,6 +89,14 @@ OF_TOKEN = re.compile(r"(\d+(?:\.\d+)?m?s)/tok(?:en)?", re.IGNORECASE)
 _OF_DEVICE = re.compile(r"([a-z=]*\d+)/(gpu|device|card)", re.IGNORECASE)  # bs=2/gpu
 _BETWEEN = re.compile(r"(?<=\d)[-/x×*+_|&,]?(?=[a-z])", re.IGNORECASE)
 _SETTING = re.compile(r"([a-z_]+)[=:]?(\d+)", re.IGNORECASE)
+
+
+def sides_in(word: str, name: str = "") -> str | None:
+    """Return two numbers with a comma between as sides of images: ``512,512``; not where a name has the first."""
+    amount, match = vocabulary().amounts.get(key_of(name)), _SIDES.fullmatch(word)
+    is_named = amount is not None and not amount.is_behind and not str(amount.field(TRAIN)).endswith("image_size")
+    is_other = is_named or any(int(side) % _STEP_OF_SIDES for side in word.split(",") if match is not None)
+    return None if match is None or is_other else word.replace(",", "x")
 
 
 def sum_of(word: str) -> tuple[str, float] | None:
@@ -169,6 +180,7 @@ def duration_of(word: str) -> str | None:
 def plain_number(word: str) -> str:
     """Return a word with its number as it is read everywhere: ``10,5M`` is 10.5M, ``10,000`` 10000, ``24G`` 24gb."""
     word = _LIKE.sub(r"\1", _AT_LEAST.sub(r"\1", _POSSESSIVE.sub(r"\1", word)))
+    word = sides_in(word) or word
     word = _SUB.sub(lambda below: below[1] or "1s", word)
     word = word.lstrip("<≤") if _UNDER.fullmatch(word) else word
     scaled = _SCALED.fullmatch(word)
