@@ -44,7 +44,12 @@ PHRASINGS = (
     (
         SERVED,
         {"inference.prompt_tokens": 16384},
-        ("16k input", "16k token context", "context of 16k", "--max-model-len=16384"),
+        ("16k input", "16k token context", "context of 16k", "max-model-len 20000, prompt 16k"),
+    ),
+    (
+        SERVED,
+        {"inference.prompt_tokens": 15872},
+        ("--max-model-len=16384", "max_seq_len 16k", "max total tokens 16384"),
     ),
     (SERVED, {"inference.prompt_tokens": 16000, "inference.output_tokens": 200}, ("16000:200", "16000 in => 200 out")),
     (SERVED, {"inference.request_rate": 20}, ("20req/s", "20 requests every second", "20 req / s")),

@@ -28,6 +28,8 @@ _SIZE_OF_A_NODE = re.compile(r"\d{1,2}(?:[x×].*)?", re.IGNORECASE)  # nodes wit
 _EVERY_SO_LONG = re.compile(r"(?=.*[1-9])\d{1,6}(?:\.\d{1,3})?(?:us|ms|s)", re.IGNORECASE)
 _OF_TEXT = (settings.TOKENS, settings.WORDS)  # What a text is counted in
 _DEVICE_HOURS = ("GPU-hours", "GPU-days", "node-hours")
+_DEVICES = frozenset({hardware.NAME, hardware.DEVICES})
+_CONTEXTS = ("context that an engine is started with", "longest sequence")
 _BUSY, _ASSUMING = "time that devices are busy", ("assume", "assuming")
 _LARGEST_GROUP = 1000  # Answers to a prompt, where n counts them
 _DRAWING, _GROUPS = (
@@ -164,6 +166,9 @@ class CountedWords(NumberNames):
             return Meaning(f"{value} {amount.name} in all")
         if amount.name == "cores" and value.isdigit() and (self._task != FIT or self._is_alternative(value)):
             self._cores = int(value)
+        elif amount.name in _CONTEXTS and self._task == INFER and value[0] in "123456789":
+            length = settings.field_value(Key.INFERENCE_PROMPT_TOKENS, value, INFER).values
+            self._context = int(str(length.get(Key.INFERENCE_PROMPT_TOKENS, 0)))
         elif is_of_all and self._task == INFER:
             is_written = amount.per == 1 or "out" in amount.name or self._is_written(value)  # 2B tokens/day are all
             self._token_rates["output" if is_written else "all"] = int(parse_quantity(value, "")), amount.per
@@ -190,6 +195,20 @@ class CountedWords(NumberNames):
         fabric = self._catalog.fabric_of(row) if row is not None and amount.name == _DEVICE_HOURS[-1] else None
         named = self._degree(Key.HARDWARE_PER_NODE, 0 if fabric is None else fabric.node_devices)
         return named if amount.name == _DEVICE_HOURS[-1] else 1
+
+    def _is_pass(self, word: str) -> bool:
+        """Whether a word is a part of a training that is done again and again: a step or an epoch."""
+        amount = settings.amount_of(word) if word else None
+        return amount is not None and amount.fields.get(TRAIN) in settings.PASSES
+
+    def _is_of_each(self, index: int, count: int) -> bool:
+        """Whether a batch is that of each device: ``batch 256 each amp``, ``4 a100, each with batch 8``."""
+        named = {at + few for at, (few, taken) in self._taken.items() if not _DEVICES.isdisjoint(taken.values)}
+        behind, before = index + count, index - 1 - int(index > 0 and self._span(index - 1, 1) == "with")
+        behind += int(self._span(behind, 1) == "on")
+        is_behind = key_of(self._span(behind, 1)) in EVERY_NODE and not self._is_apart(behind - 1)
+        is_behind &= not self._is_pass(self._span(behind + 1, 1))  # batch 256 each step
+        return is_behind or (before in named and key_of(self._span(before, 1)) in EVERY_NODE)
 
     def _share(self, value: str) -> Meaning:
         """Keep a share of all users, as ``10%``, that is there at once."""

@@ -115,11 +115,6 @@ class DataWords(ModelDetails):
         why = f"{length} tokens, {tokens} for {pictures}{text}; what its tower computes is not counted"
         self._assumed.append(Assumption(path, length, why))
 
-    def _is_pass(self, word: str) -> bool:
-        """Whether a word is a part of a training that is done again and again: a step or an epoch."""
-        amount = settings.amount_of(word) if word else None
-        return amount is not None and amount.fields.get(TRAIN) in settings.PASSES
-
     def _is_of_pass(self, index: int) -> bool:
         """Whether a time is of a part of a training: ``each epoch 3 hours``, ``epoch: 3h``, ``10 epochs, 3h each``."""
         words = [self._span(at, 1) for at in range(max(index - _FAR_PASS, 0), index)]
@@ -130,11 +125,6 @@ class DataWords(ModelDetails):
         is_each &= any(map(self._is_pass, words))
         is_bare = bool(words) and self._is_pass(words[-1]) and self._is_free(index - 1) and words[-1][-1] != "s"
         return is_each or is_bare or not vocabulary().every.isdisjoint(ones)
-
-    def _is_to_keep(self, index: int) -> bool:
-        """Whether words before a time say that it is not to be passed: ``each epoch within 2 hours``."""
-        near = {key_of(self._span(at, 1)) for at in range(max(index - _FAR_PASS, 0), index)}
-        return not near.isdisjoint(vocabulary().measured["due"] | (vocabulary().within & {"in", "inside"}))
 
     def _image(self, text: str) -> Meaning | None:
         """Recognize the size of images, as ``512x512`` and ``1080p``, of a model that has one or looks at them."""

@@ -28,7 +28,6 @@ _DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
 _CONTEXT = re.compile(r"-(\d+k)$")  # A context that names of releases end in, as ``phi-3-medium-4k``
 
 WITH_OR_WITHOUT = "with it, or without it?"
-_DEVICES = frozenset({hardware.NAME, hardware.DEVICES})
 _OF_REPLICA = "per replica"
 _SETTINGS = frozenset(
     {
@@ -51,6 +50,7 @@ class DerivedValues(MoneyWords):
     def _derive(self) -> None:
         """Set what follows, each from what was set before it."""
         self._whether()
+        self._prompt_of_context()
         self._release_of_context()
         self._length_given_twice()
         self._devices_of_layout()
@@ -60,6 +60,7 @@ class DerivedValues(MoneyWords):
         self._length_of_documents()
         self._optimal_length()
         self._method_of_the_framework()
+        self._unquantized()
         self._weights_of_the_engine()
         self._small_images()
         self._picture_tokens()
@@ -223,17 +224,11 @@ class DerivedValues(MoneyWords):
 
     def _batches_of_devices(self) -> None:
         """Take a batch for that of a device where the words behind it say so, as in ``bs=2 per gpu``."""
-        ends = {at + count for at, (count, taken) in self._taken.items() if not _DEVICES.isdisjoint(taken.values)}
         for index, (count, meaning) in self._taken.items():
             end = index + count
             starts = range(end - 3, end + 1 + int(not self._is_number_at(end)))  # of 4 per gpu; per gpu; images per gpu
             behind = (key_of(self._span(start, words)) for start in starts for words in (2, 3))
-            one = end + int(self._span(end, 1) == "on")
-            is_of_one = key_of(self._span(one, 1)) in EVERY_NODE and not self._is_apart(one - 1)
-            is_of_one &= not self._is_pass(self._span(one + 1, 1))  # batch 256 each amp, but batch 256 each step
-            first = index - 1 - int(self._span(index - 1, 1) == "with") if index else 0
-            is_of_one |= first in ends and key_of(self._span(first, 1)) in EVERY_NODE  # 4 a100, each with batch 8
-            is_of_one |= not vocabulary().per_device.isdisjoint(behind)
+            is_of_one = self._is_of_each(index, count) or not vocabulary().per_device.isdisjoint(behind)
             if Key.TRAINING_GLOBAL_BATCH in meaning.values and is_of_one:
                 batch = self._values.pop(Key.TRAINING_GLOBAL_BATCH)
                 values: dict[str, object] = {Key.TRAINING_MICRO_BATCH: batch}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from capacity_tui.engine.catalog import Accelerator, key_of
 from capacity_tui.engine.errors import PlanError
@@ -136,10 +136,8 @@ class FigureWords(NamedWords):
         between = [range(end, index) if end <= index else range(index + 1, start) for start, end in named]
         words, nouns = vocabulary(), self._nouns_of(index)
         plain = words.fillers | words.adjectives | _MEMORY | {"vram"}
-        is_adjacent = any(
-            all(key_of(self._span(at, 1)) in plain and not self._is_apart(at - 1) for at in places)
-            for places in between
-        )
+        is_joint = {at: key_of(self._span(at, 1)) in plain and not self._is_apart(at - 1) for at in chain(*between)}
+        is_adjacent = any(all(map(is_joint.get, places)) for places in between)
         is_named = any(noun.endswith(("vram", *_MEMORY)) or noun in words.left_over for noun in nouns)
         return is_adjacent or is_named or self._is_before_device(index)
 
@@ -227,9 +225,8 @@ class FigureWords(NamedWords):
         """Whether a number of the line says how long a training is."""
         lengths = (Key.TRAINING_TOKENS, Key.TRAINING_SAMPLES, Key.TRAINING_STEPS)
         counts = (self._count_of(at) for at in range(len(self._tokens)) if self._is_number_at(at) and self._is_free(at))
-        return any(length in self._values for length in lengths) or any(
-            count is not None and count.amount.field(TRAIN) in lengths for count in counts
-        )
+        fields = (count.amount.field(TRAIN) for count in counts if count is not None)
+        return any(length in self._values for length in lengths) or any(field in lengths for field in fields)
 
     def _processor(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a line of processors whose number nobody wrote, as ``i5 laptop`` and ``epyc, 32 cores``."""
@@ -250,11 +247,8 @@ class FigureWords(NamedWords):
         match = _SPEED.fullmatch(self._tokens[index].text)
         if match is None:
             return None
-        places = [
-            at
-            for at in (index + 1, index + 2, index - 1)
-            if 0 <= at < len(self._tokens) and self._is_of_speed(index, at)
-        ]
+        near = (at for at in (index + 1, index + 2, index - 1) if 0 <= at < len(self._tokens))
+        places = [at for at in near if self._is_of_speed(index, at)]
         named = key_of(self._span(places[0], 1)) if places else match["unit"].casefold()
         if (kind := vocabulary().networks.get(named)) is None or self._shared_by(index):
             return None
@@ -348,10 +342,8 @@ class FigureWords(NamedWords):
 
     def _has_memory_of_devices(self) -> bool:
         """Whether a line says the memory of its devices, as ``16gb gpu``."""
-        memories = (
-            at for at, token in enumerate(self._tokens) if hardware.MEMORY in (hardware.figures_of(token.text) or {})
-        )
-        return any(map(self._is_before_device, memories))
+        figures = enumerate(hardware.figures_of(token.text) or {} for token in self._tokens)
+        return any(hardware.MEMORY in figure and self._is_before_device(at) for at, figure in figures)
 
     def _is_before_device(self, index: int) -> bool:
         """Whether what a figure is of stands behind it: ``a lora on docs, 24gb vram``, ``text, 16gb gpu``."""

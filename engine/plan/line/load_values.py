@@ -52,6 +52,18 @@ class LoadValues(DataWords):
         self._requests_at_once()
         self._parts_of_requests()
 
+    def _prompt_of_context(self) -> None:
+        """Leave room for the answer in what a request reads and writes at most, as of ``max_model_len 8192``."""
+        path, answer, most = Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS, self._context
+        given, usual = self._values.get(path, 0), int(str(all_fields()[answer].default))
+        room = most - given if isinstance(given, int) and given else most // 2
+        output = 0 if self._is_reading() else self._degree(answer, min(usual, room))
+        if most and room > 0 and 0 < output < usual and answer not in self._values:
+            self._assume(answer, output, f"output {output}: {most} tokens in all")
+        if most and not given:
+            prompt = most - output if output < most else most
+            self._assume(path, prompt, f"prompt {prompt}: {most} in all, {output} of them for the answer")
+
     def _passages(self) -> None:
         """Read with each prompt the passages that are found for it, as ``rag with top 5 chunks of 500 tokens``."""
         words, keys = vocabulary(), [key_of(token.text) for token in self._tokens]
@@ -67,9 +79,8 @@ class LoadValues(DataWords):
             tokens = few * int(str(length)) if is_of_one else None
             self._values |= {} if tokens is None else {Key.INFERENCE_PROMPT_TOKENS: tokens}
             why = f"{few} passages of {length} tokens" if tokens else f"left out: {few} passages"
-            self._assumed.append(
-                Assumption(Key.INFERENCE_PROMPT_TOKENS, tokens, f"{why}; say the prompt, with all of it")
-            )
+            why = f"{why}; say the prompt, with all of it"
+            self._assumed.append(Assumption(Key.INFERENCE_PROMPT_TOKENS, tokens, why))
 
     def _sound_as_it_comes(self) -> None:
         """Answer each piece of sound before the next one is there where the line says so, as ``live streams``."""
@@ -107,10 +118,9 @@ class LoadValues(DataWords):
         Requests at once say of all of them how many come, as in ``300 seats, 30 at the same time``.
         """
         users, at_once = self._values.get(Key.INFERENCE_USERS), self._values.get(Key.INFERENCE_CONCURRENCY)
-        batches = [
-            taken.values.get(Key.INFERENCE_BATCH) for _, taken in self._taken.values() if _AT_ONCE in taken.words
-        ]
-        at_once = at_once or next(filter(None, batches), None)  # 300 seats, 30 at once
+        values = (taken.values for _, taken in self._taken.values() if _AT_ONCE in taken.words)
+        batches = (batch for some in values if (batch := some.get(Key.INFERENCE_BATCH)))
+        at_once = at_once or next(batches, None)  # 300 seats, 30 at once
         if users and at_once:
             self._values.pop(Key.INFERENCE_USERS)
             self._values.pop(Key.INFERENCE_BATCH, None)
@@ -290,14 +300,12 @@ class LoadValues(DataWords):
         is_per &= self._is_pass(self._span(index + 2, 1))
         words = 3 if is_per and not key else 1
         is_of_part = is_per or (self._task != INFER and (self._is_pass(key) or self._is_of_pass(index)))
-        if is_of_part and not is_measured and self._is_to_keep(index):
+        is_limit = self._is_in_clause(index, "due") or self._span(index - 1, 1) == "in"
+        if is_of_part and is_limit and not is_measured:
             hint = "say how long all of the training may take, as within 10h"
             return words, Meaning(fault=PlanError("a limit on a part of a training", self._span(index, words), hint))
-        return (
-            (words, Meaning(why=f"left out: {self._span(index, words)}, as measured"))
-            if is_of_part or is_measured
-            else None
-        )
+        left_out = Meaning(why=f"left out: {self._span(index, words)}, as measured")
+        return (words, left_out) if is_of_part or is_measured else None
 
     def _is_judged(self) -> bool:
         """Whether a line asks if its time or its speed is as it should be: ``88 hours, is this normal?``."""
@@ -320,25 +328,20 @@ class LoadValues(DataWords):
         """
         for index, (count, meaning) in self._taken.items():
             keys = {at: key_of(token.text) for at, token in enumerate(self._tokens)}
-            one = [
-                at for at, key in keys.items() if key in EVERY_NODE and keys.get(at + 1) not in vocabulary().durations
-            ]
+            spans, every = vocabulary().durations, vocabulary().every
+            one = [at for at, key in keys.items() if key in EVERY_NODE and keys.get(at + 1) not in spans]
             behind = index + count + int(self._span(index + count, 1) == "for")
             is_of_one = not {behind, index - 1, index - 2}.isdisjoint(one)
             after = settings.amount_of(self._span(index + count + 1, 1))
             is_of_user = after is not None and after.field(INFER) == Key.INFERENCE_USERS
             is_of_user &= key_of(self._span(index + count, 1)) in _PER  # 20 requests a day per user
-            is_of_one |= (
-                key_of(self._span(index + count, 1)) == "per"
-                and self._span(index + count + 1, 1) in vocabulary().asked_at_once
-            )
+            is_per = key_of(self._span(index + count, 1)) == "per"
+            is_of_one |= is_per and self._span(index + count + 1, 1) in vocabulary().asked_at_once
             is_loaded = not self._values.keys().isdisjoint({Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS})
             rate, users = meaning.values.get(Key.INFERENCE_REQUEST_RATE), self._values.get(Key.INFERENCE_USERS)
             before = [key_of(word) for word in self._span(0, index).split()]
             pairs = ((word, vocabulary().amounts.get(noun)) for word, noun in pairwise(before))
-            is_of_one |= any(
-                word in vocabulary().every and noun and noun.field(INFER) == _LOADS[-1] for word, noun in pairs
-            )
+            is_of_one |= any(word in every and noun and noun.field(INFER) == _LOADS[-1] for word, noun in pairs)
             if rate and users and (is_of_one or is_of_user or any(at < index for at in one)):
                 self._values.pop(Key.INFERENCE_REQUEST_RATE)
                 self._values[Key.INFERENCE_SECONDS_BETWEEN_REQUESTS] = pause = f"{1 / float(str(rate)):.4g}"
@@ -390,6 +393,5 @@ class LoadValues(DataWords):
             return
         most = int(vocabulary().usual[INFER]["sounds_at_once" if self._is_of_sound() else "requests_at_once"])
         at_once = min(most, self._degree(Key.INFERENCE_REQUESTS))
-        self._values[Key.INFERENCE_CONCURRENCY] = at_once
         why = f"{at_once} requests at once, until all are answered (or give 5 requests/s)"
-        self._assumed.append(Assumption(Key.INFERENCE_CONCURRENCY, at_once, why))
+        self._assume(Key.INFERENCE_CONCURRENCY, at_once, why)

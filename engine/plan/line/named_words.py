@@ -100,18 +100,14 @@ class NamedWords(CountedWords):
             is_whole = count == 1 and self._is_whole(index)
             hint = vocabulary().refusal(phrase) if count > 1 else None  # stable diffusion 3.5
             refused = None if hint is None else Meaning(fault=PlanError(f"{phrase!r} cannot be planned", hint=hint))
-            meaning = (
-                Meaning()
-                if is_whole
-                else refused or task_named(phrase) or self._thing(phrase, count) or self._nodes_of(index, count)
-            )
+            meaning = Meaning() if is_whole else refused or task_named(phrase) or self._thing(phrase, count)
+            meaning = meaning or self._nodes_of(index, count)
             if meaning is not None and models.MODEL in meaning.values and self._ends_counted(index, count):
                 continue
             if meaning is not None:
                 is_guess = key_of(phrase) == _FULL and meaning.values and not self._is_trained_elsewhere(index)
-                return count, replace(
-                    meaning, why=f"{phrase}: full fine-tuning (or say serve)"
-                ) if is_guess else meaning
+                why = f"{phrase}: full fine-tuning (or say serve)" if is_guess else meaning.why
+                return count, replace(meaning, why=why)
         return self._size_first(index)
 
     def _ends_counted(self, index: int, count: int) -> bool:
@@ -280,9 +276,8 @@ class NamedWords(CountedWords):
         if key_of(words[-1]) in vocabulary().racks:
             return self._racks(" ".join(words[:-1]), words[-1])
         if key_of(words[-1]) in _NODES | _MACHINES and count > 1:
-            has_size = _SIZE_OF_A_NODE.fullmatch(self._span(index + count + 1, 1)) and not self._is_counted(
-                index + count + 1
-            )
+            size_at = index + count + 1
+            has_size = _SIZE_OF_A_NODE.fullmatch(self._span(size_at, 1)) and not self._is_counted(size_at)
             return self._counted_nodes(words, self._span(index + count, 1) if has_size else "")
         is_size = words[-1].isdecimal() and next(self._names_behind(index + count - 1), None) is None  # with 30 users
         if count > _OF_A_SIZE and is_size and key_of(words[-2]) in OF_A_NODE:  # 2 mi300x nodes of 8
@@ -370,9 +365,8 @@ class NamedWords(CountedWords):
                     return count, match
         is_before = text[-1:] in "mM" and self._is_free(index + 1) and self._is_model_word(self._span(index + 2, 1))
         is_of_millions = text[-1:] in "mM" and self._has_tokens()  # pretrain 350M on 10B tokens
-        is_other_number = (
-            is_number and text[-1:] not in "bB" and not (is_of_millions or self._is_model_word(after) or is_before)
-        )
+        is_of_model = is_of_millions or self._is_model_word(after) or is_before
+        is_other_number = is_number and text[-1:] not in "bB" and not is_of_model
         # A family has no model of a size that nothing is called by.
         is_other_size = not models.is_size(text) and models.is_size(after) and not self._is_counted(index + 1)
         is_other_size = is_other_size and not models.is_family(text)

@@ -293,10 +293,8 @@ class NumberNames(TakenWords):
         if amount is None or any(self._is_apart(at) for at in range(index, noun)):
             return False
         names = (self._span(at, count) for at in range(index + 1, noun) for count in (noun - at + 1, noun - at + 2))
-        is_one_name = any(
-            settings.amount_of(name) or key_of(name) in words.fields for name in names
-        )  # 10k daily active users
-        if is_one_name or any(map(settings.amount_of, described)):
+        known = (settings.amount_of(name) or key_of(name) in words.fields for name in names)  # 10k daily active users
+        if any(known) or any(map(settings.amount_of, described)):
             return False
         if key_of(described[0]) in words.of_something or (number[-1] in "bB" and not amount.billions):
             is_counted = few == 1 and amount.is_behind

@@ -17,11 +17,12 @@ from capacity_tui.engine.plan.line.lexicon.question_words import Question
 from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.plan import DETECTED
 
 ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "repeats"
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
+_QUANTIZED = ("quantization", "quantizing", "quantized", "quant")
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
 
 
@@ -59,6 +60,7 @@ class TakenWords:
         self._ruled_out_values: list[tuple[set[str], PlanError]] = []
         self._document_tokens = 0
         self._compute = 0.0  # FLOPs of a training
+        self._context = 0  # tokens that a request reads and writes at most
         self._token_rates: dict[str, tuple[int, float]] = {}  # tokens in so many seconds, of answers or of all
         self._hours_of_devices = 0.0  # the most hours of all devices together
         self._signed: set[int] = set()  # where sums stand that had no sign
@@ -160,6 +162,14 @@ class TakenWords:
         return any(
             key_of(self._span(first - words, words)) in vocabulary().given_up for words in (1, 2) if first >= words
         )
+
+    def _unquantized(self) -> None:
+        """Serve weights of 16 bits where the line says that nothing is quantized, as ``no quantization``."""
+        words, path = vocabulary(), Key.INFERENCE_WEIGHTS
+        spans = [self._span(at, count).split() for at, (count, _) in self._taken.items() if count > 1]
+        is_none = any(key_of(span[0]) in words.negations and key_of(span[-1]) in _QUANTIZED for span in spans)
+        if self._task == INFER and is_none and path not in self._values:
+            self._assume(path, "bf16", "weights: bf16, as nothing is quantized")
 
     def _written_range(self, index: int, count: int) -> str | None:
         """Return the range of which some words have the larger number, as the line has it; None for other words."""

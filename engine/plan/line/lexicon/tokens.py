@@ -148,17 +148,12 @@ def split(text: str) -> list[Token]:
                 tokens += (Token(word, at, at + len(plain), plain != part) for word in several)
                 continue
             counted, words = _COUNTED_WORD.fullmatch(plain), vocabulary()
+            places = ((1, at), (2, at + counted.start(2))) if counted is not None else ()
+            pair = [Token(counted[part], first, at + counted.end(part)) for part, first in places if counted]
             if counted is not None and counted[1][-1] in "bB" and counted[2].casefold() in words.model_words:
-                tokens += (
-                    Token(counted[1], at, at + counted.end(1)),
-                    Token(counted[2], at + counted.start(2), at + len(plain)),
-                )
+                tokens += pair
                 continue  # ein 13B-Modell
             if counted is not None and key_of(counted[2]) in words.amounts:
-                pair = (
-                    Token(counted[1], at, at + counted.end(1)),
-                    Token(counted[2], at + counted.start(2), at + len(plain)),
-                )
                 is_named = len(tokens) > 1 and _is_name(tokens[-2].text)  # batch 16 640px
                 is_counted = bool(tokens) and not is_named and PLAIN_COUNT.fullmatch(tokens[-1].text) is not None
                 before = len(tokens) - int(is_counted)
