@@ -28,7 +28,8 @@ _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)[/:+](\d+(?:\.\d+)?k?)|(\d+k)(\d+k)"
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
-_IMAGE_SIZE, _PICTURES, _VOCABULARY = "image size", "pictures of a request", "vocabulary"
+_IMAGE_SIZES = ("image size", "pixels of a side", "edge of images")
+_PICTURES, _VOCABULARY = "pictures of a request", "vocabulary"
 _FAR_PASS = 6  # Words between a part of a training and how long it takes
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
@@ -74,12 +75,16 @@ class DataWords(ModelDetails):
 
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Keep a number that no field has, that of pictures which a language model looks at among them."""
-        if amount.name == _IMAGE_SIZE and value.isdigit() and self._sees() is not None:
+        row = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
+        if amount.name in _IMAGE_SIZES and row is not None and f"({value})" in row.name:
+            return Meaning(f"{value} pixels, as it has")
+        if amount.name in _IMAGE_SIZES and value.isdigit() and self._sees() is not None:
             self._picture_sides = int(value), int(value)
             return Meaning(f"pictures of {value} pixels")
-        if amount.name == _IMAGE_SIZE and value.isdigit() and (both := self._height_and_width(int(value), int(value))):
+        if amount.name in _IMAGE_SIZES and value.isdigit() and (both := self._height_and_width(int(value), int(value))):
             return both
-        is_few = value.isdigit() and self._task == INFER and int(value) < _FEWEST_PICTURES and self._sees() is not None
+        is_few = value.isdigit() and self._task == INFER and int(value) < _FEWEST_PICTURES
+        is_few &= (sight := self._sees()) is not None and not sight.alone
         if (amount.name == _PICTURES and value.isdigit()) or (is_few and key_of(name) in _OF_PICTURES):
             self._pictures = int(value)
             return Meaning(f"{value} pictures a request")
@@ -112,7 +117,8 @@ class DataWords(ModelDetails):
         self._values[path] = length = count * tokens + (given if isinstance(given, int) else 0)
         text = "" if isinstance(given, int) else "; say the tokens of its text too"
         pictures = "a picture" if count == 1 else f"each of {format_count(count, decimals=0)} pictures"
-        why = f"{length} tokens, {tokens} for {pictures}{text}; what its tower computes is not counted"
+        why = f"{length} tokens, {tokens} for {pictures}"
+        why += "" if sight is not None and sight.alone else f"{text}; what its tower computes is not counted"
         self._assumed.append(Assumption(path, length, why))
 
     def _is_of_pass(self, index: int) -> bool:
@@ -165,9 +171,8 @@ class DataWords(ModelDetails):
     def _to_from(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the tokens of prompts and answers with an arrow between, as in ``3k tokens -> 200 tokens``."""
         arrow = index + 1 + int(self._unit_at(index + 1) == _TOKENS)
-        is_pair = (
-            self._is_number_at(index) and self._is_number_at(arrow + 1) and self._is_free(index, arrow + 2 - index)
-        )
+        is_pair = self._is_number_at(index) and self._is_number_at(arrow + 1)
+        is_pair &= self._is_free(index, arrow + 2 - index)
         if self._task != INFER or not is_pair or self._tokens[arrow].text not in _ARROWS:
             return None
         end = arrow + 2
@@ -338,9 +343,8 @@ class DataWords(ModelDetails):
         lengths = {Key.TRAINING_SAMPLES, Key.TRAINING_TOKENS, Key.TRAINING_STEPS}
         one = settings.amount_of(f"{after}s")  # 15k photo
         is_plural &= after.endswith("s") or after == "dataset" or (one is not None and one.field(TRAIN) in lengths)
-        is_open = (
-            self._task in (TRAIN, FINETUNE) and lengths.isdisjoint(self._values) and not self._is_model_word(after)
-        )
+        is_open = self._task in (TRAIN, FINETUNE) and lengths.isdisjoint(self._values)
+        is_open &= not self._is_model_word(after)
         is_alone = self._is_free(last) or self._taken.get(last) == (1, Meaning())
         if not (is_plural and is_open and is_alone and settings.at_least(text, _FEWEST_SAMPLES)):
             return None

@@ -164,8 +164,14 @@ class NamedWords(CountedWords):
 
         So it does beside words of serving, and before a mixture: ``deepseek-r1 full version``, ``full kimi-k2 8xh200``.
         """
-        if key_of(self._tokens[index].text) != _FULL or self._tokens[index].ends:
+        if key_of(self._tokens[index].text) != _FULL:
             return False
+        keys = {key_of(token.text) for token in self._tokens}
+        tasks = {meaning.values.get(TASK) for token in self._tokens if (meaning := task_named(token.text)) is not None}
+        is_served = INFER in {*tasks, *map(vocabulary().suggests.get, keys)}
+        is_served |= any(is_of_serving(token.text, self._catalog) for token in self._tokens)
+        if self._tokens[index].ends:
+            return is_served and not self._is_trained_elsewhere(index)
         counted = self._count_of(index + 1) if self._is_number_at(index + 1) else None
         is_length = counted is not None and counted.name.casefold().startswith(("context", "ctx", "prompt", "window"))
         after = self._span(index + 1, 1)
@@ -173,7 +179,6 @@ class NamedWords(CountedWords):
         named = settings.amount_of(after)
         is_length |= named is not None and named.name in (settings.SEQUENCE, "epochs")  # a full context of 8k
         behind = [self._span(index + 1, words) for words in range(1, _MOST_PIECES + 1)]
-        tasks = {meaning.values.get(TASK) for token in self._tokens if (meaning := task_named(token.text)) is not None}
         if self._is_value(behind[0]) and TRAIN in tasks:
             return True  # pretrain in full fp32
         is_model = self._is_value(behind[0]) or key_of(behind[0]) in vocabulary().model_words
@@ -183,12 +188,9 @@ class NamedWords(CountedWords):
         is_model |= any(row is None or row.experts for row in rows)
         is_called = bool(rows) or (counted is None and any(map(self._model_called, behind)))
         is_called |= not self._is_counted(index + 2) and self._model_called(self._span(index + 2, 1)) is not None
-        keys = {key_of(token.text) for token in self._tokens}
         has_other = {vocabulary().methods.get(key, _FULL) for key in keys} != {_FULL}
         has_other &= vocabulary().comparing.isdisjoint(keys)  # but lora or full llama 8b
         is_sized = is_called and (has_other or INFER in tasks)  # qlora of the full 70b, but full 7b 4xa100
-        is_served = INFER in {*tasks, *map(vocabulary().suggests.get, keys)}
-        is_served |= any(is_of_serving(token.text, self._catalog) for token in self._tokens)
         return is_length or is_sized or ((is_model or is_served) and not self._is_trained_elsewhere(index))
 
     def _is_trained_elsewhere(self, index: int) -> bool:

@@ -58,9 +58,9 @@ _OF_A_NODE = re.compile(r"\b(nodes|servers|machines|hosts),? each (?:with|of|hav
 
 _FEWEST = re.compile(r"\bmin tokens\b", re.IGNORECASE)  # No minutes
 _MACHINE = re.compile(
-    r"(?<=\bdgx)-(?=[a-z]\d)|(?<=\bhgx)-(?=[a-z]\d)|-(?=nvl\d\d)|\bnvidia (?=[dh]gx\b)", re.IGNORECASE
+    r"(?<=\b[dh]gx)-(?=[a-z]\d)|-(?=nvl\d\d)|\bnvidia (?=[dh]gx\b)|\bUS ?\$ ?(?=\d)|\bUS(?= ?\$)", re.IGNORECASE
 )
-"""A hyphen between a machine and its devices, and its vendor: ``DGX-H100``, ``GB200-NVL72``, ``NVIDIA DGX A100``."""
+"""Marks of a name that say nothing: ``DGX-H100``, ``GB200-NVL72``, ``NVIDIA DGX A100``, ``US$ 500``."""
 _COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,}(?:/[a-z]+)?)")
 """A number and what it counts as one word: ``384-dim``, ``50rps``, ``20req/s``."""
 _BRACKETED = re.compile(r"\((\d{1,3})[x×]\)", re.IGNORECASE)
@@ -288,8 +288,8 @@ def _add(token: Token, tokens: list[Token]) -> None:
 
 
 def _blank(left_out: re.Match[str]) -> str:
-    """Return as many blanks as what is left out has characters: words stay where they are written."""
-    return " " * len(left_out[0])
+    """Return as many blanks as what is left out has characters, a dollar behind them: words stay where they are."""
+    return ("$" if "$" in left_out[0] else "").rjust(len(left_out[0]))
 
 
 def _sides(pair: re.Match[str]) -> str:
