@@ -138,9 +138,8 @@ class CountedWords(NumberNames):
         if (kept := self._kept(amount, value, name)) is not None:
             return kept
         if amount.thousands and value[-1] in "kKmM":
-            is_length = value[-1] in "kK" and (
-                self._task == INFER or settings.is_power(value)
-            )  # 4k sequences, but 50k sequences
+            is_length = value[-1] in "kK"  # 4k sequences, but 50k sequences
+            is_length &= self._task == INFER or settings.is_power(value)
             amount = vocabulary().amounts[amount.thousands if is_length else "samples"]
         if amount.fewer and settings.is_sequence(value, self._task, self._values):
             amount = counted_like(vocabulary().amounts[amount.fewer], amount)

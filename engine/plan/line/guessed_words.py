@@ -224,13 +224,11 @@ class GuessedWords(DerivedValues):
             devices = parse_count(text)  # h200 for llama 405b, does it fit on 2?
             return Meaning(f"{devices} devices", {hardware.DEVICES: devices}, f"{text}: devices")
         # Behind the length of a sequence it is the length of the job, as in ``4k 1B``.
-        named = [
-            (start + count, taken) for start, (count, taken) in self._taken.items() if models.MODEL in taken.values
-        ]
+        named = [(at + count, taken) for at, (count, taken) in self._taken.items() if models.MODEL in taken.values]
         is_assumed = any(entry.key == TASK for entry in self._assumed)
         is_size = any(taken.why or (is_assumed and end == index) for end, taken in named)
         if (self._task == FINETUNE or is_size) and text[-1] in "bB" and path not in self._values:
-            hint = f"write {text[:-1]}B tokens, or name one model"
+            hint = f"write {text[:-1]}B tokens, or name one model, or say vs between several"
             return Meaning(fault=PlanError("a second model, or tokens?", text, hint))
         edge = settings.named_field(settings.IMAGE_SIZE, self._task, self._model)
         is_of_pictures = (sight := self._sees()) is not None and sight.alone  # vit-b-16 at 384
@@ -290,13 +288,10 @@ class GuessedWords(DerivedValues):
         fields = (settings.named_field(self._tokens[at].text, self._task, self._model) for at in places)
         is_value = any(field is not None and field[1].kind == "choice" for field in fields)  # the sophia optimizer
         parts = re.split(r"(?<=\w)['’.-]", text)
-        is_name = (
-            not is_named or not all(map(str.isalpha, parts)) or (len(text) > 1 and _VOWELS.isdisjoint(text.casefold()))
-        )
-        is_name |= any(similar_names(text, self._catalog))
-        is_name |= any(
-            models.resembling_model(part, self._catalog) or self._is_telling(part) for part in {text, *parts}
-        )
+        is_name = not is_named or not all(map(str.isalpha, parts)) or any(similar_names(text, self._catalog))
+        is_name |= len(text) > 1 and _VOWELS.isdisjoint(text.casefold())
+        is_name |= any(models.resembling_model(part, self._catalog) for part in {text, *parts})
+        is_name |= any(map(self._is_telling, {text, *parts}))
         if _DATED.fullmatch(text):
             return text[0].isdigit() or (is_named and not named.intersection(places))
         if is_common(text):  # the tiger 13b, the sophia optimizer
@@ -381,12 +376,8 @@ def _uncounted(tokens: Sequence[Token], empty: Sequence[int], task: str, fields:
             continue
         is_load = amount is not None and amount.field(task) in _LOADS and fields.isdisjoint(_LOADS)
         is_solved = words.needs.get(key, ("", ""))[0] in fields
-        is_open = (
-            amount is None
-            and not is_solved
-            and key not in words.fillers
-            and fields.isdisjoint(words.fields.get(key, fields))
-        )
+        is_open = amount is None and not is_solved and key not in words.fillers
+        is_open &= fields.isdisjoint(words.fields.get(key, fields))
         if is_load or is_open:
             yield tokens[at].text
 

@@ -125,9 +125,8 @@ class MoneyWords(LoadValues):
             near = {before, last, last + before, after}
             is_limit = not words.money.isdisjoint(near) or (span in _PAID_BY and not words.limiting.isdisjoint(near))
             is_price = span == "h" and hardware.NAME in self._values
-            is_price = is_price and (
-                bool(_FRACTION.match(number)) or self._is_likely_price(index, parse_quantity(number, ""))
-            )
+            is_likely = bool(_FRACTION.match(number)) or self._is_likely_price(index, parse_quantity(number, ""))
+            is_price = is_price and is_likely
             return f"${number}/{span}" if is_limit or is_price else ""
         is_at = before in words.priced or self._text[: self._tokens[index].start].endswith("@")
         is_whole = dollars is not None and not dollars[1] and is_at and hardware.NAME in self._values

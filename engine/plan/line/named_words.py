@@ -236,7 +236,7 @@ class NamedWords(CountedWords):
         for count in (3, 2, 1):  # no flash attention; flash attention off
             others = before or 1
             key, is_free = key_of(self._span(index + before, count)), self._is_free(index, count + others)
-            is_off = bool(before) or key_of(self._span(index + count, 1)) in words.switched_off
+            is_off = bool(before) or self._is_switched_off(index + count)
             values = words.ruled_out.get(task or "any", {}).get(key) if is_free and is_off else None
             phrase = words.phrase(key, task or "") or {}
             if values is None and is_free and is_off and phrase and _HAVE_NONE.issuperset(phrase):

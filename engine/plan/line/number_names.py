@@ -110,11 +110,8 @@ class NumberNames(TakenWords):
             one = settings.amount_named(settings.SEQUENCE, self._task, self._model)
             has_steps = one is not None and (one.field(self._task) or "").startswith(OWN_PARAMETERS)
             return replace(behind, amount=one) if one is not None and has_steps else behind
-        is_of_another = (
-            before is not None
-            and before.amount.name in (_OTHER_STEPS, "accumulation")
-            and not self._is_apart(index - 1)
-        )
+        is_of_another = before is not None and before.amount.name in (_OTHER_STEPS, "accumulation")
+        is_of_another &= not self._is_apart(index - 1)
         is_last = not self._is_number_at(behind.end) or self._is_apart(behind.end - 1)  # warmup 10 steps 100
         return replace(before, end=behind.end) if before is not None and is_of_another and is_last else None
 

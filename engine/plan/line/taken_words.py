@@ -159,9 +159,15 @@ class TakenWords:
         if " to " in (self._written_range(index, 1) or ""):
             return False  # upgrading from 3090 to 4090: the range has both
         first = index - int(key_of(self._span(max(index - 1, 0), 1)) in ("a", "an", "the", "our", "my", "these"))
-        return any(
-            key_of(self._span(first - words, words)) in vocabulary().given_up for words in (1, 2) if first >= words
-        )
+        before = (key_of(self._span(first - words, words)) for words in (1, 2) if first >= words)
+        return any(key in vocabulary().given_up for key in before)
+
+    def _is_switched_off(self, index: int) -> bool:
+        """Whether a word switches off what is before it: ``offload=no``, ``offload off``; not ``lora no offload``."""
+        key, words = key_of(self._span(index, 1)), vocabulary()
+        if key not in words.negations or index + 1 >= len(self._tokens) or self._tokens[index].ends:
+            return key in words.switched_off
+        return key in words.switched_off and self._tokens[index].start == self._tokens[index - 1].start
 
     def _unquantized(self) -> None:
         """Serve weights of 16 bits where the line says that nothing is quantized, as ``no quantization``."""
@@ -231,10 +237,8 @@ class TakenWords:
 
     def _is_free(self, index: int, count: int = 1) -> bool:
         """Whether so many words from here on were not recognized yet."""
-        end = index + count
-        return end <= len(self._tokens) and not any(
-            start < end and index < start + length for start, (length, _) in self._taken.items()
-        )
+        end, taken = index + count, ((start, start + length) for start, (length, _) in self._taken.items())
+        return end <= len(self._tokens) and not any(start < end and index < last for start, last in taken)
 
     def _is_number_at(self, index: int) -> bool:
         return 0 <= index < len(self._tokens) and settings.is_number(self._tokens[index].text)

@@ -175,7 +175,9 @@ def given_figure(
             return Meaning(sibling, {NAME: sibling})
         if (fault := memory_of_another(row, memory)) is not None:
             return Meaning(fault=fault)
-    return Meaning(f"{text} of each device", {f"{SPEC}.{key}": value for key, value in figure.items()})
+    is_other = row is not None and row.kind == "gpu" and not row.unified_memory and bool(memory)
+    why = f"{text}: what else counts is that of {name}, which is sold with another memory" if is_other else ""
+    return Meaning(f"{text} of each device", {f"{SPEC}.{key}": value for key, value in figure.items()}, why)
 
 
 def with_memory(row: Accelerator, memory: float, catalog: Catalog) -> str | None:

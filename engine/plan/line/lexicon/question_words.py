@@ -179,19 +179,16 @@ class Questions:
     def _noun(self, kind: str, at: int) -> tuple[int, int, str] | None:
         """Return where a noun begins and ends, and the field that it is of; None for other words."""
         if at in self._hardware:
-            return (
-                (at, at + 1, DEVICES) if kind in (MANY, LIMIT) and self._keys[at + 1 : at + 2] not in _HOURS else None
-            )
+            is_asked = kind in (MANY, LIMIT) and self._keys[at + 1 : at + 2] not in _HOURS
+            return (at, at + 1, DEVICES) if is_asked else None
         for words in range(min(_LONGEST_NOUN, len(self._keys) - at), 0, -1):
             end = at + words
-            is_one = not any(token.ends for token in self._tokens[at : end - 1]) and self._counted.isdisjoint(
-                range(at, end)
-            )
+            is_one = not any(token.ends for token in self._tokens[at : end - 1])
+            is_one &= self._counted.isdisjoint(range(at, end))
             field = self._field(kind, "".join(self._keys[at:end])) if is_one else None
             if field is not None and not (field == MODEL and self._is_of_hardware(end)):
-                is_answered = self._keys[end : end + 1] in _HOURS or (
-                    field == MODEL and self._keys[end : end + 1] in _LAYOUTS
-                )
+                after = self._keys[end : end + 1]
+                is_answered = after in _HOURS or (field == MODEL and after in _LAYOUTS)
                 return at, end, "" if is_answered else field
         return None
 

@@ -129,9 +129,8 @@ class OneLine:
     @property
     def readings(self) -> tuple[str, ...]:
         """What numbers were taken to count that do not say it."""
-        return tuple(
-            word.meaning.why for word in self.words if word.meaning.why and word.meaning.values and _is_bare(word)
-        )
+        bare = (word.meaning for word in self.words if _is_bare(word))
+        return tuple(meaning.why for meaning in bare if meaning.why and meaning.values)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
