@@ -186,3 +186,8 @@ def test_settings_are_read_in_any_order_with_names_on_either_side(
 )
 def test_numbers_of_more_digits_than_any_has_are_no_traceback(text: str) -> None:
     assert read_line(text.format("9" * 30)).text
+
+
+@pytest.mark.parametrize("text", ["1e100", "llama 8b 1e30 tokens l4", f"train {'9' * 40} tokens", "$1e400 lora 8b"])
+def test_a_number_beyond_any_is_refused(text: str) -> None:
+    assert read_line(text).faults

@@ -197,7 +197,7 @@ class CountedWords(NumberNames):
         amount = settings.amount_of(word) if word else None
         return amount is not None and amount.fields.get(TRAIN) in settings.PASSES
 
-    def _is_of_each(self, index: int, count: int) -> bool:
+    def _is_of_one_device(self, index: int, count: int) -> bool:
         """Whether a batch is that of each device: ``batch 256 each amp``, ``4 a100, each with batch 8``."""
         named = {at + few for at, (few, taken) in self._taken.items() if not _DEVICES.isdisjoint(taken.values)}
         behind, before = index + count, index - 1 - int(index > 0 and self._span(index - 1, 1) == "with")

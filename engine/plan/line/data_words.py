@@ -127,10 +127,10 @@ class DataWords(ModelDetails):
         numbers = [at for at, word in enumerate(words, 1) if word[:1].isdigit()]
         clause = words[numbers[-1] if numbers else 0 :]
         ones = (key_of(one) for one, noun in pairwise(clause) if self._is_pass(noun))
-        is_each = key_of(self._span(index + 1, 1)) in vocabulary().every and not self._is_apart(index)
-        is_each &= any(map(self._is_pass, words))
+        is_of_every = key_of(self._span(index + 1, 1)) in vocabulary().every and not self._is_apart(index)
+        is_of_every &= any(map(self._is_pass, words))
         is_bare = bool(words) and self._is_pass(words[-1]) and self._is_free(index - 1) and words[-1][-1] != "s"
-        return is_each or is_bare or not vocabulary().every.isdisjoint(ones)
+        return is_of_every or is_bare or not vocabulary().every.isdisjoint(ones)
 
     def _image(self, text: str) -> Meaning | None:
         """Recognize the size of images, as ``512x512`` and ``1080p``, of a model that has one or looks at them."""

@@ -228,7 +228,7 @@ class DerivedValues(MoneyWords):
             end = index + count
             starts = range(end - 3, end + 1 + int(not self._is_number_at(end)))  # of 4 per gpu; per gpu; images per gpu
             behind = (key_of(self._span(start, words)) for start in starts for words in (2, 3))
-            is_of_one = self._is_of_each(index, count) or not vocabulary().per_device.isdisjoint(behind)
+            is_of_one = self._is_of_one_device(index, count) or not vocabulary().per_device.isdisjoint(behind)
             if Key.TRAINING_GLOBAL_BATCH in meaning.values and is_of_one:
                 batch = self._values.pop(Key.TRAINING_GLOBAL_BATCH)
                 values: dict[str, object] = {Key.TRAINING_MICRO_BATCH: batch}

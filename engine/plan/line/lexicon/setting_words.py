@@ -25,7 +25,7 @@ from capacity_tui.engine.units import format_count, format_number, parse_count, 
 SHARED = ("users", "requests at once", "sequences at once")  # What a share of all users is counted as
 SEQUENCE, TOKENS, WORDS, IMAGE_SIZE = "sequence", "tokens", "words", "image_size"
 
-_NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmbgq]i?|t)?", re.IGNORECASE)
+_NUMBER = re.compile(r"(?i)(?=.{,24}\Z)[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:e[+-]?1?\d)?(?:[kmbgq]i?|t)?")  # not 1e100
 _YEAR = re.compile(r"20(?:1[5-9]|2\d)")
 _TIME = re.compile(r"\d{1,9}(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
 _GLUED = re.compile(r"([a-z_\-]{2,}|r(?=\d\d)|z(?=[0-3]$))[<:]?=?(\d\S*)", re.IGNORECASE)
@@ -34,7 +34,6 @@ _MEAN_BITS = re.compile(r"(\d(?:\.\d+)?)bpw", re.IGNORECASE)  # 4.5bpw, as only 
 _SHORTEST_SEQUENCE, _LONGEST_SEQUENCE = 64, 16 * 2**20
 _STEPS_OF_LENGTHS = (64, 500)
 """Lengths that people choose are multiples of one of these; 2026 and 123456 are other numbers."""
-
 _IN_SHORT_FROM = 10**5
 _TASK_WORDS = {"train": "training", "finetune": "fine-tuning", "infer": "serving", "fit": "fitting"}
 _LAYOUT, _PERCENT = "parallelism.", 100
