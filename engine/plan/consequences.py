@@ -9,6 +9,7 @@ from typing import Final
 from pydantic import BaseModel
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.errors import Place
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import (
@@ -21,12 +22,13 @@ from capacity_tui.engine.models import (
     read_spec,
     spec_type_of,
 )
-from capacity_tui.engine.models.transformer import read_overrides
+from capacity_tui.engine.models.transformer import IMAGES, read_overrides
 from capacity_tui.engine.plan.field_table import paths_where
 from capacity_tui.engine.plan.plan import Plan, counted_name
 from capacity_tui.engine.plan.sections import FULL, METHODS, TrainingSection
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Knob, Rule
+from capacity_tui.engine.units import parse_count
 
 _FILES = (".json", ".gguf")
 _EXAMPLE_STEPS = 1000  # Length of a training that had one in tokens, where samples are counted
@@ -93,6 +95,8 @@ def spec_parameter(plan: Plan, name: str, value: object, catalog: Catalog) -> ob
     typed = _typed(value, knob)
     if kind != "transformer" and spec_type is not None:
         return read_spec(spec_type, {name: typed}).model_dump(mode="json")[spec_type.other_names.get(name, name)]
+    if name in IMAGES:
+        return parse_count(str(typed), place=Place(field=f"{Key.MODEL_SPEC}.{name}"))
     number = next(iter(read_overrides({name: typed}).values()), None)
     if isinstance(number, tuple):
         return typed  # names of parts, or a switch for the usual ones

@@ -249,6 +249,7 @@ def others_than(*left: str) -> tuple[str, ...]:
         ("cheapest box for llama 8b, 10 users, no aws or gcp", others_than("AWS", "GCP")),
         ("cheapest box for llama 8b, 10 users, except aws, azure and gcp", others_than("AWS", "Azure", "GCP")),
         ("cheapest box on gcp for llama 8b, 10 users, not aws", ("GCP",)),
+        ("cheapest box for llama 8b 10 users, i don't want aws", others_than("AWS")),
         ("moving off aws to gcp, cheapest box for llama 8b, 10 users", ("GCP",)),
     ],
 )

@@ -1,3 +1,4 @@
+from .architecture import IMAGES as IMAGES
 from .architecture import read_overrides as read_overrides
 from .architecture import shape_from_spec as shape_from_spec
 from .architecture import shape_of as shape_of

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
@@ -174,9 +176,8 @@ class CountedWords(NumberNames):
             return None
         hint = f"name their processor, as epyc with {value} cores"
         fault = PlanError("a device, or a processor?", f"{value} {name}", hint)
-        return Meaning(
-            f"{value} {name}", fault=fault if amount.name == "cores" and self._is_alternative(value) else None
-        )
+        is_open = amount.name == "cores" and self._is_alternative(value)
+        return Meaning(f"{value} {name}", fault=fault if is_open else None)
 
     def _is_alternative(self, number: str) -> bool:
         """Whether a line with hardware compares it with so many cores, as ``one T4 or just 32 cores``."""
@@ -191,11 +192,6 @@ class CountedWords(NumberNames):
         fabric = self._catalog.fabric_of(row) if row is not None and amount.name == _DEVICE_HOURS[-1] else None
         named = self._degree(Key.HARDWARE_PER_NODE, 0 if fabric is None else fabric.node_devices)
         return named if amount.name == _DEVICE_HOURS[-1] else 1
-
-    def _is_pass(self, word: str) -> bool:
-        """Whether a word is a part of a training that is done again and again: a step or an epoch."""
-        amount = settings.amount_of(word) if word else None
-        return amount is not None and amount.fields.get(TRAIN) in settings.PASSES
 
     def _is_of_one_device(self, index: int, count: int) -> bool:
         """Whether a batch is that of each device: ``batch 256 each amp``, ``4 a100, each with batch 8``."""
@@ -243,6 +239,15 @@ class CountedWords(NumberNames):
         """Return the FLOPs that a training has in all, as 1e23; 0 for those of a device."""
         flops = parse_quantity(value, "") * vocabulary().flops.get(key_of(name), 0.0)
         return flops if flops >= vocabulary().bounds["FLOPs of a training"] else 0.0
+
+    def _edge(self, width: int, height: int) -> Meaning | None:
+        """Recognize the size of images that a vision transformer reads; None of other models."""
+        row = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
+        edge, path = round(math.sqrt(width * height)), f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}"
+        if row is None or row.kind != "vit":
+            return None
+        is_usual = f"({edge})" in row.name
+        return Meaning(f"images of {edge} pixels", {} if is_usual else {path: edge})
 
     def _is_job(self, value: str) -> bool:
         """Whether so many tokens are more than any context that the line can mean: those of many requests."""

@@ -7,7 +7,6 @@ import re
 from collections.abc import Collection
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
@@ -30,7 +29,6 @@ _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
 _IMAGE_SIZES = ("image size", "pixels of a side", "edge of images")
 _PICTURES, _VOCABULARY = "pictures of a request", "vocabulary"
-_FAR_PASS = 6  # Words between a part of a training and how long it takes
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 
 
@@ -75,16 +73,14 @@ class DataWords(ModelDetails):
 
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Keep a number that no field has, that of pictures which a language model looks at among them."""
-        row = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
-        if amount.name in _IMAGE_SIZES and row is not None and f"({value})" in row.name:
-            return Meaning(f"{value} pixels, as it has")
+        if amount.name in _IMAGE_SIZES and value.isdigit() and (edge := self._edge(int(value), int(value))) is not None:
+            return edge
         if amount.name in _IMAGE_SIZES and value.isdigit() and self._sees() is not None:
             self._picture_sides = int(value), int(value)
             return Meaning(f"pictures of {value} pixels")
         if amount.name in _IMAGE_SIZES and value.isdigit() and (both := self._height_and_width(int(value), int(value))):
             return both
-        is_few = value.isdigit() and self._task == INFER and int(value) < _FEWEST_PICTURES
-        is_few &= (sight := self._sees()) is not None and not sight.alone
+        is_few = value.isdigit() and self._task == INFER and int(value) < _FEWEST_PICTURES and self._sees() is not None
         if (amount.name == _PICTURES and value.isdigit()) or (is_few and key_of(name) in _OF_PICTURES):
             self._pictures = int(value)
             return Meaning(f"{value} pictures a request")
@@ -117,20 +113,8 @@ class DataWords(ModelDetails):
         self._values[path] = length = count * tokens + (given if isinstance(given, int) else 0)
         text = "" if isinstance(given, int) else "; say the tokens of its text too"
         pictures = "a picture" if count == 1 else f"each of {format_count(count, decimals=0)} pictures"
-        why = f"{length} tokens, {tokens} for {pictures}"
-        why += "" if sight is not None and sight.alone else f"{text}; what its tower computes is not counted"
+        why = f"{length} tokens, {tokens} for {pictures}{text}; what its tower computes is not counted"
         self._assumed.append(Assumption(path, length, why))
-
-    def _is_of_pass(self, index: int) -> bool:
-        """Whether a time is of a part of a training: ``each epoch 3 hours``, ``epoch: 3h``, ``10 epochs, 3h each``."""
-        words = [self._span(at, 1) for at in range(max(index - _FAR_PASS, 0), index)]
-        numbers = [at for at, word in enumerate(words, 1) if word[:1].isdigit()]
-        clause = words[numbers[-1] if numbers else 0 :]
-        ones = (key_of(one) for one, noun in pairwise(clause) if self._is_pass(noun))
-        is_of_every = key_of(self._span(index + 1, 1)) in vocabulary().every and not self._is_apart(index)
-        is_of_every &= any(map(self._is_pass, words))
-        is_bare = bool(words) and self._is_pass(words[-1]) and self._is_free(index - 1) and words[-1][-1] != "s"
-        return is_of_every or is_bare or not vocabulary().every.isdisjoint(ones)
 
     def _image(self, text: str) -> Meaning | None:
         """Recognize the size of images, as ``512x512`` and ``1080p``, of a model that has one or looks at them."""
@@ -140,6 +124,8 @@ class DataWords(ModelDetails):
             return Meaning(f"pictures of {sides[0]}x{sides[1]} pixels")
         if sides is None:
             return None
+        if (edge := self._edge(*sides)) is not None:
+            return edge
         if (both := self._height_and_width(*sides)) is not None:
             return both
         if settings.named_field(settings.IMAGE_SIZE, self._task, self._model) is None:

@@ -231,9 +231,8 @@ class GuessedWords(DerivedValues):
             hint = f"write {text[:-1]}B tokens, or name one model, or say vs between several"
             return Meaning(fault=PlanError("a second model, or tokens?", text, hint))
         edge = settings.named_field(settings.IMAGE_SIZE, self._task, self._model)
-        is_of_pictures = (sight := self._sees()) is not None and sight.alone  # vit-b-16 at 384
-        picture = self._image(f"{text}x{text}") if is_of_pictures else None
-        return picture or settings.bare_number(text, self._task, path in self._values, edge)
+        sides = self._edge(int(text), int(text)) if text.isdecimal() else None  # vit-b-16 at 384
+        return sides or settings.bare_number(text, self._task, path in self._values, edge)
 
     def _begins_range(self, index: int) -> bool:
         is_between = index > 0 and key_of(self._span(index - 1, 1)) == "between"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, key_of
 from capacity_tui.engine.errors import PlanError
@@ -22,6 +23,7 @@ from capacity_tui.engine.plan.plan import DETECTED
 
 ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "repeats"
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
+_FAR_PASS = 6  # Words between a part of a training and how long it takes
 _QUANTIZED = ("quantization", "quantizing", "quantized", "quant")
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
 
@@ -161,6 +163,22 @@ class TakenWords:
         first = index - int(key_of(self._span(max(index - 1, 0), 1)) in ("a", "an", "the", "our", "my", "these"))
         before = (key_of(self._span(first - words, words)) for words in (1, 2) if first >= words)
         return any(key in vocabulary().given_up for key in before)
+
+    def _is_pass(self, word: str) -> bool:
+        """Whether a word is a part of a training that is done again and again: a step or an epoch."""
+        amount = settings.amount_of(word) if word else None
+        return amount is not None and amount.fields.get(TRAIN) in settings.PASSES
+
+    def _is_of_pass(self, index: int) -> bool:
+        """Whether a time is of a part of a training: ``each epoch 3 hours``, ``epoch: 3h``, ``10 epochs, 3h each``."""
+        words = [self._span(at, 1) for at in range(max(index - _FAR_PASS, 0), index)]
+        numbers = [at for at, word in enumerate(words, 1) if word[:1].isdigit()]
+        clause = words[numbers[-1] if numbers else 0 :]
+        ones = (key_of(one) for one, noun in pairwise(clause) if self._is_pass(noun))
+        is_of_every = key_of(self._span(index + 1, 1)) in vocabulary().every and not self._tokens[index].ends
+        is_of_every &= any(map(self._is_pass, words))
+        is_bare = bool(words) and self._is_pass(words[-1]) and self._is_free(index - 1) and words[-1][-1] != "s"
+        return is_of_every or is_bare or not vocabulary().every.isdisjoint(ones)
 
     def _is_switched_off(self, index: int) -> bool:
         """Whether a word switches off what is before it: ``offload=no``, ``offload off``; not ``lora no offload``."""

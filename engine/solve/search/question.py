@@ -245,8 +245,13 @@ def hardware_ids(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
 
     Raises:
         CatalogError: nothing is called that; the hint tells the nearest.
+        PlanError: it is a provider whose machines have no price on demand.
     """
-    return tuple(dict.fromkeys(row_id for name in names for row_id in _hardware(name, catalog)))
+    named = tuple(names)
+    ids = tuple(dict.fromkeys(row_id for name in named for row_id in _hardware(name, catalog)))
+    if named and not ids:
+        raise PlanError("no machine of it has a price on demand", ", ".join(named), "name one of its machines")
+    return ids
 
 
 def _hardware(name: str, catalog: Catalog) -> Iterator[str]:
@@ -266,6 +271,8 @@ def _hardware(name: str, catalog: Catalog) -> Iterator[str]:
     ]
     if made or rented:
         yield from rented or made  # chips of a provider are had with its machines
+    elif any(key_of(row.provider) == key for row in catalog.instances.values()):
+        return  # one that has spare machines alone, without a price on demand
     elif name == DETECTED or counted_name(name) or name in catalog.clusters:
         yield name
     else:

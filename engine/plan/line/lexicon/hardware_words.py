@@ -239,11 +239,8 @@ def custom_device(spec: Mapping[str, object], catalog: Catalog, maker: str = "")
         return round(differs, 2), order, row.vendor != vocabulary().makers[0], row.bandwidth_gbs or 0
 
     like = min((row for row in catalog.accelerators.values() if _is_like(row, maker)), key=rank)
-    return Meaning(
-        f"GPU of your own ({', '.join(_figure_words(spec))})",
-        {NAME: like.id, SPEC: dict(spec)},
-        f"what is not given of your GPU is as of {like.id}, the nearest known",
-    )
+    why = f"what is not given of your GPU is as of {like.id}, the nearest known"
+    return Meaning(f"GPU of your own ({', '.join(_figure_words(spec))})", {NAME: like.id, SPEC: dict(spec)}, why)
 
 
 def _is_like(row: Accelerator, maker: str) -> bool:
@@ -330,11 +327,8 @@ def _hardware(row: Row, count: int | None) -> Meaning:
         return Meaning(row_id, {NAME: row_id})
     if isinstance(row, Instance):
         devices = count * row.sold_devices
-        return Meaning(
-            f"{count} × {row_id}",
-            {NAME: row_id, DEVICES: devices},
-            f"{count} instances of {row.sold_devices} devices each" if count > 1 else "",
-        )
+        why = f"{count} instances of {row.sold_devices} devices each" if count > 1 else ""
+        return Meaning(f"{count} × {row_id}", {NAME: row_id, DEVICES: devices}, why)
     return Meaning(f"{count} × {row_id}", {NAME: row_id, DEVICES: count})
 
 

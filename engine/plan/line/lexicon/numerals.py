@@ -295,9 +295,8 @@ def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
         for end in range(min(index + 4, len(tokens)), index + 1, -1):
             name = tokens[index + 1 : end]
             is_portable = end == index + 2 and key_of(name[0].text) == hardware.LAPTOP
-            is_name = (
-                is_counted and hardware.named_hardware(" ".join(token.text for token in name), catalog) is not None
-            )
+            called = " ".join(token.text for token in name)
+            is_name = is_counted and hardware.named_hardware(called, catalog) is not None
             is_name |= end == index + 2 and noun is not None and noun.name == "devices"  # 8 80gb cards
             if is_portable or is_name:
                 return [*tokens[:index], *name, figure, *_with_names_first(tokens[end:], catalog)]
@@ -318,10 +317,8 @@ def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
         count = int(times[1]) if times else counts.get(key_of(token.text))
         count = round(float(thousands[1]) * 1000) if thousands else count  # 24k H100s
         count = _ordinal(tokens, index, catalog) or count
-        is_at_least_two = (
-            count == 1 and [key_of(earlier.text) for earlier in tokens[max(index - 2, 0) : index]] == _MORE
-        )
-        count = 2 if is_at_least_two else count
+        before = [key_of(earlier.text) for earlier in tokens[max(index - 2, 0) : index]]
+        count = 2 if count == 1 and before == _MORE else count
         at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
         is_described = at < len(tokens) and key_of(tokens[at].text) in vocabulary().adjectives
         if count and is_described and _is_named(tokens[at + 1 : at + 1 + _LONGEST_NAME], catalog):

@@ -59,13 +59,11 @@ class Sight:
     tokens: int = 0  # of every picture, or of each tile of one
     tile: int = 0  # pixels a side of a tile; 0 where a picture is one
     most: int = 1  # tiles of a picture, beside which a small one of the whole is read
-    alone: bool = False  # whether nothing else is read, and one token more stands for the whole
 
     def tokens_of(self, width: int, height: int) -> int:
         """Return the tokens of a picture of so many pixels; 0 where they are needed and not given."""
         if self.side:
-            pieces = math.prod(round(pixels / self.side) or 1 for pixels in (width, height))
-            return pieces + self.alone if width else 0
+            return math.prod(round(pixels / self.side) or 1 for pixels in (width, height)) if width else 0
         if not self.tile:
             return self.tokens
         tiles = min(
