@@ -258,3 +258,8 @@ def test_machines_of_the_provider_that_a_line_names_are_asked_for(text: str, clo
     assert not line.faults
     assert line.asked is not None and line.asked.solve == "hardware.name"
     assert sorted(line.asked.clouds) == sorted(clouds)
+
+
+def test_images_of_a_vision_transformer_have_the_size_that_a_line_says() -> None:
+    made = plan_of_line(read_line("finetune vit-l-16 200k images 384x384 2x 4090"))
+    assert made.plan.model.spec == {"image_size": 384}

@@ -151,3 +151,14 @@ def test_replicas_that_are_left_open_follow_from_the_layout() -> None:
     silent = search(Question(Plan.model_validate({**sections, "parallelism": {"tp": "auto"}})))
     assert [found.set for found in named.top] == [found.set for found in silent.top]
     assert named.top[0].figures == silent.top[0].figures
+
+
+def test_a_provider_without_prices_on_demand_is_left_out_of_others_and_refused_alone() -> None:
+    rows = load_catalog().instances
+    spare = {row.provider for row in rows.values()} - {
+        row.provider for row in rows.values() if row.on_demand_usd_per_hour is not None
+    }
+    assert spare == {"Vast.ai"}
+    assert hardware_ids(("Vast.ai", "RunPod"), load_catalog()) == hardware_ids(("RunPod",), load_catalog())
+    with pytest.raises(CapacityError, match="price on demand"):
+        hardware_ids(("Vast.ai",), load_catalog())

@@ -124,8 +124,8 @@ class DataWords(ModelDetails):
             return Meaning(f"pictures of {sides[0]}x{sides[1]} pixels")
         if sides is None:
             return None
-        if (edge := self._edge(*sides)) is not None:
-            return edge
+        if (square := self._edge(*sides)) is not None:
+            return square
         if (both := self._height_and_width(*sides)) is not None:
             return both
         if settings.named_field(settings.IMAGE_SIZE, self._task, self._model) is None:
