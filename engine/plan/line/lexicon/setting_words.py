@@ -24,8 +24,9 @@ from capacity_tui.engine.units import format_count, format_number, parse_count, 
 
 SHARED = ("users", "requests at once", "sequences at once")  # What a share of all users is counted as
 SEQUENCE, TOKENS, WORDS, IMAGE_SIZE = "sequence", "tokens", "words", "image_size"
-
-_NUMBER = re.compile(r"(?i)(?=.{,24}\Z)[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:e[+-]?1?\d)?(?:[kmbgq]i?|t)?")  # not 1e100
+_NUMBER = re.compile(
+    r"(?i)(?=.{,24}\Z)[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+|\d{1,9}(?:\.\d*)?e[+-]?1?\d|\d(?:\.\d*)?e2\d)(?:[kmbgq]i?|t)?"
+)
 _YEAR = re.compile(r"20(?:1[5-9]|2\d)")
 _TIME = re.compile(r"\d{1,9}(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
 _GLUED = re.compile(r"([a-z_\-]{2,}|r(?=\d\d)|z(?=[0-3]$))[<:]?=?(\d\S*)", re.IGNORECASE)
