@@ -13,9 +13,7 @@ from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, task_named
-from capacity_tui.engine.plan.line.lexicon.tokens import WHOLE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Meaning
 from capacity_tui.engine.plan.line.number_names import BATCH_OF_TOKENS, MOST_WORDS, TOKEN, NumberNames, counted_like
@@ -248,28 +246,6 @@ class CountedWords(NumberNames):
             return None
         is_usual = f"({edge})" in row.name
         return Meaning(f"images of {edge} pixels", {} if is_usual else {path: edge})
-
-    def _is_job(self, value: str) -> bool:
-        """Whether so many tokens are more than any context that the line can mean: those of many requests."""
-        row = self._catalog.architectures.get(str(self._values.get(MODEL)))
-        at = next((at for at, token in enumerate(self._tokens) if token.text == value), 0)
-        behind = {key_of(token.text) for token in self._tokens[at + 1 : at + 4]}
-        amounts = (vocabulary().amounts.get(key) for key in behind)
-        is_length = any(amount is not None and amount.name == settings.SEQUENCE for amount in amounts)
-        longest = max(row.max_context or 0 if row else 0, int(vocabulary().fewest_tokens))
-        return not is_length and settings.at_least(value, longest + 1)
-
-    def _is_written(self, value: str) -> bool:
-        """Whether a word before so many tokens says that they are written: ``generating 10M texts of 500 tokens``."""
-        before = next((at for at, token in enumerate(self._tokens) if token.text == value), 0)
-        keys = ["", "", *(key_of(token.text) for token in self._tokens[:before])]
-        last = self._tokens[max(before - 1, 0)]
-        ends = self._text[last.start : last.end].split()[-1:]  # 10 s per answer (300 tokens)
-        if any(vocabulary().timed.get(key_of(word)) == WHOLE for word in ends):
-            return True
-        is_aim = keys[-1] in ("to", "into") and keys[-2] != "up"  # summarised to 300 tokens
-        is_aim |= keys[-1] == "of" and keys[-2] in vocabulary().written  # 100k completions of 500 tokens
-        return is_aim or any(key in vocabulary().writing for key in keys)
 
     def _value_of_field(self, name: str, value: str) -> Meaning | None:
         """Return what a field and the name of its value set, as ``attention flash``."""

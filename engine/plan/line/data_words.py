@@ -17,7 +17,7 @@ from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_of
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_training, task_named, usual_listeners
-from capacity_tui.engine.plan.line.lexicon.vocabulary import Sight, vocabulary
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.model_details import ModelDetails
 from capacity_tui.engine.units import format_count, parse_quantity
@@ -90,11 +90,6 @@ class DataWords(ModelDetails):
             hint = "name the model, or give its config.json as model.config=PATH"
             return Meaning(fault=PlanError("a vocabulary of which model?", f"{value} {name}", hint))
         return super()._kept(amount, value, name)
-
-    def _sees(self) -> Sight | None:
-        """Return what the model makes of a picture; None where it sees none."""
-        model, rows = str(self._values.get(models.MODEL, "")), vocabulary().sights
-        return next((row for begins, row in rows.items() if model.startswith(begins)), None)
 
     def _picture_tokens(self) -> None:
         """Read the tokens of pictures with each prompt, or in each sequence that is trained where none has a length."""
@@ -267,21 +262,6 @@ class DataWords(ModelDetails):
             return seconds if str(self._values.get(models.MODEL)) in self._catalog.networks else min(seconds, longest)
         names = (key_of(self._span(at, count)) for count in (1, 2) for at in range(len(self._tokens)))
         return min((words.sounds[name]["seconds"] for name in names if name in words.sounds), default=longest)
-
-    def _listener(self) -> str:
-        """Return the model of the line, or the one that is meant where sound is heard."""
-        return str(self._values.get(models.MODEL) or usual_listeners(self._catalog)[0])
-
-    def _is_of_sound(self) -> bool:
-        """Whether the model reads sound."""
-        name = str(self._values.get(models.MODEL, ""))
-        row = self._catalog.architectures.get(name) or self._catalog.networks.get(name)
-        return row is not None and row.is_of_sound
-
-    def _seconds_heard(self) -> float:
-        """Return the seconds of sound that the model of the line reads at a time, unless the line says others."""
-        name = self._listener()
-        return (self._catalog.architectures.get(name) or self._catalog.networks[name]).seconds_of_sound
 
     def _interval(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how often something is done: in a run, ``every 1000 steps``, or by users, ``every 30 seconds``."""

@@ -276,19 +276,6 @@ class DerivedValues(MoneyWords):
         except PlanError as fault:
             self._faults.append(fault)
 
-    def _is_without_card(self) -> bool:
-        """Whether a line rules out any device but its processor, as ``no gpu`` does, but not ``no gpu sharing``."""
-        places = [at for at, token in enumerate(self._tokens) if key_of(token.text) not in ("a", "an", "any")]
-        for before, at in pairwise(places):
-            is_none = self._tokens[before].text.casefold() in vocabulary().negations
-            after = key_of(self._span(at + 1, 1))
-            is_end = self._is_apart(at) or not after.isalpha() or after in vocabulary().joints
-            is_end |= MODEL in self._taken.get(at + 1, (0, Meaning()))[1].values
-            is_end &= vocabulary().stocked.isdisjoint(key_of(self._span(at + 1, few)) for few in (1, 2, 3))
-            if is_none and is_end and f"no{key_of(self._tokens[at].text)}" in vocabulary().without_card:
-                return True
-        return False
-
     def _served_adapters(self) -> None:
         """Ask how many adapters are served where the line only says that there are several."""
         keys = self._keys()

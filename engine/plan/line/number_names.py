@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import key_of
@@ -315,11 +315,6 @@ class NumberNames(TakenWords):
         amount = settings.amount_of(self._tokens[index].text) if index < len(self._tokens) else None
         name = "" if amount is None else settings.TOKENS if amount.name == settings.WORDS else amount.name
         return name if name in vocabulary().units else ""
-
-    def _is_apart(self, index: int, marks: Iterable[str] = ",;?(") -> bool:
-        """Whether a comma or the like stands behind a word."""
-        after = self._tokens[index + 1].start if index + 1 < len(self._tokens) else len(self._text)
-        return any(mark in self._text[self._tokens[index].end : after] for mark in marks)
 
     def _begins_another(self, count: Count) -> bool:
         """Whether words that may stand on either side of a number belong to the number behind them."""

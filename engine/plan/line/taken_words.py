@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import pairwise
 
@@ -16,8 +16,9 @@ from capacity_tui.engine.plan.line.lexicon.model_words import ModelsAsked
 from capacity_tui.engine.plan.line.lexicon.numerals import counted_tokens, range_in
 from capacity_tui.engine.plan.line.lexicon.question_words import Question
 from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
-from capacity_tui.engine.plan.line.lexicon.task_words import TASK
-from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.task_words import TASK, usual_listeners
+from capacity_tui.engine.plan.line.lexicon.tokens import WHOLE
+from capacity_tui.engine.plan.line.lexicon.vocabulary import Sight, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.plan import DETECTED
 
@@ -260,3 +261,63 @@ class TakenWords:
 
     def _is_number_at(self, index: int) -> bool:
         return 0 <= index < len(self._tokens) and settings.is_number(self._tokens[index].text)
+
+    def _is_written(self, value: str) -> bool:
+        """Whether a word before so many tokens says that they are written: ``generating 10M texts of 500 tokens``."""
+        before = next((at for at, token in enumerate(self._tokens) if token.text == value), 0)
+        keys = ["", "", *(key_of(token.text) for token in self._tokens[:before])]
+        last = self._tokens[max(before - 1, 0)]
+        ends = self._text[last.start : last.end].split()[-1:]  # 10 s per answer (300 tokens)
+        if any(vocabulary().timed.get(key_of(word)) == WHOLE for word in ends):
+            return True
+        is_aim = keys[-1] in ("to", "into") and keys[-2] != "up"  # summarised to 300 tokens
+        is_aim |= keys[-1] == "of" and keys[-2] in vocabulary().written  # 100k completions of 500 tokens
+        return is_aim or any(key in vocabulary().writing for key in keys)
+
+    def _is_job(self, value: str) -> bool:
+        """Whether so many tokens are more than any context that the line can mean: those of many requests."""
+        row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME)))
+        at = next((at for at, token in enumerate(self._tokens) if token.text == value), 0)
+        behind = {key_of(token.text) for token in self._tokens[at + 1 : at + 4]}
+        amounts = (vocabulary().amounts.get(key) for key in behind)
+        is_length = any(amount is not None and amount.name == settings.SEQUENCE for amount in amounts)
+        longest = max(row.max_context or 0 if row else 0, int(vocabulary().fewest_tokens))
+        return not is_length and settings.at_least(value, longest + 1)
+
+    def _sees(self) -> Sight | None:
+        """Return what the model makes of a picture; None where it sees none."""
+        model, rows = str(self._values.get(Key.MODEL_NAME, "")), vocabulary().sights
+        return next((row for begins, row in rows.items() if model.startswith(begins)), None)
+
+    def _listener(self) -> str:
+        """Return the model of the line, or the one that is meant where sound is heard."""
+        return str(self._values.get(Key.MODEL_NAME) or usual_listeners(self._catalog)[0])
+
+    def _is_of_sound(self) -> bool:
+        """Whether the model reads sound."""
+        name = str(self._values.get(Key.MODEL_NAME, ""))
+        row = self._catalog.architectures.get(name) or self._catalog.networks.get(name)
+        return row is not None and row.is_of_sound
+
+    def _seconds_heard(self) -> float:
+        """Return the seconds of sound that the model of the line reads at a time, unless the line says others."""
+        name = self._listener()
+        return (self._catalog.architectures.get(name) or self._catalog.networks[name]).seconds_of_sound
+
+    def _is_without_card(self) -> bool:
+        """Whether a line rules out any device but its processor, as ``no gpu`` does, but not ``no gpu sharing``."""
+        places = [at for at, token in enumerate(self._tokens) if key_of(token.text) not in ("a", "an", "any")]
+        for before, at in pairwise(places):
+            is_none = self._tokens[before].text.casefold() in vocabulary().negations
+            after = key_of(self._span(at + 1, 1))
+            is_end = self._is_apart(at) or not after.isalpha() or after in vocabulary().joints
+            is_end |= Key.MODEL_NAME in self._taken.get(at + 1, (0, Meaning()))[1].values
+            is_end &= vocabulary().stocked.isdisjoint(key_of(self._span(at + 1, few)) for few in (1, 2, 3))
+            if is_none and is_end and f"no{key_of(self._tokens[at].text)}" in vocabulary().without_card:
+                return True
+        return False
+
+    def _is_apart(self, index: int, marks: Iterable[str] = ",;?(") -> bool:
+        """Whether a comma or the like stands behind a word."""
+        after = self._tokens[index + 1].start if index + 1 < len(self._tokens) else len(self._text)
+        return any(mark in self._text[self._tokens[index].end : after] for mark in marks)
