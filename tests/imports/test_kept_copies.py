@@ -155,3 +155,18 @@ def test_a_program_of_ones_own_with_sections_of_verl_is_read_as_verl(alone) -> N
     )
     plan = alone("run.sh", text).plan
     assert (plan.value("training.preference"), plan.model.name) == ("grpo", "qwen3-8b")
+
+
+@pytest.mark.parametrize(
+    ("options", "targets"),
+    [
+        ("", "query+value"),
+        ("--lora_key true", "attention"),
+        ("--lora_key true --lora_projection true --lora_mlp true", "all"),
+        ("--lora_query false --lora_value false --lora_mlp true", "mlp"),
+    ],
+)
+def test_matrices_that_litgpt_adapts_one_by_one_are_taken_together(alone, options: str, targets: str) -> None:
+    found = alone("run.sh", f"litgpt finetune_lora {MODEL} --train.micro_batch_size 2 {options}\n")
+    assert found.plan.value("training.adapter.targets") == targets
+    assert not [one for reading in found.readings for one in reading.unmodelled]

@@ -30,6 +30,14 @@ METHOD, BASE = Key.TRAINING_METHOD, Key.TRAINING_QUANTIZATION
 
 _ADAPTER = f"{Key.TRAINING_ADAPTER}."
 
+_MATRICES = {
+    "adapted_queries": "q_proj",
+    "adapted_keys": "k_proj",
+    "adapted_values": "v_proj",
+    "adapted_projection": "o_proj",
+}
+"""Matrices of attention by what says of each whether it has an adapter."""
+
 _FOUR_BITS, _EIGHT_BITS = "nf4", "int8"
 
 _WHOLE = (None, "fp32", "bf16", "fp16")  # What the name of a model says that is not quantized
@@ -79,7 +87,10 @@ def _done_in_code(settings: Settings) -> None:
 
 def _targets(settings: Settings) -> None:
     """Take modules of attention and the feed-forward together where they are given apart."""
+    one_by_one = [name for name in _MATRICES if name in settings.chosen]
     modules = settings.value("attention_modules")
+    if one_by_one:
+        modules = tuple(_MATRICES[name] for name in one_by_one if settings.value(name))
     if not isinstance(modules, tuple) or _ADAPTER + "targets" in settings.chosen:
         return
     feed_forward = bool(settings.value("feed_forward_modules"))
@@ -89,7 +100,7 @@ def _targets(settings: Settings) -> None:
         value = "mlp"
     else:
         value = "all" if feed_forward else "attention"
-    settings.set(_ADAPTER + "targets", value, settings.chosen["attention_modules"])
+    settings.set(_ADAPTER + "targets", value, settings.chosen[one_by_one[0] if one_by_one else "attention_modules"])
 
 
 PRECISION, ZERO, SHARD = Key.TRAINING_PRECISION, Key.PARALLELISM_ZERO, Key.PARALLELISM_SHARD
