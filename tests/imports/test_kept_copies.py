@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 MODEL = "Qwen/Qwen3-8B"
@@ -170,3 +172,14 @@ def test_matrices_that_litgpt_adapts_one_by_one_are_taken_together(alone, option
     found = alone("run.sh", f"litgpt finetune_lora {MODEL} --train.micro_batch_size 2 {options}\n")
     assert found.plan.value("training.adapter.targets") == targets
     assert not [one for reading in found.readings for one in reading.unmodelled]
+
+
+def test_a_file_that_a_script_writes_and_another_file_names_is_read(alone, tmp_path: Path) -> None:
+    (tmp_path / "axolotl.yaml").write_text(
+        f"base_model: {MODEL}\nsequence_len: 512\nsample_packing: true\nbf16: true\ndeepspeed: configs/zero3.json\n"
+    )
+    stage = '{"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}, "bf16": {"enabled": "auto"}}'
+    written = f"cat > configs/zero3.json <<END\n{stage}\nEND\n"
+    found = alone("run.sh", f"{written}accelerate launch -m axolotl.cli.train axolotl.yaml\n")
+    assert (found.plan.parallelism.zero, found.plan.value("parallelism.offload")) == (3, "optimizer")
+    assert not [one for reading in found.readings for one in reading.unmodelled if "not there" in one.why]

@@ -64,6 +64,7 @@ class Reading:
     unmodelled: list[Remark] = field(default_factory=list)  # options that change a run and that plans have no word for
     unknown: list[Remark] = field(default_factory=list)  # options that the tool does not have
     named: list[tuple[Path, Place, str]] = field(default_factory=list)  # files that it refers to, and the tool of each
+    written: Mapping[str, str] = field(default_factory=dict)  # texts of files that it writes itself, by their names
 
     @property
     def given(self) -> list[tuple[str, object]]:

@@ -106,10 +106,14 @@ def _with_named(readings: list[Reading]) -> list[Reading]:
     """Return readings with those of the files that they name; one that is not there is remarked on."""
     everything = list(readings)
     given = {Path(reading.file).resolve() for reading in readings}
+    written = {name: (reading.file, text) for reading in readings for name, text in reading.written.items()}
     for reading in everything:  # which grows: a file that one names may name others
         for named, place, owner in reading.named:
             path = located(named, Path(reading.file).parent, given)
-            if path is None:
+            if path is None and named.name in written:
+                file, text = written.pop(named.name)
+                everything += _read_named(text, file, owner)
+            elif path is None:
                 source = ImportedSetting("", None, place, named.name, _DEEPSPEED)
                 by_name = [
                     one
@@ -119,7 +123,7 @@ def _with_named(readings: list[Reading]) -> list[Reading]:
                 reading.settings += by_name
                 read = ", read by its name alone" if by_name else ""
                 reading.unmodelled.append(Remark(place, f"{named} is not there{read}: give it too"))
-            elif path.resolve() not in given:
+            elif path is not None and path.resolve() not in given:
                 given.add(path.resolve())
                 everything += _read_named(read_text(path), str(path), owner)
     return everything
@@ -184,6 +188,8 @@ def _read_commands(text: str, name: str, texts: Mapping[str, str] = MappingProxy
     for reading in readings:
         note_choices(reading, script, text.splitlines())
     readings += _read_written(script, readings, name)
+    if readings:
+        readings[0].written = {Path(file.name).name: file.text for file in script.files}
     if (device := slurm_device(text)) is not None and readings:
         place = Place(name, device[1], "gres")
         readings[0].settings.append(ImportedSetting("device", device[0], place, device[0], LAUNCHER))
