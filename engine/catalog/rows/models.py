@@ -47,6 +47,7 @@ class Architecture(Row):
     first_dense_layers: NonNegativeInt | None = None
     config: dict[str, Any] = Field({}, description="its configuration, where columns alone do not give its shape")
     untrained: str = Field("", description="why it is not trained by itself")
+    sees: bool = Field(False, description="reads pictures, which its configuration alone does not tell")
     by_count: bool = Field(False, description="its feed-forward is as wide as its count of parameters leaves")
     params_total: PositiveInt | None = None
     params_active: PositiveInt | None = Field(None, description="parameters one token uses")
@@ -63,6 +64,11 @@ class Architecture(Row):
     kv_elems_per_token: Annotated[PositiveInt | None, CHECKS] = Field(
         None, description="cached numbers a token, all layers"
     )
+
+    @property
+    def is_of_text(self) -> bool:
+        """Whether it reads texts alone, as what is trained from the beginning on does."""
+        return not self.sees and {"vision_config", "audio_config"}.isdisjoint(self.config)
 
     @property
     def is_of_sound(self) -> bool:

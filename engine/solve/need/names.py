@@ -141,7 +141,10 @@ def names_of(path: str, plan: Plan, catalog: Catalog) -> tuple[object, ...]:
         path: the field, or the size of the model, which is that of a row.
     """
     if path in (NAME, PARAMETERS):
-        return model_names((ANY,), plan, catalog)
+        names, rows = model_names((ANY,), plan, catalog), catalog.architectures
+        own = rows.known(plan.model.name)
+        is_of_text = plan.task == "train" and (own is None or own.is_of_text)  # what reads pictures is built on others
+        return tuple(name for name in names if rows[name].is_of_text) if is_of_text else names
     if path == HARDWARE:
         return hardware_ids((ANY,), catalog)
     if path == INTERCONNECT:
