@@ -249,6 +249,7 @@ def test_a_script_with_a_loop_is_no_configuration_of_xtuner(alone) -> None:
         ("side = 6\nbatch = 16 - (side // 2) ** 2", 7),
         ("batch = 2\nfor _ in range(4):\n    batch += 1", 2),  # how often only a run tells: what it begins with
         ("batch = 2\nwhile batch < 8:\n    batch *= 2", 2),
+        ("batch = 2\nfor _ in range(3):\n    batch = batch * 2", 2),
         ("batch = 3 + 9 ** 99", None),
     ],
 )
@@ -259,3 +260,9 @@ def test_what_is_calculated_of_names_counts(alone, lines: str, batch: int | None
         entry.field: entry.value for reading in found.readings for entry in reading.settings if entry.level == "said"
     }
     assert given.get("training.micro_batch") == batch
+
+
+def test_products_without_end_are_no_hang(alone) -> None:
+    growth = "batch = 7\n" + "batch = batch * batch\n" * 60
+    text = f"from trl import SFTConfig\n{growth}SFTConfig(per_device_train_batch_size=2, max_length=512, seed=batch)\n"
+    assert alone("train.py", text).plan.value("training.micro_batch") == 2

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
@@ -35,6 +36,8 @@ _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
 
 OPTIONS_FILE = re.compile(r"\.(?:ya?ml|json|toml)$")  # What the name of a file of options ends with
 
+_MOST_FILES = 50  # Of options that one script is looked through for
+
 _LOADS = "from_pretrained"
 
 _MODEL = re.compile(r"Model|For[A-Z]")  # In the name of a class of models: AutoModel, LlamaForCausalLM
@@ -60,13 +63,9 @@ class _Foreign(FurtherOptions):
 
 def is_python(text: str) -> bool:
     """Whether a text is a Python script."""
-    if _IMPORT.search(text) is None:
-        return False
-    try:
-        ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        return _IMPORT.search(text) is not None and bool(ast.parse(text))
+    return False
 
 
 class Settings(NamedTuple):
@@ -125,8 +124,10 @@ def calls(
     constants |= {f"{SHELL}{variable}": value for variable, value in environment.items()}
     constants |= {f"{before}{option}": value for option, value in given.items() for before in (OPTION, STARTED)}
     if options is not None:
-        paths = {*filter(OPTIONS_FILE.search, map(str, (*given.values(), *environment.values(), *_texts(tree))))}
-        constants |= {f"{FILE}{path}": read for path in paths if isinstance(read := options(path), dict)}
+        texts = map(str, (*given.values(), *environment.values(), *_texts(tree)))
+        paths = dict.fromkeys(filter(OPTIONS_FILE.search, texts))
+        named = ((path, options(path)) for path in islice(paths, _MOST_FILES))
+        constants |= {f"{FILE}{path}": read for path, read in named if isinstance(read, dict)}
     constants |= dict(_behind_dots(tree, constants))
     constants |= dict(assigned(within(tree), constants))
     constants |= dict(_made_global(tree, constants))
@@ -149,8 +150,7 @@ def calls(
 
 def _texts(tree: ast.AST) -> Iterator[str]:
     """Yield the texts that stand in a script."""
-    nodes = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    return (value for value in nodes if isinstance(value, str))
+    return (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def names_read(text: str) -> Set[str]:

@@ -14,19 +14,25 @@ from capacity_tui.engine.record import dataclass
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_MOST_BITS = 64  # Of a power: numbers of a shell have as many
+_MOST_BITS = 64  # Of a product and a power: numbers of a shell have as many
+
+
+def _product(first: int, second: int) -> int:
+    if first.bit_length() + second.bit_length() > _MOST_BITS:
+        raise ValueError("a number larger than any")
+    return first * second
 
 
 def _power(base: int, exponent: int) -> int:
     if exponent < 0 or base.bit_length() * exponent > _MOST_BITS:
-        raise ValueError(f"{base} ** {exponent}")
+        raise ValueError("a number larger than any")
     return int(base**exponent)
 
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
+    ast.Mult: _product,
     ast.Div: operator.floordiv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,

@@ -126,14 +126,16 @@ def assigned(nodes: Iterable[ast.AST], constants: Mapping[str, Plain]) -> Iterat
                 for path in _opened(call, known)
             }
         name, expression = _given_to(node)
-        if expression is None or (isinstance(node, ast.AugAssign) and node in repeated):
+        is_made_of_itself = expression is not None and any(
+            isinstance(part, ast.Name) and part.id == name for part in ast.walk(expression)
+        )
+        if expression is None or (is_made_of_itself and node in repeated):  # what it begins with counts
             continue
         try:
             value = literal(expression, known)
             is_other = node in either and name in known and known[name] != value
             known[name] = OfARun(ast.unparse(expression)) if is_other else value
         except ValueError:
-            is_made_of_itself = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(expression))
             if name not in known or is_made_of_itself:  # model = load(model): what it was given counts
                 continue
             known[name] = OfARun(ast.unparse(expression))
