@@ -240,6 +240,10 @@ def others_than(*left: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("text", "clouds"),
     [
+        ("cheapest gpu for llama 70b, no aws, gcp ok", ("GCP",)),
+        ("cheapest gpu for llama 70b not aws but azure", ("Azure",)),
+        ("cheapest gpu for llama 70b, nothing beats runpod", ("RunPod",)),
+        ("cheapest gpu for llama 70b, dont know if aws or gcp", ("AWS", "GCP")),
         ("llama 3.3 70b for 30 users, which aws instance should i order", ("AWS",)),
         ("cheapest gcp or azure box for qwen2.5-32b fp8, 10 users", ("GCP", "Azure")),
         ("llama 8b chat for 50 users, moving away from aws, cheapest machine", others_than("AWS")),

@@ -44,6 +44,7 @@ _RATES = frozenset({Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE})  # E
 _ANSWERED = _RATES | {"", HARDWARE, DEVICES, MODEL}
 """What nothing is said of where it is asked for and not solved; how many there are is said of them all."""
 _ALSO = frozenset({"or", "and", "nor"})  # Between providers that are left alike
+_BUT, _IS = "but", ("is", "are")  # Not aws but azure; azure is fine
 _FAR = 3  # Words between one that leaves a provider and its name, as in ``not on any aws``
 _IN_LETTERS = re.compile(r"[\d.]+[dwy]", re.IGNORECASE)
 OF_BOX, OF_ALL, OF_ANY = "machine", "all", "any"  # What costs so much an hour
@@ -179,7 +180,12 @@ def _clouds(tokens: Sequence[Token]) -> tuple[str, ...]:
         before = keys[start:at]
         is_more = keys[max(start - 1, 0)] in words.clouds and _ALSO.issuperset(before)  # not on aws or gcp
         near = {*before, *map("".join, pairwise(before))}
-        is_left = is_left if is_more and start else bool((words.given_up | words.negations | words.leaving) & near)
+        behind = [key for key in keys[at + 1 : at + 3] if key not in _IS]
+        is_meant = is_left and (before == [_BUT] or not words.permitting.isdisjoint(behind[:1]))
+        is_more &= bool(start)
+        is_left = not is_meant and (
+            is_left if is_more else bool((words.given_up | words.negations | words.leaving) & near)
+        )
         (left.add if is_left else named.setdefault)(words.clouds[keys[at]])
     others = dict.fromkeys(provider for provider in words.clouds.values() if left and provider not in left)
     return tuple(named or others)
@@ -269,7 +275,9 @@ def bound_at(tokens: Sequence[Token], index: int, text: str) -> tuple[str, int, 
 
 
 def _key(tokens: Sequence[Token], index: int, count: int) -> str:
-    return key_of(" ".join(token.text for token in tokens[index : index + count]))
+    """Return the key of so many words; empty where the line ends before."""
+    is_whole = index + count <= len(tokens)
+    return key_of(" ".join(token.text for token in tokens[index : index + count])) if is_whole else ""
 
 
 def unclear(

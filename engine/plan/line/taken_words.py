@@ -14,6 +14,7 @@ from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import ModelsAsked
 from capacity_tui.engine.plan.line.lexicon.numerals import counted_tokens, range_in
+from capacity_tui.engine.plan.line.lexicon.quantities import QUANTIZED
 from capacity_tui.engine.plan.line.lexicon.question_words import Question
 from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, usual_listeners
@@ -25,7 +26,6 @@ from capacity_tui.engine.plan.plan import DETECTED
 ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "repeats"
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
 _FAR_PASS = 6  # Words between a part of a training and how long it takes
-_QUANTIZED = ("quantization", "quantizing", "quantized", "quant")
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
 
 
@@ -192,7 +192,7 @@ class TakenWords:
         """Serve weights of 16 bits where the line says that nothing is quantized, as ``no quantization``."""
         words, path = vocabulary(), Key.INFERENCE_WEIGHTS
         spans = [self._span(at, count).split() for at, (count, _) in self._taken.items() if count > 1]
-        is_none = any(key_of(span[0]) in words.negations and key_of(span[-1]) in _QUANTIZED for span in spans)
+        is_none = any(key_of(span[0]) in words.negations and key_of(span[-1]) in QUANTIZED for span in spans)
         if self._task == INFER and is_none and path not in self._values:
             self._assume(path, "bf16", "weights: bf16, as nothing is quantized")
 

@@ -33,7 +33,7 @@ SUM_OF_ONE = re.compile(
 """What each device costs an hour, or energy: ``$2 per gpu hour``, ``$2/h per gpu``, ``$2 each``, ``30 cents a kWh``."""
 _MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go", "giga", "gigas", "gigabyte", "gigabytes")
 _BITS = ("bit", "bits")
-_QUANTIZED = ("quantization", "quantisation", "quantized", "quantised", "quant")
+QUANTIZED = ("quantization", "quantisation", "quantizing", "quantized", "quantised", "quant")
 _UNITS = (
     (_BITS, "bit"),
     (_MEMORY_UNITS, "gb"),
@@ -213,7 +213,7 @@ def with_unit(number: str, word: str) -> str | None:
     is_ram = key_of(f"{number}{word}") in words.ram  # host memory
     if (written := f"{number}{word}" if is_ram else sum_and_currency(number, word)) is not None:
         return written
-    if word in _QUANTIZED and number.endswith("bit"):
+    if word in QUANTIZED and number.endswith("bit"):
         return number
     if seconds is not None and number[-1:].isdigit():
         return f"{number.lstrip('<≤')}{seconds}"

@@ -188,4 +188,4 @@ def is_camera(word: str, *, with_rate: bool) -> bool:
     """Return whether a word counts what sends pictures: ``cameras``, and ``streams`` beside the rate of one."""
     words = vocabulary()
     is_stream = with_rate and key_of(word) in words.filming["with it"]
-    return is_stream or amount_of(word) is words.amounts["cameras"]
+    return is_stream or amount_of(word) in (words.amounts["cameras"], words.amounts["camera"])

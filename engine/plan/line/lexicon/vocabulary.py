@@ -93,6 +93,7 @@ class Vocabulary:
     remarks: ByWord  # words that the plan cannot follow, and what to do about them
     clouds: ByWord  # providers of hardware
     leaving: Words  # words before one that is not meant
+    permitting: Words  # words behind one that is meant, where the one before it is not
     comparing: Words  # words between names that a line compares
     both: Words  # words between them where the line says that it compares
     compares: Words  # words that say so
