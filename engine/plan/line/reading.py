@@ -140,7 +140,7 @@ class _Line(GuessedWords):
                 Assumption(models.MODEL, name, f"{slip}: {meant} is the nearest name")
                 for slip, meant in self._mended.items()
             ]
-        self._faults += [fault for paths, fault in self._ruled_out_values if not paths <= self._values.keys()]
+        self._faults += self._exclusions()
         asked = self._asked()
         named = "" if any(entry.key == TASK for entry in self._assumed) else self._task
         self._faults += filter(None, [unclear(self._questions, self._tokens, named, self._values, asked)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -26,6 +26,7 @@ from capacity_tui.engine.plan.plan import DETECTED
 ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "repeats"
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
 _FAR_PASS = 6  # Words between a part of a training and how long it takes
+_NOT_WANTED = "a line says what is wanted, not what is not"
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
 
 
@@ -89,17 +90,13 @@ class TakenWords:
             self._values.pop(TASK)
             task = FINETUNE if FIT not in tasks else next(iter(tasks - {FIT}))
             meaning = replace(meaning, values={**meaning.values, TASK: task})
-        before = [
-            self._span(index - few, few) for few in (3, 2, 1) if few <= index and not self._tokens[index - 1].ends
-        ]
-        ruled_out = next((word for word in before if key_of(word) in vocabulary().negations), "")
+        ruled_out = self._ruling_out(index)
         behind = (key_of(self._span(index + count, words)) for words in (1, 2, 3))
         if not vocabulary().unsupported.isdisjoint(behind):
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
         if meaning.values and meaning.fault is None and ruled_out:
             text = f"{ruled_out} {self._span(index, count)}"
-            hint = "say what you want instead, or leave it out"
-            fault = PlanError("a line says what is wanted, not what is not", repr(text)[:60], hint)
+            fault = PlanError(_NOT_WANTED, repr(text)[:60], "say what you want instead, or leave it out")
             self._ruled_out_values.append((set(meaning.values), fault))
             meaning = Meaning()
         if {hardware.NAME, Key.MODEL_NAME} & meaning.values.keys() and self._is_given_up(index):
@@ -116,6 +113,29 @@ class TakenWords:
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
+
+    def _ruling_out(self, index: int) -> str:
+        """Return the words right before a place that rule out what stands there; empty for others."""
+        spans = (self._span(index - few, few) for few in (4, 3, 2, 1) if few <= index)
+        is_apart = index > 0 and self._tokens[index - 1].ends
+        return "" if is_apart else next((span for span in spans if key_of(span) in vocabulary().negations), "")
+
+    def _exclusions(self) -> Iterator[PlanError]:
+        """Yield the faults of what is not wanted where nothing else is, kinds of hardware among it: ``no nvidia``."""
+        yield from (fault for paths, fault in self._ruled_out_values if not paths <= self._values.keys())
+        words, count = vocabulary(), len(self._tokens)
+        for index in range(count if hardware.NAME not in self._values else 0):
+            spans = (few for few in (2, 1) if index + few <= count)
+            few = next((few for few in spans if key_of(self._span(index, few)) in words.hardware_kinds), 0)
+            if not few:
+                continue
+            after = key_of(self._span(index + few, 1))
+            is_noun = self._is_apart(index + few - 1) or self._tokens[index + few - 1].ends or after in words.joints
+            is_noun |= not after or words.asked["which"].get(after) in (hardware.NAME, hardware.DEVICES)
+            if is_noun and (before := self._ruling_out(index)):
+                self._unknown.pop(self._span(index, few), None)
+                text = f"{before} {self._span(index, few)}"
+                yield PlanError(_NOT_WANTED, repr(text), "name the hardware that may be used, or leave it out")
 
     def _users_present(self, index: int, meaning: Meaning) -> Meaning:
         """Take those who are there at once for the users where all of them are named too: ``300 staff, 30 online``."""

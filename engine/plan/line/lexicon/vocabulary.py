@@ -172,6 +172,7 @@ class Vocabulary:
     time_units: ByWord  # units of times, by word
     durations: ByWord  # units of longer times, by word
     negations: Words  # words that rule out what stands behind them
+    hardware_kinds: Words  # makers and kinds of hardware, which are not excluded
     without_card: Words  # words of a machine of its processor alone
     stocked: Words  # words behind devices of which it says that there are none to be had
     processor: Words  # words of a processor without its name
