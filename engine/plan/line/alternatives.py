@@ -231,7 +231,8 @@ def _counts_otherwise(words: list[str], mark: int, line: OneLine) -> bool:
     """Whether a number in words behind a mark counts nothing: ``are three nodes sufficient or do i need four``."""
     at = _number_behind(words, mark)
     asks_whether = not vocabulary().sufficing.isdisjoint(key_of(word.rstrip(_ENDS)) for word in words[mark + 1 :])
-    is_left_out = any(remark.startswith(f"left out: {words[at].strip(_ENDS)}") for remark in line.remarks)
+    left_out = re.compile(rf"left out: {re.escape(words[at].strip(_ENDS))}\b")  # but not 24h, as measured
+    is_left_out = any(map(left_out.match, line.remarks))
     return at > 0 and (is_left_out or (asks_whether and not words[at].strip(_ENDS).isdecimal()))
 
 

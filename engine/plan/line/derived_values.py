@@ -223,16 +223,17 @@ class DerivedValues(MoneyWords):
         return key_of(self._span(index, 1)) in EVERY_NODE and is_end
 
     def _batches_of_devices(self) -> None:
-        """Take a batch for that of a device where the words behind it say so, as in ``bs=2 per gpu``."""
+        """Take a batch for that of a device: ``bs=2 per gpu``, or too few for all, as in ``8xa100 zero3 bs=1``."""
         for index, (count, meaning) in self._taken.items():
             end = index + count
             starts = range(end - 3, end + 1 + int(not self._is_number_at(end)))  # of 4 per gpu; per gpu; images per gpu
             behind = (key_of(self._span(start, words)) for start in starts for words in (2, 3))
             is_of_one = self._is_of_one_device(index, count) or not vocabulary().per_device.isdisjoint(behind)
-            if Key.TRAINING_GLOBAL_BATCH in meaning.values and is_of_one:
+            few = "" if is_of_one else self._too_few_for_all(index, count)
+            if Key.TRAINING_GLOBAL_BATCH in meaning.values and (is_of_one or few):
                 batch = self._values.pop(Key.TRAINING_GLOBAL_BATCH)
                 values: dict[str, object] = {Key.TRAINING_MICRO_BATCH: batch}
-                self._taken[index] = count, replace(meaning, words=f"micro {meaning.words}", values=values)
+                self._taken[index] = count, replace(meaning, words=f"micro {meaning.words}", values=values, why=few)
                 self._values |= values
 
     def _cores_of_processor(self) -> None:

@@ -315,7 +315,8 @@ class FigureWords(NamedWords):
         is_used = not before.isdisjoint(measured[kind]) and not self._is_apart(start - 1, ",;?")
         is_used |= any("".join(keys[index + 1 : index + 1 + few]) in measured[f"{kind} behind"] for few in (1, 2, 3))
         after = index if self._is_apart(index, ",;?()") else index + 2
-        near = {*keys[max(start - _FAR, 0) : index], *keys[index + 1 : after + 1]}
+        few = max((few for few in (1, 2, 3) if "".join(keys[max(start - few, 0) : start]) in measured[kind]), default=0)
+        near = {*keys[max(start - _FAR, 0) : start - few], *keys[start:index], *keys[index + 1 : after + 1]}
         is_wanted = bool(near & vocabulary().limiting) or self._is_in_clause(index, "wanted")
         is_of_a_run = keys[index + 1 : index + 2] == ["vram"] and not self._is_device(index + 2)
         is_other = kind == "memory" and self._is_before_device(index) and not is_of_a_run

@@ -21,7 +21,7 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
     is_of_no_rate,
     sum_of,
 )
-from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, Question, Questions
+from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, MANY, Question, Questions
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.load_values import LoadValues
@@ -138,7 +138,8 @@ class MoneyWords(LoadValues):
             return f"${text}/h" if self._is_likely_price(index, parse_quantity(text, "")) else ""
         is_counted |= is_bare and settings.at_least(text, 1) and parse_quantity(text, "") % _SEQUENCES == 0  # max 4096
         is_sum = before in words.limiting and not is_counted and self._asks_for_hardware()
-        is_sum |= (before in words.limiting or before in ("for", "at")) and self._is_bought(index)
+        is_named = self._counts_something(index)  # a gpu under 300 watts
+        is_sum |= (before in words.limiting or before in ("for", "at")) and self._is_bought(index) and not is_named
         if is_bare and self._is_credit(index):
             return f"${text}"
         return f"${text}" if is_bare and is_sum and settings.at_least(text, _FEWEST_TO_BUY) else ""
@@ -158,6 +159,10 @@ class MoneyWords(LoadValues):
         """Whether words near a sum say that something is bought for it."""
         near = [key_of(token.text) for token in self._tokens[max(index - _FARTHEST, 0) : index + 3]]
         return not vocabulary().buying.isdisjoint((*near, *map("".join, pairwise(near))))
+
+    def _is_small(self, limit: str) -> bool:
+        """Whether a sum of the whole is too little to buy hardware for: ``cheapest gpu under $20``."""
+        return parse_quantity(limit.rpartition("=")[2], "") < _FEWEST_TO_BUY
 
     def _price(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize what each device costs an hour, each machine, or all of them, and what a kWh costs."""
@@ -231,6 +236,10 @@ class MoneyWords(LoadValues):
     def _limit_loads(self) -> None:
         """Take a limit on time or money for that of all requests; what is served without an end has none."""
         ends, most_hours = Key.INFERENCE_REQUESTS in self._values, self._hours_of_devices
+        machine = self._catalog.instances.get(str(self._values.get(hardware.NAME)))
+        is_asked = any(question.kind == MANY for question in Questions(self._text, self._tokens).all())
+        if machine is not None and self._limits and not is_asked and self._task != INFER:
+            self._values.setdefault(hardware.DEVICES, machine.sold_devices)  # all that a machine has
         if most_hours and self._task in (TRAIN, FINETUNE):
             self._limits[len(self._tokens)] = f"{_HOURS_OF_DEVICES}<={most_hours:.6g}"
         elif most_hours:

@@ -351,7 +351,8 @@ class NamedWords(CountedWords):
         is_named = models.MODEL in self._values and not self._is_given_up(index)
         if is_named or not self._is_free(index) or (is_number and self._is_counted(index)):
             return None
-        if "=" in text or key_of(text) in vocabulary().fillers or self._is_setting(text) or is_common(text):
+        others = vocabulary().fillers | vocabulary().dates  # dec is no decision tree
+        if "=" in text or key_of(text) in others or self._is_setting(text) or is_common(text):
             return None
         after = self._tokens[index + 1].text if self._is_free(index + 1) else ""
         for count in range(_MOST_PIECES, 1, -1) if not is_number else ():

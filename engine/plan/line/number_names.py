@@ -170,8 +170,9 @@ class NumberNames(TakenWords):
                 is_phrase = words == 1 and " " in two and (self._is_phrase(two) or key_of(two) in vocabulary().fields)
                 if amount is None or is_phrase or not (amount.behind or is_time) or self._is_length(index, amount):
                     continue
-                if self._span(at, words) == "in" and at == first and self._is_plain(at + 1):
-                    continue  # users 10 in same time
+                is_in = self._span(at, words) == "in" and at == first
+                if is_in and (self._is_plain(at + 1) or self._is_value(self._span(at + 1, 1))):
+                    continue  # users 10 in same time, a100 80 in int8
                 is_of_peak = amount.field(TRAIN) == Key.TRAINING_MFU and not self._is_apart(at + words - 1)
                 if is_of_peak and key_of(self._span(at + words, 1)) in vocabulary().other_peaks:
                     continue  # 10% of peak lr
@@ -333,9 +334,10 @@ class NumberNames(TakenWords):
         return not is_hardware or hardware.NAME in self._values  # 16k ctx 3090
 
     def _is_of_devices(self, index: int, *, is_apart: bool = False) -> bool:
-        """Whether a number behind a comma is that of the devices behind it, as in ``grad accumulation, 8 h100``."""
-        after = self._span(index + 1, 1)
-        is_number = bool(after) and self._tokens[index].text.isdecimal() and (is_apart or self._is_apart(index - 1))
+        """Whether a number is that of the devices behind it: ``grad accumulation, 8 h100``, ``fit in 4 x a100``."""
+        times = int(self._span(index - 1, 1) == "in" and self._span(index + 1, 1) in ("x", "×"))
+        after, is_apart = self._span(index + 1 + times, 1), is_apart or bool(times) or self._is_apart(index - 1)
+        is_number = bool(after) and self._tokens[index].text.isdecimal() and is_apart
         return is_number and hardware.named_hardware(after, self._catalog) is not None
 
     def _is_of_hardware(self, index: int, behind: Count) -> bool:

@@ -316,7 +316,7 @@ class _Line(GuessedWords):
         text, until = self._tokens[index].text, vocabulary().until
         if duration_of(text) is not None and key_of(self._span(index + 1, 1)) in vocabulary().since:
             return 2, _NOTHING  # a 3 year old card
-        is_year = settings.is_year(text) and key_of(self._span(index - 1, 1)) in until
+        is_year = settings.is_year(text) and key_of(self._span(index - 1, 1)) in until | vocabulary().dates
         if not is_year and (key_of(text) not in vocabulary().dates or until.isdisjoint(before)):
             return None
         if any(duration_of(token.text) for token in self._tokens[index + 1 : index + _FARTHEST_DAY]):
@@ -332,7 +332,7 @@ class _Line(GuessedWords):
             return self._range(index)
         if key_of(self._span(index + 1, 1)) == OF_MILLION:
             return replace(self._to_buy(index), why=f"left out: {self._written(index)}; every result prices tokens")
-        if limit.startswith(_IN_ALL) and self._is_bought(index):
+        if limit.startswith(_IN_ALL) and self._is_bought(index) and not self._is_small(limit):
             return self._to_buy(index)
         self._limits[index] = limit
         return Meaning(limit, why=self._exchanged(index))
@@ -367,7 +367,7 @@ class _Line(GuessedWords):
         meaning = self._percentile(text) or self._image(text) or self._lengths(text)
         meaning = meaning or self._phrase(text) or self._packed_base(text)
         meaning = meaning or self._dataset(text) or self._same_format(key) or self._same_value(text)
-        if meaning is None and key not in words.circumstances:
+        if meaning is None and key not in words.circumstances and (self._task == INFER or key not in words.needs):
             meaning = settings.named_value(text, self._task, str(self._values.get(METHOD, "")), self._catalog)
         parts = settings.glued(text)
         if meaning is None and parts is not None:

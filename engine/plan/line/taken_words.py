@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -136,6 +137,16 @@ class TakenWords:
                 self._unknown.pop(self._span(index, few), None)
                 text = f"{before} {self._span(index, few)}"
                 yield PlanError(_NOT_WANTED, repr(text), "name the hardware that may be used, or leave it out")
+
+    def _too_few_for_all(self, index: int, count: int) -> str:
+        """Return why a batch is of each device: replicas that share their state need one each; empty for others."""
+        name, is_shared = self._span(index, count), self._values.get(Key.PARALLELISM_ZERO, 0) not in (0, "0")
+        shards = math.prod(map(self._degree, (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)))
+        replicas = self._degree(Key.PARALLELISM_DP, self._degree(hardware.DEVICES) // shards if is_shared else 1)
+        is_bare = "".join(filter(str.isalpha, key_of(name))) in vocabulary().bare_batches
+        is_bare &= key_of(self._span(index + count, 1)) not in vocabulary().totals
+        is_few = is_bare and self._degree(Key.TRAINING_GLOBAL_BATCH) < replicas
+        return f"{name}: of each device, as {replicas} replicas need as many" if is_few else ""
 
     def _users_present(self, index: int, meaning: Meaning) -> Meaning:
         """Take those who are there at once for the users where all of them are named too: ``300 staff, 30 online``."""

@@ -160,6 +160,7 @@ class Vocabulary:
     leading_editions: Words  # those before it
     slices: Mapping[str, str]  # rows of hardware rented in slices of so many chips, by the name of a slice
     core_slices: Mapping[str, str]  # those rented in slices of so many cores
+    bare_batches: Words  # words of a batch that do not say of what it is
     per_device: Words  # words behind a batch that is one of each device
     plurals: Words  # names that stand for several of another device where they end in a small s
     product_lines: Names  # what a bare model number of a device may belong to
