@@ -358,11 +358,11 @@ def _editions(tokens: Sequence[Token], empty: Sequence[int], named: Sequence[tup
 
 def _left_out(tokens: Sequence[Token], empty: Sequence[int], traits: set[str]) -> Iterator[str]:
     """Yield circumstances, numbers in words, and what a word rules out that no plan has."""
-    words = vocabulary()
+    words, ruling = vocabulary(), vocabulary().negations - vocabulary().leaving - {_NOT}
     for at in empty:
         text, key = tokens[at].text, key_of(tokens[at].text)
         before = key_of(tokens[at - 1].text) if at and at - 1 in empty else ""
-        if before in words.negations - {_NOT} and key in words.fillers - words.prose and f"no{key}" not in traits:
+        if before in ruling and key in words.fillers - words.prose and f"no{key}" not in traits:
             yield f"{tokens[at - 1].text} {text}"
         elif (key in words.circumstances and key not in traits) or words.counts.get(key, _ONE) != _ONE:
             yield text

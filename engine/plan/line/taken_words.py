@@ -63,6 +63,7 @@ class TakenWords:
         self._pictures = 0  # of them in a request
         self._share_of_users = 0.0
         self._ruled_out_values: list[tuple[set[str], PlanError]] = []
+        self._excluded: set[int] = set()  # where names of hardware end that is not wanted
         self._document_tokens = 0
         self._compute = 0.0  # FLOPs of a training
         self._context = 0  # tokens that a request reads and writes at most
@@ -91,7 +92,7 @@ class TakenWords:
             self._values.pop(TASK)
             task = FINETUNE if FIT not in tasks else next(iter(tasks - {FIT}))
             meaning = replace(meaning, values={**meaning.values, TASK: task})
-        ruled_out = self._ruling_out(index)
+        ruled_out = self._ruling_out(index) or self._ruling_out_as_well(index, meaning)
         behind = (key_of(self._span(index + count, words)) for words in (1, 2, 3))
         if not vocabulary().unsupported.isdisjoint(behind):
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
@@ -99,6 +100,7 @@ class TakenWords:
             text = f"{ruled_out} {self._span(index, count)}"
             fault = PlanError(_NOT_WANTED, repr(text)[:60], "say what you want instead, or leave it out")
             self._ruled_out_values.append((set(meaning.values), fault))
+            self._excluded |= {index + count} if hardware.NAME in meaning.values else set()
             meaning = Meaning()
         if {hardware.NAME, Key.MODEL_NAME} & meaning.values.keys() and self._is_given_up(index):
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
@@ -121,6 +123,12 @@ class TakenWords:
         is_apart = index > 0 and self._tokens[index - 1].ends
         return "" if is_apart else next((span for span in spans if key_of(span) in vocabulary().negations), "")
 
+    def _ruling_out_as_well(self, index: int, meaning: Meaning) -> str:
+        """Return the joint between hardware that is not wanted and a place that names more: ``no h100 or a100``."""
+        is_more = index - 1 in self._excluded and hardware.NAME in meaning.values
+        joint = self._span(index - 1, 1) if is_more else ""
+        return joint if key_of(joint) in vocabulary().both | vocabulary().comparing else ""
+
     def _exclusions(self) -> Iterator[PlanError]:
         """Yield the faults of what is not wanted where nothing else is, kinds of hardware among it: ``no nvidia``."""
         yield from (fault for paths, fault in self._ruled_out_values if not paths <= self._values.keys())
@@ -131,8 +139,8 @@ class TakenWords:
             if not few:
                 continue
             after = key_of(self._span(index + few, 1))
-            is_noun = self._is_apart(index + few - 1) or self._tokens[index + few - 1].ends or after in words.joints
-            is_noun |= not after or words.asked["which"].get(after) in (hardware.NAME, hardware.DEVICES)
+            is_noun = self._is_apart(index + few - 1) or self._tokens[index + few - 1].ends
+            is_noun |= after in words.joints | words.fillers | {""}  # no nvidia driver is none
             if is_noun and (before := self._ruling_out(index)):
                 self._unknown.pop(self._span(index, few), None)
                 text = f"{before} {self._span(index, few)}"
