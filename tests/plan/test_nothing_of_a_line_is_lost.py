@@ -139,6 +139,9 @@ def test_ranges_of_nothing_that_is_counted_are_no_plan(words: str) -> None:
     [
         ("rent or buy a 4090 (1800 usd) for lora of 8b models, 50k samples", "$1800 to buy"),
         ("which gpu for llama 8b under 1500", "$1500 to buy"),
+        ("which gpu under $1500 for sdxl lora", "$1500 to buy"),
+        ("llama 8b lora 3090 currently takes 6h", "6h, as measured"),
+        ("encoding 2M records with minilm takes more than 24 hours on an i7", "24h, as measured"),
         ("host qwen2.5-32b for 40 people, budget 10k", "10k to buy"),
         ("serve llama-3.1-70b 8xh100 at $2 each, or buy for 250k over 3 years", "over 3y"),
         ("qlora 8b on a 4090, then serve a 70b on 2 h100", "serve a 70b on 2 h100: a second job"),
@@ -151,6 +154,15 @@ def test_what_is_bought_and_a_second_job_are_said_as_left_out(text: str, words: 
     assert not line.faults
     assert any(remark.startswith(f"left out: {words}") for remark in line.remarks)
     assert line.limits == ()
+
+
+@pytest.mark.parametrize("kind", ["consumer gpu", "datacenter cards", "consumer grade card"])
+def test_a_kind_of_hardware_that_is_asked_for_is_said_to_be_compared_with_all(kind: str) -> None:
+    assert any("all kinds are compared" in remark for remark in read_line(f"which {kind} for llama 8b").remarks)
+
+
+def test_a_batch_that_is_too_small_for_all_devices_is_said_to_be_of_each() -> None:
+    assert any("of each device" in guess for guess in read_line("8xa100 batch size 2 zero3 llama 8b full").guesses)
 
 
 @pytest.mark.parametrize(("number", "count"), [("several hundred", 300), ("a couple thousand", 2000), ("2 mil", 2e6)])
