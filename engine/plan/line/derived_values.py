@@ -271,8 +271,7 @@ class DerivedValues(MoneyWords):
     def _trained_by_itself(self) -> None:
         """Refuse to train a part of a model whose training needs the rest of it, as CLIP's tower of pictures."""
         try:
-            is_matched = Key.TASK not in self._values and not vocabulary().matched.isdisjoint(self._keys())
-            is_trained = self._task != INFER or is_matched
+            is_trained = self._task != INFER or not vocabulary().matched.isdisjoint(self._keys())
             if is_trained and MODEL in self._values:
                 refuse_training(str(self._values[MODEL]), self._catalog)
         except PlanError as fault:
