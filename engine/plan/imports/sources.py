@@ -123,7 +123,7 @@ def _with_named(readings: list[Reading]) -> list[Reading]:
                 reading.settings += by_name
                 read = ", read by its name alone" if by_name else ""
                 reading.unmodelled.append(Remark(place, f"{named} is not there{read}: give it too"))
-            elif path is not None and path.resolve() not in given:
+            elif path.resolve() not in given:
                 given.add(path.resolve())
                 everything += _read_named(read_text(path), str(path), owner)
     return everything
