@@ -143,6 +143,13 @@ def test_what_is_needed_with_a_setting_asks_for_no_other_setting(text: str) -> N
     assert line.values["inference.weights"] == "fp8"
 
 
+@pytest.mark.parametrize("text", ["9" * 400 + " llama 8b", "4090/" * 400])
+def test_a_line_without_end_is_refused_at_once(text: str) -> None:
+    line = read_line(text)
+    assert "too long" in str(line.faults[0])
+    assert alternatives(text, None, line) == ()
+
+
 @pytest.mark.parametrize(
     "text",
     ["llama 8b lora 4090", "qlora or nothing", "foo vs bar", "h100 vs", "vs h100", "", "lora of 8b or full on 2 a100"],

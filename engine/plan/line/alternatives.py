@@ -16,6 +16,7 @@ from capacity_tui.engine.plan.line.lexicon.model_words import is_size
 from capacity_tui.engine.plan.line.lexicon.quantities import sum_of
 from capacity_tui.engine.plan.line.lexicon.setting_words import amount_of
 from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
+from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import OneLine, Word
 from capacity_tui.engine.plan.line.reading import read_line
@@ -80,6 +81,8 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
         catalog: what names stand for; the shipped one with the user's own by default.
         whole: the same line as it was read; read here by default.
     """
+    if len(text) > LONGEST_LINE:
+        return ()
     facts = catalog or load_catalog()
 
     @cache

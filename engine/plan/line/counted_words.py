@@ -30,7 +30,7 @@ _OF_TEXT = (settings.TOKENS, settings.WORDS)  # What a text is counted in
 _DEVICE_HOURS = ("GPU-hours", "GPU-days", "node-hours")
 _DEVICES = frozenset({hardware.NAME, hardware.DEVICES})
 _CONTEXTS = ("context that an engine is started with", "longest sequence")
-_BUSY, _ASSUMING = "time that devices are busy", ("assume", "assuming")
+_BUSY = "time that devices are busy"
 _LARGEST_GROUP = 1000  # Answers to a prompt, where n counts them
 _DRAWING, _GROUPS = (
     ("grpo", "ppo"),
@@ -60,7 +60,7 @@ class CountedWords(NumberNames):
                 amount = amounts["rollouts"]
         if amount.fewer and self._is_of_sample(number, count.end):
             amount = counted_like(amounts[amount.fewer], amount)
-        if amount.name == _BUSY and self._span(number - 1, 1) in _ASSUMING:
+        if amount.name == _BUSY and self._span(number - 1, 1) in vocabulary().measured["assumed"]:
             amount = amounts["mfu"]
         meaning = self._pair(count.name, self._tokens[number].text, amount)
         if meaning is not None and self._is_part(number):  # 200 people, 30 of them at once
@@ -71,6 +71,7 @@ class CountedWords(NumberNames):
         """Leave out where in a run something is, of which the whole counts: ``oom at step 3``, ``epoch 2 of 3``."""
         words, name = vocabulary(), self._span(index, 1)
         is_part = settings.is_part_of_a_run(name) and self._is_number_at(index + 1) and self._is_free(index, 2)
+        is_part &= self._written_range(index + 1, 1) is None  # from step 0 to 10000
         is_of, before = self._span(index + 2, 1) == "of", key_of(self._span(index - 1, 1)) if index else ""
         if not is_part or self._is_apart(index) or self._task == INFER or not (is_of or before in words.within_run):
             return None
@@ -236,7 +237,9 @@ class CountedWords(NumberNames):
     def _computed(self, value: str, name: str) -> float:
         """Return the FLOPs that a training has in all, as 1e23; 0 for those of a device."""
         flops = parse_quantity(value, "") * vocabulary().flops.get(key_of(name), 0.0)
-        return flops if flops >= vocabulary().bounds["FLOPs of a training"] else 0.0
+        places = (at for at, token in enumerate(self._tokens) if token.text == value)
+        is_rate = flops < vocabulary().bounds["FLOPs of a training"] or any(map(self._is_rate_of_devices, places))
+        return 0.0 if is_rate else flops
 
     def _edge(self, width: int, height: int) -> Meaning | None:
         """Recognize the size of images that a vision transformer reads; None of other models."""

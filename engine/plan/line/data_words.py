@@ -35,7 +35,7 @@ _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
 @cache
 def _piece_of_sound() -> re.Pattern[str]:
     """Return how lines write the length of a piece of sound, as ``5 second clips`` and ``20k clips of 5 s``."""
-    number, unit = r"\d+(?:\.\d+)?", r"[\s-]*(?:s|secs?|seconds?)"
+    number, unit = r"(?=[\d.]*[1-9])\d+(?:\.\d+)?", r"[\s-]*(?:s|secs?|seconds?)"
     pieces = f"(?:{'|'.join(sorted(vocabulary().pieces))})"
     counted = rf"(?:(?P<count>{number}[km]?)\s+)?{pieces}\s+of\s+(?P<behind>{number}){unit}\b"
     return re.compile(rf"(?P<before>{number}){unit}[\s-]+{pieces}\b|{counted}", re.IGNORECASE)

@@ -320,7 +320,14 @@ class FigureWords(NamedWords):
         is_wanted = bool(near & vocabulary().limiting) or self._is_in_clause(index, "wanted")
         is_of_a_run = keys[index + 1 : index + 2] == ["vram"] and not self._is_device(index + 2)
         is_other = kind == "memory" and self._is_before_device(index) and not is_of_a_run
-        return is_used and not is_other and not is_wanted
+        return is_used and not (is_other or is_wanted or (kind == "memory" and self._is_to_have(start - 1, index)))
+
+    def _is_to_have(self, verb: int, index: int) -> bool:
+        """Whether a machine needs a memory, as in ``a server that needs 64gb ram``, rather than what runs on it."""
+        subject = self._subject_of(verb) if key_of(self._span(verb, 1)) in vocabulary().measured["needed"] else ""
+        is_open = hardware.NAME not in self._values and not self._has_memory_of_devices()
+        is_of_machine = is_open or key_of(self._span(index + 1, 1)) in vocabulary().ram
+        return (subject == hardware.NAME and is_of_machine) or (subject == Key.MODEL_NAME and self._asks_for_model)
 
     def _is_in_clause(self, index: int, kind: str) -> bool:
         """Whether a word of a kind stands before a place in its clause, as ``must`` in ``must take 2 days``."""

@@ -56,13 +56,21 @@ class LoadValues(DataWords):
         """Leave room for the answer in what a request reads and writes at most, as of ``max_model_len 8192``."""
         path, answer, most = Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS, self._context
         given, usual = self._values.get(path, 0), int(str(all_fields()[answer].default))
-        room = most - given if isinstance(given, int) and given else most // 2
-        output = 0 if self._is_reading() else self._degree(answer, min(usual, room))
-        if most and room > 0 and 0 < output < usual and answer not in self._values:
+        if not most or not isinstance(given, int):
+            return
+        room = most - given if given else most // 2
+        output = 0 if self._is_reading() else self._degree(answer, min(usual, max(room, 1)))
+        if max(given, 1) + output > most:
+            text, hint = f"{given} read and {output} written", "make it longer, or shorten what is read or written"
+            self._faults.append(PlanError(f"a request has at most {most} tokens", text, hint))
+            return
+        if 0 < output < usual and answer not in self._values:
             self._assume(answer, output, f"output {output}: {most} tokens in all")
-        if most and not given:
-            prompt = most - output if output < most else most
-            self._assume(path, prompt, f"prompt {prompt}: {most} in all, {output} of them for the answer")
+        if given:
+            self._assumed.append(Assumption(path, None, f"left out: {most} tokens at most, which a request keeps to"))
+        else:
+            why = f"prompt {most - output}: {most} in all, {output} of them for the answer"
+            self._assume(path, most - output, why)
 
     def _passages(self) -> None:
         """Read with each prompt the passages that are found for it, as ``rag with top 5 chunks of 500 tokens``."""
@@ -361,11 +369,6 @@ class LoadValues(DataWords):
             elif is_part and is_loaded:
                 hint = "say how many come in a second in all, and the tokens of one"
                 self._faults.append(PlanError("a request is one of them", self._span(index, count + 1), hint))
-
-    def _is_of_requests(self, index: int, count: int) -> bool:
-        """Whether a word of some says that they are requests, as ``queries``, rather than what one has several of."""
-        amounts = (settings.amount_of(self._span(at, 1)) for at in range(index, index + count))
-        return vocabulary().amounts["requests"] in amounts
 
     def _requests_at_once(self) -> None:
         """Send requests whose number is known as many at once as engines take up, as ``10M documents`` are embedded."""

@@ -235,6 +235,31 @@ class TakenWords:
         if self._task == INFER and is_none and path not in self._values:
             self._assume(path, "bf16", "weights: bf16, as nothing is quantized")
 
+    def _is_of_requests(self, index: int, count: int) -> bool:
+        """Whether a word of some says that they are requests, as ``queries``, rather than what one has several of."""
+        amounts = (settings.amount_of(self._span(at, 1)) for at in range(index, index + count))
+        return vocabulary().amounts["requests"] in amounts
+
+    def _is_rate_of_devices(self, index: int) -> bool:
+        """Whether compute is that of devices in a second rather than of a whole job, as in ``at 1e15 flops each``."""
+        measured, keys = vocabulary().measured, [key_of(token.text) for token in self._tokens]
+        before = {"".join(keys[max(index - few, 0) : index]) for few in (1, 2)}
+        behind = {"".join(keys[index + 2 : index + 2 + few]) for few in (1, 2)}
+        return not (measured["computing"].isdisjoint(before) and measured["computing behind"].isdisjoint(behind))
+
+    def _subject_of(self, verb: int) -> str:
+        """Return what a verb is of, by the nearest word before it: the model, a machine, or neither."""
+        words, amounts = vocabulary(), vocabulary().amounts
+        named = ((at, few) for at, (few, taken) in self._taken.items() if Key.MODEL_NAME in taken.values)
+        model = {at for start, few in named for at in range(start, start + few)}
+        for at in range(verb - 1, -1, -1):
+            key = key_of(self._span(at, 1))
+            if at in model or key in words.model_words:
+                return Key.MODEL_NAME
+            if key in words.boxes or settings.amount_of(key) in (amounts["devices"], amounts["nodes"]):
+                return hardware.NAME
+        return ""
+
     def _written_range(self, index: int, count: int) -> str | None:
         """Return the range of which some words have the larger number, as the line has it; None for other words."""
         tokens = self._tokens[index : index + count]

@@ -6,7 +6,6 @@ import re
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Currency, vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import TRAIN
 from capacity_tui.engine.units import parse_quantity
 
 _LONGEST_NUMBER = 15  # Characters of a number that is read with its scale behind it
@@ -79,7 +78,7 @@ _SIDES = re.compile(r"(\d{3,4}),\1|\d{3,4},\d{4}|\d{4},\d{3}")  # 512,512 and 10
 _STEP_OF_SIDES = 32  # What networks halve sides of images by, so that these are multiples of it
 _DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
 _DURATION = re.compile(
-    r"(?!.*kw$)(\d+(?:\.\d+)?k?)(?:-(?=[hdwm][a-z]{2}))?(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?|y|yrs?|years?)",
+    r"(?!.*kw$)(\d{1,9}(?:\.\d{1,9})?k?)(?:-(?=[hdwm][a-z]{2}))?(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?|y|yrs?|years?)",
     re.IGNORECASE,
 )
 _LINES = re.compile(r"(480|720|1080|1440|2160)p", re.IGNORECASE)  # Lines of an image that is 16 to 9
@@ -91,12 +90,10 @@ _BETWEEN = re.compile(r"(?<=\d)[-/x×*+_|&,]?(?=[a-z])", re.IGNORECASE)
 _SETTING = re.compile(r"([a-z_]+)[=:]?(\d+)", re.IGNORECASE)
 
 
-def sides_in(word: str, name: str = "") -> str | None:
-    """Return two numbers with a comma between as sides of images: ``512,512``; not where a name has the first."""
-    amount, match = vocabulary().amounts.get(key_of(name)), _SIDES.fullmatch(word)
-    is_named = amount is not None and not amount.is_behind and not str(amount.field(TRAIN)).endswith("image_size")
-    is_other = is_named or any(int(side) % _STEP_OF_SIDES for side in word.split(",") if match is not None)
-    return None if match is None or is_other else word.replace(",", "x")
+def sides_in(word: str) -> str | None:
+    """Return two numbers with a comma between as sides of images: ``512,512``; None for other words."""
+    is_pair = _SIDES.fullmatch(word) is not None and not any(int(side) % _STEP_OF_SIDES for side in word.split(","))
+    return word.replace(",", "x") if is_pair else None
 
 
 def sum_of(word: str) -> tuple[str, float] | None:
@@ -172,15 +169,14 @@ def duration_of(word: str) -> str | None:
     number = float(match[1].rstrip("kK")) * (1000 if match[1][-1] in "kK" else 1)
     unit = match[2].casefold()
     if unit.startswith("min"):
-        return f"{number:g}min"
+        return f"{number:.15g}min"
     hours = number * _HOURS_OF[unit[0]]
-    return f"{hours:g}h" if unit[0] == "h" else f"{hours / 24:g}d"
+    return f"{hours:.15g}h" if unit[0] == "h" else f"{hours / 24:.15g}d"
 
 
 def plain_number(word: str) -> str:
     """Return a word with its number as it is read everywhere: ``10,5M`` is 10.5M, ``10,000`` 10000, ``24G`` 24gb."""
     word = _LIKE.sub(r"\1", _AT_LEAST.sub(r"\1", _POSSESSIVE.sub(r"\1", word)))
-    word = sides_in(word) or word
     word = _SUB.sub(lambda below: below[1] or "1s", word)
     word = word.lstrip("<≤") if _UNDER.fullmatch(word) else word
     scaled = _SCALED.fullmatch(word)

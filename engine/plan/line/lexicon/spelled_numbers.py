@@ -1,18 +1,24 @@
-"""Numbers that are spelled in words: how many, of which scale, and which of them nobody means exactly."""
+"""Numbers of several words: in letters, of a scale, or two sides of an image; and those that are vague."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 
-from capacity_tui.engine.catalog import key_of
-from capacity_tui.engine.plan.line.lexicon.quantities import times_scale
+from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.models import find_known_model
+from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, named_model
+from capacity_tui.engine.plan.line.lexicon.quantities import sides_in, times_scale
+from capacity_tui.engine.plan.line.lexicon.setting_words import IMAGE_SIZE
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import TRAIN
 
+_LONGEST_NUMBER = 15  # Digits of a number that parts are reckoned of
 _FEWEST_OF_A_SCALE = 3  # Letters of a suffix that stands by itself
 _LETTERS_OF_A_CODE = 2  # Of a language, as ``en`` and ``de``
 _TEN, _HUNDRED, _THOUSAND, _DOZENS = 10, 100, 1000, ("dozen", "dozens")
+_LONGEST_NAME = 3  # Words of the name of a model that reads images, as ``stable diffusion xl``
 _HALF = "half"
 _MODEL_NUMBER = re.compile(r"\d{3,}|[a-z]\d{2,}")  # Of a device, as ``3090`` and ``a40``
 AND_A_HALF = ["and", "a", _HALF]
@@ -21,7 +27,9 @@ AND_A_HALF = ["and", "a", _HALF]
 def number_of(word: str) -> int:
     """Return the number that a word is, in letters or digits, as ``two`` or ``2x``; 0 for other words."""
     digits = word.rstrip("xX×")
-    return int(digits) if digits.isdecimal() else vocabulary().counts.get(key_of(word), 0)
+    if digits.isdecimal():
+        return int(digits) if len(digits) <= _LONGEST_NUMBER else 0
+    return vocabulary().counts.get(key_of(word), 0)
 
 
 def _digits_of(word: str) -> list[str]:
@@ -51,6 +59,41 @@ def with_products(tokens: list[Token]) -> list[Token]:
         made.append(Token(text, start, tokens[end - 1].end, tokens[end - 1].ends))
         index = end
     return made
+
+
+def with_sides(tokens: list[Token], text: str, catalog: Catalog) -> list[Token]:
+    """Return the words with sides of images as one, ``512,512`` and ``512, 512``, in a line whose model reads images.
+
+    Not where a word before the first or behind the last says that they count something else: ``batch 512, 512 images``.
+    """
+    made: list[Token] = []
+    for at, token in enumerate(tokens):
+        first = made[-1] if made and made[-1].ends and made[-1].text == token.text else token
+        before = made[-1 - int(first is not token) :][:1] if made else []
+        sides = sides_in(re.sub(r",\s+", ",", text[first.start : token.end]))
+        counts = [*([] if before and before[0].ends else before), *([] if token.ends else tokens[at + 1 : at + 2])]
+        if sides is None or any(map(_counts_no_pixels, counts)) or not _reads_images(tokens, catalog):
+            made.append(token)
+            continue
+        made[len(made) - int(first is not token) :] = [Token(sides, first.start, token.end, token.ends)]
+    return made
+
+
+def _counts_no_pixels(token: Token) -> bool:
+    amount = vocabulary().amounts.get(key_of(token.text))
+    return amount is not None and not str(amount.field(TRAIN)).endswith(IMAGE_SIZE)
+
+
+def _reads_images(tokens: list[Token], catalog: Catalog) -> bool:
+    """Whether some words name a model that reads or draws images."""
+    spans = (tokens[at : at + few] for at in range(len(tokens)) for few in range(1, _LONGEST_NAME + 1))
+    named = (named_model(" ".join(token.text for token in span), catalog) for span in spans)
+    for name in (str(meaning.values[MODEL]) for meaning in named if meaning is not None):
+        row, model = catalog.architectures.get(name), find_known_model(name, catalog)
+        own = () if model is None else (key for key, _, _ in model.parameters())
+        if IMAGE_SIZE in own or (row is not None and row.kind == "vit") or name.startswith(tuple(vocabulary().sights)):
+            return True
+    return False
 
 
 def _scaled_in_words(keys: list[str], index: int) -> tuple[str, int]:

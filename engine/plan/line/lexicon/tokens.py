@@ -14,7 +14,6 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
     SUM_OF_ONE,
     plain_number,
     price_as_one,
-    sides_in,
     sum_of,
     with_unit,
     words_in,
@@ -247,10 +246,7 @@ def _add(token: Token, tokens: list[Token]) -> None:
     del tokens[len(tokens) - bool(is_mixed) :]  # exl2 at 3.5bpw
     tokens[-1:] = _released(tokens[-1:], token.text)
     before = tokens[-1] if tokens else None
-    name = "".join(word.text for word in tokens[-2:-1])
     joined = None if before is None or before.ends else with_unit(before.text, key_of(token.text))
-    is_pair = before is not None and before.ends and before.text == token.text
-    joined = sides_in(f"{token.text},{token.text}", name) if is_pair else joined
     if before is None:
         tokens.append(token)
     elif (mixture := _mixture(before.text, token.text)) is not None:
