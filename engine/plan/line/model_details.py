@@ -19,9 +19,9 @@ from capacity_tui.engine.plan.line.figure_words import FigureWords
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, ModelsAsked
+from capacity_tui.engine.plan.line.lexicon.model_words import AT_MOST, MODEL, ModelsAsked
 from capacity_tui.engine.plan.line.lexicon.question_words import MOST, WHICH, Questions
-from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_named
+from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount, Asked, Meaning
 from capacity_tui.engine.plan.line.questions import (
@@ -36,11 +36,13 @@ from capacity_tui.engine.plan.line.questions import (
 )
 from capacity_tui.engine.units import format_count, parse_quantity
 
+_LONGEST_FAMILY = 3  # Words between ``for`` and a noun of models, as in ``for llama 3 models``
+_FARTHEST_SIZE = 5  # Words from a family to its size, as in ``any llama of no more than 30b``
 _MOST_WORDS = 5  # Words of a model's name, as ``llama 3.1 8b instruct``
 _SIZES = re.compile(r"(\d{1,7}(?:\.\d+)?(?:b|t(?=.a)))(?:[-/ ]a|/)(\d{1,7}(?:\.\d+)?b)", re.IGNORECASE)
 _PARAMETERS = re.compile(r"\d+(?:\.\d+)?[bmt]", re.IGNORECASE)  # Of a mixture, as in ``1T with 32B active``
 _Model: TypeAlias = tuple[int, int, int]  # Parameters, where the name begins, and how many words it has
-_PACKED, _DIGIT, FEW_BITS = "qlora", re.compile(r"\d+"), "4bit"
+FEW_BITS = "4bit"
 _USUAL_FORMAT, _USUAL_BITS = "bf16", 16.0  # Of weights of which nobody says another
 _EXPERTS = "experts"
 
@@ -115,14 +117,6 @@ class ModelDetails(FigureWords):
         if between & vocabulary().becoming:
             return first
         return second if between & vocabulary().coming_from else max(named)
-
-    def _word(self, index: int) -> str:
-        return self._tokens[index].text if 0 <= index < len(self._tokens) else ""
-
-    def _keys(self) -> set[str]:
-        """Return the keys of all words, and of each two."""
-        keys = [key_of(token.text) for token in self._tokens]
-        return {*keys, *map("".join, pairwise(keys))}
 
     def _models(self) -> Iterator[_Model]:
         """Yield the parameters of models that the line names, where their names begin and how many words they have."""
@@ -240,33 +234,6 @@ class ModelDetails(FigureWords):
 
     # Formats, which other words of the line tell apart
 
-    def _packed_base(self, text: str) -> Meaning | None:
-        """Take few bits of a base that adapters are trained on for QLoRA, as in ``lora 4bit``."""
-        if self._task != FINETUNE or self._values.get(METHOD) == _PACKED or key_of(text) not in vocabulary().formats:
-            return None
-        base = settings.named_value(text, FINETUNE, _PACKED, self._catalog)
-        if base is None or Key.TRAINING_QUANTIZATION not in base.values:
-            return None
-        if self._values.get(METHOD) == "full":
-            hint = "say qlora, or leave it out"
-            return Meaning(fault=PlanError("full fine-tuning trains weights of 16 bits or more", text, hint))
-        self._values.pop(METHOD, None)
-        why = f"{text}: adapters on packed weights are QLoRA"
-        return Meaning(base.words, {METHOD: _PACKED, **base.values}, why)
-
-    def _same_format(self, key: str) -> Meaning | None:
-        """Recognize bits of weights whose format another word tells, as in ``gptq 4bit``."""
-        bits = _DIGIT.findall(key)
-        if self._task != INFER or key not in vocabulary().formats or not bits:
-            return None
-        keys = [key_of(token.text) for token in self._tokens]
-        if not (vocabulary().comparing | vocabulary().given_up).isdisjoint((*keys, *map("".join, pairwise(keys)))):
-            return None  # int8 rather than fp8
-        others = (token.text for token in self._tokens if key_of(token.text) not in vocabulary().formats)
-        formats = (settings.named_value(other, INFER, "", self._catalog) for other in others)
-        values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
-        return Meaning() if any(bits[0] in _DIGIT.findall(str(name)) for name in values if name) else None
-
     def _cache(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the format of keys and values, as in ``fp8 kv cache``, ``32k q4 cache`` and ``kv q8``."""
         cache, between, and_weights = map(vocabulary().of_cache.__getitem__, ("words", "between", "weights"))
@@ -298,6 +265,7 @@ class ModelDetails(FigureWords):
         places = nouns_asked(self._tokens, index + few) if asks else range(0)
         kinds = {at: count for at in places if (count := words_of_kind(self._tokens, at))}
         is_one = asks in (MOST, SMALLEST) and (few == 1 or key_of(self._word(index + few)) in ("a", "an"))
+        is_one |= key_of(self._word(index)) in words.sizes_asked["any"] and self._are_bounded(places)
         families = {at: count for at in places if is_one and (count := self._words_of_family(at))}
         nouns = {at: 1 for at in places if key_of(self._word(at)) in words.sizes_asked["noun"]}
         end = max((at + count for at, count in (kinds | families | nouns).items()), default=0)
@@ -315,7 +283,14 @@ class ModelDetails(FigureWords):
             return few, Meaning(f"model {named[-1]}", {MODEL: named[-1]}, f"the smallest {family}: {named[-1]}")
         self._asks_for_model = True
         self._models_asked = replace(one, superlative=self._span(index, few) if is_least else "")
-        return None
+        return (few, Meaning()) if asks == SMALLEST else None
+
+    def _are_bounded(self, nouns: range) -> bool:
+        """Whether a size says how large models of some words are at most or at least, as in ``any llama over 30b``."""
+        places = range(nouns.stop, min(nouns.stop + _FARTHEST_SIZE, len(self._tokens)))
+        sizes = (at for at in places if models.is_size(plain_size(self._word(at))))
+        bounds = (bound_at(self._tokens, at, self._text) for at in sizes)
+        return any(bound is not None and bound[-1] in nouns for bound in bounds)
 
     def _words_of_family(self, index: int) -> int:
         """Return how many words name a family of several models, as ``llama 3``; 0 where none does."""
@@ -348,18 +323,26 @@ class ModelDetails(FigureWords):
         is_of_models = bool(kind) or key_of(word) in words.sizes_asked["noun"] | words.model_words
         is_of_models |= word in models.families_of_models(self._catalog)
         questions = [*Questions(self._text, self._tokens).all()]
-        is_asked = self._asks_for_model or asks_for_model(questions) or key_of(word) in words.sizes_asked["best"]
+        is_asked = self._asks_for_model or asks_for_model(questions)
+        is_asked |= key_of(word) in words.sizes_asked["best"] | words.sizes_asked["any"]
+        is_most = name in AT_MOST
+        is_for_models = any(question.field == hardware.NAME for question in questions)
+        is_for_models |= is_of_models and is_most and self._is_for(noun)
+        is_for_models &= not is_asked
         is_range = name == BETWEEN and models.is_size(self._word(index + 2))
         others = (at for _, at, _ in self._models() if at not in (index, index + 2 * is_range))
         is_weak = key_of(self._span(index - few, few)) in words.sizes_asked["weak"] if few else False
-        if (is_weak and not (self._asks_for_model or (is_of_models and is_asked))) or next(others, None) is not None:
+        is_meant = self._asks_for_model or (is_of_models and (is_asked or (is_for_models and is_most)))
+        if (is_weak and not is_meant) or next(others, None) is not None:
             return None
         count, text = 1 + int(self._is_model_word(self._word(index + 1))), self._span(index - few, few + 1)
         parameters = parse_quantity(size, "")
         if few and self._is_free(index - few, few):
             self._taken[index - few] = few, Meaning()
-        if not is_asked and any(question.field == hardware.NAME for question in questions):
-            named = ModelsAsked("", kind, most=parameters).names(self._catalog) if kind else ()
+        if is_for_models:
+            family = self._family_before(noun)
+            several = ModelsAsked(family, kind).within(name, parameters)
+            named = several.names(self._catalog) if family or kind else ()
             largest = models.named_model(named[0], self._catalog) if named else models.sized_model(size, self._catalog)
             why = f"{text}: planned for the largest of them; {largest.why if largest else ''}".rstrip("; ")
             return None if largest is None else (count, replace(largest, why=why))
@@ -368,6 +351,20 @@ class ModelDetails(FigureWords):
             self._models_asked = self._models_asked.within("at most", most)
         self._models_asked = self._models_asked.within(name, parameters)
         return count, Meaning(f"{text} parameters")
+
+    def _is_for(self, noun: int) -> bool:
+        """Whether a machine is for models that a word calls so, as in ``gpu for llama models``."""
+        is_for = "for" in map(self._word, range(noun - _LONGEST_FAMILY, noun))
+        return is_for and self._subject_of(noun) == hardware.NAME
+
+    def _family_before(self, noun: int) -> str:
+        """Take the family that ends at a word of models or before it, as in ``llama models``; empty for none."""
+        places = {at: self._words_of_family(at) for at in range(max(noun - _LONGEST_FAMILY + 1, 0), noun + 1)}
+        at = next((at for at, few in places.items() if few and at + few in (noun, noun + 1)), None)
+        if at is None:
+            return ""
+        self._taken[at] = places[at], Meaning()
+        return self._span(at, places[at])
 
     def _asks_of_family(self) -> bool:
         """Keep a family whose model was guessed and is asked for instead, as in ``2x3090, llama, which model size``."""

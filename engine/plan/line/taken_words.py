@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -18,7 +19,7 @@ from capacity_tui.engine.plan.line.lexicon.numerals import counted_tokens, range
 from capacity_tui.engine.plan.line.lexicon.quantities import QUANTIZED
 from capacity_tui.engine.plan.line.lexicon.question_words import Question
 from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
-from capacity_tui.engine.plan.line.lexicon.task_words import TASK, usual_listeners
+from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, usual_listeners
 from capacity_tui.engine.plan.line.lexicon.tokens import WHOLE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import Sight, vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
@@ -28,6 +29,7 @@ ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "re
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
 _FAR_PASS = 6  # Words between a part of a training and how long it takes
 _NOT_WANTED = "a line says what is wanted, not what is not"
+_PACKED, _DIGIT = "qlora", re.compile(r"\d+")
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
 
 
@@ -235,10 +237,45 @@ class TakenWords:
         if self._task == INFER and is_none and path not in self._values:
             self._assume(path, "bf16", "weights: bf16, as nothing is quantized")
 
+    def _packed_base(self, text: str) -> Meaning | None:
+        """Take few bits of a base that adapters are trained on for QLoRA, as in ``lora 4bit``."""
+        if self._task != FINETUNE or self._values.get(METHOD) == _PACKED or key_of(text) not in vocabulary().formats:
+            return None
+        base = settings.named_value(text, FINETUNE, _PACKED, self._catalog)
+        if base is None or Key.TRAINING_QUANTIZATION not in base.values:
+            return None
+        if self._values.get(METHOD) == "full":
+            hint = "say qlora, or leave it out"
+            return Meaning(fault=PlanError("full fine-tuning trains weights of 16 bits or more", text, hint))
+        self._values.pop(METHOD, None)
+        why = f"{text}: adapters on packed weights are QLoRA"
+        return Meaning(base.words, {METHOD: _PACKED, **base.values}, why)
+
+    def _same_format(self, key: str) -> Meaning | None:
+        """Recognize bits of weights whose format another word tells, as in ``gptq 4bit``."""
+        bits = _DIGIT.findall(key)
+        if self._task != INFER or key not in vocabulary().formats or not bits:
+            return None
+        keys = [key_of(token.text) for token in self._tokens]
+        if not (vocabulary().comparing | vocabulary().given_up).isdisjoint((*keys, *map("".join, pairwise(keys)))):
+            return None  # int8 rather than fp8
+        others = (token.text for token in self._tokens if key_of(token.text) not in vocabulary().formats)
+        formats = (settings.named_value(other, INFER, "", self._catalog) for other in others)
+        values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
+        return Meaning() if any(bits[0] in _DIGIT.findall(str(name)) for name in values if name) else None
+
     def _is_of_requests(self, index: int, count: int) -> bool:
         """Whether a word of some says that they are requests, as ``queries``, rather than what one has several of."""
         amounts = (settings.amount_of(self._span(at, 1)) for at in range(index, index + count))
         return vocabulary().amounts["requests"] in amounts
+
+    def _word(self, index: int) -> str:
+        return self._tokens[index].text if 0 <= index < len(self._tokens) else ""
+
+    def _keys(self) -> set[str]:
+        """Return the keys of all words, and of each two."""
+        keys = [key_of(token.text) for token in self._tokens]
+        return {*keys, *map("".join, pairwise(keys))}
 
     def _is_rate_of_devices(self, index: int) -> bool:
         """Whether compute is that of devices in a second rather than of a whole job, as in ``at 1e15 flops each``."""

@@ -21,6 +21,7 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import format_count, parse_quantity
 
 MODEL = Key.MODEL_NAME
+AT_MOST = ("below", "at most")  # Bounds of a size that smaller models keep
 FEWEST_CHARACTERS = 3  # Letters and digits of a part of a name that stands for it
 _FEWEST_OF_A_SLIP, _SLIP, _LETTERS_OF_A_SLIP = 4, 0.8, 2
 """Letters of a word that may be a slip of a name, how similar it is to be, and how many letters may differ."""
@@ -201,8 +202,8 @@ class ModelsAsked:
 
     def within(self, bound: str, parameters: float) -> ModelsAsked:
         """Return those of them that a bound of their parameters leaves, as ``below`` and ``at least``."""
-        if bound in ("below", "at most"):
-            return replace(self, most=parameters - int(bound == "below"))
+        if bound in AT_MOST:
+            return replace(self, most=parameters - int(bound == AT_MOST[0]))
         return replace(self, least=parameters + int(bound == "above"))
 
     def fault(self, *, is_known: bool) -> PlanError:
