@@ -215,6 +215,11 @@ def test_the_smallest_of_all_models_is_refused_with_what_to_say(text: str) -> No
     assert any("of several models is no plan" in fault.title for fault in read_line(text).faults)
 
 
+@pytest.mark.parametrize("text", ["smallest llm", "lightest llm", "tiniest model"])
+def test_a_word_for_the_smallest_that_is_refused_is_no_unknown_one(text: str) -> None:
+    assert len(read_line(text).faults) == 1
+
+
 def test_the_smallest_of_a_family_is_named() -> None:
     assert read_line("smallest llama on a 4060").values["model.name"] == "llama-3.2-1b"
 

@@ -31,7 +31,6 @@ _DEVICE_HOURS = ("GPU-hours", "GPU-days", "node-hours")
 _DEVICES = frozenset({hardware.NAME, hardware.DEVICES})
 _CONTEXTS = ("context that an engine is started with", "longest sequence")
 _BUSY = "time that devices are busy"
-_LARGEST_GROUP = 1000  # Answers to a prompt, where n counts them
 _DRAWING, _GROUPS = (
     ("grpo", "ppo"),
     ("answers to a prompt", "answers of a group", "generations"),
@@ -218,7 +217,7 @@ class CountedWords(NumberNames):
         if amount.name in self._counts and value.isdigit():
             self._counts[amount.name] = int(value)
             kept = f"{amount.name} {value}"
-        elif is_drawn and value.isdigit() and (amount.name in _GROUPS or (name == "n" and int(value) < _LARGEST_GROUP)):
+        elif is_drawn and value.isdigit() and (amount.name in _GROUPS or self._is_group(name, value)):
             self._group, kept = int(value), f"{value} answers to each prompt"
         elif is_drawn and amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS:
             length = settings.field_value(Key.TRAINING_SEQ_LEN, value, TRAIN).values

@@ -38,7 +38,6 @@ _SETTINGS = frozenset(
 """What a plan may have or not, so that a line may ask whether it is needed."""
 _SEVERAL = frozenset({"multilora", "multiloraserving"})  # Adapters of which nobody says how many
 _THREADS = f"{OWN_PARAMETERS}n_jobs"  # Of trees, which run on so many cores
-_MIB_OF_GIB = 1024
 _FEWEST_TO_PACK = 6.0  # Bits a weight of a model that is called quantized where it is published in more
 _FARTHEST_QUERY, _IS = 4, frozenset({"is", "are", "isnt"})
 _SAME_BATCH = 0.05  # Share by which a batch of tokens may differ from a power of two and is meant to be that
@@ -260,7 +259,7 @@ class DerivedValues(MoneyWords):
                 self._values |= {hardware.DEVICES: 1} if is_alone else {}
                 memory = self._values.pop(hardware.HOST_MEMORY, None)  # the processor's own
                 path = f"{hardware.SPEC}.{hardware.MEMORY}"
-                self._values |= {} if memory is None else {path: round(float(str(memory)) * _MIB_OF_GIB)}
+                self._values |= {} if memory is None else {path: round(float(str(memory)) * hardware.MIB_OF_GIB)}
             return
         row = self._catalog.processors.get(str(self._values.get(hardware.NAME)))
         if row is not None and self._cores not in (0, row.cores, row.cores + row.efficiency_cores, row.threads):

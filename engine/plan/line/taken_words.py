@@ -264,6 +264,11 @@ class TakenWords:
         values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
         return Meaning() if any(bits[0] in _DIGIT.findall(str(name)) for name in values if name) else None
 
+    def _is_group(self, name: str, value: str) -> bool:
+        """Whether a word that may count rows counts the answers to a prompt, which are few: ``n=8``."""
+        words = vocabulary()
+        return key_of(name) in words.drawn and int(value) < words.bounds["answers of a group"]
+
     def _is_of_requests(self, index: int, count: int) -> bool:
         """Whether a word of some says that they are requests, as ``queries``, rather than what one has several of."""
         amounts = (settings.amount_of(self._span(at, 1)) for at in range(index, index + count))

@@ -36,6 +36,7 @@ _PEAKS = {
     **dict.fromkeys(("pf", "pflop", "pflops", "pflop/s"), 1e3),
 }
 _POWER = {"w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3}
+MIB_OF_GIB = 1024
 _SIZES = {"mib": 1, "mb": 1, "gib": 1024, "gb": 1024, "g": 1024, "tib": 1024**2, "tb": 1024**2}
 """MiB of a unit. Memory of devices is sold in binary units, whatever letter is missing: a card of 24 GB has 24 GiB."""
 _LEAST_MEMORY = 1024  # MiB that any device or host has

@@ -27,7 +27,7 @@ _RANGE = re.compile(
     re.IGNORECASE,
 )
 _TERA, _LETTERS = re.compile(r"\d+(?:\.\d+)?T", re.IGNORECASE), {"gbs": "gb", "g": "gb", "t": "tb"}
-_GIGABYTES, _GIGABYTES_WRITTEN, _MIB_OF_GIB = "gbs", ("Gbs", "GBs"), 1024
+_GIGABYTES, _GIGABYTES_WRITTEN = "gbs", ("Gbs", "GBs")
 _MEMORIES = ("memory", "mem", "vram", "ram", "of", "each")  # What may stand behind gigabytes, and behind no batch
 _MEMORY_SIZE = re.compile(r"(?:\d+[x×])?\d{1,3}(?:[gt]b?)?", re.IGNORECASE)
 _NAME_AND_MEMORY = re.compile(r"(.*\d.*)[-_](\d{1,3})gb?", re.IGNORECASE)
@@ -268,7 +268,7 @@ def _is_gigabytes(tokens: list[Token], index: int, catalog: Catalog) -> bool:
         return False
     named = (hardware.named_hardware(one.text, catalog) for one in tokens[max(index - 3, 0) : index - 1])
     rows = (catalog.accelerators.get(str(one.values.get(hardware.NAME))) for one in named if one is not None)
-    is_sold = any(row is not None and hardware.is_memory_of(row, _MIB_OF_GIB * int(number)) for row in rows)
+    is_sold = any(row is not None and hardware.is_memory_of(row, hardware.MIB_OF_GIB * int(number)) for row in rows)
     return is_sold or token.text in _GIGABYTES_WRITTEN or key_of(after) in _MEMORIES
 
 

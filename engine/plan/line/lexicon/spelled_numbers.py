@@ -71,8 +71,10 @@ def with_sides(tokens: list[Token], text: str, catalog: Catalog) -> list[Token]:
         first = made[-1] if made and made[-1].ends and made[-1].text == token.text else token
         before = made[-1 - int(first is not token) :][:1] if made else []
         sides = sides_in(re.sub(r",\s+", ",", text[first.start : token.end]))
-        counts = [*([] if before and before[0].ends else before), *([] if token.ends else tokens[at + 1 : at + 2])]
-        if sides is None or any(map(_counts_no_pixels, counts)) or not _reads_images(tokens, catalog):
+        is_named = bool(before) and not before[0].ends and _counts_no_pixels(before[0])
+        behind = [] if token.ends else tokens[at + 1 : at + 3]
+        is_counted = bool(behind) and _counts_no_pixels(behind[0]) and not _is_name_of(behind)
+        if sides is None or is_named or is_counted or not _reads_images(tokens, catalog):
             made.append(token)
             continue
         made[len(made) - int(first is not token) :] = [Token(sides, first.start, token.end, token.ends)]
@@ -82,6 +84,12 @@ def with_sides(tokens: list[Token], text: str, catalog: Catalog) -> list[Token]:
 def _counts_no_pixels(token: Token) -> bool:
     amount = vocabulary().amounts.get(key_of(token.text))
     return amount is not None and not str(amount.field(TRAIN)).endswith(IMAGE_SIZE)
+
+
+def _is_name_of(words: list[Token]) -> bool:
+    """Whether the first of two words is the name of the number behind it, as in ``512,512 batch 8``."""
+    is_number = len(words) > 1 and not words[0].ends and words[1].text.isdecimal()
+    return is_number and words[1].text not in vocabulary().hardware
 
 
 def _reads_images(tokens: list[Token], catalog: Catalog) -> bool:

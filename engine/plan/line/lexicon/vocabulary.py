@@ -235,6 +235,7 @@ class Vocabulary:
     adverbs: Mapping[str, int]  # seconds of the span that a word or two say, as ``daily`` and ``per day``
     asked_at_once: Words  # what may have several of something
     present: Words  # what says of users that so many of all are there at once
+    drawn: Words  # words that count answers to a prompt where a training draws some
     written: Words  # what is written, of which so many may be so long
     writing: Words  # words before tokens that are written rather than read
     twice: Mapping[str, str]  # what to do where a field is given twice, by field
