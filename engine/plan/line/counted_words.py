@@ -392,6 +392,9 @@ class CountedWords(NumberNames):
         sizes = (row.params_total, row.params_active if row.experts else None)
         return any(total and abs(size / total - 1) < _SAME_PARAMETERS for total in sizes)
 
+    def _word(self, index: int) -> str:
+        return self._tokens[index].text if 0 <= index < len(self._tokens) else ""
+
 
 def _number(word: str) -> int:
     return int(word) if word.isdecimal() else 0

@@ -375,6 +375,16 @@ class NumberNames(TakenWords):
         is_nothing = self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
         return is_noun and is_nothing and not self._is_apart(index, _STOPS)
 
+    def _is_job(self, value: str) -> bool:
+        """Whether so many tokens are more than any context that the line can mean: those of many requests."""
+        row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME)))
+        at = next((at for at, token in enumerate(self._tokens) if token.text == value), 0)
+        behind = {key_of(token.text) for token in self._tokens[at + 1 : at + 4]}
+        amounts = (vocabulary().amounts.get(key) for key in behind)
+        is_length = any(amount is not None and amount.name == settings.SEQUENCE for amount in amounts)
+        longest = max(row.max_context or 0 if row else 0, int(vocabulary().fewest_tokens))
+        return not is_length and settings.at_least(value, longest + 1)
+
 
 def counted_like(amount: Amount, unit: Amount) -> Amount:
     """Return some amount, a number of which is in what another one is counted in, as answers in words."""

@@ -15,7 +15,7 @@ from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, MANY, Questions
-from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, similar_names
+from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, same_format, similar_names
 from capacity_tui.engine.plan.line.lexicon.spelled_numbers import vague_number
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, is_camera, task_meant, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE, OF_MILLION, is_latency, split
@@ -365,8 +365,8 @@ class _Line(GuessedWords):
         if settings.is_numbered(text):
             return 1, Meaning(why=f"left out: {text}")
         meaning = self._percentile(text) or self._image(text) or self._lengths(text)
-        meaning = meaning or self._phrase(text) or self._packed_base(text)
-        meaning = meaning or self._dataset(text) or self._same_format(key) or self._same_value(text)
+        meaning = meaning or self._phrase(text) or self._packed_base(text) or self._dataset(text)
+        meaning = meaning or same_format(key, self._task, self._tokens, self._catalog) or self._same_value(text)
         if meaning is None and key not in words.circumstances and (self._task == INFER or key not in words.needs):
             meaning = settings.named_value(text, self._task, str(self._values.get(METHOD, "")), self._catalog)
         parts = settings.glued(text)

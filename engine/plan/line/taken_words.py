@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -29,7 +28,7 @@ ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "re
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
 _FAR_PASS = 6  # Words between a part of a training and how long it takes
 _NOT_WANTED = "a line says what is wanted, not what is not"
-_PACKED, _DIGIT = "qlora", re.compile(r"\d+")
+_PACKED = "qlora"
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
 
 
@@ -251,19 +250,6 @@ class TakenWords:
         why = f"{text}: adapters on packed weights are QLoRA"
         return Meaning(base.words, {METHOD: _PACKED, **base.values}, why)
 
-    def _same_format(self, key: str) -> Meaning | None:
-        """Recognize bits of weights whose format another word tells, as in ``gptq 4bit``."""
-        bits = _DIGIT.findall(key)
-        if self._task != INFER or key not in vocabulary().formats or not bits:
-            return None
-        keys = [key_of(token.text) for token in self._tokens]
-        if not (vocabulary().comparing | vocabulary().given_up).isdisjoint((*keys, *map("".join, pairwise(keys)))):
-            return None  # int8 rather than fp8
-        others = (token.text for token in self._tokens if key_of(token.text) not in vocabulary().formats)
-        formats = (settings.named_value(other, INFER, "", self._catalog) for other in others)
-        values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
-        return Meaning() if any(bits[0] in _DIGIT.findall(str(name)) for name in values if name) else None
-
     def _is_group(self, name: str, value: str) -> bool:
         """Whether a word that may count rows counts the answers to a prompt, which are few: ``n=8``."""
         words = vocabulary()
@@ -273,9 +259,6 @@ class TakenWords:
         """Whether a word of some says that they are requests, as ``queries``, rather than what one has several of."""
         amounts = (settings.amount_of(self._span(at, 1)) for at in range(index, index + count))
         return vocabulary().amounts["requests"] in amounts
-
-    def _word(self, index: int) -> str:
-        return self._tokens[index].text if 0 <= index < len(self._tokens) else ""
 
     def _keys(self) -> set[str]:
         """Return the keys of all words, and of each two."""
@@ -380,24 +363,10 @@ class TakenWords:
         is_aim |= keys[-1] == "of" and keys[-2] in vocabulary().written  # 100k completions of 500 tokens
         return is_aim or any(key in vocabulary().writing for key in keys)
 
-    def _is_job(self, value: str) -> bool:
-        """Whether so many tokens are more than any context that the line can mean: those of many requests."""
-        row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME)))
-        at = next((at for at, token in enumerate(self._tokens) if token.text == value), 0)
-        behind = {key_of(token.text) for token in self._tokens[at + 1 : at + 4]}
-        amounts = (vocabulary().amounts.get(key) for key in behind)
-        is_length = any(amount is not None and amount.name == settings.SEQUENCE for amount in amounts)
-        longest = max(row.max_context or 0 if row else 0, int(vocabulary().fewest_tokens))
-        return not is_length and settings.at_least(value, longest + 1)
-
     def _sees(self) -> Sight | None:
         """Return what the model makes of a picture; None where it sees none."""
         model, rows = str(self._values.get(Key.MODEL_NAME, "")), vocabulary().sights
         return next((row for begins, row in rows.items() if model.startswith(begins)), None)
-
-    def _listener(self) -> str:
-        """Return the model of the line, or the one that is meant where sound is heard."""
-        return str(self._values.get(Key.MODEL_NAME) or usual_listeners(self._catalog)[0])
 
     def _is_of_sound(self) -> bool:
         """Whether the model reads sound."""
@@ -407,7 +376,7 @@ class TakenWords:
 
     def _seconds_heard(self) -> float:
         """Return the seconds of sound that the model of the line reads at a time, unless the line says others."""
-        name = self._listener()
+        name = str(self._values.get(Key.MODEL_NAME) or usual_listeners(self._catalog)[0])
         return (self._catalog.architectures.get(name) or self._catalog.networks[name]).seconds_of_sound
 
     def _is_without_card(self) -> bool:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, close_matches, format_in_name, key_of, nearest
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon.hardware_words import hardware_names, named_hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import is_misspelt, is_size, model_names
+from capacity_tui.engine.plan.line.lexicon.setting_words import named_value
+from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import INFER, Meaning
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import parse_quantity
 
@@ -26,6 +30,7 @@ _LONG, _SLIP = 8, 0.88
 _FEWEST_OF_AN_AMOUNT, _SLIP_OF_AN_AMOUNT = 5, 0.85
 """Letters of a word that may be a slip of one beside a number, and how similar it is to be."""
 
+_DIGIT = re.compile(r"\d+")
 _INFLECTIONS = ("s", "es", "ed", "d", "ing", "ly", "er", "'s")
 
 
@@ -172,3 +177,17 @@ def _known_names(catalog: Catalog) -> Mapping[str, tuple[str, str]]:
         for name in known:
             names.setdefault(key_of(name), (kind, name))
     return names
+
+
+def same_format(key: str, task: str, tokens: Sequence[Token], catalog: Catalog) -> Meaning | None:
+    """Recognize bits of weights whose format another word of a line tells, as in ``gptq 4bit``."""
+    known, bits = vocabulary(), _DIGIT.findall(key)
+    words = [token.text for token in tokens]
+    keys = [key_of(word) for word in words]
+    if task != INFER or key not in known.formats or not bits:
+        return None
+    if not (known.comparing | known.given_up).isdisjoint((*keys, *map("".join, pairwise(keys)))):
+        return None  # int8 rather than fp8
+    formats = (named_value(word, INFER, "", catalog) for word in words if key_of(word) not in known.formats)
+    values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
+    return Meaning() if any(bits[0] in _DIGIT.findall(str(name)) for name in values if name) else None

@@ -17,8 +17,7 @@ from capacity_tui.engine.plan.fields import SECTIONS
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount
 from capacity_tui.engine.record import dataclass
 
-_OF_A_SPAN, _WRITTEN = "tokens a span", "tokens of output a span"
-_LIMITS = "limits."
+_OF_A_SPAN, _WRITTEN, _LIMITS = "tokens a span", "tokens of output a span", "limits."
 _EVERY = ("per", "a", "an", "each", "every")  # Words before a span of time that a rate is of
 UNSAID = frozenset({"running", "output"})
 """Roles of fields that a line does not say: how a run is looked after and reported stands in files."""
