@@ -38,7 +38,7 @@ from capacity_tui.engine.units import parse_count
 
 _NOTHING = Meaning()
 _NAMES = frozenset({models.MODEL, hardware.NAME})
-_QUANTIZED = {Key.TRAINING_QUANTIZATION, "qlora", "adamw8bit", "lion8bit"}  # By bitsandbytes
+_QUANTIZED = {Key.TRAINING_QUANTIZATION, "qlora"}  # By bitsandbytes, as are states of optimizers in 8 bits
 _ONE, _NOT = 1, "not"
 _ON = frozenset({"on", "with", "using"})  # Words before a number of devices that were named before
 _LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH)
@@ -182,7 +182,8 @@ class GuessedWords(DerivedValues):
         is_half = any(key_of(token.text) == HALF for token in self._tokens)
         is_asked |= path == Key.INFERENCE_GPU_LAYERS and hardware.NAME in self._values and not is_half  # all that fit
         is_of_task = self._task == INFER or not path.startswith("inference.")  # lora adapters: rank 16
-        is_asked |= path in _QUANTIZED and not _QUANTIZED.isdisjoint((*self._values, *map(str, self._values.values())))
+        packed = _QUANTIZED | {row.eight_bit for row in self._catalog.optimizers.values()}
+        is_asked |= path in _QUANTIZED and not packed.isdisjoint((*self._values, *map(str, self._values.values())))
         if path and is_of_task and path not in self._values and not is_asked:
             return Meaning(fault=PlanError(f"{text!r} alone says too little", hint=hint))
         field = settings.named_field(text, self._task, self._model)
