@@ -84,3 +84,12 @@ def test_defaults_do_not_stand_in_for_options_that_are_not_there(alone) -> None:
     assert "per_device_train_batch_size" in {
         one.place.field for reading in found.readings for one in reading.unmodelled
     }
+
+
+def test_options_that_a_script_is_given_and_nothing_reads_are_named(alone, tmp_path: Path) -> None:
+    (tmp_path / "train.yaml").write_text(OPTIONS)
+    loaded = "model = AutoModelForCausalLM.from_pretrained('Qwen/Qwen3-8B')\n"
+    used = f"{loaded}SFTTrainer(model=model, args=SFTConfig()).train()\n"
+    (tmp_path / "train.py").write_text(f"{LIBRARIES}settings = Settings(parser.parse_args())\n{used}")
+    found = alone("run.sh", "python train.py --config train.yaml\n")
+    assert [one.place.field for reading in found.readings for one in reading.unmodelled] == ["--config"]

@@ -213,12 +213,14 @@ def _copies(settings: Settings) -> None:
     """
     is_full = settings.value(METHOD, settings.value("adapted_in_code", "full")) == "full"
     is_sharded = settings.value(FRAMEWORK) == "deepspeed" or bool(settings.value("sharded"))
-    alone, loaded = settings.chosen.get("without_master"), settings.chosen.get("loaded_in")
-    lacks = alone if alone is not None and (alone.value == "always" or not is_sharded) else None
-    lacks = loaded if loaded is not None and not is_sharded else lacks
-    type_alone = loaded.value if lacks is loaded and loaded is not None else "bf16"
-    if lacks is not None and is_full and settings.value(PRECISION) == type_alone and not settings.is_given(_MASTER):
-        settings.set(_MASTER, "none", lacks, lacks.level)
+    software, loaded = settings.chosen.get("without_master"), settings.chosen.get("loaded_in")
+    trained_in, reason = settings.value(PRECISION), None
+    if loaded is not None and not is_sharded:
+        reason = loaded if loaded.value == trained_in else None
+    elif software is not None and (software.value == "always" or not is_sharded):
+        reason = software if trained_in == "bf16" else None
+    if reason is not None and is_full and not settings.is_given(_MASTER):
+        settings.set(_MASTER, "none", reason, reason.level)
         if settings.value("wide_states"):
             settings.set(Key.TRAINING_OPTIMIZER, _WIDE, settings.chosen["wide_states"])
     weight = settings.chosen.get("reference_weight")

@@ -17,7 +17,6 @@ from capacity_tui.engine.plan.imports.places import located, module_text, option
 from capacity_tui.engine.plan.imports.runs import first_calls, from_shell
 from capacity_tui.engine.plan.imports.scripts import (
     OPTIONS_FILE,
-    READS_OPTIONS,
     Command,
     FurtherOptions,
     assignments,
@@ -203,6 +202,12 @@ def trains_by_name(command: Command, reading: Reading) -> bool:
     return "model" in fields and len(_TRAINS & fields) + adapts > 1
 
 
+def _is_loaded(command: Command, key: str, value: str, text: str) -> bool:
+    """Whether a script loads the file of options that a command gives it: ``load_config(arguments.config)``."""
+    loads = re.search(rf"(?:open|load|read)\w*\(\s*(?:\w+\.)?{re.escape(option_name(key))}\b", text)
+    return loads is not None and located(Path(value), Path(command.document.file or "").parent, set()) is not None
+
+
 def own_options(command: Command, text: str, read: Set[str], named: Reading) -> Iterator[Remark]:
     """Yield the options of a program that is none of a tool's which neither its text nor a file of them explains.
 
@@ -216,9 +221,7 @@ def own_options(command: Command, text: str, read: Set[str], named: Reading) -> 
     owner = command.program.rpartition(" ")[2] or "a program that is not named"
     for key, value in data.items():
         if isinstance(value, str) and OPTIONS_FILE.search(value):
-            folder = Path(command.document.file or "").parent
-            is_loaded = READS_OPTIONS.search(text) and located(Path(value), folder, set())
-            if Path(value).name not in read and not is_loaded:
+            if Path(value).name not in read and not _is_loaded(command, key, value, text):
                 yield Remark(command.document.place(key), f"{value}: options in a form of {owner} itself: not read")
         elif key in by_name:
             yield Remark(command.document.place(key), f"an option of {owner} itself: read by its name")

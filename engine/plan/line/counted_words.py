@@ -31,10 +31,8 @@ _DEVICE_HOURS = ("GPU-hours", "GPU-days", "node-hours")
 _DEVICES = frozenset({hardware.NAME, hardware.DEVICES})
 _CONTEXTS = ("context that an engine is started with", "longest sequence")
 _BUSY = "time that devices are busy"
-_DRAWING, _GROUPS = (
-    ("grpo", "ppo"),
-    ("answers to a prompt", "answers of a group", "generations"),
-)  # Preferences that draw answers
+_DRAWING = ("grpo", "ppo")  # Preferences that draw answers
+_GROUPS = ("answers to a prompt", "answers of a group", "generations")
 
 
 class CountedWords(NumberNames):

@@ -50,13 +50,7 @@ _IN_LETTERS = re.compile(r"[\d.]+[dwy]", re.IGNORECASE)
 OF_BOX, OF_ALL, OF_ANY = "machine", "all", "any"  # What costs so much an hour
 _THAN = "than"  # Behind a sum it compares, as in ``$2/h than an a100``
 SMALLEST, BETWEEN = "smallest", "between"
-_BOUNDS = (
-    "below",
-    "at most",
-    "above",
-    "at least",
-    BETWEEN,
-)  # Groups of words beside the size of a model that is asked for
+_BOUNDS = ("below", "at most", "above", "at least", BETWEEN)  # Groups of words beside the size of a model
 _OR, _BEHIND = {"or less": "at most", "or more": "at least"}, 2  # What two words behind a size make of it
 _LONGEST_NOUN = 5  # Words between one that asks for a model and the last that says which, as in ``best open moe model``
 HALF = "half"  # A part of the layers that nobody counted

@@ -96,7 +96,7 @@ class TakenWords:
         ruled_out = self._ruling_out(index) or self._ruling_out_as_well(index, meaning)
         behind = {key_of(self._span(index + count, words)) for words in (1, 2, 3)}
         if meaning.values and not vocabulary().measured["of parts"].isdisjoint(behind):
-            meaning = Meaning(fault=PlanError("how many in all?", self._span(index, count + 2), "say all of them"))
+            meaning = Meaning(fault=PlanError("how many in all?", self._span(index, count + 2), "give the total"))
         if not vocabulary().unsupported.isdisjoint(behind):
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
         if meaning.values and meaning.fault is None and ruled_out:

@@ -3,7 +3,6 @@ from .commands import Command as Command
 from .commands import is_command as is_command
 from .commands import options_kept as options_kept
 from .commands import tool_commands as tool_commands
-from .expressions import READS_OPTIONS as READS_OPTIONS
 from .expressions import FurtherOptions as FurtherOptions
 from .expressions import OfARun as OfARun
 from .manifests import Manifest as Manifest

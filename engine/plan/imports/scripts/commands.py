@@ -62,9 +62,8 @@ _ASKS = frozenset({"--version", "--help"})
 
 _IN_FOLDER = re.compile(r"\$\{?\w+\}?/((?:[\w.-]+/)*[\w.-]+)")  # In one that a variable names
 
-_SIZED = re.compile(
-    r"\d[bB]\b|\.gguf$"
-)  # What tells that a file or folder is a model; so does a format behind its name
+_SIZED = re.compile(r"\d[bB]\b|\.gguf$")
+"""What tells that a file or folder is a model; so does a format behind its name."""
 
 _RUN_BY_PYTHON = re.compile(r"#!.*\bpython")
 

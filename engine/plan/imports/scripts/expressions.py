@@ -18,7 +18,7 @@ OPTION = "--"  # Before names that only stand behind a dot, options and fields: 
 SHELL = "$"  # Before the name of a variable of the shell
 FILE = "<"  # Before the path of a file of options that a script may read
 STARTED = "="  # Before the name of an option that the script is started with
-READS_OPTIONS = re.compile(r"load|read|parse", re.IGNORECASE)  # In the name of what reads such a file
+_READS_OPTIONS = re.compile(r"load|read|parse", re.IGNORECASE)  # In the name of what reads such a file
 _OPENS = frozenset({"open", "read", "read_text", "expanduser", "resolve"})  # What stands around its path
 _LIBRARIES = frozenset({"torch", "jnp", "jax", "np", "transformers"})  # What number types and the like are named of
 
@@ -255,7 +255,7 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     called = ast.unparse(call.func)
     if called == "dict":
         return mapping(arguments_of(call), constants)
-    if READS_OPTIONS.search(called) and call.args and (options := _options(call.args[0], constants)) is not None:
+    if _READS_OPTIONS.search(called) and call.args and (options := _options(call.args[0], constants)) is not None:
         return options
     if (reader := next((one for name, one in _CALLS.items() if f".{called}".endswith(f".{name}")), None)) is not None:
         return reader(call, constants)
