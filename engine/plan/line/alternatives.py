@@ -10,7 +10,6 @@ from itertools import pairwise
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
-from capacity_tui.engine.plan.line.derived_values import WITH_OR_WITHOUT
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of, named_hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size
 from capacity_tui.engine.plan.line.lexicon.quantities import sum_of
@@ -20,6 +19,7 @@ from capacity_tui.engine.plan.line.lexicon.tokens import LONGEST_LINE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import OneLine, Word
 from capacity_tui.engine.plan.line.reading import read_line
+from capacity_tui.engine.plan.line.recognition.derived_values import WITH_OR_WITHOUT
 from capacity_tui.engine.record import dataclass
 
 _MOST_WORDS = 6  # Words that one of the compared names may have, as in ``1 x rtx 6000 pro 96gb``

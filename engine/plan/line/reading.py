@@ -9,7 +9,6 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import find_known_model, presumed_family
-from capacity_tui.engine.plan.line.guessed_words import GuessedWords, remainder
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
@@ -31,7 +30,6 @@ from capacity_tui.engine.plan.line.lexicon.words import (
     OneLine,
     Word,
 )
-from capacity_tui.engine.plan.line.number_names import BATCH_OF_TOKENS
 from capacity_tui.engine.plan.line.questions import (
     asked_of,
     asks_for_model,
@@ -40,6 +38,8 @@ from capacity_tui.engine.plan.line.questions import (
     unanswered,
     unclear,
 )
+from capacity_tui.engine.plan.line.recognition.guessed_words import GuessedWords, remainder
+from capacity_tui.engine.plan.line.recognition.number_names import BATCH_OF_TOKENS
 from capacity_tui.engine.schema import AUTO
 
 _NOTHING = Meaning()

@@ -19,7 +19,7 @@ from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_training, task_named, usual_listeners
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
-from capacity_tui.engine.plan.line.model_details import ModelDetails
+from capacity_tui.engine.plan.line.recognition.model_details import ModelDetails
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _SHAPE = re.compile(r"(\S+?)\s*(?:[x×*]|(?<=\s)by(?=\s))\s*(\S+)", re.IGNORECASE)

@@ -12,15 +12,15 @@ from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import all_fields
-from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
-from capacity_tui.engine.plan.line.data_words import DataWords
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.task_words import is_camera
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Amount, Assumption, Meaning
-from capacity_tui.engine.plan.line.number_names import Count
+from capacity_tui.engine.plan.line.recognition.counted_words import EVERY_NODE
+from capacity_tui.engine.plan.line.recognition.data_words import DataWords
+from capacity_tui.engine.plan.line.recognition.number_names import Count
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import format_count, format_number, parse_quantity
 
@@ -314,20 +314,6 @@ class LoadValues(DataWords):
             return words, Meaning(fault=PlanError("a limit on a part of a training", self._span(index, words), hint))
         left_out = Meaning(why=f"left out: {self._span(index, words)}, as measured")
         return (words, left_out) if is_of_part or is_measured else None
-
-    def _is_judged(self) -> bool:
-        """Whether a line asks if its time or its speed is as it should be: ``88 hours, is this normal?``."""
-        measured, words = vocabulary().measured, [key_of(token.text) for token in self._tokens]
-        if not self._keys().isdisjoint(measured["too much"]):
-            return True
-        for at in (at for at, word in enumerate(words) if word in measured["judged"]):
-            verb = next((start for start in range(at - 1, -1, -1) if words[start] not in measured["of it"]), -1)
-            is_asked = 0 <= verb < at - 1 and words[verb] in measured["judging"]  # not are expected
-            is_asked &= words[verb - 1] not in vocabulary().queries
-            is_foreseen = [words[at], *words[at + 1 : at + 2]] == ["expected", "to"]  # how long is it expected to take
-            if self._is_apart(at, "?") or (is_asked and not is_foreseen):  # 88 hours, normal? is this normal
-                return True
-        return False
 
     def _parts_of_requests(self) -> None:
         """Take a rate of each user for the pause between its requests; refuse what each request has several of.

@@ -13,7 +13,6 @@ from itertools import pairwise
 from capacity_tui.engine.catalog import format_in_name, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line.derived_values import DerivedValues
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
@@ -32,8 +31,9 @@ from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Asked, Meaning
-from capacity_tui.engine.plan.line.money_words import A_SPAN
 from capacity_tui.engine.plan.line.questions import HALF
+from capacity_tui.engine.plan.line.recognition.derived_values import DerivedValues
+from capacity_tui.engine.plan.line.recognition.money_words import A_SPAN
 from capacity_tui.engine.units import parse_count
 
 _NOTHING = Meaning()

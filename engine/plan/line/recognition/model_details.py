@@ -15,7 +15,6 @@ from typing import TypeAlias
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line.figure_words import FigureWords
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
@@ -34,6 +33,7 @@ from capacity_tui.engine.plan.line.questions import (
     superlative_at,
     words_of_kind,
 )
+from capacity_tui.engine.plan.line.recognition.figure_words import FigureWords
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _LONGEST_FAMILY = 3  # Words between ``for`` and a noun of models, as in ``for llama 3 models``

@@ -24,8 +24,8 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
 from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, MANY, Question, Questions
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
-from capacity_tui.engine.plan.line.load_values import LoadValues
 from capacity_tui.engine.plan.line.questions import OF_ALL, OF_BOX, price_in
+from capacity_tui.engine.plan.line.recognition.load_values import LoadValues
 from capacity_tui.engine.units import parse_quantity
 
 A_SPAN = re.compile(r"\d[\d.,]*[kKmM]?/([a-z]+)")  # 40k/month

@@ -9,7 +9,6 @@ from itertools import pairwise
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line.counted_words import EVERY_NODE, OF_A_NODE, CountedWords
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
@@ -19,18 +18,20 @@ from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_nodes
+from capacity_tui.engine.plan.line.recognition.counted_words import EVERY_NODE, OF_A_NODE, CountedWords
+from capacity_tui.engine.plan.line.recognition.number_names import MOST_WORDS
 from capacity_tui.engine.plan.names import UNNAMED, without_release
 from capacity_tui.engine.units import parse_count
 
 _FULL, _ANY_ADAPTER = "full", frozenset({"adapter", "peft", "usepeft"})
 _MOST_WORDS = 6  # Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``
 _MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 3 super 120b``
+_BETWEEN = frozenset({"of", "is", "to", "="})  # Words between a name and its value, as in ``attention is flash``
+_RELEASE_DATE = re.compile(r"0[1-9][0-3]\d|2[3-9](?:0[1-9]|1[0-2])")  # 0324, 2507
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}[x×]?.*", re.IGNORECASE)  # nodes with 8xh100, nodes of 8
 _HOURS = frozenset({"hours", "hrs"})
 _SCRIPT, _MODULE = re.compile(r"[\w./~-]+\.(?:py|sh)"), re.compile(r"([a-z]+)(?:\.[a-z_]+)+")
 _NODES, _MACHINES, _OF_A_SIZE = frozenset({"node", "nodes"}), frozenset({"boxes", "servers", "machines"}), 3
-_CHASSIS = re.compile(r"[a-z]{1,4}\d{3,5}(?!b$)[a-z]{0,3}", re.IGNORECASE)  # R760xa, but qwen235b
-_NUMBERED = re.compile(r"\d{4}|g(?:en)?\d{1,2}", re.IGNORECASE)  # precision 7960, proliant gen10
 _HAVE_NONE = frozenset({Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD})
 
 
@@ -129,27 +130,6 @@ class NamedWords(CountedWords):
             return None
         others = {self._catalog.frameworks.find_id(token.text) for token in self._tokens}
         return (1, Meaning()) if others - {None, UNNAMED} else None
-
-    def _chassis(self, index: int) -> tuple[int, Meaning] | None:
-        """Leave out the name of a server behind its maker, as ``Dell R760xa`` and ``HPE ProLiant DL380``."""
-        end, words, is_of_line = index, vocabulary(), False
-        while end < len(self._tokens) and (end == index or not self._tokens[end - 1].ends):
-            key = key_of(self._tokens[end].text)
-            is_name = end > index and (key in words.chassis or self._is_chassis(end, is_of_line=is_of_line))
-            if not (key in words.vendors or is_name):
-                break
-            end, is_of_line = end + 1, is_of_line or key in words.chassis
-        return (end - index, Meaning(why=f"left out: {self._span(index, end - index)}")) if end > index else None
-
-    def _is_chassis(self, index: int, *, is_of_line: bool) -> bool:
-        """Whether a word is the number of a server; the name of a card is before another one: ``P620 with A6000``."""
-        text, places = self._tokens[index].text, (index, *range(index + 2, index + 5))
-        is_name = is_of_line and _NUMBERED.fullmatch(text) is not None and not self._is_counted(index)
-        is_setting = text[1:2].isalpha() and self._is_setting(text)  # bs128, but R740
-        is_other = is_setting or models.named_model(text, self._catalog) is not None
-        cards = [hardware.named_hardware(self._span(at, 1), self._catalog) for at in places]
-        is_free = cards[0] is None or (self._span(index + 1, 1) in OF_A_NODE and any(cards[1:]))
-        return is_free and (is_name or (_CHASSIS.fullmatch(text) is not None and not is_other))
 
     def _aside(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a model's name that says how long another one is trained: ``1.3b chinchilla``."""
@@ -261,16 +241,6 @@ class NamedWords(CountedWords):
                 values = {**match.values, **{path: value for some in phrases for path, value in some.items()}}
                 return at + count - index, replace(match, values=values)
         return None
-
-    def _portable(self) -> None:
-        """Take the card of a laptop where the line says that it is one, as in ``my laptop with a 3050``."""
-        places = [at for at, token in enumerate(self._tokens) if key_of(token.text) in vocabulary().portable]
-        named = str(self._values.get(hardware.NAME))
-        row_id = hardware.portable_of(named, self._catalog) if places else None
-        if row_id is not None:
-            self._rename(hardware.NAME, row_id)
-        if row_id is not None or named not in self._catalog.accelerators:
-            self._taken |= {at: (1, Meaning()) for at in places if self._is_free(at)}
 
     def _nodes_of(self, index: int, count: int) -> Meaning | None:
         """Return the machines that some words count, as ``4 dgx a100`` or ``dgx h100``: each has several devices."""
@@ -388,3 +358,26 @@ class NamedWords(CountedWords):
             return True
         counts = (self._count_of(at) for at in range(len(self._tokens)) if self._is_number_at(at))
         return any(count is not None and count.amount.name == settings.TOKENS for count in counts)
+
+    def _field_first(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a field by one word or some, with the name of its value behind it; a switch stands alone."""
+        for words in range(MOST_WORDS, 0, -1):
+            if not self._is_free(index, words):
+                continue
+            name = self._span(index, words)
+            skipped = int(self._is_free(index + words) and key_of(self._tokens[index + words].text) in _BETWEEN)
+            behind = index + words + skipped
+            meaning = self._value_of_field(name, self._tokens[behind].text) if self._is_free(behind) else None
+            if meaning is not None:
+                return words + skipped + 1, meaning
+            field = settings.named_field(name, self._task, self._model)
+            if field is not None and field[1].kind == "switch" and not settings.is_exact_value(name, self._catalog):
+                return words, Meaning(name, {field[0]: True})
+        return None
+
+    def _release_date(self, index: int) -> tuple[int, Meaning] | None:
+        """Pass over the year and month, or the month and day, that a model is of, as in ``qwen3 30b-a3b 2507``."""
+        before = self._span(index - 1, 1) if index else ""
+        is_date = _RELEASE_DATE.fullmatch(self._tokens[index].text) is not None and not self._is_counted(index)
+        is_model = models.is_size(before.split("-")[0]) or self._model_called(before) is not None
+        return (1, Meaning()) if is_date and is_model else None

@@ -16,7 +16,7 @@ from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_
 from capacity_tui.engine.plan.line.lexicon.task_words import task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Amount, Meaning
-from capacity_tui.engine.plan.line.taken_words import TakenWords
+from capacity_tui.engine.plan.line.recognition.taken_words import TakenWords
 from capacity_tui.engine.record import dataclass
 
 _OF_THEM = ("of", ("them", "em", "those", "these", "whom"))

@@ -10,17 +10,16 @@ from itertools import chain, takewhile
 from capacity_tui.engine.catalog import Accelerator, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_line
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
-from capacity_tui.engine.plan.line.named_words import NamedWords
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.recognition.counted_words import EVERY_NODE
+from capacity_tui.engine.plan.line.recognition.named_words import NamedWords
 from capacity_tui.engine.units import format_count, parse_quantity
 
-_FAR = 4  # Words before a time or a memory that may say that it is wanted
 _GROUPS = ("128g", "64g")  # Weights of one scale, as in ``gptq 4bit 128g``
 _AT_PEAK = 0.98  # Share of the peak from which on a speed is the peak itself, rounded
 _MEMORY = frozenset({"memory", "mem"})  # What may be a device's or the host's
@@ -141,11 +140,6 @@ class FigureWords(NamedWords):
         is_named = any(noun.endswith(("vram", *_MEMORY)) or noun in words.left_over for noun in nouns)
         return is_adjacent or is_named or self._is_before_device(index)
 
-    def _is_of_a_machine(self, index: int) -> bool:
-        """Whether a memory is that of each of some machines, as ``30 GB per node``."""
-        amount, node = settings.amount_of(self._span(index + 2, 1)), self._span(index + 1, 1)
-        return node in ("per", "a", "each") and amount == vocabulary().amounts["nodes"] and not self._is_apart(index)
-
     def _is_of_several(self, row: Accelerator, memory: float) -> bool:
         """Whether a memory in MiB is that of one device, of those of a node, or of all."""
         counts = (1, self._degree(Key.HARDWARE_PER_NODE), self._degree(hardware.DEVICES))
@@ -174,13 +168,6 @@ class FigureWords(NamedWords):
         amount, words = settings.amount_of(noun), vocabulary()
         is_load = amount is not None and amount.field(INFER) in (Key.INFERENCE_USERS, Key.INFERENCE_REQUESTS)
         return is_load or key_of(noun) in words.tenants or key_of(noun) in words.spans
-
-    def _is_device(self, index: int) -> bool:
-        """Whether a word is of devices, of their memory, or of a machine with some."""
-        key, text = key_of(self._span(index, 1)), self._span(index, 1)
-        amounts = vocabulary().amounts
-        is_named = settings.amount_of(text) in (amounts["devices"], amounts["nodes"]) or key in vocabulary().boxes
-        return is_named or hardware.named_hardware(text, self._catalog) is not None
 
     def _shared_by(self, index: int) -> int:
         """Return how many devices of no name share a memory, as 4 in ``200gb between 4 cards``; 0 where none do."""
@@ -302,64 +289,6 @@ class FigureWords(NamedWords):
         rows = (self._catalog.accelerators.get(name) for name in names)
         return self._catalog.processors.keys().isdisjoint(names) and not any(row and row.unified_memory for row in rows)
 
-    def _name_before(self, index: int) -> str:
-        """Return the key of what stands before a figure, over words between: ``host memory is 1TB``."""
-        before = vocabulary().start_of([key_of(token.text) for token in self._tokens[:index]])
-        return key_of(self._span(before - 1, 1)) if before > 0 else ""
-
-    def _is_measured(self, index: int, kind: str) -> bool:
-        """Whether a time or a memory is what something took: ``took 7 hours``, but not ``takes 2 days at most``."""
-        measured, keys = vocabulary().measured, [key_of(token.text) for token in self._tokens]
-        start = vocabulary().start_of(keys[:index])
-        before = {"".join(keys[max(start - few, 0) : start]) for few in (1, 2, 3) if few <= start}
-        is_used = not before.isdisjoint(measured[kind]) and not self._is_apart(start - 1, ",;?")
-        is_used |= any("".join(keys[index + 1 : index + 1 + few]) in measured[f"{kind} behind"] for few in (1, 2, 3))
-        after = index if self._is_apart(index, ",;?()") else index + 2
-        few = max((few for few in (1, 2, 3) if "".join(keys[max(start - few, 0) : start]) in measured[kind]), default=0)
-        near = {*keys[max(start - _FAR, 0) : start - few], *keys[start:index], *keys[index + 1 : after + 1]}
-        is_wanted = bool(near & vocabulary().limiting) or self._is_in_clause(index, "wanted")
-        is_of_a_run = keys[index + 1 : index + 2] == ["vram"] and not self._is_device(index + 2)
-        is_other = kind == "memory" and self._is_before_device(index) and not is_of_a_run
-        return is_used and not (is_other or is_wanted or (kind == "memory" and self._is_to_have(start - 1, index)))
-
-    def _is_to_have(self, verb: int, index: int) -> bool:
-        """Whether a machine needs a memory, as in ``a server that needs 64gb ram``, rather than what runs on it."""
-        subject = self._subject_of(verb) if key_of(self._span(verb, 1)) in vocabulary().measured["needed"] else ""
-        is_open = hardware.NAME not in self._values and not self._has_memory_of_devices()
-        is_of_machine = is_open or key_of(self._span(index + 1, 1)) in vocabulary().ram
-        return (subject == hardware.NAME and is_of_machine) or (subject == Key.MODEL_NAME and self._asks_for_model)
-
-    def _is_in_clause(self, index: int, kind: str) -> bool:
-        """Whether a word of a kind stands before a place in its clause, as ``must`` in ``must take 2 days``."""
-        clause = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
-        return not vocabulary().measured[kind].isdisjoint(key_of(self._span(at, 1)) for at in range(clause, index))
-
-    def _is_named_before(self, index: int, names: Container[str]) -> bool:
-        """Whether one of some words before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""
-        is_of_another = any(count > 1 and start + count == index for start, (count, _) in self._taken.items())
-        return self._name_before(index) in names and not is_of_another and not self._is_apart(index - 1, ",;")
-
-    def _nouns_of(self, index: int) -> set[str]:
-        """Return the keys of one word and of two that a figure may be of, before it or behind it; also ``model is``."""
-        first = vocabulary().start_of([key_of(before.text) for before in self._tokens[:index]])
-        before = {key_of(self._span(start, few)) for start, few in ((first - 1, 1), (first - 2, 2), (first - 1, 2))}
-        behind = index + 1
-        behind += int(self._span(behind, 1) == "of" or key_of(self._span(behind, 1)) in vocabulary().formats)
-        after = {key_of(self._span(behind, few)) for few in (1, 2)}
-        return (set() if first and self._is_apart(first - 1) else before) | (set() if self._is_apart(index) else after)
-
-    def _has_memory_of_devices(self) -> bool:
-        """Whether a line says the memory of its devices, as ``16gb gpu``."""
-        figures = enumerate(hardware.figures_of(token.text) or {} for token in self._tokens)
-        return any(hardware.MEMORY in figure and self._is_before_device(at) for at, figure in figures)
-
-    def _is_before_device(self, index: int) -> bool:
-        """Whether what a figure is of stands behind it: ``a lora on docs, 24gb vram``, ``text, 16gb gpu``."""
-        after = self._span(index + 1, 1)
-        is_named = settings.amount_of(after) == vocabulary().amounts["devices"] or key_of(after).endswith("vram")
-        is_named |= hardware.named_hardware(after, self._catalog) is not None
-        return is_named and not self._is_apart(index)
-
     def _is_of_a_device(self, index: int) -> bool:
         """Whether a figure is of each device: ``48gb each``, ``48gb vram per card``, ``48gb 4090 x2``."""
         end = index + 1 + int(key_of(self._span(index + 1, 1)) in {*_MEMORY, "vram"})
@@ -398,3 +327,46 @@ class FigureWords(NamedWords):
         row = self._catalog.accelerators.get(str(name))  # m3 max 64: one of the sizes that it is sold with
         is_sold = row is not None and row.unified_memory and self._tokens[index].text in vocabulary().unified_memories
         return None if meaning.fault or (hardware.SPEC in "".join(meaning.values) and not is_sold) else meaning
+
+    def _share_of_host(self) -> None:
+        """Take the memory of a host with some processors for that of all: each has its part of it."""
+        sockets, path = self._values.get(hardware.DEVICES), f"{hardware.SPEC}.{hardware.MEMORY}"
+        memory = self._values.get(path)
+        is_processor = self._values.get(hardware.NAME) in self._catalog.processors
+        if is_processor and isinstance(sockets, int) and sockets > 1 and isinstance(memory, int):
+            self._values[path] = memory // sockets
+
+    def _custom_device(self) -> None:
+        """Make figures without a device's name a device of one's own."""
+        given = {
+            key.removeprefix(f"{hardware.SPEC}."): value
+            for key, value in self._values.items()
+            if key.startswith(f"{hardware.SPEC}.")
+        }
+        if hardware.NAME in self._values:
+            self._share_of_host()
+            row, memory = self._catalog.accelerators.get(str(self._values[hardware.NAME])), given.get(hardware.MEMORY)
+            if row is None or not isinstance(memory, int):
+                return
+            same = row.id if hardware.is_memory_of(row, memory) else hardware.with_memory(row, memory, self._catalog)
+            if same is not None:
+                self._values.pop(f"{hardware.SPEC}.{hardware.MEMORY}")  # A6000 48G *4
+                self._rename(hardware.NAME, same)  # 8 a100 (8x40G)
+            fault = None if same else hardware.memory_of_another(row, memory)
+            self._faults += [] if fault is None else [fault]
+            return
+        makers = ((token.text, vocabulary().machines.get(key_of(token.text))) for token in self._tokens)
+        word, maker = next(((word, maker) for word, maker in makers if maker), ("", ""))
+        portable = next((token.text for token in self._tokens if key_of(token.text) in vocabulary().portable), "")
+        cards = {"vram", *(key for key, amount in vocabulary().amounts.items() if amount.name == "devices")}
+        is_named = bool(maker) or not cards.isdisjoint(key_of(token.text) for token in self._tokens)
+        if portable and hardware.MEMORY in given and not is_named:
+            hint = "name its card or its processor, or write 8gb vram or 16gb ram"
+            self._faults.append(PlanError("whose memory is this?", f"that of a {portable}", hint))
+        if given.keys() - {"host_memory_gib"}:
+            meaning = hardware.custom_device(given, self._catalog, maker)
+            self._values = {key: value for key, value in self._values.items() if not key.startswith(hardware.SPEC)}
+            self._values.update(meaning.values)
+            self._assumed.append(Assumption(hardware.NAME, meaning.values[hardware.NAME], meaning.why))
+        elif maker:
+            self._faults.append(PlanError(f"which {word}?", hint="name its chip, or its memory, as 64gb"))

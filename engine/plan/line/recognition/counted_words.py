@@ -16,14 +16,21 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Meaning
-from capacity_tui.engine.plan.line.number_names import BATCH_OF_TOKENS, MOST_WORDS, TOKEN, NumberNames, counted_like
+from capacity_tui.engine.plan.line.recognition.number_names import (
+    BATCH_OF_TOKENS,
+    MOST_WORDS,
+    TOKEN,
+    NumberNames,
+    counted_like,
+)
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_count, parse_quantity
 
-_BETWEEN = frozenset({"of", "is", "to", "="})  # Words between a name and its value, as in ``attention is flash``
-_RELEASE_DATE = re.compile(r"0[1-9][0-3]\d|2[3-9](?:0[1-9]|1[0-2])")  # 0324, 2507
 _SAME_PARAMETERS = 0.15  # Share by which a size in a model's name, as ``671b``, may differ from its parameters
-EVERY_NODE, OF_A_NODE = frozenset({"each", "apiece"}), frozenset({"of", "with", "w/", "x", "×"})
+EVERY_NODE = frozenset({"each", "apiece"})
+_CHASSIS = re.compile(r"[a-z]{1,4}\d{3,5}(?!b$)[a-z]{0,3}", re.IGNORECASE)  # R760xa, but qwen235b
+_NUMBERED = re.compile(r"\d{4}|g(?:en)?\d{1,2}", re.IGNORECASE)  # precision 7960, proliant gen10
+OF_A_NODE = frozenset({"of", "with", "w/", "x", "×"})
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}(?:[x×].*)?", re.IGNORECASE)  # nodes with 8xh100, nodes of 16
 _EVERY_SO_LONG = re.compile(r"(?=.*[1-9])\d{1,6}(?:\.\d{1,3})?(?:us|ms|s)", re.IGNORECASE)
 _OF_TEXT = (settings.TOKENS, settings.WORDS)  # What a text is counted in
@@ -175,13 +182,6 @@ class CountedWords(NumberNames):
         is_open = amount.name == "cores" and self._is_alternative(value)
         return Meaning(f"{value} {name}", fault=fault if is_open else None)
 
-    def _is_alternative(self, number: str) -> bool:
-        """Whether a line with hardware compares it with so many cores, as ``one T4 or just 32 cores``."""
-        places = [at for at, token in enumerate(self._tokens) if token.text == number]
-        ends = (count.end for at in places if (count := self._count_of(at)) is not None)
-        is_first = any(key_of(self._span(end, 1)) in vocabulary().comparing for end in ends)  # 32 cores or a t4
-        return hardware.NAME in self._values and (is_first or any(map(self._is_chosen, places)))
-
     def _hours_at_once(self, amount: Amount) -> int:
         """Return how many devices make up what is counted in hours; 0 for nodes of unknown size."""
         row = self._catalog.accelerators.get(str(self._values.get(hardware.NAME)))
@@ -255,21 +255,71 @@ class CountedWords(NumberNames):
             return None
         return settings.field_value(field[0], value, self._task, knob=field[1])
 
-    def _field_first(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize a field by one word or some, with the name of its value behind it; a switch stands alone."""
-        for words in range(MOST_WORDS, 0, -1):
-            if not self._is_free(index, words):
-                continue
-            name = self._span(index, words)
-            skipped = int(self._is_free(index + words) and key_of(self._tokens[index + words].text) in _BETWEEN)
-            behind = index + words + skipped
-            meaning = self._value_of_field(name, self._tokens[behind].text) if self._is_free(behind) else None
-            if meaning is not None:
-                return words + skipped + 1, meaning
-            field = settings.named_field(name, self._task, self._model)
-            if field is not None and field[1].kind == "switch" and not settings.is_exact_value(name, self._catalog):
-                return words, Meaning(name, {field[0]: True})
-        return None
+    def _is_of_degree(self, index: int) -> bool:
+        """Whether a word is of the name of a degree, whatever it alone says: ``8-way data parallel``, ``ep 8``."""
+        text, fields = self._tokens[index].text.partition("=")[0], vocabulary().fields
+        is_last = not self._is_number_at(index - 1) and any(map(self._is_number_at, (index + 1, index + 2)))
+        glued = settings.glued(text) or (text if is_last or text != self._tokens[index].text else "",)
+        names = (glued[0], self._span(max(index - 1, 0), 2), self._span(index, 2))
+        return any(settings.is_degree(path) for name in names for path in fields.get(key_of(name), ()))
+
+    # Sizes of models
+
+    def _size_first(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a model whose size stands before its family: ``70b llama2``, ``the 120b model of gpt-oss``."""
+        size, start = self._tokens[index].text, self._behind_joints(index + 1)
+        if not models.is_size(size) or self._tokens[index].ends:
+            return None
+        for count in (3, 2, 1):
+            match = self._model_of(self._span(start, count), size)
+            if match is not None and self._is_free(index, start + count - index):
+                return start + count - index, match
+        name = self._span(index + 1, 1)
+        is_another = key_of(name) in vocabulary().fillers or key_of(name) in self._catalog.architectures.variants
+        is_another |= self._is_setting(name) or not name[:1].isalpha() or not self._is_free(index, 2)
+        is_another |= self._is_number_at(index + 2) and not self._tokens[index + 1].ends
+        if is_another or models.named_model(name, self._catalog):
+            return None
+        match = models.resembling_model(f"{name}-{size}", self._catalog)
+        if match is None and name.casefold() in models.families_of_models(self._catalog):  # a 50m llama
+            match = models.sized_model(size, self._catalog)
+        return None if match is None else (2, match)
+
+    def _behind_joints(self, index: int) -> int:
+        while key_of(self._span(index, 1)) in vocabulary().size_joints:
+            index += 1
+        return index
+
+    def _model_of(self, family: str, size: str) -> Meaning | None:
+        return models.named_model(f"{family.replace(' ', '-')}-{size}", self._catalog) if family[:1].isalpha() else None
+
+    def _model_called(self, name: str) -> Meaning | None:
+        return models.sized_model(name, self._catalog) or models.named_model(name, self._catalog)
+
+    def _is_model_word(self, text: str) -> bool:
+        """Whether a word behind a number says that it is the parameters of a model, as in ``400M model``."""
+        return key_of(text) in vocabulary().model_words
+
+    def _is_setting(self, text: str) -> bool:
+        """Whether a word has a meaning beside models."""
+        parts = settings.glued(text)
+        known = settings.amount_of(text) or (parts is not None and settings.amount_of(parts[0]))
+        return bool(known or self._is_value(text) or hardware.figures_of(text) or vocabulary().fields.get(key_of(text)))
+
+    def _is_size_of_model(self, index: int) -> bool:
+        """Whether a word says once more how large the model is, as 671b behind deepseek r1."""
+        text = self._tokens[index].text
+        row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))
+        if row_id is None or text[-1:] not in "bBmMtT" or not settings.is_number(text) or self._is_counted(index):
+            return False
+        at = index + int(self._is_model_word(self._span(index + 1, 1)))  # a 1T param kimi k2
+        named = [(start, count) for start, (count, meaning) in self._taken.items() if models.MODEL in meaning.values]
+        is_adjacent = any(at == start - 1 or index == start + count for start, count in named)
+        if not is_adjacent and any(map(models.is_size, row_id.split("-"))):
+            return False  # opt-175b 992 a100 180B
+        row, size = self._catalog.architectures[row_id], parse_quantity(text, "")
+        sizes = (row.params_total, row.params_active if row.experts else None)
+        return any(total and abs(size / total - 1) < _SAME_PARAMETERS for total in sizes)
 
     def _nodes(self, number: str) -> Meaning:
         """Take the devices that were named for those of one node, or of all where no node has so many."""
@@ -317,81 +367,33 @@ class CountedWords(NumberNames):
                 return index + 2
         return 0
 
-    def _is_of_degree(self, index: int) -> bool:
-        """Whether a word is of the name of a degree, whatever it alone says: ``8-way data parallel``, ``ep 8``."""
-        text, fields = self._tokens[index].text.partition("=")[0], vocabulary().fields
-        is_last = not self._is_number_at(index - 1) and any(map(self._is_number_at, (index + 1, index + 2)))
-        glued = settings.glued(text) or (text if is_last or text != self._tokens[index].text else "",)
-        names = (glued[0], self._span(max(index - 1, 0), 2), self._span(index, 2))
-        return any(settings.is_degree(path) for name in names for path in fields.get(key_of(name), ()))
+    def _chassis(self, index: int) -> tuple[int, Meaning] | None:
+        """Leave out the name of a server behind its maker, as ``Dell R760xa`` and ``HPE ProLiant DL380``."""
+        end, words, is_of_line = index, vocabulary(), False
+        while end < len(self._tokens) and (end == index or not self._tokens[end - 1].ends):
+            key = key_of(self._tokens[end].text)
+            is_name = end > index and (key in words.chassis or self._is_chassis(end, is_of_line=is_of_line))
+            if not (key in words.vendors or is_name):
+                break
+            end, is_of_line = end + 1, is_of_line or key in words.chassis
+        return (end - index, Meaning(why=f"left out: {self._span(index, end - index)}")) if end > index else None
 
-    # Sizes of models
+    def _is_chassis(self, index: int, *, is_of_line: bool) -> bool:
+        """Whether a word is the number of a server; the name of a card is before another one: ``P620 with A6000``."""
+        text, places = self._tokens[index].text, (index, *range(index + 2, index + 5))
+        is_name = is_of_line and _NUMBERED.fullmatch(text) is not None and not self._is_counted(index)
+        is_setting = text[1:2].isalpha() and self._is_setting(text)  # bs128, but R740
+        is_other = is_setting or models.named_model(text, self._catalog) is not None
+        cards = [hardware.named_hardware(self._span(at, 1), self._catalog) for at in places]
+        is_free = cards[0] is None or (self._span(index + 1, 1) in OF_A_NODE and any(cards[1:]))
+        return is_free and (is_name or (_CHASSIS.fullmatch(text) is not None and not is_other))
 
-    def _size_first(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize a model whose size stands before its family: ``70b llama2``, ``the 120b model of gpt-oss``."""
-        size, start = self._tokens[index].text, self._behind_joints(index + 1)
-        if not models.is_size(size) or self._tokens[index].ends:
-            return None
-        for count in (3, 2, 1):
-            match = self._model_of(self._span(start, count), size)
-            if match is not None and self._is_free(index, start + count - index):
-                return start + count - index, match
-        name = self._span(index + 1, 1)
-        is_another = key_of(name) in vocabulary().fillers or key_of(name) in self._catalog.architectures.variants
-        is_another |= self._is_setting(name) or not name[:1].isalpha() or not self._is_free(index, 2)
-        is_another |= self._is_number_at(index + 2) and not self._tokens[index + 1].ends
-        if is_another or models.named_model(name, self._catalog):
-            return None
-        match = models.resembling_model(f"{name}-{size}", self._catalog)
-        if match is None and name.casefold() in models.families_of_models(self._catalog):  # a 50m llama
-            match = models.sized_model(size, self._catalog)
-        return None if match is None else (2, match)
-
-    def _behind_joints(self, index: int) -> int:
-        while key_of(self._span(index, 1)) in vocabulary().size_joints:
-            index += 1
-        return index
-
-    def _model_of(self, family: str, size: str) -> Meaning | None:
-        return models.named_model(f"{family.replace(' ', '-')}-{size}", self._catalog) if family[:1].isalpha() else None
-
-    def _release_date(self, index: int) -> tuple[int, Meaning] | None:
-        """Pass over the year and month, or the month and day, that a model is of, as in ``qwen3 30b-a3b 2507``."""
-        before = self._span(index - 1, 1) if index else ""
-        is_date = _RELEASE_DATE.fullmatch(self._tokens[index].text) is not None and not self._is_counted(index)
-        is_model = models.is_size(before.split("-")[0]) or self._model_called(before) is not None
-        return (1, Meaning()) if is_date and is_model else None
-
-    def _model_called(self, name: str) -> Meaning | None:
-        return models.sized_model(name, self._catalog) or models.named_model(name, self._catalog)
-
-    def _is_model_word(self, text: str) -> bool:
-        """Whether a word behind a number says that it is the parameters of a model, as in ``400M model``."""
-        return key_of(text) in vocabulary().model_words
-
-    def _is_setting(self, text: str) -> bool:
-        """Whether a word has a meaning beside models."""
-        parts = settings.glued(text)
-        known = settings.amount_of(text) or (parts is not None and settings.amount_of(parts[0]))
-        return bool(known or self._is_value(text) or hardware.figures_of(text) or vocabulary().fields.get(key_of(text)))
-
-    def _is_size_of_model(self, index: int) -> bool:
-        """Whether a word says once more how large the model is, as 671b behind deepseek r1."""
-        text = self._tokens[index].text
-        row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))
-        if row_id is None or text[-1:] not in "bBmMtT" or not settings.is_number(text) or self._is_counted(index):
-            return False
-        at = index + int(self._is_model_word(self._span(index + 1, 1)))  # a 1T param kimi k2
-        named = [(start, count) for start, (count, meaning) in self._taken.items() if models.MODEL in meaning.values]
-        is_adjacent = any(at == start - 1 or index == start + count for start, count in named)
-        if not is_adjacent and any(map(models.is_size, row_id.split("-"))):
-            return False  # opt-175b 992 a100 180B
-        row, size = self._catalog.architectures[row_id], parse_quantity(text, "")
-        sizes = (row.params_total, row.params_active if row.experts else None)
-        return any(total and abs(size / total - 1) < _SAME_PARAMETERS for total in sizes)
-
-    def _word(self, index: int) -> str:
-        return self._tokens[index].text if 0 <= index < len(self._tokens) else ""
+    def _is_alternative(self, number: str) -> bool:
+        """Whether a line with hardware compares it with so many cores, as ``one T4 or just 32 cores``."""
+        places = [at for at, token in enumerate(self._tokens) if token.text == number]
+        ends = (count.end for at in places if (count := self._count_of(at)) is not None)
+        is_first = any(key_of(self._span(end, 1)) in vocabulary().comparing for end in ends)  # 32 cores or a t4
+        return hardware.NAME in self._values and (is_first or any(map(self._is_chosen, places)))
 
 
 def _number(word: str) -> int:

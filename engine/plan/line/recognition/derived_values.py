@@ -12,15 +12,15 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import refuse_training
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
-from capacity_tui.engine.plan.line.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_line
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
-from capacity_tui.engine.plan.line.model_details import FEW_BITS
-from capacity_tui.engine.plan.line.money_words import MoneyWords
-from capacity_tui.engine.plan.line.taken_words import ACCUMULATION, REPEATS, STEPS_OF_EPOCH
+from capacity_tui.engine.plan.line.recognition.counted_words import EVERY_NODE
+from capacity_tui.engine.plan.line.recognition.line_words import ACCUMULATION, REPEATS, STEPS_OF_EPOCH
+from capacity_tui.engine.plan.line.recognition.model_details import FEW_BITS
+from capacity_tui.engine.plan.line.recognition.money_words import MoneyWords
 from capacity_tui.engine.units import count_in_words, format_count
 
 _DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
@@ -150,49 +150,6 @@ class DerivedValues(MoneyWords):
             self._faults.append(fault)
             return
         self._assume(Key.TRAINING_STEPS, steps, why)
-
-    def _share_of_host(self) -> None:
-        """Take the memory of a host with some processors for that of all: each has its part of it."""
-        sockets, path = self._values.get(hardware.DEVICES), f"{hardware.SPEC}.{hardware.MEMORY}"
-        memory = self._values.get(path)
-        is_processor = self._values.get(hardware.NAME) in self._catalog.processors
-        if is_processor and isinstance(sockets, int) and sockets > 1 and isinstance(memory, int):
-            self._values[path] = memory // sockets
-
-    def _custom_device(self) -> None:
-        """Make figures without a device's name a device of one's own."""
-        given = {
-            key.removeprefix(f"{hardware.SPEC}."): value
-            for key, value in self._values.items()
-            if key.startswith(f"{hardware.SPEC}.")
-        }
-        if hardware.NAME in self._values:
-            self._share_of_host()
-            row, memory = self._catalog.accelerators.get(str(self._values[hardware.NAME])), given.get(hardware.MEMORY)
-            if row is None or not isinstance(memory, int):
-                return
-            same = row.id if hardware.is_memory_of(row, memory) else hardware.with_memory(row, memory, self._catalog)
-            if same is not None:
-                self._values.pop(f"{hardware.SPEC}.{hardware.MEMORY}")  # A6000 48G *4
-                self._rename(hardware.NAME, same)  # 8 a100 (8x40G)
-            fault = None if same else hardware.memory_of_another(row, memory)
-            self._faults += [] if fault is None else [fault]
-            return
-        makers = ((token.text, vocabulary().machines.get(key_of(token.text))) for token in self._tokens)
-        word, maker = next(((word, maker) for word, maker in makers if maker), ("", ""))
-        portable = next((token.text for token in self._tokens if key_of(token.text) in vocabulary().portable), "")
-        cards = {"vram", *(key for key, amount in vocabulary().amounts.items() if amount.name == "devices")}
-        is_named = bool(maker) or not cards.isdisjoint(key_of(token.text) for token in self._tokens)
-        if portable and hardware.MEMORY in given and not is_named:
-            hint = "name its card or its processor, or write 8gb vram or 16gb ram"
-            self._faults.append(PlanError("whose memory is this?", f"that of a {portable}", hint))
-        if given.keys() - {"host_memory_gib"}:
-            meaning = hardware.custom_device(given, self._catalog, maker)
-            self._values = {key: value for key, value in self._values.items() if not key.startswith(hardware.SPEC)}
-            self._values.update(meaning.values)
-            self._assumed.append(Assumption(hardware.NAME, meaning.values[hardware.NAME], meaning.why))
-        elif maker:
-            self._faults.append(PlanError(f"which {word}?", hint="name its chip, or its memory, as 64gb"))
 
     def _devices_of_layout(self) -> None:
         """Take as many devices as the degrees of the line make up, where it does not say how many there are.

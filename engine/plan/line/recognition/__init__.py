@@ -1,0 +1,1 @@
+"""The words of a line, recognized kind by kind: each kind stands on those before it."""

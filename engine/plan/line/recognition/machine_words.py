@@ -1,0 +1,157 @@
+"""Hardware that a line names beside other hardware: hosts, machines and their devices."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import replace
+
+from capacity_tui.engine.catalog import Accelerator, key_of
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import Meaning
+from capacity_tui.engine.plan.line.recognition.ruled_out_words import RuledOutWords
+from capacity_tui.engine.plan.plan import DETECTED
+
+_FAR = 4  # Words before a time or a memory that may say that it is wanted
+_OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
+
+
+def _is_same(own: Accelerator, other: Accelerator) -> bool:
+    """Whether a machine's device is meant by one of as much memory whose number it begins with: A10 of an A10G."""
+    names = (next((part for part in row.id.split("-") if any(map(str.isdigit, part))), row.id) for row in (own, other))
+    return next(names).startswith(next(names)) and hardware.is_memory_of(own, other.memory_mib or 1)
+
+
+class MachineWords(RuledOutWords):
+    """A line that may name the same hardware in several ways."""
+
+    def _host(self, index: int, meaning: Meaning) -> Meaning:
+        """Take a processor beside accelerators for the one of their host, which a plan does not name."""
+        name, named = self._values.get(hardware.NAME), meaning.values.get(hardware.NAME)
+        if name and named and DETECTED in (name, named):  # my laptop with a 3050
+            self._values[hardware.NAME] = device = named if name == DETECTED else name
+            return replace(meaning, values={**meaning.values, hardware.NAME: device})
+        accelerators, processors = self._catalog.accelerators, self._catalog.processors
+        if name and named and self._is_chosen(index):
+            return meaning  # a 3060, or just my ryzen 5800x
+        if named in processors and name in accelerators:
+            why = f"{self._tokens[index].text}: the processor of the host; what counts of it goes into hardware.spec"
+            return Meaning(why=why)
+        if name in processors and named in accelerators:
+            self._values = {path: value for path, value in self._values.items() if path not in _OF_HOST}
+        return self._machine(name, named, meaning)
+
+    def _machine(self, name: object, named: object, meaning: Meaning) -> Meaning:
+        """Take a machine beside its own accelerators for the same hardware, as ``g4dn.12xlarge (4x T4)``."""
+        machine = self._catalog.instances.get(str(name)) or self._catalog.instances.get(str(named))
+        rows = self._catalog.accelerators
+        own = None if machine is None else rows.get(machine.accelerator or "")
+        others = [row for one in (name, named) if (row := rows.get(str(one))) is not None]
+        if machine is None or own is None or not any(_is_same(own, other) for other in others):
+            return meaning
+        counts = [values.get(hardware.DEVICES, machine.sold_devices) for values in (self._values, meaning.values)]
+        if not name or counts[0] != counts[1]:
+            return meaning
+        self._values |= {hardware.NAME: machine.id, hardware.DEVICES: counts[0]}
+        return replace(meaning, values={**meaning.values, hardware.NAME: machine.id, hardware.DEVICES: counts[0]})
+
+    def _is_chosen(self, index: int) -> bool:
+        """Whether a word that compares stands before another one, over words that turn to it: ``or just 32 cores``."""
+        words = vocabulary()
+        plain = (at for at in range(index - 1, -1, -1) if key_of(self._tokens[at].text) not in words.turning)
+        return key_of(self._span(next(plain, 0), 1)) in words.comparing
+
+    def _is_one_more(self, index: int, meaning: Meaning) -> bool:
+        """Whether hardware is counted with what the line had of it before, as in ``two 3090s, add a third 3090``."""
+        written = self._text[self._tokens[index].start : self._tokens[index].end]
+        is_same = meaning.values.get(hardware.NAME) == self._values.get(hardware.NAME)
+        return is_same and key_of(written.split()[-1]) in vocabulary().ordinals
+
+    def _without_size_of_nodes(self, meaning: Meaning) -> Meaning:
+        """Take devices of a memory beside nodes that have as many for these, as in ``96 DGX A100 (8x40G)``."""
+        size, values = self._values.get(Key.HARDWARE_PER_NODE), dict(meaning.values)
+        if size and hardware.NAME in self._values.keys() - values.keys() and values.get(hardware.DEVICES) == size:
+            values.pop(hardware.DEVICES)
+        return replace(meaning, values=values)
+
+    def _is_of_a_machine(self, index: int) -> bool:
+        """Whether a memory is that of each of some machines, as ``30 GB per node``."""
+        amount, node = settings.amount_of(self._span(index + 2, 1)), self._span(index + 1, 1)
+        return node in ("per", "a", "each") and amount == vocabulary().amounts["nodes"] and not self._is_apart(index)
+
+    def _is_device(self, index: int) -> bool:
+        """Whether a word is of devices, of their memory, or of a machine with some."""
+        key, text = key_of(self._span(index, 1)), self._span(index, 1)
+        amounts = vocabulary().amounts
+        is_named = settings.amount_of(text) in (amounts["devices"], amounts["nodes"]) or key in vocabulary().boxes
+        return is_named or hardware.named_hardware(text, self._catalog) is not None
+
+    def _name_before(self, index: int) -> str:
+        """Return the key of what stands before a figure, over words between: ``host memory is 1TB``."""
+        before = vocabulary().start_of([key_of(token.text) for token in self._tokens[:index]])
+        return key_of(self._span(before - 1, 1)) if before > 0 else ""
+
+    def _is_measured(self, index: int, kind: str) -> bool:
+        """Whether a time or a memory is what something took: ``took 7 hours``, but not ``takes 2 days at most``."""
+        measured, keys = vocabulary().measured, [key_of(token.text) for token in self._tokens]
+        start = vocabulary().start_of(keys[:index])
+        before = {"".join(keys[max(start - few, 0) : start]) for few in (1, 2, 3) if few <= start}
+        is_used = not before.isdisjoint(measured[kind]) and not self._is_apart(start - 1, ",;?")
+        is_used |= any("".join(keys[index + 1 : index + 1 + few]) in measured[f"{kind} behind"] for few in (1, 2, 3))
+        after = index if self._is_apart(index, ",;?()") else index + 2
+        few = max((few for few in (1, 2, 3) if "".join(keys[max(start - few, 0) : start]) in measured[kind]), default=0)
+        near = {*keys[max(start - _FAR, 0) : start - few], *keys[start:index], *keys[index + 1 : after + 1]}
+        is_wanted = bool(near & vocabulary().limiting) or self._is_in_clause(index, "wanted")
+        is_of_a_run = keys[index + 1 : index + 2] == ["vram"] and not self._is_device(index + 2)
+        is_other = kind == "memory" and self._is_before_device(index) and not is_of_a_run
+        return is_used and not (is_other or is_wanted or (kind == "memory" and self._is_to_have(start - 1, index)))
+
+    def _is_to_have(self, verb: int, index: int) -> bool:
+        """Whether a machine needs a memory, as in ``a server that needs 64gb ram``, rather than what runs on it."""
+        subject = self._subject_of(verb) if key_of(self._span(verb, 1)) in vocabulary().measured["needed"] else ""
+        is_open = hardware.NAME not in self._values and not self._has_memory_of_devices()
+        is_of_machine = is_open or key_of(self._span(index + 1, 1)) in vocabulary().ram
+        return (subject == hardware.NAME and is_of_machine) or (subject == Key.MODEL_NAME and self._asks_for_model)
+
+    def _is_in_clause(self, index: int, kind: str) -> bool:
+        """Whether a word of a kind stands before a place in its clause, as ``must`` in ``must take 2 days``."""
+        clause = next((at + 1 for at in range(index - 1, -1, -1) if self._tokens[at].ends), 0)
+        return not vocabulary().measured[kind].isdisjoint(key_of(self._span(at, 1)) for at in range(clause, index))
+
+    def _is_named_before(self, index: int, names: Container[str]) -> bool:
+        """Whether one of some words before a figure is its own: ``ddr4 64gb``, but not ``64gb ram 24gb``."""
+        is_of_another = any(count > 1 and start + count == index for start, (count, _) in self._taken.items())
+        return self._name_before(index) in names and not is_of_another and not self._is_apart(index - 1, ",;")
+
+    def _nouns_of(self, index: int) -> set[str]:
+        """Return the keys of one word and of two that a figure may be of, before it or behind it; also ``model is``."""
+        first = vocabulary().start_of([key_of(before.text) for before in self._tokens[:index]])
+        before = {key_of(self._span(start, few)) for start, few in ((first - 1, 1), (first - 2, 2), (first - 1, 2))}
+        behind = index + 1
+        behind += int(self._span(behind, 1) == "of" or key_of(self._span(behind, 1)) in vocabulary().formats)
+        after = {key_of(self._span(behind, few)) for few in (1, 2)}
+        return (set() if first and self._is_apart(first - 1) else before) | (set() if self._is_apart(index) else after)
+
+    def _portable(self) -> None:
+        """Take the card of a laptop where the line says that it is one, as in ``my laptop with a 3050``."""
+        places = [at for at, token in enumerate(self._tokens) if key_of(token.text) in vocabulary().portable]
+        named = str(self._values.get(hardware.NAME))
+        row_id = hardware.portable_of(named, self._catalog) if places else None
+        if row_id is not None:
+            self._rename(hardware.NAME, row_id)
+        if row_id is not None or named not in self._catalog.accelerators:
+            self._taken |= {at: (1, Meaning()) for at in places if self._is_free(at)}
+
+    def _has_memory_of_devices(self) -> bool:
+        """Whether a line says the memory of its devices, as ``16gb gpu``."""
+        figures = enumerate(hardware.figures_of(token.text) or {} for token in self._tokens)
+        return any(hardware.MEMORY in figure and self._is_before_device(at) for at, figure in figures)
+
+    def _is_before_device(self, index: int) -> bool:
+        """Whether what a figure is of stands behind it: ``a lora on docs, 24gb vram``, ``text, 16gb gpu``."""
+        after = self._span(index + 1, 1)
+        is_named = settings.amount_of(after) == vocabulary().amounts["devices"] or key_of(after).endswith("vram")
+        is_named |= hardware.named_hardware(after, self._catalog) is not None
+        return is_named and not self._is_apart(index)

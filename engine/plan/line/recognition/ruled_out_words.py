@@ -1,0 +1,86 @@
+"""What a line does not want: hardware that is excluded or given up, what is switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon.quantities import QUANTIZED
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import INFER, Meaning
+from capacity_tui.engine.plan.line.recognition.line_words import LineWords
+
+_NOT_WANTED = "a line says what is wanted, not what is not"
+
+
+class RuledOutWords(LineWords):
+    """A line whose words rule out what they stand before."""
+
+    def _ruling_out(self, index: int) -> str:
+        """Return the words right before a place that rule out what stands there; empty for others."""
+        spans = (self._span(index - few, few) for few in (4, 3, 2, 1) if few <= index)
+        is_apart = index > 0 and self._tokens[index - 1].ends
+        return "" if is_apart else next((span for span in spans if key_of(span) in vocabulary().negations), "")
+
+    def _ruling_out_as_well(self, index: int, meaning: Meaning) -> str:
+        """Return the joint between hardware that is not wanted and a place that names more: ``no h100 or a100``."""
+        is_more = index - 1 in self._excluded and hardware.NAME in meaning.values
+        joint = self._span(index - 1, 1) if is_more else ""
+        return joint if key_of(joint) in vocabulary().both | vocabulary().comparing else ""
+
+    def _exclusions(self) -> Iterator[PlanError]:
+        """Yield the faults of what is not wanted where nothing else is, kinds of hardware among it: ``no nvidia``."""
+        yield from (fault for paths, fault in self._ruled_out_values if not paths <= self._values.keys())
+        words, count = vocabulary(), len(self._tokens)
+        for index in range(count if hardware.NAME not in self._values else 0):
+            spans = (few for few in (2, 1) if index + few <= count)
+            few = next((few for few in spans if key_of(self._span(index, few)) in words.hardware_kinds), 0)
+            if not few:
+                continue
+            after = key_of(self._span(index + few, 1))
+            is_noun = self._is_apart(index + few - 1) or self._tokens[index + few - 1].ends
+            is_noun |= after in words.joints | words.fillers | {""}  # no nvidia driver is none
+            if is_noun and (before := self._ruling_out(index)):
+                self._unknown.pop(self._span(index, few), None)
+                text = f"{before} {self._span(index, few)}"
+                yield PlanError(_NOT_WANTED, repr(text), "name the hardware that may be used, or leave it out")
+
+    def _is_given_up(self, index: int) -> bool:
+        """Whether words before a name say that another one takes its place, as in ``instead of our 8 a100``."""
+        if " to " in (self._written_range(index, 1) or ""):
+            return False  # upgrading from 3090 to 4090: the range has both
+        first = index - int(key_of(self._span(max(index - 1, 0), 1)) in ("a", "an", "the", "our", "my", "these"))
+        before = (key_of(self._span(first - words, words)) for words in (1, 2) if first >= words)
+        return any(key in vocabulary().given_up for key in before)
+
+    def _is_switched_off(self, index: int) -> bool:
+        """Whether a word switches off what is before it: ``offload=no``, ``offload off``; not ``lora no offload``."""
+        key, words = key_of(self._span(index, 1)), vocabulary()
+        if key not in words.negations or index + 1 >= len(self._tokens) or self._tokens[index].ends:
+            return key in words.switched_off
+        return key in words.switched_off and self._tokens[index].start == self._tokens[index - 1].start
+
+    def _unquantized(self) -> None:
+        """Serve weights of 16 bits where the line says that nothing is quantized, as ``no quantization``."""
+        words, path = vocabulary(), Key.INFERENCE_WEIGHTS
+        spans = [self._span(at, count).split() for at, (count, _) in self._taken.items() if count > 1]
+        is_none = any(key_of(span[0]) in words.negations and key_of(span[-1]) in QUANTIZED for span in spans)
+        if self._task == INFER and is_none and path not in self._values:
+            self._assume(path, "bf16", "weights: bf16, as nothing is quantized")
+
+    def _is_without_card(self) -> bool:
+        """Whether a line rules out any device but its processor, as ``no gpu`` does, but not ``no gpu sharing``."""
+        places = [at for at, token in enumerate(self._tokens) if key_of(token.text) not in ("a", "an", "any")]
+        for before, at in pairwise(places):
+            is_none = self._tokens[before].text.casefold() in vocabulary().negations
+            after = key_of(self._span(at + 1, 1))
+            is_end = self._is_apart(at) or not after.isalpha() or after in vocabulary().joints
+            is_end |= Key.MODEL_NAME in self._taken.get(at + 1, (0, Meaning()))[1].values
+            is_end &= vocabulary().stocked.isdisjoint(key_of(self._span(at + 1, few)) for few in (1, 2, 3))
+            if is_none and is_end and f"no{key_of(self._tokens[at].text)}" in vocabulary().without_card:
+                return True
+        return False

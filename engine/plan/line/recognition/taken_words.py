@@ -1,0 +1,112 @@
+"""What was taken for what, and what that sets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
+from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Meaning
+from capacity_tui.engine.plan.line.recognition.machine_words import MachineWords
+
+_FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
+_NOT_WANTED = "a line says what is wanted, not what is not"
+_PACKED = "qlora"
+
+
+class TakenWords(MachineWords):
+    """A line whose words are taken, the pass of one kind after another."""
+
+    def _pass(self, recognize: Callable[[int], tuple[int, Meaning] | None]) -> None:
+        """Try what was not recognized so far."""
+        index = 0
+        while index < len(self._tokens):
+            match = None if index in self._taken else recognize(index)
+            if match is not None:
+                self._take(index, *match)
+            index += self._taken[index][0] if index in self._taken else 1
+
+    def _take(self, index: int, count: int, meaning: Meaning) -> None:
+        tasks = {self._values.get(TASK), meaning.values.get(TASK)} - {None}
+        if tasks == {TRAIN, FINETUNE} or (FIT in tasks and len(tasks) > 1):  # "train a LoRA", "does it fit"
+            self._values.pop(TASK)
+            task = FINETUNE if FIT not in tasks else next(iter(tasks - {FIT}))
+            meaning = replace(meaning, values={**meaning.values, TASK: task})
+        ruled_out = self._ruling_out(index) or self._ruling_out_as_well(index, meaning)
+        behind = {key_of(self._span(index + count, words)) for words in (1, 2, 3)}
+        if meaning.values and not vocabulary().measured["of parts"].isdisjoint(behind):
+            meaning = Meaning(fault=PlanError("how many in all?", self._span(index, count + 2), "give the total"))
+        if not vocabulary().unsupported.isdisjoint(behind):
+            meaning = Meaning(why=f"left out: {self._span(index, count)}")
+        if meaning.values and meaning.fault is None and ruled_out:
+            text = f"{ruled_out} {self._span(index, count)}"
+            fault = PlanError(_NOT_WANTED, repr(text)[:60], "say what you want instead, or leave it out")
+            self._ruled_out_values.append((set(meaning.values), fault))
+            self._excluded |= {index + count} if hardware.NAME in meaning.values else set()
+            meaning = Meaning()
+        if {hardware.NAME, Key.MODEL_NAME} & meaning.values.keys() and self._is_given_up(index):
+            meaning = Meaning(why=f"left out: {self._span(index, count)}")
+        meaning = self._users_present(index, self._without_size_of_nodes(self._host(index, meaning)))
+        for path, value in meaning.values.items():
+            is_one_more = path == hardware.DEVICES and self._is_one_more(index, meaning)
+            if path in self._values and self._values[path] != value and meaning.fault is None and not is_one_more:
+                text = self._span(index, count)
+                detail = f"{text!r} and {self._values[path]}"
+                hint = vocabulary().twice.get(path, "keep one of them")
+                meaning = Meaning(fault=PlanError(f"{path} is given twice", detail, hint))
+        self._values.update(meaning.values)
+        if meaning.fault is not None and self._span(index, count) not in self._unknown:
+            self._faults.append(meaning.fault)
+        self._taken[index] = count, meaning
+
+    def _users_present(self, index: int, meaning: Meaning) -> Meaning:
+        """Take those who are there at once for the users where all of them are named too: ``300 staff, 30 online``."""
+        users, others = meaning.values.get(Key.INFERENCE_USERS), self._values.get(Key.INFERENCE_USERS)
+        if not (isinstance(users, int) and isinstance(others, int) and users != others):
+            return meaning
+        some = min(users, others)
+        places = (at for at, (_, taken) in self._taken.items() if taken.values.get(Key.INFERENCE_USERS) == some)
+        at = index if users == some else next(places, index)
+        around = self._tokens[max(at - 1, 0) : at + _FARTHEST_PRESENT]
+        if vocabulary().present.isdisjoint(key_of(token.text) for token in around):
+            return meaning
+        self._assume(Key.INFERENCE_USERS, some, f"{some} users: those there at once, of {max(users, others)}")
+        return replace(meaning, values={})
+
+    def _joined(self, index: int) -> tuple[int, Meaning] | None:
+        """Refuse several names of a kind as one word, as ``t4/l4``, which a line may compare."""
+        text = self._span(index, 1)
+        hint = "keep one of them, or say both as A vs B"
+        return (1, Meaning(fault=PlanError(ONE_OF, text, hint))) if joined_names(text, self._catalog) else None
+
+    def _packed_base(self, text: str) -> Meaning | None:
+        """Take few bits of a base that adapters are trained on for QLoRA, as in ``lora 4bit``."""
+        if self._task != FINETUNE or self._values.get(METHOD) == _PACKED or key_of(text) not in vocabulary().formats:
+            return None
+        base = settings.named_value(text, FINETUNE, _PACKED, self._catalog)
+        if base is None or Key.TRAINING_QUANTIZATION not in base.values:
+            return None
+        if self._values.get(METHOD) == "full":
+            hint = "say qlora, or leave it out"
+            return Meaning(fault=PlanError("full fine-tuning trains weights of 16 bits or more", text, hint))
+        self._values.pop(METHOD, None)
+        why = f"{text}: adapters on packed weights are QLoRA"
+        return Meaning(base.words, {METHOD: _PACKED, **base.values}, why)
+
+    def _too_few_for_all(self, index: int, count: int) -> str:
+        """Return why a batch is of each device: replicas that share their state need one each; empty for others."""
+        name, is_shared = self._span(index, count), self._values.get(Key.PARALLELISM_ZERO, 0) not in (0, "0")
+        shards = math.prod(map(self._degree, (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)))
+        replicas = self._degree(Key.PARALLELISM_DP, self._degree(hardware.DEVICES) // shards if is_shared else 1)
+        is_bare = "".join(filter(str.isalpha, key_of(name))) in vocabulary().bare_batches
+        is_bare &= key_of(self._span(index + count, 1)) not in vocabulary().totals
+        is_few = is_bare and self._degree(Key.TRAINING_GLOBAL_BATCH) < replicas
+        return f"{name}: of each device, as {replicas} replicas need as many" if is_few else ""
