@@ -30,6 +30,7 @@ class Key(StrEnum):
     TRAINING_DROPOUT = "training.dropout"
     TRAINING_PREFERENCE = "training.preference"
     TRAINING_REFERENCE = "training.reference"
+    TRAINING_TOWERS = "training.towers"
     TRAINING_TEACHER_PARAMETERS = "training.teacher_parameters"
     TRAINING_MFU = "training.mfu"
     TRAINING_LENGTHS = "training.lengths"

@@ -14,7 +14,7 @@ from capacity_tui.engine.cluster import Cluster, Device, resolve_cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.resolve import engine_row, served_weights
-from capacity_tui.engine.estimate.transformer.finetuning import base_format
+from capacity_tui.engine.estimate.transformer.finetuning import base_format, towers_of
 from capacity_tui.engine.estimate.transformer.resolve import (
     TRANSCRIPT_TOKENS,
     framework_row,
@@ -143,7 +143,8 @@ def resolve_plan(
     if not plan.is_inference:
         require(BATCH_FOR_ALL, Layout(float(cluster.devices), dp=float(replicas), global_batch=float(global_batch)))
     method = training.method or (FULL if plan.is_finetuning else None)
-    training = training.model_copy(update={"global_batch": global_batch, "method": method})
+    towers = towers_of(training, shape)
+    training = training.model_copy(update={"global_batch": global_batch, "method": method, "towers": towers})
     resolved = plan.model_copy(update={"parallelism": parallel, "training": training})
     if shape is not None:
         refuse_impossible(plan_layout(resolved, shape, catalog))

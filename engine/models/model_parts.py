@@ -6,7 +6,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -42,6 +42,7 @@ class Formulas:
     # the weights of a tower and sizes its published configurations leave out, by the model type of its part of the
     # configuration
     towers: Mapping[str, tuple[str, Mapping[str, object]]]
+    counts_towers: bool = True  # whether a tower weighs what it does, and not nothing
 
     def value(self, formula: str, config: Mapping[str, object], file: str | None = None) -> float:
         """Return what a formula gives for a configuration.
@@ -189,6 +190,8 @@ class _Reading:
             part = {}
         if not isinstance(part, Mapping):
             raise PlanError("not the sizes of a tower", f"{part!r:.60}", place=self._place(node))
+        if not self.formulas.counts_towers:
+            return 0.0
         kind = str(part.get("model_type") or self.value(usual))
         if kind not in self.formulas.towers:
             raise PlanError("a tower whose weights are not known", f"{kind:.60}", place=self._place(node))
@@ -239,6 +242,11 @@ class ModelParts:
     def other_weights(self, part: ModelPart, config: Config, file: str | None) -> float:
         """Return the weights that no size stands for; see ``Formulas.value``."""
         return self.formulas.value(part.other_weights, config, file)
+
+    def tower_weights(self, part: ModelPart, config: Config, file: str | None) -> float:
+        """Return how many of these are towers of pictures and sound, without what joins them to the text."""
+        without = replace(self.formulas, counts_towers=False)
+        return self.other_weights(part, config, file) - without.value(part.other_weights, config, file)
 
     def fields(self, part: ModelPart, config: Config, file: str | None) -> dict[str, float | dict[str, float]]:
         """Return the sizes a class computes, by field of the shape."""

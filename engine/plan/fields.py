@@ -10,7 +10,7 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Kind, knob_of, spec_type_of, spec_values
-from capacity_tui.engine.models.transformer import shape_from_spec, shape_of
+from capacity_tui.engine.models.transformer import TransformerShape, shape_from_spec, shape_of
 from capacity_tui.engine.plan.field_table import all_fields, field_text, fields_of_section
 from capacity_tui.engine.plan.names import known_words, software_id
 from capacity_tui.engine.plan.plan import DETECTED, Plan
@@ -146,6 +146,7 @@ class FieldContext:
     task: str
     devices: int | None = None  # devices of its hardware; None where that is unknown
     per_node: int | None = None  # devices of one node, likewise
+    has_towers: bool | None = None  # whether the model sees or hears through weights of their own, likewise
     has_experts: bool | None = None  # whether the model is a mixture of experts, likewise
     zero: int | None = None  # what replicas share, as given or as the framework does; None while it is open
     claims_memory: bool = False  # whether the engine takes a share of memory for itself
@@ -217,6 +218,7 @@ CONDITIONS: Mapping[Condition, Need] = {
         "needs a preference that compares with the model as it was: dpo, kto, grpo or ppo",
         lambda here: here.plan.training.preference not in {"dpo", "kto", "grpo", "ppo"},
     ),
+    "towers": Need("needs a model with a tower of pictures or sound", lambda context: context.has_towers is False),
     "nodes": Need("needs more than one node", _lacks_nodes),
     "devices": Need("needs more than one device", lambda context: context.devices == 1),
     "experts": Need("needs a mixture of experts", lambda context: context.has_experts is False),
@@ -314,13 +316,14 @@ def field_context(
         hardware: what is known of its hardware; by default what the plan says.
     """
     known = hardware or HardwareFacts(plan.hardware.devices, plan.hardware.per_node)
-    engines = catalog.engine_rows(plan.inference.engine)
+    engines, shape = catalog.engine_rows(plan.inference.engine), _shape(plan, kind, catalog)
     return FieldContext(
         plan,
         kind,
         task,
         known.devices,
         known.per_node,
+        None if shape is None else bool(shape.tower_weights),
         _has_experts(plan, kind, catalog),
         _zero(plan, catalog),
         any(row.memory_policy != "needed" for row in engines),
@@ -332,7 +335,7 @@ def field_context(
         known.has_regional_prices,
         _has_full_precision(plan, catalog),
         _casts(plan, catalog),
-        _fixed_length(plan, kind, catalog),
+        0 if shape is None else shape.fixed_length,
     )
 
 
@@ -373,15 +376,15 @@ def _zero(plan: Plan, catalog: Catalog) -> int | None:
     return catalog.frameworks[software_id(plan.training.framework, catalog)].zero
 
 
-def _fixed_length(plan: Plan, kind: Kind, catalog: Catalog) -> int:
-    """Return the tokens that a plan's model always reads; 0 where the plan says how many, or that is unknown."""
+def _shape(plan: Plan, kind: Kind, catalog: Catalog) -> TransformerShape | None:
+    """Return the sizes of a plan's model; None for kinds that have others, and where only its file knows them."""
     row = None if kind != "transformer" or plan.model.config else catalog.architectures.known(plan.model.name or "")
     if row is None:
-        return 0
+        return None
     try:
-        return (shape_from_spec(row, plan.model.spec) if plan.model.spec else shape_of(row)).fixed_length
+        return shape_from_spec(row, plan.model.spec) if plan.model.spec else shape_of(row)
     except PlanError:
-        return 0
+        return None
 
 
 def _has_experts(plan: Plan, kind: Kind, catalog: Catalog) -> bool | None:

@@ -350,6 +350,7 @@ class JobFields(Section):
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
     preference: Preference = "none"
     reference: Literal["kept", "precomputed"] = "kept"
+    towers: Literal["trained", "frozen"] | None = None
     teacher_parameters: Amount | None = None
     mfu: Annotated[float, Field(gt=0, le=1)] | None = None
 

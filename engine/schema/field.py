@@ -105,6 +105,7 @@ Condition = Literal[
     "quantized base",
     "cast matrices",
     "reference",
+    "towers",
     "files",
     "samples",
     "epochs",

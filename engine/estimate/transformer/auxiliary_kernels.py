@@ -53,7 +53,7 @@ def optimizer_operators(run: TransformerRun) -> Iterator[Operator]:
     dense = run.layers_per_stage * run.stacked_parameters_per_layer / layout.tp
     experts = run.layers_per_stage * run.expert_parameters_per_layer / (layout.ep * layout.etp)
     inner = (dense / shard + experts / expert_shard) * run.trained_share
-    outer = run.outer_parameters / layout.tp / np.minimum(layout.pp, 2.0) / shard * run.trained_ends
+    outer = run.outer_parameters / layout.tp / np.minimum(layout.pp, 2.0) / shard * run.trained_outer
     yield from update_operators(run.numerics, inner, outer, run.cluster, layout.offload_optimizer)
     for shared in _shared(run):
         times = run.layers_per_stage * shared.share(run.layers_per_stage)

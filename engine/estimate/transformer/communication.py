@@ -199,7 +199,7 @@ def _data_parallel(run: TransformerRun) -> Iterator[Collective]:
     ends = run.outer_parameters / layout.tp / np.minimum(layout.pp, 2.0)
     layers = run.layers_per_stage * run.stacked_parameters_per_layer / layout.tp
     dense = layers + ends
-    of_dense = (trained * layers + run.trained_ends * ends) / dense
+    of_dense = (trained * layers + run.trained_outer * ends) / dense
     experts = run.layers_per_stage * run.expert_parameters_per_layer / (layout.ep * layout.etp)
     groups = (
         ("", dense, of_dense, run.replica_ranks, layout.tp),

@@ -146,6 +146,7 @@ def _repeated(operator: Operator, times: Number) -> Operator:
     return operator if not any_true(times != 1.0) else replace(operator, count=operator.count * times)
 
 
+TRAINED_TOWERS = "trained"  # What plans call towers with gradients
 NOTHING, NORMS, ALL = "none", "norms", "all"  # What of a quantized base is cast to fp32, by the words plans use
 # What LoRA adapts, by the names plans use.
 TARGETS = {
@@ -215,10 +216,22 @@ class Finetuning:
     fp32_norms: Number = 0.0  # 1 where the norms of a quantized base are cast to fp32, unless it is sharded
     fp32_ends: Number = 0.0  # 1 where its embedding and head are too
     embeddings_trained: Number = 0.0  # 1 where embedding and head are trained whole beside adapters
+    towers_trained: Number = 1.0  # 1 where towers of pictures and sound are trained whole
     quantized: Number = 0.0  # 1 where the frozen base is unpacked for each product
     inputs: AdapterInputs = field(default_factory=AdapterInputs)  # what a layer keeps for its adapters
     adapted: Adapted = field(default_factory=Adapted)  # the matrices that adapters stand beside
     unpacking: Unpacking = field(default_factory=Unpacking)  # what unpacking the base takes
+
+    def trained_outside(self, ends: Number, parameters: Number, towers: Number) -> Number:
+        """Return the share with gradients of parameters outside the layers.
+
+        Args:
+            ends: the share of those of embedding and head.
+            towers: how many of the parameters are of towers.
+        """
+        if not any_true(np.asarray(towers > 0) & np.asarray(self.towers_trained != ends)):
+            return ends
+        return ends + (self.towers_trained - ends) * towers / np.maximum(parameters, 1.0)
 
 
 def finetuning(
@@ -230,8 +243,9 @@ def finetuning(
         element_bytes: bytes of an activation, and of a base parameter that no format is given for.
     """
     adapter, stored = training.adapter, base_format(training)
+    towers = float(towers_of(training, shape) == TRAINED_TOWERS)
     if adapter is None:
-        return Finetuning()
+        return Finetuning(towers_trained=towers)
     frozen, copies = frozen_bytes(stored, element_bytes, catalog), row.adapter_copies
     narrow = element_bytes < FP32_BYTES
     return Finetuning(
@@ -241,11 +255,19 @@ def finetuning(
         fp32_norms=float(narrow and in_fp32(training, row) != NOTHING),
         fp32_ends=float(narrow and in_fp32(training, row) == ALL),
         embeddings_trained=float(adapter.train_embeddings),
+        towers_trained=towers,
         quantized=float(0.0 < frozen < element_bytes),
         inputs=adapter_inputs(shape, adapter, copies, separate=row.separate_adapters > 0),
         adapted=replace(adapted_matrices(shape, adapter, copies), fp32=float(narrow and _is_wide(adapter, row))),
         unpacking=unpacking_of(stored, frozen, element_bytes, catalog),
     )
+
+
+def towers_of(training: TrainingSection, shape: TransformerShape | None) -> str | None:
+    """Return whether a model's towers are trained: as a plan says, else with all weights; None for one without."""
+    if shape is None or not any_true(shape.tower_weights > 0):
+        return None
+    return training.towers or (TRAINED_TOWERS if training.adapter is None else "frozen")
 
 
 def in_fp32(training: TrainingSection, row: Framework) -> str:

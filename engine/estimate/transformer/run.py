@@ -117,12 +117,17 @@ class TransformerRun:
 
     @property
     def trained_ends(self) -> Number:
-        """Parameters with gradients over all, outside the layers."""
+        """Parameters with gradients over all, in embedding and head."""
         return where(self.adapter.frozen_bytes > 0, self.copied_ends, 1.0)
 
     @property
+    def trained_outer(self) -> Number:
+        """Parameters with gradients over all, outside all layers."""
+        return self.adapter.trained_outside(self.trained_ends, self.outer_parameters, self.shape.tower_weights)
+
+    @property
     def copied_ends(self) -> Number:
-        """Share of the parameters outside the layers that are trained in a copy beside the frozen ones."""
+        """Share of embedding and head that are trained in a copy beside the frozen ones."""
         return where(self.adapter.frozen_bytes > 0, self.adapter.embeddings_trained, 0.0)
 
     @property
@@ -130,7 +135,7 @@ class TransformerRun:
         """Parameters with gradients over all of the model."""
         counts = self.counts
         inside, outside = counts.inside_layers, counts.total - counts.inside_layers
-        return (self.trained_share * inside + self.trained_ends * outside) / counts.total
+        return (self.trained_share * inside + self.trained_outer * outside) / counts.total
 
     @property
     def adapter_parameters(self) -> Number:

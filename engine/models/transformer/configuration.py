@@ -64,6 +64,7 @@ def fields_from_config(config: Mapping[str, Any], file: str | None = None) -> di
     values |= computed
     values["architecture"] = counted_as
     values["assumed"] = _assumed(flat, name, counted_as, part)
+    values["tower_weights"] = parts.tower_weights(part, flat, file)
     return {**values, "other_weights": parts.other_weights(part, flat, file)}
 
 

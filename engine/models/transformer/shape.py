@@ -167,6 +167,7 @@ class TransformerShape(LatentSizes):
     router_scales: bool = False  # the router scales its input and each expert's output
     # weights that no other size stands for: towers of pictures and sound, what joins them, heads
     other_weights: Number = 0
+    tower_weights: Number = 0  # of them, those of towers
     # how often a token passes the weights of a layer; ALBERT's one layer, used twelve times, is twelve
     layer_uses: Number = 1
     vision: Vision | None = None  # images in, classes out; of vision models
@@ -223,6 +224,7 @@ AT_LEAST_ONE = ("layers", "hidden", "heads", "kv_heads", "head_dim", "v_head_dim
 LARGEST: Mapping[str, int] = {"layers": 10**6, "encoder_layers": 10**6, "heads": 10**5, "hidden": 10**7}
 """Closer bounds of the sizes that are multiplied with each other."""
 
+_WEIGHTS = ("other_weights", "tower_weights")
 PARTS: Mapping[str, type] = {**ATTENTION_PARTS, "vision": Vision}
 
 
@@ -240,7 +242,7 @@ def resolve_shape(values: Mapping[str, Any], where: Place | None = None) -> Tran
     known = {**values}
     where = where or Place()
     for name, value in known.items():
-        if name != "other_weights":  # a count, and less than nothing where layers share weights
+        if name not in _WEIGHTS:  # counts, and less than nothing where layers share weights
             _check_range(name, value, LARGEST_SIZE, where)
     for name in ("layers", "hidden", "heads"):
         if name not in known:

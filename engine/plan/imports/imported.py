@@ -26,6 +26,7 @@ from capacity_tui.engine.plan.imports.shapes import (
     recomputation,
     requests,
     stages,
+    towers,
 )
 from capacity_tui.engine.plan.imports.sources import read_files
 from capacity_tui.engine.plan.line.lexicon.hardware_words import named_hardware
@@ -129,6 +130,7 @@ def import_plan(
     stages(settings, layers)
     recomputation(settings, layers)
     requests(settings, facts)
+    guesses += towers(settings, facts)
     _hardware(settings, readings, facts)
     origins = {path: setting for path, setting in plan_values(settings) if setting.level != "base"}
     values = {path: setting.value for path, setting in origins.items()}

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import Architecture, Catalog, gguf_type
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.models.transformer import shape_of
 from capacity_tui.engine.plan.imports.setting import Settings, is_kept
 from capacity_tui.engine.plan.imports.tools import tools
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, named_model
@@ -121,6 +122,22 @@ def _row(settings: Settings, catalog: Catalog) -> Architecture | None:
     """Return the row of the model, which may be named as its repository is; None where there is none yet."""
     row_id = catalog.architectures.find_id(str(settings.value(MODEL)))
     return None if row_id is None else catalog.architectures[row_id]
+
+
+def towers(settings: Settings, catalog: Catalog) -> Iterator[str]:
+    """Settle whether the model's towers are trained; yield what is not counted of them.
+
+    Some software gives towers that are not frozen adapters beside those of the text, other trains them whole.
+    """
+    row, method = _row(settings, catalog), settings.value(Key.TRAINING_METHOD, "full")
+    whole, adapted = settings.chosen.get("towers"), settings.chosen.get("adapted_towers")
+    option = whole or adapted
+    if option is None or (option.level == "default" if row is None else not shape_of(row).tower_weights):
+        return
+    if method == "full" or whole is not None:
+        settings.set(Key.TRAINING_TOWERS, option.value, option, option.level)
+    elif option.value == "trained":
+        yield f"{option.words}: adapters of the towers are not counted"
 
 
 def stages(settings: Settings, layers: int | None) -> None:

@@ -60,6 +60,7 @@ class Parameters:
     experts: Number
     embedding: Number
     head: Number
+    towers: Number  # among those of the embedding
 
     @property
     def ends(self) -> Number:
@@ -75,7 +76,13 @@ def stage_parameters(run: TransformerRun, layers: Number, *, first: Number, last
     experts = layers * run.expert_parameters_per_layer / (layout.ep * layout.etp)
     embedding = counts.token_embedding + counts.position_embedding + counts.extra + counts.other_weights
     copied = counts.token_embedding * (1.0 - first) if run.shape.tied_embeddings else counts.head
-    return Parameters(dense, experts, first * embedding / layout.tp, last * (counts.final + copied) / layout.tp)
+    head, towers = last * (counts.final + copied) / layout.tp, first * run.shape.tower_weights / layout.tp
+    return Parameters(dense, experts, first * embedding / layout.tp, head, towers)
+
+
+def _trained_ends(run: TransformerRun, parameters: Parameters) -> Number:
+    """Share of the parameters outside a stage's layers that has gradients."""
+    return run.adapter.trained_outside(run.trained_ends, parameters.ends, parameters.towers)
 
 
 def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
@@ -102,7 +109,8 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     weights = run.counts.dense_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
     used, gathered = gathered_bytes(run, weights, parameters.dense + parameters.experts)
     ends = embedding_and_head_buffers(run, parameters.embedding, parameters.head)
-    trained = run.trained_share * (parameters.dense + parameters.experts) + run.trained_ends * parameters.ends
+    trained_ends = _trained_ends(run, parameters)
+    trained = run.trained_share * (parameters.dense + parameters.experts) + trained_ends * parameters.ends
     # Buffers of a flat optimizer are made for a single device too.
     alone = where(np.asarray(software.flat_gradients) >= 1.0, np.minimum(layout.zero, 1.0), 0.0)
     reduced = (run.replica_ranks > 1) | (alone > 0)
@@ -239,7 +247,9 @@ def _kept(run: TransformerRun, parameters: Parameters, layers: Number) -> dict[s
     group = np.minimum(layout.shard, run.expert_ranks)
     expert_shards = [where(layout.zero >= stage, group, 1.0) for stage in (1, 2, 3)]
     base = sharded_bytes(run.stored_bytes, parameters.dense, parameters.experts, shards[2], expert_shards[2])
-    alongside = run.adapter_parameters * layers / run.shape.layers / layout.tp + run.copied_ends * parameters.ends
+    alongside = run.adapter_parameters * layers / run.shape.layers / layout.tp + run.copied_ends * (
+        parameters.ends - parameters.towers
+    )
     adapters = where(run.adapter.frozen_bytes > 0, numerics.weight_bytes, 0.0) * alongside
     whole = where((layout.zero >= SHARDED_PARAMETERS) & (layout.shard > 1), 0.0, parameters.dense + parameters.experts)
     copies = narrow_copies(run.software.narrow_weights, run.cast_bytes, whole)
@@ -250,8 +260,9 @@ def _kept(run: TransformerRun, parameters: Parameters, layers: Number) -> dict[s
         objective.frozen, numerics.element_bytes, others, numerics.weight_bytes, every, shards[2]
     )
     weights = weight_bytes(base, run.embedding_and_head_bytes, parameters.ends, shards[2], adapters, copies, further)
+    trained_ends = _trained_ends(run, parameters)
     dense, experts = (
-        run.trained_share * parameters.dense + run.trained_ends * parameters.ends,
+        run.trained_share * parameters.dense + trained_ends * parameters.ends,
         run.trained_share * parameters.experts,
     )
     copied = run.software.gradient_copies * where(
@@ -266,7 +277,7 @@ def _kept(run: TransformerRun, parameters: Parameters, layers: Number) -> dict[s
         whole_gradients = sharded_bytes.for_part(GRADIENTS)(unreduced, dense, experts, 1.0, 1.0)
     states_of = (
         (numerics.optimizer.state_bytes, run.trained_share),
-        (numerics.optimizer.outer_state_bytes, run.trained_ends),
+        (numerics.optimizer.outer_state_bytes, trained_ends),
     )
     models = objective.trained
     inner, outer = ((kept + numerics.master_bytes) * trained * models for kept, trained in states_of)
@@ -303,7 +314,7 @@ def _cast_gradients(run: TransformerRun, parameters: Parameters) -> Number:
     )
     shard = where(layout.zero >= 1, layout.shard, 1.0)
     expert_shard = where(layout.zero >= 1, np.minimum(layout.shard, run.expert_ranks), 1.0)
-    dense = run.trained_share * parameters.dense + run.trained_ends * parameters.ends
+    dense = run.trained_share * parameters.dense + _trained_ends(run, parameters) * parameters.ends
     casts = sharded_bytes(cast, dense, run.trained_share * parameters.experts, shard, expert_shard)
     group = run.software.group_parameters
     grouped = (layout.zero >= 3) & np.asarray(group > 0)
