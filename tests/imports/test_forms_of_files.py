@@ -164,6 +164,27 @@ def test_the_type_that_a_model_is_loaded_in_counts_where_the_trainer_gives_none(
     assert (training.master_weights == "none") is (master == "none")
 
 
+@pytest.mark.parametrize(
+    ("model", "loading", "precision", "master"),
+    [
+        (MODEL, "", "bf16", "none"),  # in the type of its checkpoint
+        (MODEL, ", dtype='auto'", "bf16", "none"),
+        (MODEL, ", torch_dtype=torch.float32", "bf16", "fp32"),
+        ("openai-community/gpt2", "", "bf16", "fp32"),  # published in 32 bits
+        ("google-bert/bert-base-uncased", "", "bf16", "fp32"),
+    ],
+)
+def test_a_model_is_loaded_in_the_type_of_its_checkpoint_unless_it_is_said(
+    alone, model: str, loading: str, precision: str, master: str
+) -> None:
+    loaded = f"model = AutoModelForCausalLM.from_pretrained('{model}'{loading})\n"
+    imported = alone("a.py", f"{TRAINED}{loaded}Trainer(model, args=TrainingArguments('x', bf16=True)).train()\n")
+    training = imported.plan.training
+    assert (training.precision, training.master_weights) == (precision, master)
+    is_by_release = not loading and master == "none"
+    assert any("Transformers 4 loads them in 32 bits" in guess for guess in imported.guesses) is is_by_release
+
+
 def test_what_a_trainer_is_given_from_elsewhere_is_named(alone) -> None:
     text = f"{TRAINED}{LOADED}Trainer(model, args=made(), peft_config=adapters()).train()\n"
     said = [one.place.field for part in alone("a.py", text).readings for one in part.unmodelled]

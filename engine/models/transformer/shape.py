@@ -49,6 +49,8 @@ class ModelClass:
 class Traits:
     """Shape fields by family, of decoders of the modern kind, by model class and by catalogue id."""
 
+    wide: frozenset[str]  # kinds and classes of models that are published in 32 bits
+
     families: Mapping[str, Fields]
     modern: Fields
     classes: Mapping[str, ModelClass]
@@ -75,7 +77,9 @@ def load_traits() -> Traits:
     """Read the traits that come with the program."""
     content = _read("traits.yaml")
     classes = {name: _model_class(entry) for name, entry in content["classes"].items()}
-    return Traits(content["families"], content["modern"], classes, content["models"])
+    return Traits(
+        frozenset(content["published_in_32_bits"]), content["families"], content["modern"], classes, content["models"]
+    )
 
 
 @cache

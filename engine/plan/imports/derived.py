@@ -194,7 +194,7 @@ def _precision(settings: Settings) -> None:
         settings.set(PRECISION, settings.value("matrices", "fp32"), settings.chosen["not_bf16"])
     loaded, trainer = settings.chosen.get("loaded_in"), settings.chosen.get(PRECISION)
     if loaded is not None and trainer is not None and (trainer.value, trainer.level in _OF_FILES) == ("fp32", True):
-        settings.set(PRECISION, loaded.value, loaded)
+        settings.set(PRECISION, loaded.value, loaded, loaded.level)
     # Beside a decoder's length the plain one is that of an encoder of pictures; an encoder of text is the longer part.
     length = settings.chosen.get("encoder_length") or settings.chosen.get("decoder_length")
     if length is None and Key.TRAINING_SEQ_LEN not in settings.chosen:
@@ -216,7 +216,7 @@ def _copies(settings: Settings) -> None:
     software, loaded = settings.chosen.get("without_master"), settings.chosen.get("loaded_in")
     trained_in, reason = settings.value(PRECISION), None
     if loaded is not None and not is_sharded:
-        reason = loaded if loaded.value == trained_in else None
+        reason = loaded if loaded.value == trained_in != "fp32" else None
     elif software is not None and (software.value == "always" or not is_sharded):
         reason = software if trained_in == "bf16" else None
     if reason is not None and is_full and not settings.is_given(_MASTER):

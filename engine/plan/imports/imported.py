@@ -22,6 +22,8 @@ from capacity_tui.engine.plan.imports.shapes import (
     assumed_sizes,
     flavored_model,
     known_layers,
+    loaded_as_published,
+    loaded_by_release,
     model_of_sizes,
     recomputation,
     requests,
@@ -116,7 +118,8 @@ def import_plan(
     facts = catalog or load_catalog()
     readings = read_files(names)
     imported = [setting for reading in readings for setting in reading.settings]
-    settings = settled([*imported, *_base_settings(base), *_typed_settings(typed or {})])
+    given = [*imported, *_base_settings(base), *_typed_settings(typed or {})]
+    settings = settled([*loaded_as_published(given, facts)])
     model_of_sizes(settings, facts)
     flavored_model(settings, facts)
     if allow_fragment and not any(name in settings.chosen for name in (MODEL, _FILE, "model", "built_model")):
@@ -131,6 +134,7 @@ def import_plan(
     recomputation(settings, layers)
     requests(settings, facts)
     guesses += towers(settings, facts)
+    guesses += loaded_by_release(settings)
     _hardware(settings, readings, facts)
     origins = {path: setting for path, setting in plan_values(settings) if setting.level != "base"}
     values = {path: setting.value for path, setting in origins.items()}

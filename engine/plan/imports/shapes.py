@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Architecture, Catalog, gguf_type
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import shape_of
-from capacity_tui.engine.plan.imports.setting import Settings, is_kept
+from capacity_tui.engine.models.transformer.shape import load_traits
+from capacity_tui.engine.plan.imports.setting import ImportedSetting, Settings, is_kept
 from capacity_tui.engine.plan.imports.tools import tools
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, named_model
 from capacity_tui.engine.plan.plan import Plan
@@ -122,6 +123,33 @@ def _row(settings: Settings, catalog: Catalog) -> Architecture | None:
     """Return the row of the model, which may be named as its repository is; None where there is none yet."""
     row_id = catalog.architectures.find_id(str(settings.value(MODEL)))
     return None if row_id is None else catalog.architectures[row_id]
+
+
+_LOADED, _PUBLISHED = "loaded_in", "published"
+
+
+def loaded_as_published(given: Sequence[ImportedSetting], catalog: Catalog) -> Iterator[ImportedSetting]:
+    """Yield settings with the type of the model's checkpoint where a model is loaded in that, if it is known."""
+    names = [one.value for one in given if one.field in (MODEL, "model")]
+    rows = filter(None, (catalog.architectures.find_id(str(name).rpartition("/")[2]) for name in names))
+    row = next((catalog.architectures[row_id] for row_id in rows), None)
+    for one in given:
+        if one.field != _LOADED or one.value != _PUBLISHED:
+            yield one
+        elif row is not None:
+            is_wide = not load_traits().wide.isdisjoint((row.kind, row.architecture))
+            yield replace(one, value="fp32" if is_wide else "bf16")
+
+
+def loaded_by_release(settings: Settings) -> Iterator[str]:
+    """Yield what an older release of Transformers does where nothing says the type of a model that is trained whole."""
+    loaded = settings.chosen.get(_LOADED)
+    is_decisive = loaded is not None and any(
+        settings.chosen.get(path) == replace(loaded, field=path, value=value)
+        for path, value in ((Key.TRAINING_PRECISION, loaded.value), (Key.TRAINING_MASTER_WEIGHTS, "none"))
+    )
+    if loaded is not None and loaded.level == "default" and is_decisive:
+        yield f"weights in {loaded.value}, as they are published: Transformers 4 loads them in 32 bits unless it is told"
 
 
 def towers(settings: Settings, catalog: Catalog) -> Iterator[str]:
