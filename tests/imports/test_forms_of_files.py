@@ -182,7 +182,7 @@ def test_a_model_is_loaded_in_the_type_of_its_checkpoint_unless_it_is_said(
     training = imported.plan.training
     assert (training.precision, training.master_weights) == (precision, master)
     is_by_release = not loading and master == "none"
-    assert any("Transformers 4 loads them in 32 bits" in guess for guess in imported.guesses) is is_by_release
+    assert any("Transformers 4 loads them in 32" in guess for guess in imported.guesses) is is_by_release
 
 
 def test_what_a_trainer_is_given_from_elsewhere_is_named(alone) -> None:

@@ -149,7 +149,7 @@ def loaded_by_release(settings: Settings) -> Iterator[str]:
         for path, value in ((Key.TRAINING_PRECISION, loaded.value), (Key.TRAINING_MASTER_WEIGHTS, "none"))
     )
     if loaded is not None and loaded.level == "default" and is_decisive:
-        yield f"weights in {loaded.value}, as they are published: Transformers 4 loads them in 32 bits unless it is told"
+        yield f"weights in {loaded.value}, as they are published: Transformers 4 loads them in 32 bits unless told"
 
 
 def towers(settings: Settings, catalog: Catalog) -> Iterator[str]:
