@@ -258,7 +258,13 @@ def answer_parts(plan: Plan, estimate: Estimate, *, in_full: bool = False) -> It
         yield from (TextPart(line, "item") for line in settings)
     if in_full:
         yield TextPart(f"Basis: {basis(estimate)}", "quiet")
-    elif estimate.basis.assumed:
+    else:
+        yield from further_assumptions(estimate)
+
+
+def further_assumptions(estimate: Estimate) -> Iterator[Part]:
+    """Yield what an estimate takes for granted that no field of the plan says."""
+    if estimate.basis.assumed:
         yield TextPart(f"Also assumed: {', '.join(estimate.basis.assumed)}", "quiet")
 
 

@@ -70,7 +70,8 @@ def read_calls(text: str, name: str) -> list[Reading]:
     ):
         readings.append(started(read_document(document, owner), called))
     for given, made in assignments(text, name):
-        starter = next((one for one in tools().values() if any(one.started_values(made))), tool_of(given.data))
+        function = made.rpartition(".")[2]  # llama3_8b.pretrain_recipe of NeMo is no llama3_8b
+        starter = next((one for one in tools().values() if any(one.started_values(function))), tool_of(given.data))
         options = given.data if isinstance(given.data, dict) else {}
         is_recipe = starter is not None and starter.names_recipe(made)
         document = replace(given, data={**options, RECIPE: made}) if is_recipe else given

@@ -11,7 +11,7 @@ from capacity_tui.engine.plan import all_fields
 from capacity_tui.engine.plan.imports import ImportedSetting
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.results import plan_value_text, result_as_dict
-from capacity_tui.engine.present.summary import note_parts, verdict_part
+from capacity_tui.engine.present.summary import further_assumptions, note_parts, verdict_part
 from capacity_tui.engine.solve import Audit, Finding
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Verdict
@@ -138,6 +138,7 @@ def audit_parts(audit: Audit, *, ignored: bool = False) -> Iterator[Part]:
     if audit.answer is not None:
         yield verdict_part(audit.answer.plan, audit.answer.estimate)
         yield table_part(("figure", "value", "range"), _figure_rows(audit), right=(1,))
+        yield from further_assumptions(audit.answer.estimate)
         yield from _moments(audit)
         if not audit.runs:
             yield from note_parts(audit.answer.plan, audit.answer.estimate)
