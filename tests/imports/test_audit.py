@@ -37,6 +37,15 @@ def test_an_audit_tells_where_every_setting_comes_from(
     assert "Unused memory" in told
 
 
+def test_an_audit_tells_what_is_taken_for_granted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of adapters beside experts one feed-forward a layer is counted, which a verdict that stands alone would hide."""
+    (tmp_path / "a.yaml").write_text(
+        "model_name_or_path: Qwen/Qwen3-30B-A3B\nstage: sft\ndo_train: true\nfinetuning_type: lora\ncutoff_len: 512\n"
+    )
+    main(["audit", str(tmp_path / "a.yaml"), "--gpu", "8xh100-sxm"])
+    assert "Also assumed: " in capsys.readouterr().out
+
+
 def test_ignored_options_are_counted_and_named_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["audit", str(SAMPLES / "run_clm.sh"), "--gpu", "4xl4"]
     main(arguments)

@@ -86,12 +86,15 @@ def _done_in_code(settings: Settings) -> None:
 
 
 def _targets(settings: Settings) -> None:
-    """Take modules of attention and the feed-forward together where they are given apart."""
+    """Take modules of attention and the feed-forward together where they are given apart, else the usual ones."""
+    targets, usual = _ADAPTER + "targets", settings.chosen.get("usual_targets")
+    if usual is not None and targets not in settings.chosen:
+        settings.set(targets, usual.value, usual, "default")
     one_by_one = [name for name in _MATRICES if name in settings.chosen]
     modules = settings.value("attention_modules")
     if one_by_one:
         modules = tuple(_MATRICES[name] for name in one_by_one if settings.value(name))
-    if not isinstance(modules, tuple) or _ADAPTER + "targets" in settings.chosen:
+    if not isinstance(modules, tuple) or settings.is_given(targets):
         return
     feed_forward = bool(settings.value("feed_forward_modules"))
     if set(modules) == {"q_proj", "v_proj"} and not feed_forward:
@@ -100,7 +103,7 @@ def _targets(settings: Settings) -> None:
         value = "mlp"
     else:
         value = "all" if feed_forward else "attention"
-    settings.set(_ADAPTER + "targets", value, settings.chosen[one_by_one[0] if one_by_one else "attention_modules"])
+    settings.set(targets, value, settings.chosen[one_by_one[0] if one_by_one else "attention_modules"])
 
 
 PRECISION, ZERO, SHARD = Key.TRAINING_PRECISION, Key.PARALLELISM_ZERO, Key.PARALLELISM_SHARD

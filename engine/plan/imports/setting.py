@@ -40,6 +40,8 @@ class ImportedSetting:
             return key or "typed"
         if self.level == "derived":
             return self.text
+        if self.level == "default" and self.place.line is not None:
+            return f"{stands}: {key} {self.text}, and nothing else is given"
         if self.level == "default":
             return f"{stands}: not given, {key} is {self.text} by default" if key else f"{stands}: the tool's default"
         return f"{stands}: {key} {self.text}".rstrip() if key else f"{stands}: a file of this tool"

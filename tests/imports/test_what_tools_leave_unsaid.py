@@ -1,0 +1,76 @@
+"""What tools do where an option is left out, and what options of theirs decide besides."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.errors import CapacityError
+
+MODEL = "Qwen/Qwen3-8B"
+TRL = f"python {{script}} --model_name_or_path {MODEL} --dataset_name d --bf16 --max_length 2048 {{options}}\n"
+LORA = "from peft import LoraConfig, get_peft_model\nfrom transformers import AutoModelForCausalLM\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "preference"),
+    [
+        ("kto.py", "--max_prompt_length 512", "kto"),
+        ("training/dpo.py", "--beta 0.1", "dpo"),
+        ("orpo.py", "--beta 0.1 --max_prompt_length 512", "orpo"),
+        ("my_rewards.py", "--use_peft --lora_task_type SEQ_CLS", "reward"),
+        ("reward_modeling.py", "", "reward"),
+        ("my_sft.py", "--use_peft --lora_task_type CAUSAL_LM", "none"),
+    ],
+)
+def test_what_is_learned_follows_from_the_script_and_its_adapters(
+    alone, script: str, options: str, preference: str
+) -> None:
+    assert alone("run.sh", TRL.format(script=script, options=options)).plan.training.preference == preference
+
+
+@pytest.mark.parametrize(
+    ("options", "targets"),
+    [
+        ("--use_peft", "query+value"),  # PEFT's own choice
+        ("--use_peft --lora_target_modules all-linear", "all"),
+        ("--use_peft --lora_target_modules q_proj k_proj v_proj o_proj", "attention"),
+    ],
+)
+def test_adapters_stand_beside_queries_and_values_where_no_module_is_named(alone, options: str, targets: str) -> None:
+    assert alone("run.sh", TRL.format(script="sft.py", options=options)).plan.training.adapter.targets == targets
+
+
+def test_adapters_of_a_script_do_too(alone) -> None:
+    text = (
+        f"{LORA}from transformers import Trainer, TrainingArguments\n"
+        f"model = get_peft_model(AutoModelForCausalLM.from_pretrained('{MODEL}'), LoraConfig(r=8))\n"
+        "Trainer(model, args=TrainingArguments('x', bf16=True)).train()\n"
+    )
+    assert alone("a.py", text).plan.training.adapter.targets == "query+value"
+
+
+def test_weights_that_megatron_gathers_in_8_bits_are_kept_in_them(alone) -> None:
+    options = "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --micro-batch-size 1"
+    command = f"torchrun --nproc_per_node 8 pretrain_gpt.py {options} --bf16 --fp8-format hybrid --fp8-param-gather\n"
+    assert alone("run.sh", command).plan.training.fp8_weights is True
+
+
+def test_fused_kernels_of_verl_hold_no_logits(alone) -> None:
+    options = f"actor_rollout_ref.model.path={MODEL} actor_rollout_ref.model.use_fused_kernels=True"
+    assert alone("run.sh", f"python3 -m verl.trainer.main_ppo {options}\n").plan.training.loss == "fused"
+
+
+def test_groups_of_devices_for_other_models_are_named(alone) -> None:
+    options = f"--pretrain {MODEL} --actor_num_nodes 1 --actor_num_gpus_per_node 8 --critic_num_gpus_per_node 8"
+    imported = alone("run.sh", f"python3 -m openrlhf.cli.train_ppo_ray {options} --zero_stage 3\n")
+    assert any("devices of their own" in remark.why for part in imported.readings for remark in part.unmodelled)
+
+
+def test_a_recipe_of_nemo_is_none_of_torchtitan(alone) -> None:
+    """Both have a ``llama3_8b``: one is a function, the other a module of them."""
+    text = "from nemo.collections.llm.recipes import llama3_8b\nrun = llama3_8b.pretrain_recipe(num_nodes=1)\n"
+    try:
+        tools = [reading.tool.id for reading in alone("recipe.py", text).readings]
+    except CapacityError:
+        return
+    assert "torchtitan" not in tools
