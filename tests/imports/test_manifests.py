@@ -285,3 +285,16 @@ spec:
       resources: {limits: {nvidia.com/gpu: 2}}
 """
     assert alone("service.yaml", predictor).plan.value("parallelism.tp") == 2
+
+
+def test_a_run_of_mosaicml_holds_the_parameters_of_its_command(plan_of) -> None:
+    """Its platform writes them into the file that the command reads."""
+    run = (
+        "name: run\nimage: mosaicml/llm-foundry:2.6.0\ncompute: {gpus: 16, cluster: CLUSTER}\n"
+        "command: |\n  cd llm-foundry/scripts\n  composer train/train.py /mnt/config/parameters.yaml\n"
+        "parameters:\n  max_seq_len: 4096\n  global_train_batch_size: 512\n  device_train_microbatch_size: 4\n"
+        "  model: {name: hf_causal_lm, pretrained_model_name_or_path: Qwen/Qwen3-8B}\n"
+        "  max_duration: 10ba\n  precision: amp_bf16\n  fsdp_config: {sharding_strategy: FULL_SHARD}\n"
+    )
+    paths = ("model.name", "hardware.devices", "parallelism.zero", "training.seq_len", "training.global_batch")
+    assert plan_of("run.yaml", run, *paths) == ["qwen3-8b", 16, 3, 4096, 512]

@@ -41,7 +41,7 @@ _SCHEME = re.compile(r"hf://|\w+:/(?=/)")  # Where KServe brings a model from: t
 _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(\".*\"|'.*'|.*?)(?:\s+#.*)?\s*")
 _MODEL = re.compile(r"(?!/(?:bin|usr|opt|app|entrypoint)\b)/?(?:[\w.-]+/)+[\w-][\w.-]*(?<!\.sh)(?<!\.py)")
 """A model alone, as the first argument of the program of an image."""
-_SERVICE = "LLMInferenceService"
+_SERVICE, _PARAMETERS = "LLMInferenceService", "parameters.yaml"
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -105,11 +105,12 @@ def manifest_of(text: str, name: str) -> Manifest | None:
 
 
 def _files(documents: Iterable[Document]) -> Iterator[tuple[str, str]]:
-    """Yield the files that ConfigMaps hold, by their names."""
-    for document in documents:
-        held = document.data.get("data") if isinstance(document.data, dict) else None
-        if isinstance(held, dict):
+    """Yield the files that ConfigMaps hold, by their names, and the parameters of MosaicML's runs."""
+    for data in (document.data for document in documents if isinstance(document.data, dict)):
+        if isinstance(held := data.get("data"), dict):
             yield from ((key, text) for key, text in held.items() if isinstance(text, str))
+        if isinstance(parameters := data.get("parameters"), dict):
+            yield _PARAMETERS, json.dumps(parameters)
 
 
 @dataclass(frozen=True, slots=True)
