@@ -15,7 +15,6 @@ KEYS = {*map(str, Key), *map(str, Figure), *map(str, Parts)}
 OTHER_MEANINGS: dict[str, dict[str, str]] = {
     "engine/machine/vendors/nvidia/__init__.py": {Key.VERSION: "of CUDA"},
     "engine/plan/line/lexicon/flags.py": {Key.TASK: "an option's name"},
-    "engine/plan/line/hardware_words.py": {Key.TASK: "what kind of thing is named"},
     "engine/present/storage/training_data.py": {Key.VERSION: "of a database"},
     "engine/runs/accuracy/out_of_sample.py": {Key.VERSION: "a column of predictions"},
     "engine/runs/accuracy/published.py": {Key.TASK: "a column of measurements"},
