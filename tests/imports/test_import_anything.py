@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.imports import import_plan
-from capacity_tui.engine.plan.imports.tools import tools
+from capacity_tui.engine.plan.options.tools import tools
 from capacity_tui.tui.cli import main
 
 TYPED = {"model.name": "llama-3.1-8b", "hardware.name": "h100-sxm-80gb", "hardware.devices": 8}

@@ -12,7 +12,7 @@ import yaml
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan import refuse_unknown_names
-from capacity_tui.engine.plan.imports.tools import tools
+from capacity_tui.engine.plan.options.tools import tools
 from capacity_tui.engine.solve.modes import fill
 
 SAID: Mapping[str, Mapping[str, Any]] = yaml.safe_load((Path(__file__).parent / "samples" / "plans.yaml").read_text())

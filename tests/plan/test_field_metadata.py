@@ -36,7 +36,7 @@ ALLOWED = {
     "engine/solve/space/training.py": "the order in which arrays stay small",
     "engine/plan/imports/derived.py": "what divides the devices of a run in other tools",
     "engine/plan/imports/sources.py": "what words of other tools do not say",
-    "engine/plan/imports/meanings.py": "the nine numbers of a file of another tool",
+    "engine/plan/options/meanings.py": "the nine numbers of a file of another tool",
     "engine/present/search_report.py": "what has a column of its own",
     "tui/views/plan/sweep.py": "what a map begins with",
 }

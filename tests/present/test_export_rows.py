@@ -9,7 +9,7 @@ import pytest
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import resolve_plan
 from capacity_tui.engine.plan.files import plan_from_data
-from capacity_tui.engine.plan.imports import tool
+from capacity_tui.engine.plan.options import tool
 from capacity_tui.engine.present.frameworks.exports import ExportRow, _blocks, _written, exported, exported_arguments
 from capacity_tui.engine.present.frameworks.job import Job, job_of
 

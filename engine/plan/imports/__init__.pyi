@@ -4,4 +4,3 @@ from .owners import is_of_tool as is_of_tool
 from .owners import refuse_files_of_tools as refuse_files_of_tools
 from .setting import ImportedSetting as ImportedSetting
 from .texts import kept_plan as kept_plan
-from .tools import tool as tool

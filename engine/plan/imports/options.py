@@ -8,20 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, nearest
-from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.errors import Place
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.imports.meanings import MEANINGS
 from capacity_tui.engine.plan.imports.scripts import FurtherOptions, OfARun
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
-from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, UnmodelledError, UnreadError, tool, word_of
+from capacity_tui.engine.plan.options.tools import NOTHING, Option, Tool, tool, word_of
+from capacity_tui.engine.plan.options.values import ANY, OPEN, shown, values_of
 
-_OPEN = frozenset({"auto", "null", "none", ""})
-_OFF = _OPEN | {"false", "0"}
-_LONGEST = 60
-_ANY = "any"  # Stands among the words of an option for whatever is given
+_OFF = OPEN | {"false", "0"}
 _OF_THE_SHELL = re.compile(r"\$\{?[.#!]*\w|\$\(|`")  # A variable, or what a command prints
 _OUTER_FOLDER = re.compile(r"^\$[^/\s]*/(?:[^/]*\$[^/]*/)*")  # Folders above a file that only the shell knows
-_SWITCHES = {"1": "true", "yes": "true", "on": "true", "0": "false", "no": "false", "off": "false"}
 _UNASKED = frozenset({Key.TRAINING_LEARNING_RATE})
 _ARGUMENTS = frozenset({"$@", "$*", "${@}"})  # Those of a script itself
 _SERVED, _NOT_TRAINED = "infer", "nothing in it trains"
@@ -43,12 +39,6 @@ def read_document(document: Document, owner: Tool, path: KeyPath = ()) -> Readin
     if isinstance(section, dict):
         _Options(document, reading).section(section, owner, path, "")
     return reading
-
-
-def shown(value: object) -> str:
-    """Return a value as a message shows it."""
-    text = word_of(value) if isinstance(value, bool | None) else str(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 class _Options:
@@ -122,8 +112,8 @@ class _Options:
     def _known(self, option: Option, value: Plain, owner: Tool, path: KeyPath) -> None:
         place = self._document.place(*path)
         source = ImportedSetting("", None, place, shown(value), owner.id)
-        if _ANY in option.unmodelled:
-            self._reading.unmodelled.append(Remark(place, option.unmodelled[_ANY]))
+        if ANY in option.unmodelled:
+            self._reading.unmodelled.append(Remark(place, option.unmodelled[ANY]))
         if option.tool:
             self._other_tool(option, value, path, source)
         elif values := self._values(option, value, place):
@@ -149,46 +139,10 @@ class _Options:
             self._add(option.sets, source)
 
     def _values(self, option: Option, value: Plain, place: Place) -> Mapping[str, object]:
-        """Return the values by field that an option sets."""
-        meaning = self._meaning(option, value, place)
-        if isinstance(meaning, dict):
-            return meaning
-        return {} if meaning is None else {option.path: meaning}
-
-    def _meaning(self, option: Option, value: Plain, place: Place) -> object:
-        """Return what a value stands for: a value, values by field, or None for nothing.
-
-        Raises:
-            PlanError: not allowed for the option.
-        """
-        if option.values or option.unmodelled.keys() - {_ANY}:
-            if option.meaning == "words":
-                words = value if isinstance(value, list) else [value]
-                return tuple(self._word(option, word, place) for word in words)
-            return self._word(option, value, place)
-        try:
-            return MEANINGS[option.meaning or "number"](value)
-        except UnmodelledError as error:
-            self._reading.unmodelled.append(Remark(place, str(error)))
-            return str(error).rpartition(" ")[2]
-        except UnreadError as error:
-            raise PlanError("not allowed", repr(value)[:_LONGEST], f"allowed: {error}", place) from None
-
-    def _word(self, option: Option, value: Plain, place: Place) -> object:
-        word = word_of(value)
-        words = {word_of(written): written for written in option.values}
-        reasons = {word_of(written): why for written, why in option.unmodelled.items()}
-        if word not in words and word not in reasons:
-            word = _SWITCHES.get(word, word)
-        if word in reasons:
-            self._reading.unmodelled.append(Remark(place, reasons[word]))
-        if word in words:
-            return option.values[words[word]]
-        if word not in _OPEN and word not in reasons:
-            close = nearest(word, words, 1)
-            meant = f", did you mean {words[close[0]]}?" if close else ""
-            self._reading.unmodelled.append(Remark(place, f"{shown(value)} is not known{meant}"))
-        return None
+        """Return the values by field that an option sets, and remark on what plans have no word for."""
+        read = values_of(option, value, place)
+        self._reading.unmodelled += [Remark(place, why) for why in read.remarks]
+        return read.values
 
     def _defaults(self, owner: Tool, seen: set[str], path: KeyPath) -> None:
         """Add the defaults of a tool for the options that are left out."""

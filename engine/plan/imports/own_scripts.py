@@ -27,7 +27,7 @@ from capacity_tui.engine.plan.imports.scripts import (
     variables_set,
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
-from capacity_tui.engine.plan.imports.tools import RECIPE, bears_on_a_run, option_name, tool, tools
+from capacity_tui.engine.plan.options.tools import RECIPE, bears_on_a_run, option_name, tool, tools
 
 _GENERATES = re.compile(r"\.generate\(|\bpipeline\(")  # What scripts call that load a model to answer
 

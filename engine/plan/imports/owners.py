@@ -11,7 +11,7 @@ from capacity_tui.engine.plan.edit import leaves
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.files.loading import OLDER_KEYS, names_model
 from capacity_tui.engine.plan.imports.scripts import Command, FurtherOptions
-from capacity_tui.engine.plan.imports.tools import Tool, tools
+from capacity_tui.engine.plan.options.tools import Tool, tools
 
 _FEWEST_TELLING = 2  # Options by which a program that is none of a tool's is known for one
 

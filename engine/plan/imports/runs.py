@@ -10,7 +10,7 @@ from capacity_tui.engine.errors import Place
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.scripts import LAUNCHER, Script
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark
-from capacity_tui.engine.plan.imports.tools import Tool, tool
+from capacity_tui.engine.plan.options.tools import Tool, tool
 from capacity_tui.engine.record import dataclass
 
 _VISIBLE, _DEVICES = "CUDA_VISIBLE_DEVICES", re.compile(r"\d+(?:,\d+)*")

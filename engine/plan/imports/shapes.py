@@ -10,8 +10,8 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import shape_of
 from capacity_tui.engine.models.transformer.shape import load_traits
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Settings, is_kept
-from capacity_tui.engine.plan.imports.tools import tools
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, named_model
+from capacity_tui.engine.plan.options.tools import tools
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.sections import InferenceSection
 

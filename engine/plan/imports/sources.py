@@ -50,7 +50,7 @@ from capacity_tui.engine.plan.imports.scripts import (
 )
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.texts import read_kept, read_text_of_tool
-from capacity_tui.engine.plan.imports.tools import Tool, tool
+from capacity_tui.engine.plan.options.tools import Tool, tool
 
 _MOST_FILES = 64  # Files of a folder that are looked at
 

@@ -30,6 +30,7 @@ from capacity_tui.engine.plan.line.lexicon.words import (
     OneLine,
     Word,
 )
+from capacity_tui.engine.plan.line.option_words import OptionWords
 from capacity_tui.engine.plan.line.questions import (
     asked_of,
     asks_for_model,
@@ -38,8 +39,9 @@ from capacity_tui.engine.plan.line.questions import (
     unanswered,
     unclear,
 )
-from capacity_tui.engine.plan.line.recognition.guessed_words import GuessedWords, remainder
+from capacity_tui.engine.plan.line.recognition.guessed_words import remainder
 from capacity_tui.engine.plan.line.recognition.number_names import BATCH_OF_TOKENS
+from capacity_tui.engine.plan.options import bears_on_a_run
 from capacity_tui.engine.schema import AUTO
 
 _NOTHING = Meaning()
@@ -105,7 +107,7 @@ def _without_second_task(line: OneLine, catalog: Catalog) -> OneLine | None:
     return None
 
 
-class _Line(GuessedWords):
+class _Line(OptionWords):
     """A line while it is read: first the words that name model, hardware and task, then those that depend on them."""
 
     def read(self) -> OneLine:
@@ -117,7 +119,7 @@ class _Line(GuessedWords):
         self._second_model()
         self._mixture()
         self._weighed_model()
-        self._pass(lambda index: self._flag(index, "--"))
+        self._find_options()
         self._pass(self._network)
         self._pass(self._models_asked_for)
         self._pass(self._named)
@@ -125,6 +127,7 @@ class _Line(GuessedWords):
         self._portable()
         self._other_objective()
         self._find_task()
+        self._set_options()
         self._pass(self._processor)
         self._pass(self._of_no_rate)
         self._sign_sums()
@@ -134,12 +137,11 @@ class _Line(GuessedWords):
         self._custom_device()
         self._derive()
         self._limit_loads()
-        if self._mended and models.MODEL in self._values:
-            name = self._values[models.MODEL]
-            self._assumed += [
-                Assumption(models.MODEL, name, f"{slip}: {meant} is the nearest name")
-                for slip, meant in self._mended.items()
-            ]
+        slips = self._mended.items() if models.MODEL in self._values else ()
+        self._assumed += [
+            Assumption(models.MODEL, self._values[models.MODEL], f"{slip}: {meant} is the nearest name")
+            for slip, meant in slips
+        ]
         self._faults += self._exclusions()
         asked = self._asked()
         named = "" if any(entry.key == TASK for entry in self._assumed) else self._task
@@ -292,7 +294,8 @@ class _Line(GuessedWords):
             kept = None if amount is None else self._kept(amount, number, key)
             kept = self._nodes(number) if amount is not None and amount.name == "nodes" else kept
             meaning = kept or settings.assigned(text, self._task, self._model)
-            is_option = text.startswith("--") and meaning.fault is not None and meaning.fault.title == settings.NO_FIELD
+            is_option = text.startswith("--") and not bears_on_a_run(key)
+            is_option &= meaning.fault is not None and meaning.fault.title == settings.NO_FIELD
             return 1, Meaning(why=f"left out: {text}") if is_option else meaning
         figure = hardware.figures_of(text)
         if figure is not None:
@@ -379,12 +382,6 @@ class _Line(GuessedWords):
         if meaning is None and key in words.remarks:
             meaning = _NOTHING if key in self._traits() else Meaning(why=words.remarks[key])
         return None if meaning is None else (1, meaning)
-
-    def _percentile(self, text: str) -> Meaning | None:
-        share = settings.percentile(text)
-        if share is None or self._task == INFER:
-            return share
-        return settings.unlike(text, "a percentile of latency", self._task)
 
     def _words(self) -> Iterator[Word]:
         for index, (count, meaning) in sorted(self._taken.items()):

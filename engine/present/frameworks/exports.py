@@ -14,7 +14,7 @@ import yaml
 
 from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.machine import Setting
-from capacity_tui.engine.plan.imports import tool
+from capacity_tui.engine.plan.options import tool
 from capacity_tui.engine.present.frameworks.job import Job
 from capacity_tui.engine.present.results import to_builtins
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from capacity_tui.engine.plan.imports import tool
+from capacity_tui.engine.plan.options import tool
 from capacity_tui.engine.present.frameworks import trainer
 from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, exported_remarks, known_values, limits
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.models.transformer import ATTENTION_PARTS, Latent
 from capacity_tui.engine.plan import EQUAL_STAGES
-from capacity_tui.engine.plan.imports import tool
+from capacity_tui.engine.plan.options import tool
 from capacity_tui.engine.present.frameworks.exports import (
     command,
     exported,

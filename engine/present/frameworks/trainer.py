@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from capacity_tui.engine.models import checkpointing
-from capacity_tui.engine.plan.imports import tool
+from capacity_tui.engine.plan.options import tool
 from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, exported_remarks
 from capacity_tui.engine.present.frameworks.job import (
     Job,

@@ -22,7 +22,7 @@ from capacity_tui.engine.plan.imports.scripts.starting import (
     started_programs,
     tool_called,
 )
-from capacity_tui.engine.plan.imports.tools import Tool, tools
+from capacity_tui.engine.plan.options.tools import Tool, tools
 from capacity_tui.engine.record import dataclass
 
 LAUNCHER = "launcher"

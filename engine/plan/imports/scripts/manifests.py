@@ -18,7 +18,7 @@ from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.plan.imports.scripts.shell import filled_text
 from capacity_tui.engine.plan.imports.scripts.starting import program_of_image, words_of_manifests
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Remark
-from capacity_tui.engine.plan.imports.tools import option_name
+from capacity_tui.engine.plan.options.tools import option_name
 from capacity_tui.engine.record import dataclass
 
 _NEXT = re.compile(r"^---.*$", re.MULTILINE)

@@ -30,7 +30,7 @@ from capacity_tui.engine.plan.imports.scripts.flow import (
     unused,
 )
 from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, assigned, imported, parsed, within
-from capacity_tui.engine.plan.imports.tools import Tool, option_name, tools
+from capacity_tui.engine.plan.options.tools import Tool, option_name, tools
 
 _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.plan.imports.scripts.shell_words import Word
-from capacity_tui.engine.plan.imports.tools import Tool, tools
+from capacity_tui.engine.plan.options.tools import Tool, tools
 
 OPTION = re.compile(r"--?[A-Za-z_]")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from capacity_tui.engine.catalog import key_of
-from capacity_tui.engine.plan.line.lexicon.vocabulary import Currency, vocabulary
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import Currency
 from capacity_tui.engine.units import parse_quantity
 
 _LONGEST_NUMBER = 15  # Characters of a number that is read with its scale behind it

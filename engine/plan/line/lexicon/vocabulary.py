@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +13,7 @@ from capacity_tui.engine.catalog import key_of, parse_shipped
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.fields import SECTIONS
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount, Currency, Sight
 from capacity_tui.engine.record import dataclass
 
 _OF_A_SPAN, _WRITTEN, _LIMITS = "tokens a span", "tokens of output a span", "limits."
@@ -37,38 +36,6 @@ Groups = Annotated[Mapping[str, frozenset[str]], lambda rows: {name: _keys(words
 Names = Annotated[tuple[str, ...], lambda names: tuple(map(str, names))]
 ByWord = Annotated[Mapping[str, str], _by_word]
 """What rows of the table are, and how they are read: words that are looked up, names in order, what words stand for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Currency:
-    """Money that is no dollars, and what it was worth on some day."""
-
-    name: str  # of one, as ``euro``
-    usd: float  # dollars of one
-    source: str  # whose rate that is, and of which day
-    words: tuple[str, ...]  # what is written beside a sum of it
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """What a language model makes of a picture."""
-
-    source: str
-    side: int = 0  # pixels a side of what one token stands for; 0 where every picture has as many tokens
-    tokens: int = 0  # of every picture, or of each tile of one
-    tile: int = 0  # pixels a side of a tile; 0 where a picture is one
-    most: int = 1  # tiles of a picture, beside which a small one of the whole is read
-
-    def tokens_of(self, width: int, height: int) -> int:
-        """Return the tokens of a picture of so many pixels; 0 where they are needed and not given."""
-        if self.side:
-            return math.prod(round(pixels / self.side) or 1 for pixels in (width, height)) if width else 0
-        if not self.tile:
-            return self.tokens
-        tiles = min(
-            math.prod(max(round(pixels / self.tile), 1) for pixels in (width, height)) if width else 0, self.most
-        )
-        return self.tokens * (tiles + int(tiles > 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +220,7 @@ class Vocabulary:
     adjectives: Words  # words between a number and hardware
     like: ByWord  # models by other names that nothing of the catalogue has
     known_by_value: Words  # names of settings that say nothing beside the name of their value
+    option_quantities: Mapping[str, str]  # words of what quantities of other tools' options count
     switched_on: Words  # values of a switch that is on
     switched_off: Words  # values of one that is off
     switches: Words  # names of values that scripts switch on

@@ -205,3 +205,35 @@ class PlanFlags:
     def is_given(self) -> bool:
         """Whether any flag was given that changes a plan."""
         return any((self.model, self.task, self.gpu, self.seq, self.tokens))
+
+
+@dataclass(frozen=True, slots=True)
+class Currency:
+    """Money that is no dollars, and what it was worth on some day."""
+
+    name: str  # of one, as ``euro``
+    usd: float  # dollars of one
+    source: str  # whose rate that is, and of which day
+    words: tuple[str, ...]  # what is written beside a sum of it
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a language model makes of a picture."""
+
+    source: str
+    side: int = 0  # pixels a side of what one token stands for; 0 where every picture has as many tokens
+    tokens: int = 0  # of every picture, or of each tile of one
+    tile: int = 0  # pixels a side of a tile; 0 where a picture is one
+    most: int = 1  # tiles of a picture, beside which a small one of the whole is read
+
+    def tokens_of(self, width: int, height: int) -> int:
+        """Return the tokens of a picture of so many pixels; 0 where they are needed and not given."""
+        if self.side:
+            return math.prod(round(pixels / self.side) or 1 for pixels in (width, height)) if width else 0
+        if not self.tile:
+            return self.tokens
+        tiles = min(
+            math.prod(max(round(pixels / self.tile), 1) for pixels in (width, height)) if width else 0, self.most
+        )
+        return self.tokens * (tiles + int(tiles > 1))

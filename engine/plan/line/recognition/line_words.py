@@ -17,8 +17,8 @@ from capacity_tui.engine.plan.line.lexicon.numerals import counted_tokens, range
 from capacity_tui.engine.plan.line.lexicon.question_words import Question
 from capacity_tui.engine.plan.line.lexicon.task_words import usual_listeners
 from capacity_tui.engine.plan.line.lexicon.tokens import WHOLE
-from capacity_tui.engine.plan.line.lexicon.vocabulary import Sight, vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import TRAIN, Assumption, Meaning, Sight
 
 ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "repeats"
 _FAR_PASS = 6  # Words between a part of a training and how long it takes

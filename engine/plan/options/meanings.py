@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from capacity_tui.engine.catalog import Plain, format_in_name, gguf_type
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.imports.tools import UnmodelledError, UnreadError, accelerators, any_of, recipe
+from capacity_tui.engine.plan.options.tools import UnmodelledError, UnreadError, accelerators, any_of, recipe
 
 _ATTENTION = frozenset({"q_proj", "k_proj", "v_proj", "o_proj"})
 _FEED_FORWARD = frozenset({"gate_proj", "up_proj", "down_proj"})

@@ -1,0 +1,153 @@
+"""Options of a line that other tools have, as ``n_samples_per_prompt 8`` and ``--max-prompt-length=256``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from capacity_tui.engine.catalog import Catalog, Plain, key_of
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
+from capacity_tui.engine.plan.line.recognition.guessed_words import GuessedWords
+from capacity_tui.engine.plan.options import Agreed, agreed, bears_on_a_run, is_option, option_name, takes
+from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.schema import AUTO
+from capacity_tui.engine.units import parse_quantity
+
+_MARK, _BITS = "--", "bits"
+_UNKNOWN, _LEAVE_OUT = "an option that no tool known here has", "leave it out, or say what it is in words"
+_HINT = "write it into a file of options of its tool, and name that file"
+_TASKS = (TRAIN, INFER)
+_LEFT_OPEN = ("-1", AUTO)
+_BATCHES = frozenset({Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH, Key.INFERENCE_BATCH})
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of a line with its value."""
+
+    name: str
+    value: str  # empty for a switch
+
+    @property
+    def words(self) -> str:
+        """Both, as a message has them."""
+        return f"{self.name} {self.value}".strip()
+
+    @property
+    def plain(self) -> Plain:
+        """Its value as a file would have it."""
+        key, words = key_of(self.value), vocabulary()
+        if not self.value or key in words.switched_on | words.switched_off:
+            return key not in words.switched_off
+        if not settings.is_number(self.value):
+            return self.value
+        number = parse_quantity(self.value, "")
+        return int(number) if number.is_integer() else number
+
+
+class OptionWords(GuessedWords):
+    """A line whose words were recognized, and options in it that tables of tools have."""
+
+    def __init__(self, text: str, catalog: Catalog) -> None:
+        super().__init__(text, catalog)
+        self._options: dict[int, tuple[int, Option]] = {}
+
+    def _find_options(self) -> None:
+        """Set options aside before names are looked for, as values may be called like other things."""
+        for index, token in enumerate(self._tokens):
+            if index in self._taken or not self._is_free(index):
+                continue
+            written = self._text[token.start : token.end].rstrip(",;")
+            name, mark, value = written.partition("=")
+            behind = "" if mark or token.ends else self._span(index + 1, 1)
+            if (value or behind) in _LEFT_OPEN and settings.amount_of(name) is not None:
+                count = 1 + int(not mark)
+                self._options[index], self._taken[index] = (count, Option(name, value or behind)), (count, Meaning())
+                continue
+            if not self._is_of_a_tool(name, token.text):
+                continue
+            is_value = bool(behind) and takes(name, Option(name, behind).plain)
+            if mark or is_value or written.startswith(_MARK):
+                count, option = 1 + int(is_value), Option(name, value or (behind if is_value else ""))
+                self._options[index], self._taken[index] = (count, option), (count, Meaning())
+        self._pass(lambda index: self._flag(index, _MARK))
+
+    def _is_of_a_tool(self, name: str, text: str) -> bool:
+        """Whether a name is of an option that no word of a line is called by."""
+        is_written = name.startswith(_MARK) or "_" in name or ("=" in text and not name.isalpha())
+        if not (is_written and name.lstrip("-")[:1].isalpha() and is_option(name)):
+            return False
+        words, plain = vocabulary(), name.lstrip("-")
+        is_word = self._is_setting(plain) or task_named(plain) is not None or key_of(plain) in words.fillers
+        is_word |= any(settings.amount_named(word, task, None) for task in _TASKS for word in (name, plain))
+        is_word |= any(words.phrase(plain, task) is not None for task in _TASKS)
+        is_word |= any(key_of(plain) in group for group in (words.known_by_value, words.switches, words.remarks))
+        is_word |= key_of(plain) in words.of_cache["words"]
+        return not is_word and self._thing(plain, 1) is None
+
+    def _flag(self, index: int, mark: str) -> tuple[int, Meaning] | None:
+        """Leave out an option that no tool has, unless its name tells of memory or time."""
+        match, name = super()._flag(index, mark), self._tokens[index].text
+        if match is None or not name.startswith(_MARK) or not bears_on_a_run(name):
+            return match
+        return match[0], Meaning(fault=PlanError(_UNKNOWN, self._span(index, match[0]), _LEAVE_OUT))
+
+    def _set_options(self) -> None:
+        """Take the options for what their tools agree on."""
+        named = {key_of(token.text) for token in self._tokens}
+        for index, (count, option) in self._options.items():
+            if option.value in _LEFT_OPEN and (amount := settings.amount_of(option.name)) is not None:
+                self._take(index, count, self._left_open(option, amount.field(self._task) or ""))
+                continue
+            try:
+                read = {*vocabulary().option_quantities, _BITS}
+                agreement = agreed(option.name, option.plain, serves=self._task == INFER, read=read, named=named)
+                meaning = self._meaning_of(option, agreement)
+            except PlanError as fault:
+                meaning = Meaning(fault=fault)
+            self._take(index, count, meaning)
+
+    def _left_open(self, option: Option, path: str) -> Meaning:
+        """Return what an option sets that its tool is to find by itself: a batch as large as fits, else nothing."""
+        if path not in _BATCHES:
+            return Meaning(why=f"left out: {option.words}, which leaves it open")
+        return Meaning(f"{option.name} as large as fits", {path: AUTO})
+
+    def _meaning_of(self, option: Option, agreement: Agreed | None) -> Meaning:
+        if agreement is None:
+            task = "serving" if self._task == INFER else "training"
+            return Meaning(fault=PlanError(f"an option that no tool of {task} has", option.words, _LEAVE_OUT))
+        if agreement.others:
+            detail = f"{option.name}: {', '.join(agreement.tools)} against {', '.join(agreement.others)}"
+            return Meaning(fault=PlanError("tools differ in what this option says", detail, "name the tool too"))
+        if not agreement.values and agreement.is_counted:
+            return Meaning(fault=PlanError("an option that a line does not read", option.words, _HINT))
+        why = "; ".join(f"{option.words}: {remark}" for remark in agreement.remarks)
+        if not agreement.values:
+            return Meaning(why=why or f"{option.words}: no effect on memory or time")
+        meanings = [*self._meanings(option, agreement)]
+        fault = next((one.fault for one in meanings if one.fault is not None), None)
+        values = {path: value for one in meanings for path, value in one.values.items()}
+        return Meaning(", ".join(one.words for one in meanings if one.words), values, why, fault)
+
+    def _meanings(self, option: Option, agreement: Agreed) -> Iterator[Meaning]:
+        for quantity, value in agreement.values.items():
+            named = vocabulary().option_quantities.get(quantity, quantity)
+            amount, path = vocabulary().amounts.get(key_of(named)), named
+            is_own = value == option.plain and not isinstance(option.plain, bool)
+            text = option.value if is_own else str(value)
+            if path == _BITS:
+                bits = f"{value}bit"
+                yield self._packed_base(bits) or settings.named_value(bits, self._task, "", self._catalog) or Meaning()
+            elif amount is not None and "." not in path:
+                yield self._pair(option_name(option.name), text, amount) or Meaning(f"{amount.name} {text}")
+            elif path == TASK:
+                continue
+            elif isinstance(value, bool | str) and not settings.is_number(text):
+                yield Meaning(f"{path.rpartition('.')[2]} {value}", {path: value})
+            else:
+                yield settings.field_value(path, text, FINETUNE)

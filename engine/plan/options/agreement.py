@@ -1,0 +1,106 @@
+"""What an option means by its name alone, where the tools that know it agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from functools import cache
+
+from capacity_tui.engine.catalog import Plain, key_of
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.options.tools import Tool, tools, word_of
+from capacity_tui.engine.plan.options.values import values_of
+from capacity_tui.engine.record import dataclass
+
+_SERVED = "infer"
+_SHAPE = "shape."  # Parts of a model, which a plan takes from its configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What tools say of an option that they know."""
+
+    values: Mapping[str, object]  # by field, or by quantity that fields follow from
+    remarks: tuple[str, ...] = ()  # what of it plans have no word for
+    tools: tuple[str, ...] = ()  # those that say so
+    others: tuple[str, ...] = ()  # those that say something else
+    is_counted: bool = True  # whether any of them counts it for memory or time
+
+
+def is_option(written: str) -> bool:
+    """Whether any tool has an option of a name."""
+    return bool(_owners(written))
+
+
+def takes(written: str, word: Plain) -> bool:
+    """Whether a word may be the value of an option: one that is on or off takes no other."""
+    return any(_takes(owner, name, word) for owner, name in _owners(written))
+
+
+def _takes(owner: Tool, name: str, word: Plain) -> bool:
+    option = owner.options.get(name)
+    if option is None:
+        return isinstance(word, bool | int | float)  # of no effect whatever it is
+    words = {*map(word_of, (*option.values, *option.unmodelled))}
+    try:
+        return word_of(word) in words or not (words or not values_of(option, word, Place(field=name)).values)
+    except PlanError:
+        return False
+
+
+def agreed(written: str, value: Plain, *, serves: bool, read: Set[str], named: Set[str]) -> Agreed | None:
+    """Return what an option of no file means; None where no tool of the task has it.
+
+    Args:
+        written: its name, dashes included; of one in a section its last part may do.
+        value: what it is given.
+        serves: whether models answer, rather than being trained.
+        read: the quantities that may be taken for values, beside fields of a plan.
+        named: keys of words that may name the tool, which alone counts then if it counts the option.
+
+    Raises:
+        PlanError: a value that it cannot have.
+    """
+    owners = [(owner, name) for owner, name in _owners(written) if (owner.sets.get(Key.TASK) == _SERVED) == serves]
+    counted: list[tuple[Tool, Mapping[str, object]]] = []
+    remarks: dict[str, None] = {}
+    is_counted = False
+    for owner, name in owners:
+        option = owner.options.get(name)
+        if option is not None and not option.tool:
+            values = values_of(option, value, Place(field=written))
+            remarks |= dict.fromkeys(values.remarks)
+            is_counted |= bool(values.values)
+            kept = {path: _first(one) for path, one in values.values.items() if _is_read(path, read)}
+            counted += [(owner, kept)] if kept else []
+        elif name in owner.unmodelled and value is not False:
+            remarks[owner.unmodelled[name]] = None
+    if not owners:
+        return None
+    own = [(one, kept) for one, kept in counted if not named.isdisjoint(map(key_of, (one.id, one.short_name)))]
+    values = (own or counted)[0][1] if counted else {}
+    alike = dict.fromkeys(one.short_name for one, kept in own or counted if kept == values)
+    others = dict.fromkeys(one.short_name for one, kept in own or counted if kept != values)
+    return Agreed(values, tuple(remarks), tuple(alike), tuple(others), is_counted)
+
+
+def _first(value: object) -> object:
+    return value[0] if isinstance(value, list) else value
+
+
+def _is_read(path: str, read: Set[str]) -> bool:
+    return ("." in path and not path.startswith(_SHAPE)) or path in read
+
+
+@cache
+def _owners(written: str) -> tuple[tuple[Tool, str], ...]:
+    return tuple((owner, name) for owner in tools().values() for name in _names(owner, written))
+
+
+def _names(owner: Tool, written: str) -> Iterator[str]:
+    """Yield the names by which a tool knows an option: its own, or else those that end in it, of its sections."""
+    name = owner.named(written)
+    if name in owner.known:
+        yield name
+    else:
+        yield from dict.fromkeys(owner.named(known) for known in sorted(owner.known) if known.endswith(f".{name}"))
