@@ -11,6 +11,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Estimate, estimate_plan
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.plan.options import agreed
 from capacity_tui.engine.solve import plan_of_line
 
 CATALOG = load_catalog()
@@ -178,3 +179,47 @@ def test_a_model_is_asked_for_among_those_that_are_no_larger() -> None:
     up_to = read_line("best llm up to 8b on a 4090").asked
     assert up_to is not None
     assert "llama-3.1-8b" in up_to.models
+
+
+@pytest.mark.parametrize(
+    ("words", "widths"),
+    [
+        ("layers 512,256,128", [512, 256, 128]),
+        ("layers 512, 256, 128", [512, 256, 128]),
+        ("layers=512,256", [512, 256]),
+        ("3 layers 512 hidden", [512, 512, 512]),
+        ("hidden 512 3 layers", [512, 512, 512]),
+        ("2 hidden layers of 256 units", [256, 256]),
+        ("3x512", [512, 512, 512]),
+        ("3-layer 1024-wide", [1024, 1024, 1024]),
+        ("hidden_size=256", [256]),
+    ],
+)
+def test_hidden_layers_of_a_perceptron_are_read(words, widths):
+    line = read_line(f"train mlp {words} 1M rows 50 features t4")
+    assert not line.faults
+    assert list(line.values["model.spec.layers"]) == widths
+
+
+@pytest.mark.parametrize("option", ["dataloader_num_workers 4", "--group_by_length", "lora_dropout=0.05"])
+def test_options_without_effect_are_said_so(option):
+    line = read_line(f"lora llama 8b {option} 4090")
+    assert not line.faults
+    words = [f"{word.meaning.words} {word.meaning.why}" for word in line.words]
+    assert any("no effect" in text for text in words)
+
+
+def test_tools_that_say_different_things_by_one_option_do_not_agree():
+    option = agreed("batch_size", 8, serves=False, read={}, named=frozenset())
+    assert option is not None
+    assert not option.values
+    assert len(option.others) > 1
+    alone = agreed("batch_size", 8, serves=False, read={}, named={"openrlhf"})
+    assert alone is not None
+    assert alone.values == {"training.global_batch": 8}
+
+
+def test_a_switch_takes_no_number_behind_it():
+    line = read_line("pretrain llama 8b --use-distributed-optimizer 64 h100")
+    assert line.values["hardware.devices"] == 64
+    assert str(line.values["parallelism.zero"]) == "1"

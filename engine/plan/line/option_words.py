@@ -104,7 +104,7 @@ class OptionWords(GuessedWords):
                 self._take(index, count, self._left_open(option, amount.field(self._task) or ""))
                 continue
             try:
-                read = {*vocabulary().option_quantities, _BITS}
+                read = {**vocabulary().option_quantities, _BITS: _BITS}
                 agreement = agreed(option.name, option.plain, serves=self._task == INFER, read=read, named=named)
                 meaning = self._meaning_of(option, agreement)
             except PlanError as fault:
@@ -135,15 +135,14 @@ class OptionWords(GuessedWords):
         return Meaning(", ".join(one.words for one in meanings if one.words), values, why, fault)
 
     def _meanings(self, option: Option, agreement: Agreed) -> Iterator[Meaning]:
-        for quantity, value in agreement.values.items():
-            named = vocabulary().option_quantities.get(quantity, quantity)
-            amount, path = vocabulary().amounts.get(key_of(named)), named
+        for path, value in agreement.values.items():
+            amount = None if "." in path else vocabulary().amounts.get(key_of(path))
             is_own = value == option.plain and not isinstance(option.plain, bool)
             text = option.value if is_own else str(value)
             if path == _BITS:
                 bits = f"{value}bit"
                 yield self._packed_base(bits) or settings.named_value(bits, self._task, "", self._catalog) or Meaning()
-            elif amount is not None and "." not in path:
+            elif amount is not None:
                 yield self._pair(option_name(option.name), text, amount) or Meaning(f"{amount.name} {text}")
             elif path == TASK:
                 continue

@@ -30,7 +30,6 @@ from capacity_tui.engine.plan.line.lexicon.words import (
     OneLine,
     Word,
 )
-from capacity_tui.engine.plan.line.option_words import OptionWords
 from capacity_tui.engine.plan.line.questions import (
     asked_of,
     asks_for_model,
@@ -41,6 +40,7 @@ from capacity_tui.engine.plan.line.questions import (
 )
 from capacity_tui.engine.plan.line.recognition.guessed_words import remainder
 from capacity_tui.engine.plan.line.recognition.number_names import BATCH_OF_TOKENS
+from capacity_tui.engine.plan.line.training_words import TrainingWords
 from capacity_tui.engine.plan.options import bears_on_a_run
 from capacity_tui.engine.schema import AUTO
 
@@ -107,7 +107,7 @@ def _without_second_task(line: OneLine, catalog: Catalog) -> OneLine | None:
     return None
 
 
-class _Line(OptionWords):
+class _Line(TrainingWords):
     """A line while it is read: first the words that name model, hardware and task, then those that depend on them."""
 
     def read(self) -> OneLine:
@@ -115,11 +115,11 @@ class _Line(OptionWords):
         if len(self._text) > LONGEST_LINE:
             hint = "write a plan file, and name it"
             self._faults.append(PlanError("too long for one line", f"{len(self._text)} characters", hint))
+        self._find_options()
         self._other_service()
         self._second_model()
         self._mixture()
         self._weighed_model()
-        self._find_options()
         self._pass(self._network)
         self._pass(self._models_asked_for)
         self._pass(self._named)

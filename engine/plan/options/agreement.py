@@ -48,14 +48,14 @@ def _takes(owner: Tool, name: str, word: Plain) -> bool:
         return False
 
 
-def agreed(written: str, value: Plain, *, serves: bool, read: Set[str], named: Set[str]) -> Agreed | None:
+def agreed(written: str, value: Plain, *, serves: bool, read: Mapping[str, str], named: Set[str]) -> Agreed | None:
     """Return what an option of no file means; None where no tool of the task has it.
 
     Args:
         written: its name, dashes included; of one in a section its last part may do.
         value: what it is given.
         serves: whether models answer, rather than being trained.
-        read: the quantities that may be taken for values, beside fields of a plan.
+        read: what quantities are called that may be taken for values, beside fields of a plan.
         named: keys of words that may name the tool, which alone counts then if it counts the option.
 
     Raises:
@@ -71,16 +71,18 @@ def agreed(written: str, value: Plain, *, serves: bool, read: Set[str], named: S
             values = values_of(option, value, Place(field=written))
             remarks |= dict.fromkeys(values.remarks)
             is_counted |= bool(values.values)
-            kept = {path: _first(one) for path, one in values.values.items() if _is_read(path, read)}
+            kept = {read.get(path, path): _first(one) for path, one in values.values.items() if _is_read(path, read)}
             counted += [(owner, kept)] if kept else []
         elif name in owner.unmodelled and value is not False:
             remarks[owner.unmodelled[name]] = None
     if not owners:
         return None
     own = [(one, kept) for one, kept in counted if not named.isdisjoint(map(key_of, (one.id, one.short_name)))]
-    values = (own or counted)[0][1] if counted else {}
-    alike = dict.fromkeys(one.short_name for one, kept in own or counted if kept == values)
-    others = dict.fromkeys(one.short_name for one, kept in own or counted if kept != values)
+    first = (own or counted)[0][1] if counted else {}
+    # Some say more than others, as that an adapter is trained: what all of them say counts.
+    values = {path: one for path, one in first.items() if all(path in kept for _, kept in own or counted)}
+    alike = dict.fromkeys(one.short_name for one, kept in own or counted if values and kept | values == kept)
+    others = dict.fromkeys(one.short_name for one, kept in own or counted if not values or kept | values != kept)
     return Agreed(values, tuple(remarks), tuple(alike), tuple(others), is_counted)
 
 
@@ -88,7 +90,7 @@ def _first(value: object) -> object:
     return value[0] if isinstance(value, list) else value
 
 
-def _is_read(path: str, read: Set[str]) -> bool:
+def _is_read(path: str, read: Mapping[str, str]) -> bool:
     return ("." in path and not path.startswith(_SHAPE)) or path in read
 
 
@@ -98,9 +100,10 @@ def _owners(written: str) -> tuple[tuple[Tool, str], ...]:
 
 
 def _names(owner: Tool, written: str) -> Iterator[str]:
-    """Yield the names by which a tool knows an option: its own, or else those that end in it, of its sections."""
+    """Yield the names by which a tool knows an option: its own, or else those that end in it and say something."""
     name = owner.named(written)
     if name in owner.known:
         yield name
     else:
-        yield from dict.fromkeys(owner.named(known) for known in sorted(owner.known) if known.endswith(f".{name}"))
+        names = (*owner.options, *owner.other_names)
+        yield from dict.fromkeys(owner.named(known) for known in sorted(names) if known.endswith(f".{name}"))

@@ -227,7 +227,21 @@ def with_unit(number: str, word: str) -> str | None:
 def words_in(word: str) -> list[str]:
     """Return the words that one word is made of: ``tp8/pp16``, ``optim=adamw``, ``bf16=true``; none for others."""
     of_one = _OF_DEVICE.fullmatch(word)
-    return [of_one[1], "per", of_one[2]] if of_one is not None else _of_option(word) or _of_settings(word)
+    if of_one is not None:
+        return [of_one[1], "per", of_one[2]]
+    return _of_option(word) or _of_settings(word) or _of_several(word)
+
+
+def _of_several(word: str) -> list[str]:
+    """Return words of a training that a plus joins, as ``fsdp+qlora`` and ``lora+zero3``; none for others."""
+    parts, words = word.split("+"), vocabulary()
+    known = (words.methods, words.objectives, words.tasks, words.software, words.formats, *words.phrases.values())
+    settings = ((part, _SETTING.fullmatch(part)) for part in parts)
+    is_known = all(
+        any(key_of(part) in rows for rows in known) or (match is not None and key_of(match[1]) in words.fields)
+        for part, match in settings
+    )
+    return parts if len(parts) > 1 and is_known else []
 
 
 def _of_option(word: str) -> list[str]:

@@ -85,6 +85,9 @@ def task_meant(
         return FIT, f"task: fitting, as {family.id} is"
     if is_answering and not is_sampled:
         tuned = tuned or _first(free, _is_of_samples)  # 3 epochs of 10k samples, 7b
+    speed = None if serving is None else amount_of(serving)
+    if speed is not None and speed.reciprocal and (training or tuned) is not None:
+        serving = None  # tp4 pp2 zero1, tokens/s
     evidence = ((INFER, "serving", serving), (FINETUNE, "fine-tuning", tuned), (TRAIN, "training", training))
     amounts = filter(None, map(amount_of, words))
     is_of_requests = any(amount.fields.get(INFER) == Key.INFERENCE_REQUESTS for amount in amounts)

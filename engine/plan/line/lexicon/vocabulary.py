@@ -221,6 +221,14 @@ class Vocabulary:
     like: ByWord  # models by other names that nothing of the catalogue has
     known_by_value: Words  # names of settings that say nothing beside the name of their value
     option_quantities: Mapping[str, str]  # words of what quantities of other tools' options count
+    roles: ByWord  # models beside the one that is trained, by word; the field of that one
+    layer_words: Words  # words of the hidden layers of a perceptron
+    width_words: Words  # words of how wide these are
+    layer_joints: Words  # words between both
+    offload: ByWord  # what words say of offloading: that it is done, what of, to where
+    whether_it_fits: Words  # words that ask whether a batch fits
+    sharded_in_nodes: Words  # words of shards that each node has whole
+    offload_on: Words  # those between what is kept and where
     switched_on: Words  # values of a switch that is on
     switched_off: Words  # values of one that is off
     switches: Words  # names of values that scripts switch on

@@ -201,14 +201,15 @@ class DerivedValues(MoneyWords):
                 hint, text = "name the card, and the processor", f"{before} {joint} {after}"
                 self._faults.append(PlanError("which gpu, and which processor?", text, hint))
         is_alone = self._is_without_card() and not self._asks_for_hardware()
+        threads = str(self._values.get(_THREADS, 0))
+        self._cores = self._cores or (int(threads) if threads.isdecimal() and not self._asks_for_hardware() else 0)
         if (self._cores or is_alone) and hardware.NAME not in self._values:
             if is_alone and (cloud := next((key for key in keys if key in words.clouds), "")):
                 hint = "name it, as c7i.4xlarge or n2-standard-32"
                 self._faults.append(PlanError("which machine of a provider?", f"one of {cloud} without a gpu", hint))
                 return
-            is_portable = is_alone and any(key_of(token.text) in vocabulary().portable for token in self._tokens)
-            cores = self._cores or int(str(self._values.get(_THREADS, 0)))
-            named = processor_of_line("cpu", cores, self._catalog, is_portable=is_portable, is_any=True)
+            is_portable = any(key_of(token.text) in vocabulary().portable for token in self._tokens)
+            named = processor_of_line("cpu", self._cores, self._catalog, is_portable=is_portable, is_any=True)
             name = None if named is None else named.values[hardware.NAME]
             if named is not None:
                 text = count_in_words(self._cores, "core") if self._cores else "no gpu"

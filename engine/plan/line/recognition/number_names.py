@@ -56,7 +56,8 @@ class NumberNames(TakenWords):
 
     def _phrase(self, words: str) -> Meaning | None:
         values = vocabulary().phrase(words, self._task)
-        return None if values is None else Meaning(words if values else "", values)
+        why = vocabulary().remarks.get(key_of(words), "")
+        return None if values is None else Meaning(words if values else "", values, why)
 
     def _count_of(self, index: int) -> Count | None:
         """Return what the number at a place counts; None where no word says it; tokens may be said in words."""

@@ -89,7 +89,10 @@ class TakenWords(MachineWords):
 
     def _packed_base(self, text: str) -> Meaning | None:
         """Take few bits of a base that adapters are trained on for QLoRA, as in ``lora 4bit``."""
-        if self._task != FINETUNE or self._values.get(METHOD) == _PACKED or key_of(text) not in vocabulary().formats:
+        is_base = settings.known_value(text, Key.TRAINING_QUANTIZATION, self._catalog) is not None
+        is_base &= settings.known_value(text, Key.TRAINING_PRECISION, self._catalog) is None  # fp8 is of the products
+        is_base |= key_of(text) in vocabulary().formats
+        if self._task != FINETUNE or self._values.get(METHOD) == _PACKED or not is_base:
             return None
         base = settings.named_value(text, FINETUNE, _PACKED, self._catalog)
         if base is None or Key.TRAINING_QUANTIZATION not in base.values:

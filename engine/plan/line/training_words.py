@@ -1,0 +1,316 @@
+"""What a line says of a training in several words: models by role, widths of layers, what is offloaded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
+from capacity_tui.engine.plan.line.lexicon import model_words as models
+from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Amount, Assumption, Meaning
+from capacity_tui.engine.plan.line.option_words import OptionWords
+from capacity_tui.engine.plan.line.recognition.line_words import ACCUMULATION
+
+_PERCEPTRON, _WIDTHS = "mlp", f"{OWN_PARAMETERS}layers"
+_LIST = re.compile(r"\d+(?:[,-]\d+)+")
+_ALIKE = re.compile(r"(\d{1,2})[x×](\d{2,})")  # 3x512
+_COUNTED = re.compile(r"(\d+)-([a-z]+)", re.IGNORECASE)  # 3-layer, 512-wide
+_PARTS = re.compile("[_=-]")  # offload_param=cpu
+_MOST_LAYERS = 16  # More are a width: no perceptron that people write about is as deep
+_REWARDED = ("ppo",)  # What has a critic and a reward model
+_WITH_ROLES = (*_REWARDED, "grpo", "dpo", "kto")
+_FARTHEST_PART = 8  # Words that say what is offloaded, and to where
+_OF_A_KIND, _FEATURES = "features of categories", f"{OWN_PARAMETERS}p"
+_KEPT = ("parameters", "optimizer", "activations")  # What is offloaded, with less that goes with it
+_WHOLE_BITS = ("full bf16", "full fp16")
+_BROAD = "tf32"  # Of products in 32 bits, of which a run in 16 has none
+
+
+class TrainingWords(OptionWords):
+    """A line whose words were recognized, and what only several of them together say of a training."""
+
+    def __init__(self, text: str, catalog: Catalog) -> None:
+        super().__init__(text, catalog)
+        self._layers: dict[str, int] = {}  # how many of a perceptron, and how wide
+        self._features = 0  # of all kinds that the line names
+
+    def _set_options(self) -> None:
+        super()._set_options()
+        self._pass(self._offloaded)
+        self._pass(self._widths)
+
+    def _take(self, index: int, count: int, meaning: Meaning) -> None:
+        path, before = Key.TRAINING_PRECISION, self._values.get(Key.TRAINING_PRECISION)
+        other = meaning.values.get(path, before)
+        if before is not None and before != other and _BROAD in (before, other):
+            text = f"{_BROAD}: no effect beside {other if before == _BROAD else before}"
+            if before == _BROAD:
+                self._values.pop(path)
+                meaning = Meaning(meaning.words, meaning.values, text)
+            else:
+                meaning = Meaning(why=text)
+        super()._take(index, count, meaning)
+
+    # Models beside the one that is trained
+
+    def _is_of_a_tool(self, name: str, text: str) -> bool:
+        return not _says_offload(name) and super()._is_of_a_tool(name, text)
+
+    def _flag(self, index: int, mark: str) -> tuple[int, Meaning] | None:
+        return None if _says_offload(self._tokens[index].text) else super()._flag(index, mark)
+
+    def _find_options(self) -> None:
+        self._models_of_roles()
+        super()._find_options()
+
+    def _models_of_roles(self) -> None:
+        """Take models by their roles, as ``ppo 7b policy, 7b reward``: all are planned as large as the policy."""
+        words, keys = vocabulary(), [key_of(token.text) for token in self._tokens]
+        learned = next((name for key in keys if (name := words.objectives.get(key)) in _WITH_ROLES), "")
+        roles = [at for at, key in enumerate(keys) if key in words.roles] if learned else []
+        spans = [self._span_of_role(at, is_before=self._is_size_at(roles[0] - 1)) for at in roles]
+        others = [span for span, at in zip(spans, roles, strict=True) if words.roles[keys[at]] != Key.MODEL_NAME]
+        inside = {at for span in others for at in span}
+        trained = next((key for at, key in enumerate(keys) if self._is_size_at(at) and at not in inside), "")
+        if any(words.tasks.get(keys[at]) == TRAIN for span in others for at in (span.stop,) if at < len(keys)):
+            return  # reward model training
+        for at in (at for at in roles if at not in inside):
+            self._taken[at] = 1, Meaning()
+        for span in others:
+            size = next((keys[at] for at in span if self._is_size_at(at)), trained)
+            self._take(span.start, len(span), self._role(learned, self._span(span.start, len(span)), size == trained))
+
+    def _role(self, learned: str, text: str, is_alike: bool) -> Meaning:
+        if learned not in _REWARDED and "ref" not in text.casefold():
+            why = f"left out: {text}; beside {learned.upper()} its weights and its passes come on top"
+            return Meaning(why=why)
+        if not is_alike:
+            hint = f"{learned.upper()} is planned with all its models as large as the policy: leave the size out"
+            return Meaning(fault=PlanError("a model of another size than the policy", text, hint))
+        return Meaning(f"{text}: as large as the policy")
+
+    def _is_size_at(self, index: int) -> bool:
+        return 0 <= index < len(self._tokens) and models.is_size(self._tokens[index].text)
+
+    def _span_of_role(self, at: int, *, is_before: bool) -> range:
+        """Return where the model of a role stands, as ``llama 7b critic``, ``7b reward model`` and ``critic 7b``."""
+        end = at + 1 + int(key_of(self._span(at + 1, 1)) in ("model", "models"))
+        if not is_before:
+            return range(at, end + int(self._is_size_at(end)))
+        start = at - int(self._is_size_at(at - 1))
+        families = models.families_of_models(self._catalog)
+        return range(start - int(start < at and self._span(max(start - 1, 0), 1).casefold() in families), end)
+
+    # Layers of a perceptron
+
+    def _widths(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize the hidden layers of a perceptron: ``layers 512,256``, ``3 layers of 512``, ``3x512``."""
+        if self._values.get(models.MODEL) != _PERCEPTRON:
+            return None
+        name, mark, value = self._source(index).partition("=")
+        is_named = key_of(name) in vocabulary().layer_words | vocabulary().width_words
+        if is_named and (mark or self._is_free(index + 1)):
+            first = index + int(not mark)
+            text, end = self._list_at(first, value or self._source(first))
+            if _LIST.fullmatch(text):
+                widths = [int(width) for width in re.split("[,-]", text)]
+                return end - index, Meaning(f"hidden layers of {text}", {_WIDTHS: widths})
+        if (alike := _ALIKE.fullmatch(name)) is not None:
+            return 1, self._kept_layers(depth=int(alike[1]), width=int(alike[2]))
+        if (counted := _COUNTED.fullmatch(name)) is not None and (
+            kept := self._layers_or_width(counted[2], counted[1])
+        ):
+            return 1, kept
+        return self._layer_number(index)
+
+    def _source(self, index: int) -> str:
+        """Return a word as it is written, without what ends it."""
+        if index >= len(self._tokens):
+            return ""
+        token = self._tokens[index]
+        return self._text[token.start : token.end].strip("[]() ,;")
+
+    def _list_at(self, index: int, text: str) -> tuple[str, int]:
+        """Return a list of numbers that begins at a word, ``512, 256`` in several too, and where it ends."""
+        end = index + 1
+        while text and self._is_apart(end - 1, ",") and self._source(end).isdecimal() and self._is_width(end):
+            text, end = f"{text},{self._source(end)}", end + 1
+        return text, end
+
+    def _is_width(self, index: int) -> bool:
+        """Whether a number counts nothing that stands behind it, as the width of a layer."""
+        behind = self._count_of(index)
+        return behind is None or behind.end == index + 1
+
+    def _layer_number(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize how many layers a perceptron has, or how wide they are, before or behind the word for them."""
+        words, number = vocabulary(), self._tokens[index].text
+        before = self._span(index - 1, 1) if index else ""
+        if number.isdecimal():
+            if (
+                settings.named_field(before, TRAIN, self._model) is not None
+                and key_of(before) not in words.layer_joints
+            ):
+                return None  # d_in 100 layers 512
+            for count in (2, 1):
+                if (kept := self._layers_or_width(self._span(index + 1, count), number)) is not None:
+                    return 1 + count, kept
+            is_bare = "depth" in self._layers and "width" not in self._layers and self._is_width(index)
+            return (
+                (1, self._kept_layers(width=int(number))) if is_bare and key_of(before) in words.layer_joints else None
+            )
+        name, mark, value = number.partition("=")
+        for count in (1,) if mark else (2, 1):
+            text = value or self._span(index + count, 1)
+            kept = self._layers_or_width(name if mark else self._span(index, count), text) if text.isdecimal() else None
+            if kept is not None:
+                return count + int(not mark), kept
+        return None
+
+    def _layers_or_width(self, name: str, number: str) -> Meaning | None:
+        """Keep a number of layers, or their width, by the word beside it; None beside another word."""
+        words, key = vocabulary(), key_of(name)
+        if key not in words.layer_words | words.width_words:
+            return None
+        is_depth = key in words.layer_words and int(number) <= _MOST_LAYERS
+        return self._kept_layers(depth=int(number)) if is_depth else self._kept_layers(width=int(number))
+
+    def _kept_layers(self, **numbers: int) -> Meaning:
+        """Keep how many layers there are, or how wide they are."""
+        twice = self._layers.keys() & numbers
+        self._layers |= numbers
+        if twice:
+            return Meaning(fault=PlanError("layers given twice", ", ".join(map(str, numbers.values())), _LAYERS_HINT))
+        return Meaning(", ".join(f"{name} {number}" for name, number in numbers.items()))
+
+    def _make_layers(self) -> None:
+        """Make the hidden layers of a perceptron of their number and their width."""
+        depth, width = self._layers.get("depth", 1), self._layers.get("width", 0)
+        if self._layers and not width:
+            self._faults.append(PlanError("how wide are the layers?", f"{depth} layers", _LAYERS_HINT))
+        elif self._layers:
+            self._values[_WIDTHS] = [width] * depth
+
+    def _derive(self) -> None:
+        self._make_layers()
+        self._make_features()
+        self._batch_in_one_pass()
+        super()._derive()
+        self._answers_of_usual_length()
+        self._groups_of_nodes()
+        self._whole_bits()
+        self._offload_of_the_framework()
+
+    def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
+        """Keep features of one kind, as ``120 numeric feats``, which may be all that there are."""
+        if amount.name == _OF_A_KIND and self._task == FIT and value.isdigit():
+            self._features += int(value)
+            return Meaning(f"{value} {name}")
+        return super()._kept(amount, value, name)
+
+    def _make_features(self) -> None:
+        """Make the features of data of those of each kind, where the line does not say how many there are."""
+        if self._features and _FEATURES not in self._values:
+            self._assume(_FEATURES, self._features, f"{self._features} features, of whichever kind")
+
+    def _batch_in_one_pass(self) -> None:
+        """Hold the batch of one device in one pass where the line asks whether it fits: ``batch 16, does it fit``."""
+        batch, keys = self._values.get(Key.TRAINING_GLOBAL_BATCH), self._keys()
+        is_one = self._degree(Key.HARDWARE_DEVICES) == 1 and Key.HARDWARE_NAME in self._values
+        is_open = Key.TRAINING_MICRO_BATCH not in self._values and not self._counts[ACCUMULATION]
+        if is_one and is_open and isinstance(batch, int) and not keys.isdisjoint(vocabulary().whether_it_fits):
+            why = f"batch {batch}: in one pass, as the line asks whether it fits (or give accumulation 4)"
+            self._assume(Key.TRAINING_MICRO_BATCH, batch, why)
+
+    def _answers_of_usual_length(self) -> None:
+        """Add an answer to the prompt that is all that a line says of a training from answers."""
+        learned, read = self._values.get(Key.TRAINING_PREFERENCE), self._values.get(Key.TRAINING_SEQ_LEN)
+        of_prompt = any(taken.words.startswith("prompt ") for _, taken in self._taken.values())
+        if learned in _WITH_ROLES and of_prompt and isinstance(read, int) and not self._answer_tokens:
+            usual = int(vocabulary().usual[FINETUNE]["answer_tokens"])
+            why = f"sequences of {read + usual} tokens: a prompt of {read}, an answer of {usual} (or say response 1024)"
+            self._assume(Key.TRAINING_SEQ_LEN, read + usual, why)
+
+    def _whole_bits(self) -> None:
+        """Say that ``full bf16`` is taken for all weights in mixed precision, which others call pure."""
+        whole = next((name for name in _WHOLE_BITS if key_of(name) in self._keys()), "")
+        if whole and self._task in (TRAIN, FINETUNE) and Key.TRAINING_MASTER_WEIGHTS not in self._values:
+            why = (
+                f"{whole}: mixed precision, with weights in 32 bits as well (or say pure {whole.removeprefix('full ')})"
+            )
+            self._assumed.append(Assumption(Key.TRAINING_MASTER_WEIGHTS, None, why))
+
+    def _groups_of_nodes(self) -> None:
+        """Shard within each node where the line says so, as ``hsdp``."""
+        if self._keys().isdisjoint(vocabulary().sharded_in_nodes) or Key.PARALLELISM_SHARD in self._values:
+            return
+        row = self._catalog.accelerators.get(str(self._values.get(Key.HARDWARE_NAME)))
+        fabric = None if row is None else self._catalog.fabric_of(row)
+        size = self._degree(Key.HARDWARE_PER_NODE, 1 if fabric is None else fabric.node_devices)
+        if 1 < size < self._degree(Key.HARDWARE_DEVICES):
+            self._assume(Key.PARALLELISM_SHARD, size, f"shards within each node of {size} devices")
+
+    # Offloading
+
+    def _offloaded(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize what is kept on the host, as ``cpu offload of params`` and ``optimizer states in ram``."""
+        if self._task not in (TRAIN, FINETUNE) or self._ruling_out(index) or not self._is_free(index):
+            return None
+        kinds = [*self._offload_kinds(index)]
+        while kinds and kinds[-1] == {"joint"}:
+            kinds.pop()
+        count, parts = len(kinds), set().union(*kinds)
+        is_kept = not parts.isdisjoint(_KEPT) and not parts.isdisjoint({"host", "disk"})
+        is_kept &= any(key_of(self._tokens[at].text) in vocabulary().offload_on for at in range(index, index + count))
+        text, longer = self._span(index, count), self._span(max(index - 1, 0), count + min(index, 1))
+        is_other = self._is_switched_off(index + count) or self._phrase(text) or self._phrase(longer)  # zero3 offload
+        return None if is_other or not (is_kept or "offload" in parts) else (count, _offload(text, parts))
+
+    def _offload_of_the_framework(self) -> None:
+        """Offload parameters too where the framework knows nothing less, as FSDP, unless the line says which."""
+        named = {vocabulary().offload.get(key_of(token.text)) for token in self._tokens}
+        is_plain = self._values.get(Key.PARALLELISM_OFFLOAD) == "optimizer" and "optimizer" not in named
+        if is_plain and self._values.get(Key.TRAINING_FRAMEWORK) == "fsdp":
+            why = "offload: of parameters and optimizer, as FSDP does both (or say optimizer offload)"
+            self._assume(Key.PARALLELISM_OFFLOAD, "parameters", why)
+
+    def _offload_kinds(self, index: int) -> Iterator[set[str]]:
+        """Yield what words from a place on say of offloading, as long as they do; some say several things."""
+        words = vocabulary()
+        for at in range(index, min(index + _FARTHEST_PART, len(self._tokens))):
+            kinds = {words.offload.get(key_of(part), "") for part in _parts(self._tokens[at].text)}
+            if "" in kinds or not self._is_free(at) or (kinds == {"joint"} and at == index):
+                return
+            yield kinds
+            if self._tokens[at].ends:
+                return
+
+
+def _parts(word: str) -> list[str]:
+    return _PARTS.split(word.lstrip("-"))
+
+
+def _says_offload(option: str) -> bool:
+    """Whether all parts of the name of an option are words of offloading."""
+    return all(key_of(part) in vocabulary().offload for part in _parts(option))
+
+
+def _offload(text: str, parts: set[str]) -> Meaning:
+    """Return what is offloaded, to the memory of the host."""
+    title, hint = "", ""
+    if "disk" in parts:
+        title = "offloading to a disk is not modelled"
+        hint = "say cpu offload: host memory then holds it, and the step is faster than from a disk"
+    elif "activations" in parts and len(parts & set(_KEPT)) > 1:
+        title, hint = "a plan offloads activations or states", "keep one of them"
+    kept = next((part for part in _KEPT if part in parts), "optimizer")
+    fault = PlanError(title, text, hint) if title else None
+    return Meaning(f"offload of {kept}", {} if fault else {Key.PARALLELISM_OFFLOAD: kept}, fault=fault)
+
+
+_LAYERS_HINT = "say the widths of all hidden layers, as layers 512,256,128, or 3 layers of 512"
