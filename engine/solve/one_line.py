@@ -28,6 +28,7 @@ from capacity_tui.engine.plan.line import (
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.answers import LargestModel, largest_model, open_plan, usual_models
+from capacity_tui.engine.solve.idle_words import idle_words
 from capacity_tui.engine.solve.modes.fallbacks import is_written, touched_fields
 from capacity_tui.engine.solve.modes.modes import with_placeholders
 from capacity_tui.engine.units import format_count, parse_quantity
@@ -122,7 +123,8 @@ def plan_of_line(
     plan, shorter = _within_context(line, plan, facts)
     plan, paced = _as_people_read(line, plan, facts)
     assumed += [*shorter, *paced, *_settings_of_the_model(line, plan)]
-    return LinePlan(plan, tuple(assumed), line.remarks, line.readings, line.asked)
+    remarks = (*line.remarks, *idle_words(line, plan, facts))
+    return LinePlan(plan, tuple(assumed), remarks, line.readings, line.asked)
 
 
 def _limited(line: OneLine) -> Iterator[tuple[str, object]]:
@@ -205,11 +207,8 @@ def _why_largest(largest: LargestModel) -> str:
     """Return why a model was chosen, with the one that is on the edge of the memory."""
     if largest.comfortable is None:
         name = largest.edge or largest.smallest
-        why = (
-            "on the edge of the memory, and no smaller one has room"
-            if largest.edge
-            else "the smallest; none is known to fit"
-        )
+        edge, smallest = "on the edge of the memory, and no smaller one has room", "the smallest; none is known to fit"
+        why = edge if largest.edge else smallest
         return f"{name}: {why}"
     edge = f" ({largest.edge} is on the edge)" if largest.edge else ""
     return f"{largest.comfortable}: the largest well-known model that fits with room to spare{edge}"

@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 
 from capacity_tui.engine.plan.line import read_line, vocabulary
+from capacity_tui.engine.solve import plan_of_line
 
 LINES = (
     "serve llama-3.1-8b 2xh100",
@@ -204,3 +205,34 @@ def test_how_good_a_model_becomes_is_said_to_be_no_part_of_a_plan() -> None:
 def test_a_sum_that_has_no_sign_is_said_to_be_one() -> None:
     assert "2.49/hr: $2.49/h of money (requests are requests/h)" in read_line("lora 8b 8xh100 2.49/hr 1M").guesses
     assert read_line("serve 8b 8xh100, 5000 requests/h").values["inference.request_rate"] == "1.389"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("serve llama 8b on a100 batch 32, 10 requests/s", "batch 32"),
+        ("sdxl lora 4090 20 images 1500 steps", "20 images"),
+        ("serve llama 8b 4090, 30 cents a kWh", "30 cents a kWh"),
+        ("llama 8b lora 8 a100, 400G infiniband, 20k samples", "400G infiniband"),
+        ("llama 8b on 2 h100 p99 ttft", "p99"),
+    ],
+)
+def test_what_a_plan_does_not_follow_is_said(text: str, words: str) -> None:
+    line = read_line(text)
+    assert not line.faults
+    assert any(remark.startswith(f"{words}: no effect here: ") for remark in plan_of_line(line).remarks)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "64 h100 with 8x400G IB per node, 70b, 2T tokens",
+        "how many lora adapters of rank 32 fit on a 24gb card with llama 3 8b",
+        "deepspeed zero-infinity 70b single a100",
+        "sdxl lora rank 16 4090 1500 steps",
+        "serve llama 8b on a100 batch 32",
+        "embed 1M docs of 400 tokens with bge-large batch 512 on t4",
+    ],
+)
+def test_nothing_is_said_of_what_a_plan_follows(text: str) -> None:
+    assert not [remark for remark in plan_of_line(read_line(text)).remarks if "no effect" in remark]

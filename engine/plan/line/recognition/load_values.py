@@ -381,6 +381,10 @@ class LoadValues(DataWords):
             self._assumed.append(Assumption(Key.INFERENCE_REQUESTS, None, why))
             return
         most = int(vocabulary().usual[INFER]["sounds_at_once" if self._is_of_sound() else "requests_at_once"])
+        batch = self._values.get(Key.INFERENCE_BATCH)
+        if isinstance(batch, int):  # transcribe 300 minutes with batch 96
+            self._values.pop(Key.INFERENCE_BATCH)
+            most = batch
         at_once = min(most, self._degree(Key.INFERENCE_REQUESTS))
         why = f"{at_once} requests at once, until all are answered (or give 5 requests/s)"
         self._assume(Key.INFERENCE_CONCURRENCY, at_once, why)
