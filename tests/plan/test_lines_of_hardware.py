@@ -36,12 +36,12 @@ HARDWARE = {
     "rtx 4060 mobile": ("rtx-4060-laptop", None, None),
 }
 MORE = {
-    "1.2T ram": {HOST: 1228.8},
-    "744G CPU memory": {HOST: 744},
-    "64 gb of regular ram": {HOST: 64},
-    "host memory is 1TB": {HOST: 1024},
-    "128 G of RAM": {HOST: 128},
-    "64gbs of ram": {HOST: 64},
+    "1.2T ram": {HOST: 153.6},
+    "744G CPU memory": {HOST: 93},
+    "64 gb of regular ram": {HOST: 8},
+    "host memory is 1TB": {HOST: 128},
+    "128 G of RAM": {HOST: 16},
+    "64gbs of ram": {HOST: 8},
     "the box is $18.40/hr": {PRICE: 18.4},
     "at $20/h": {PRICE: 20},
     "at $2/h": {PRICE: 16},

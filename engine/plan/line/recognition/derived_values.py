@@ -53,6 +53,7 @@ class DerivedValues(MoneyWords):
         self._release_of_context()
         self._length_given_twice()
         self._devices_of_layout()
+        self._memory_of_hosts()
         self._accumulate()
         self._batch_of_tokens()
         self._answers_to_prompts()
@@ -170,6 +171,28 @@ class DerivedValues(MoneyWords):
         if hardware.DEVICES in self._values or not is_device or devices < 2:
             return
         self._assume(hardware.DEVICES, devices, f"{devices} devices, as the degrees of the line make up")
+
+    def _memory_of_hosts(self) -> None:
+        """Share the memory of a machine out among its devices, as in ``4x a10g, 768gb ram``, unless it is of each."""
+        path, own = hardware.HOST_MEMORY, self._values.get(hardware.SPEC)
+        figures, key = own if isinstance(own, dict) else {}, path.removeprefix(f"{hardware.SPEC}.")
+        memory = self._values.get(path, figures.get(key))  # or of a device that no catalogue has
+        name = str(self._values.get(hardware.NAME))
+        row, machine = self._catalog.accelerators.get(name), self._catalog.instances.get(name)
+        if memory is None or (row is None and machine is None):
+            return
+        devices = self._degree(hardware.DEVICES, 1 if machine is None else machine.sold_devices)
+        fabric = None if row is None else self._catalog.fabric_of(row)
+        usual = fabric.node_devices if fabric is not None and devices > fabric.node_devices > 1 else devices
+        size = self._degree(hardware.PER_NODE, usual if machine is None else machine.sold_devices)
+        ends = (at + count for at, (count, taken) in self._taken.items() if path in taken.values)
+        behind = {key_of(self._span(end, few)) for end in ends for few in (1, 2)}
+        is_of_each = hardware.PER_NODE not in self._values and not vocabulary().per_device.isdisjoint(behind)
+        if size > 1 and not is_of_each:
+            share = round(float(str(memory)) / size, 1)
+            self._assume(path, share, f"host memory: {share:g} GiB for each of {size} devices of a machine")
+            if figures:
+                self._values[hardware.SPEC] = {**figures, key: self._values.pop(path)}
 
     def _ends_a_replica(self, index: int) -> bool:
         """Whether a word says that devices before it are those of each replica: nothing that each has follows."""
