@@ -102,8 +102,8 @@ class GuessedWords(DerivedValues):
         if not span and self._span(index + 2, 1) in vocabulary().per:
             span, last = self._span(index + 3, 1), index + 3
         amount = vocabulary().amounts.get(key_of(f"requests/{span}")) if span and noun.isalpha() else None
-        if self._task != INFER or amount is None or not self._is_number_at(index):
-            return None
+        if self._task != INFER or amount is None or not self._is_number_at(index) or self._is_apart(index):
+            return None  # sd 3.5 1024, images per hour
         for at in range(index + 1, last + 1):
             self._taken.pop(at, None)
         one = settings.amount_of(noun)

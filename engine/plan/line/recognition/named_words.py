@@ -14,7 +14,7 @@ from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.similarity import amount_meant, is_common, is_near_filler
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_serving, is_of_training, task_named
-from capacity_tui.engine.plan.line.lexicon.tokens import Token
+from capacity_tui.engine.plan.line.lexicon.tokens import Token, counted_start
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_nodes
@@ -186,7 +186,9 @@ class NamedWords(CountedWords):
         number, name = self._tokens[index].text, self._span(index + 1, end - index - 1)
         number = str(parse_count(number)) if number[-1:] in "kK" and settings.is_number(number) else number
         match = hardware.named_hardware(f"{number} {name}".rstrip(), self._catalog) if is_one else None
-        if match is None or hardware.DEVICES not in match.values:
+        is_asked = end > index and "?" in self._text[self._tokens[end].end :][:2]
+        is_asked |= counted_start(number) != ""  # bert on 8xV100 hours
+        if match is None or hardware.DEVICES not in match.values or is_asked:
             return None
         self._hours_of_devices = float(str(match.values[hardware.DEVICES]))
         named: dict[str, object] = {hardware.NAME: match.values[hardware.NAME]}
