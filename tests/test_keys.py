@@ -22,7 +22,7 @@ OTHER_MEANINGS: dict[str, dict[str, str]] = {
     "engine/runs/sampling/kernels.py": {Key.VERSION: "of a library"},
     "engine/solve/hardware_advice.py": {Key.TASK: "a key of profiles/proposal.yaml"},
     "engine/solve/modes/fallbacks.py": {Key.TASK: "a key of profiles/remedies.yaml"},
-    "engine/solve/one_line.py": {Key.TASK: "an option's name"},
+    "engine/solve/plan_command.py": {Key.TASK: "an option's name"},
     "engine/storage/pattern_store.py": {Key.VERSION: "of a database"},
     "tui/cli/choose/migration.py": {Key.TASK: "the name of a type of options"},
     "tui/cli/data/assistant_tools.py": {Key.TASK: "an option's name"},

@@ -20,9 +20,6 @@ from .hardware_advice import ladder as ladder
 from .hardware_advice import settings_for as settings_for
 from .hardware_advice import settings_for_plan as settings_for_plan
 from .one_line import changed_by_line as changed_by_line
-from .one_line import command_text as command_text
-from .one_line import command_words as command_words
-from .one_line import fewest_settings as fewest_settings
 from .one_line import plan_of_line as plan_of_line
 from .one_line import refuse_faults as refuse_faults
 from .placement import Crossing as Crossing
@@ -32,6 +29,9 @@ from .placement import Placement as Placement
 from .placement import Sharing as Sharing
 from .placement import place_plan as place_plan
 from .placement import placed as placed
+from .plan_command import command_text as command_text
+from .plan_command import command_words as command_words
+from .plan_command import fewest_settings as fewest_settings
 from .scaling import Curve as Curve
 from .scaling import ScaledRun as ScaledRun
 from .scaling import curves as curves

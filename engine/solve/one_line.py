@@ -1,10 +1,8 @@
-"""The one line and the one command that say a plan."""
+"""The one line that says a plan."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, counted, key_of, load_catalog
@@ -12,24 +10,13 @@ from capacity_tui.engine.errors import CapacityError, Place, PlanError, refuse_a
 from capacity_tui.engine.estimate import resolve_plan
 from capacity_tui.engine.estimate.serving import released_format, vendor_of
 from capacity_tui.engine.keys import JOB_LIMITS, Key
-from capacity_tui.engine.plan import DETECTED, Assumption, HardwareSection, Plan, edited, leaves
-from capacity_tui.engine.plan.files import apply_settings, setting_text
-from capacity_tui.engine.plan.line import (
-    FINETUNE,
-    FIT,
-    INFER,
-    TRAIN,
-    Asked,
-    OneLine,
-    PlanFlags,
-    line_of_flags,
-    vocabulary,
-)
+from capacity_tui.engine.plan import DETECTED, Assumption, HardwareSection, Plan, edited
+from capacity_tui.engine.plan.line import FINETUNE, FIT, INFER, TRAIN, Asked, OneLine, vocabulary
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.answers import LargestModel, largest_model, open_plan, usual_models
 from capacity_tui.engine.solve.idle_words import idle_words
-from capacity_tui.engine.solve.modes.fallbacks import is_written, touched_fields
+from capacity_tui.engine.solve.line_memory import is_asked_for_memory, memory_words
 from capacity_tui.engine.solve.modes.modes import with_placeholders
 from capacity_tui.engine.units import format_count, parse_quantity
 
@@ -43,7 +30,7 @@ _LIMITED = {figure: limit for word, limit in JOB_LIMITS.items() for figure in (w
 """What limits a whole job, by the figures that lines say it of."""
 
 _OF_LAYERS = "layers on the host"  # What engines are usual for that keep some of a model there
-_TOKENS, _EPOCHS = Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS
+_TOKENS, _EPOCHS, _METHOD = Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS, Key.TRAINING_METHOD
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +107,14 @@ def plan_of_line(
         plan = edited(plan, {_MODEL: name}, facts).plan
         if asked != _MODEL:
             assumed.append(Assumption(_MODEL, name, why))
+    if asked in (_HARDWARE, Key.HARDWARE_DEVICES) and line.task == FINETUNE and not line.has(_METHOD):
+        why = "all weights are trained, or adapters where only they fit (or say full, lora or qlora)"
+        assumed.append(Assumption(_METHOD, None, why))
     plan, shorter = _within_context(line, plan, facts)
     plan, paced = _as_people_read(line, plan, facts)
     assumed += [*shorter, *paced, *_settings_of_the_model(line, plan)]
-    remarks = (*line.remarks, *idle_words(line, plan, facts))
+    memory = memory_words(line, plan, facts) if is_asked_for_memory(line) else ()
+    remarks = (*memory, *line.remarks, *idle_words(line, plan, facts))
     return LinePlan(plan, tuple(assumed), remarks, line.readings, line.asked)
 
 
@@ -308,92 +299,3 @@ def _settings_of_the_model(line: OneLine, plan: Plan) -> Iterator[Assumption]:
         if line.task == TRAIN and not line.has(path) and value not in (None, AUTO):
             label = "steps" if path.endswith("steps") else "batch"
             yield Assumption(path, value, f"{label} {value} (give another, or {path}=)")
-
-
-COMMAND = ("capacity-tui", "plan")
-_NOTHING = "null"
-
-
-def command_words(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> tuple[str, ...] | None:
-    """Return the shortest command found that says a plan; None where no command says all of it."""
-    facts = catalog or load_catalog()
-    flags = _flags(plan)
-    try:
-        base = plan_of_line(line_of_flags(flags, catalog=facts), machine, catalog=facts).plan
-    except CapacityError:
-        return None
-    settings = fewest_settings(base, plan)
-    if settings is None:
-        return None
-    given = {name: getattr(flags, name) for name in ("model", "task", "gpu", "seq", "tokens")}
-    words = (word for name, value in given.items() if value is not None for word in (f"--{name}", value))
-    return (*COMMAND, *words, *(word for setting in settings for word in ("--set", setting)))
-
-
-def fewest_settings(base: Plan, plan: Plan) -> tuple[str, ...] | None:
-    """Return settings ``KEY=VALUE`` that make one plan of another, none of them needless; None where none do."""
-    settings = [*_settings(base, plan)]
-    if not _says(base, settings, plan):
-        return None
-    # What follows from another setting need not be said.
-    for setting in tuple(settings):
-        fewer = [other for other in settings if other != setting]
-        if _says(base, fewer, plan):
-            settings = fewer
-    return tuple(settings)
-
-
-def command_text(words: tuple[str, ...]) -> str:
-    """Return a command as it is typed into a shell."""
-    return shlex.join(words)
-
-
-def _flags(plan: Plan) -> PlanFlags:
-    """Return what the short flags can say of a plan."""
-    training, hardware = plan.training, plan.hardware
-    is_trained = plan.is_training
-    devices = f"{hardware.devices}x" if hardware.devices not in (None, 1) else ""
-    return PlanFlags(
-        model=plan.model.name or plan.model.config,
-        task=(training.method if plan.is_finetuning else None) or plan.task,
-        gpu=None if hardware.name in (DETECTED, None) else f"{devices}{hardware.name}",
-        seq=str(training.seq_len) if is_trained and training.seq_len != AUTO else None,
-        tokens=setting_text(training.tokens) if is_trained and training.tokens not in (None, AUTO) else None,
-    )
-
-
-def _settings(base: Plan, plan: Plan) -> Iterator[str]:
-    """Yield a setting for each value in which a plan differs from another."""
-    # Parameters of other hardware or of another model go as a whole.
-    lacking = set(base.model.spec) - set(plan.model.spec)
-    whole = {Key.HARDWARE_SPEC, *([Key.MODEL_SPEC] if lacking else [])}
-    before, wanted = (dict(leaves(one.model_dump(mode="json"), whole)) for one in (base, plan))
-    written = _written(plan)
-    other = _written(base) ^ written
-    for path, value in wanted.items():
-        if (before.get(path) != value or path in other) and path != Key.VERSION:
-            is_open = path in _decisive() and path not in written and value != AUTO
-            yield f"{path}={_NOTHING if value is None or is_open else setting_text(value)}"
-
-
-def _written(plan: Plan) -> frozenset[str]:
-    """Return the fields that somebody wrote, of those where that matters."""
-    return frozenset(path for path in _decisive() if is_written(plan, path))
-
-
-@cache
-def _decisive() -> frozenset[str]:
-    """Return the fields where a default that is written differs from one that is not.
-
-    What is written modes never give up where nothing fits.
-    """
-    return touched_fields(load_catalog())
-
-
-def _says(base: Plan, settings: list[str], plan: Plan) -> bool:
-    """Return whether settings make one plan of another, what it leaves to the modes included."""
-    try:
-        made = apply_settings(base, settings).plan
-    except CapacityError:
-        return False
-    return made == plan and _written(made) == _written(plan)

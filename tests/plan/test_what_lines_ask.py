@@ -272,3 +272,27 @@ def test_machines_of_the_provider_that_a_line_names_are_asked_for(text: str, clo
 def test_images_of_a_vision_transformer_have_the_size_that_a_line_says() -> None:
     made = plan_of_line(read_line("finetune vit-l-16 200k images 384x384 2x 4090"))
     assert made.plan.model.spec == {"image_size": 384}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("how much vram for full fine-tuning llama 7b", "memory: 155"),
+        ("how much gpu memory to fine tune llama-7b", "memory: full 155"),
+        ("how much ram does llama 8b need at q4", "GiB, on one device with room for all"),
+        ("llama 3.3 70b at 8-bit with 128k context for 5 people, how much vram", "all 5 users at once"),
+        ("vram needed for qlora 70b, batch 2", "with checkpointing), on one device with room for all, batch 2"),
+    ],
+)
+def test_a_question_for_memory_is_answered_with_that_of_what_the_line_says(text: str, words: str) -> None:
+    assert words in plan_of_line(read_line(text)).remarks[0]
+
+
+def test_memory_of_a_line_that_says_no_method_is_told_of_each() -> None:
+    remark = plan_of_line(read_line("how much vram to fine tune llama 3.1 8b")).remarks[0]
+    assert all(method in remark for method in ("full", "lora", "qlora"))
+
+
+@pytest.mark.parametrize("text", ["biggest model for 24gb vram", "llama 8b on 24gb vram", "which gpu for llama 8b"])
+def test_other_lines_are_told_no_memory(text: str) -> None:
+    assert not any(remark.startswith("memory: ") for remark in plan_of_line(read_line(text)).remarks)

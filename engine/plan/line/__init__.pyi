@@ -13,4 +13,5 @@ from .lexicon.words import TRAIN as TRAIN
 from .lexicon.words import Asked as Asked
 from .lexicon.words import OneLine as OneLine
 from .lexicon.words import PlanFlags as PlanFlags
+from .questions import asks_for_memory as asks_for_memory
 from .reading import read_line as read_line

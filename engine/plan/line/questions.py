@@ -21,11 +21,13 @@ from capacity_tui.engine.plan.line.lexicon.question_words import (
     MODEL,
     MOST,
     MOST_WORDS,
+    MUCH,
     WHICH,
     Question,
+    Questions,
 )
 from capacity_tui.engine.plan.line.lexicon.setting_words import is_year
-from capacity_tui.engine.plan.line.lexicon.tokens import Token
+from capacity_tui.engine.plan.line.lexicon.tokens import Token, split
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Asked
 from capacity_tui.engine.units import parse_quantity
@@ -53,6 +55,7 @@ SMALLEST, BETWEEN = "smallest", "between"
 _BOUNDS = ("below", "at most", "above", "at least", BETWEEN)  # Groups of words beside the size of a model
 _OR, _BEHIND = {"or less": "at most", "or more": "at least"}, 2  # What two words behind a size make of it
 _LONGEST_NOUN = 5  # Words between one that asks for a model and the last that says which, as in ``best open moe model``
+_LONGEST_NOUN_OF_MEMORY = 3  # Words behind how much, as in ``how much free gpu memory``
 HALF = "half"  # A part of the layers that nobody counted
 
 
@@ -201,6 +204,17 @@ def unanswered(questions: Sequence[Question], values: Mapping[str, object], aske
     answered = {MANY: _RATES, MOST: _ANSWERED - ({MODEL} if MODEL in values else set())}
     named = ((question, solved | answered.get(question.kind, _ANSWERED)) for question in questions)
     return dict.fromkeys(question.words for question, others in named if question.field not in others)
+
+
+def asks_for_memory(text: str) -> bool:
+    """Return whether a line asks how much memory something takes: ``how much vram for qlora 70b``, ``ram needed``."""
+    tokens = split(text)
+    keys, words = [key_of(token.text) for token in tokens], vocabulary()
+    nouns, queries = words.asked["memory"].keys(), words.queries
+    much = (at + few for at in range(len(keys)) for few in (1, 2) if queries.get("".join(keys[at : at + few])) == MUCH)
+    spans = [keys[first : first + _LONGEST_NOUN_OF_MEMORY] for first in much]
+    spans += [[key_of(word) for word in question.words.split()] for question in Questions(text, tokens).all()]
+    return any(not nouns.isdisjoint(span) for span in spans)
 
 
 def asks_for_model(questions: Iterable[Question]) -> bool:

@@ -187,8 +187,8 @@ class DerivedValues(MoneyWords):
         size = self._degree(hardware.PER_NODE, usual if machine is None else machine.sold_devices)
         ends = (at + count for at, (count, taken) in self._taken.items() if path in taken.values)
         behind = {key_of(self._span(end, few)) for end in ends for few in (1, 2)}
-        is_of_each = hardware.PER_NODE not in self._values and not vocabulary().per_device.isdisjoint(behind)
-        if size > 1 and not is_of_each:
+        is_per_device = hardware.PER_NODE not in self._values and not vocabulary().per_device.isdisjoint(behind)
+        if size > 1 and not is_per_device:
             share = round(float(str(memory)) / size, 1)
             self._assume(path, share, f"host memory: {share:g} GiB for each of {size} devices of a machine")
             if figures:

@@ -290,36 +290,36 @@ class LoadValues(DataWords):
 
         So are speeds, as ``gave 12 tok/s``, and those that every plan tells, as ``2s/it``.
         """
-        spans = (self._span(index, words) for words in (2, 1))
+        words = vocabulary()
+        other = self._span(index + 1, 1) if key_of(self._span(index, 1)) in words.comparing | words.both else ""
+        is_other = settings.is_time(other) or duration_of(other) is not None
+        if is_other and any(taken.why.endswith(_MEASURED) for _, taken in self._taken.values()):
+            return 2, Meaning(why=f"left out: {other}{_MEASURED}")  # takes 753 s on cpu vs 2190 s
+        spans = (self._span(index, few) for few in (2, 1))
         speed = next(filter(None, map(_PARTS_IN_A_TIME.fullmatch, spans)), None)
         if speed is not None and key_of(speed[1]) in vocabulary().fillers and not self._is_counted(index):
             return speed[0].count(" ") + 1, Meaning(why=f"left out: {speed[0]}{_MEASURED}")
-        other = self._span(index + 1, 1)
-        is_other = key_of(self._tokens[index].text) in vocabulary().comparing | vocabulary().both
-        is_other &= settings.is_time(other) or duration_of(other) is not None
-        if is_other and any(taken.why.endswith(_MEASURED) for _, taken in self._taken.values()):
-            return 2, Meaning(why=f"left out: {other}{_MEASURED}")  # takes 753 s on cpu vs 2190 s
         count = self._count_of(index) if self._is_number_at(index) else None
         speed_end = count.end if count is not None and count.amount.reciprocal else 0
         key, _, value = self._tokens[index].text.rpartition("=")
         is_time = settings.is_time(value) or duration_of(value) is not None
-        if not speed_end and not is_time:
-            return None
-        is_measured = self._is_measured(index, "time") or (self._is_judged() and not self._is_in_clause(index, "due"))
+        is_measured = bool(speed_end or is_time) and (
+            self._is_measured(index, "time") or (self._is_judged() and not self._is_in_clause(index, "due"))
+        )
         if speed_end and is_measured:
             return speed_end - index, Meaning(why=f"left out: {self._span(index, speed_end - index)}{_MEASURED}")
         if not is_time:
             return None
         is_per = self._task != INFER and self._span(index + 1, 1) in vocabulary().per and not self._is_apart(index)
         is_per &= self._is_pass(self._span(index + 2, 1))
-        words = 3 if is_per and not key else 1
+        few = 3 if is_per and not key else 1
         is_of_part = is_per or (self._task != INFER and (self._is_pass(key) or self._is_of_pass(index)))
         is_limit = self._is_in_clause(index, "due") or self._span(index - 1, 1) == "in"
         if is_of_part and is_limit and not is_measured:
             hint = "say how long all of the training may take, as within 10h"
-            return words, Meaning(fault=PlanError("a limit on a part of a training", self._span(index, words), hint))
-        left_out = Meaning(why=f"left out: {self._span(index, words)}{_MEASURED}")
-        return (words, left_out) if is_of_part or is_measured else None
+            return few, Meaning(fault=PlanError("a limit on a part of a training", self._span(index, few), hint))
+        left_out = Meaning(why=f"left out: {self._span(index, few)}{_MEASURED}")
+        return (few, left_out) if is_of_part or is_measured else None
 
     def _parts_of_requests(self) -> None:
         """Take a rate of each user for the pause between its requests; refuse what each request has several of.

@@ -1,0 +1,67 @@
+"""How much memory that takes which a line says, where it asks for it and names no hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.models import presumed_family
+from capacity_tui.engine.numeric import largest
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.plan.line import FINETUNE, INFER, TRAIN, OneLine, asks_for_memory, vocabulary
+from capacity_tui.engine.solve.modes.modes import fill
+from capacity_tui.engine.units import format_bytes
+
+_ROOM = {"memory_mib": 1_000_000_000}  # Of a device that has room for anything
+_METHODS = ("full", "lora", "qlora")  # Of fine-tuning, where a line says none
+_USERS, _BATCH, _CHECKPOINTING = Key.INFERENCE_USERS, Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_CHECKPOINTING
+_OF_USERS = (_USERS, Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, Key.INFERENCE_TPOT_SECONDS)
+
+
+def is_asked_for_memory(line: OneLine) -> bool:
+    """Whether a line asks how much memory its model takes, on no hardware that it names."""
+    is_open = line.asked is None or line.asked.solve == Key.HARDWARE_NAME
+    return is_open and line.has(Key.MODEL_NAME) and not line.has(Key.HARDWARE_NAME) and asks_for_memory(line.text)
+
+
+def memory_words(line: OneLine, plan: Plan, catalog: Catalog) -> Iterator[str]:
+    """Yield how much memory a plan takes on one device with room for all of it, by method where the line has none."""
+    kind = presumed_family(plan.model.name, catalog).kind
+    is_open = line.task == FINETUNE and kind == "transformer" and not line.has(Key.TRAINING_METHOD)
+    taken = ((method, _memory(line, plan, method, catalog)) for method in (_METHODS if is_open else ("",)))
+    texts = [f"{method} {text}".strip() for method, text in taken if text]
+    if texts:
+        yield f"memory: {', '.join(texts)}, on one device with room for all{_at_once(line)}"
+
+
+def _memory(line: OneLine, plan: Plan, method: str, catalog: Catalog) -> str:
+    """Return the peak of a plan's memory, also as it is with checkpointing; empty where it cannot be estimated."""
+    change: dict[str, object] = {"hardware": {"name": vocabulary().hardware[0], "devices": 1, "spec": _ROOM}}
+    change |= {Key.TRAINING_METHOD: method} if method else {}
+    if line.task in (TRAIN, FINETUNE):
+        change |= {} if line.has(Key.TRAINING_MICRO_BATCH) else {Key.TRAINING_MICRO_BATCH: line.values.get(_BATCH, 1)}
+    elif line.task == INFER and line.has(_USERS):
+        change |= {**dict.fromkeys(_OF_USERS), Key.INFERENCE_CONCURRENCY: line.values[_USERS]}
+    peak = _peak(plan, change, catalog)
+    is_open = peak and line.task in (TRAIN, FINETUNE) and not line.has(_CHECKPOINTING)
+    fewer = _peak(plan, {**change, _CHECKPOINTING: "full"}, catalog) if is_open else ""
+    return f"{peak} ({fewer} with checkpointing)" if fewer not in ("", peak) else peak
+
+
+def _peak(plan: Plan, change: Mapping[str, object], catalog: Catalog) -> str:
+    """Return the peak of the memory of a changed plan; empty where it cannot be estimated."""
+    try:
+        memory = fill(edited(plan, change, catalog).plan, "balanced", None, catalog).estimate.memory
+    except CapacityError:
+        return ""
+    return format_bytes(largest(memory.reserved_bytes.value))
+
+
+def _at_once(line: OneLine) -> str:
+    """Return how much of the work is in that memory at once."""
+    batch = line.values.get(Key.TRAINING_MICRO_BATCH, line.values.get(_BATCH, 1))
+    if line.task in (TRAIN, FINETUNE):
+        return f", batch {batch}"
+    return f", all {line.values[_USERS]} users at once" if line.has(_USERS) else ""
