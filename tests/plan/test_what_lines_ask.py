@@ -189,6 +189,7 @@ def test_a_family_with_a_number_has_no_models_of_another_and_none_for_another_th
 @pytest.mark.parametrize(
     ("text", "first", "last"),
     [
+        ("largest deepseek r1 distill on a 4090", "deepseek-r1-distill-llama-70b", "deepseek-r1-distill-qwen-1.5b"),
         ("best embedding model under 1b on a t4", "qwen3-embedding-0.6b", "minilm-l6"),
         ("best moe model under 40b on 2x3090", "qwen3.5-35b-a3b", ""),
         ("best vision model under 10b on a 3090", "glm-4.1v-9b", ""),

@@ -229,8 +229,16 @@ class ModelsAsked:
             known = [row.id for row in rows.decoders] if self.family else usual_models(catalog)
         if self.family:
             others = sorted(rows, key=lambda row_id: -(rows[row_id].params_total or 0))  # of those that write nothing
-            known = self._of_family(known) or self._of_family(others)
+            known = self._with_other_names(self._of_family(known) or self._of_family(others), catalog)
         return tuple(name for name in known if self.least <= _size_called(name, catalog) <= self.most)
+
+    def _with_other_names(self, named: list[str], catalog: Catalog) -> list[str]:
+        """Return names of a family with those of it whose shapes are of others, as distilled ones, the largest first."""
+        rows = catalog.architectures
+        own = {rows.aliases.get(name, name) for name in named}
+        others = {rows.aliases[name]: name for name in reversed(self._of_family(rows.aliases))}
+        named = [*named, *(name for row_id, name in others.items() if row_id not in own)]
+        return sorted(named, key=lambda name: -(rows[rows.aliases.get(name, name)].params_total or 0))
 
     def _of_family(self, names: Iterable[str]) -> list[str]:
         pieces = [piece for part in _PIECES.split(self.family.casefold()) for piece in _VERSION.split(part)]

@@ -262,12 +262,13 @@ class ModelDetails(FigureWords):
         if (bound := self._size_asked(index)) is not None:
             return bound
         (asks, few), words = superlative_at(self._tokens, index), vocabulary()
-        places = nouns_asked(self._tokens, index + few) if asks else range(0)
+        of = self._words_between(index + few) if few > 1 else 0  # how large can the qwen2.5 model be
+        places = nouns_asked(self._tokens, index + few + of) if asks else range(0)
         kinds = {at: count for at in places if (count := words_of_kind(self._tokens, at))}
-        is_one = asks in (MOST, SMALLEST) and (few == 1 or key_of(self._word(index + few)) in ("a", "an"))
+        nouns = {at: 1 for at in places if key_of(self._word(at)) in words.sizes_asked["noun"]}
+        is_one = asks in (MOST, SMALLEST) and (few == 1 or of > 0 or bool(nouns))
         is_one |= key_of(self._word(index)) in words.sizes_asked["any"] and self._are_bounded(places)
         families = {at: count for at in places if is_one and (count := self._words_of_family(at))}
-        nouns = {at: 1 for at in places if key_of(self._word(at)) in words.sizes_asked["noun"]}
         end = max((at + count for at, count in (kinds | families | nouns).items()), default=0)
         after, is_least = key_of(self._word(end)), asks not in (MOST, WHICH)
         is_end = end >= places.stop and after not in words.asked[WHICH]  # but the best coding gpu
@@ -284,6 +285,11 @@ class ModelDetails(FigureWords):
         self._asks_for_model = True
         self._models_asked = replace(one, superlative=self._span(index, few) if is_least else "")
         return (few, Meaning()) if asks == SMALLEST else None
+
+    def _words_between(self, index: int) -> int:
+        """Return how many words stand between ``how large`` and a family, as in ``how large can the qwen3 model be``."""
+        between = vocabulary().sizes_asked["of a family"]
+        return next((few for few in (3, 2, 1) if key_of(self._span(index, few)) in between), 0)
 
     def _are_bounded(self, nouns: range) -> bool:
         """Whether a size says how large models of some words are at most or at least, as in ``any llama over 30b``."""
