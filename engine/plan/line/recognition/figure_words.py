@@ -240,20 +240,41 @@ class FigureWords(NamedWords):
         if (kind := vocabulary().networks.get(named)) is None or self._shared_by(index):
             return None
         scale = (1000 if match["unit"][0] in "tT" else 1) * (_BITS_OF_A_BYTE if "B/s" in self._written(index) else 1)
-        names = (f"{prefix}-{float(match['number']) * scale:g}" for prefix in kind.split())
-        link = next((row_id for name in names if (row_id := self._catalog.links.find_id(name))), None)
+        link, ports = self._link(kind, float(match["number"]) * scale)
         words = max(places[0] + 1 - index, 1) if places else 1
         text = self._span(index, words)
-        if link is None:  # of an A6000 48gb nvlink it is the memory
-            return None if match["unit"] in _MEMORY_UNITS or not places else (words, Meaning(why=f"left out: {text}"))
+        is_memory = match["unit"] in _MEMORY_UNITS and (not link or (ports > 1 and self._is_memory_of_card(index)))
+        if not link or is_memory:  # of an A6000 48gb nvlink it is the memory
+            return None if is_memory or not places else (words, Meaning(why=f"left out: {text}"))
         if places and places[0] < index:
             self._take(index - 1, 1, Meaning(self._span(index - 1, 1)))
         several = _PORTS.fullmatch(self._span(index - 1, 1)) if index and not self._is_apart(index - 1) else None
         if several is not None:
             self._take(index - 1, 1, Meaning(f"{several[1]} ports", {Key.HARDWARE_PORTS_PER_NODE: int(several[1])}))
         values: dict[str, object] = {Key.HARDWARE_INTERCONNECT: link}
-        values |= {Key.HARDWARE_PORTS_PER_NODE: int(match["ports"])} if match["ports"] else {}
-        return words, Meaning(f"{text} between nodes", values, f"{text}: {link}")
+        ports *= int(match["ports"] or 1)
+        values |= {Key.HARDWARE_PORTS_PER_NODE: ports} if match["ports"] or ports > 1 else {}
+        of = f"{ports} of {link}" if ports > 1 and not match["ports"] else link
+        return words, Meaning(f"{text} between nodes", values, f"{text}: {of}")
+
+    def _link(self, kind: str, speed: float) -> tuple[str, int]:
+        """Return the link of a speed, or the fastest of which some together have it: 40 Gb/s are 4 of 10."""
+        prefixes = [f"{prefix}-" for prefix in kind.split()]
+        names = (f"{prefix}{speed:g}" for prefix in prefixes)
+        if (link := next((row_id for name in names if (row_id := self._catalog.links.find_id(name))), None)) is not None:
+            return link, 1
+        ends = ((row_id, row_id.removeprefix(prefix)) for prefix in prefixes for row_id in self._catalog.links)
+        speeds = [(int(end), row_id) for row_id, end in ends if end.isdecimal() and speed % int(end) == 0]
+        return (max(speeds)[1], round(speed / max(speeds)[0])) if speeds else ("", 1)
+
+    def _is_memory_of_card(self, index: int) -> bool:
+        """Whether a size is that of the card right before it rather than a speed, as in ``a100 40G ethernet``."""
+        named = hardware.named_hardware(self._span(index - 1, 1), self._catalog) if index else None
+        row = None if named is None else self._catalog.accelerators.get(str(named.values.get(hardware.NAME)))
+        memory = (hardware.figures_of(self._span(index, 1)) or {}).get(hardware.MEMORY)
+        if row is None or memory is None:
+            return False
+        return hardware.is_memory_of(row, memory) or hardware.with_memory(row, memory, self._catalog) is not None
 
     def _is_of_speed(self, index: int, at: int) -> bool:
         """Whether a word beside a speed names a network: no comma stands between, and no other number."""
