@@ -45,7 +45,6 @@ _OF_PRICE = frozenset({HARDWARE, DEVICES, Key.HARDWARE_PER_NODE, Key.TASK})  # A
 _RATES = frozenset({Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE})  # Every plan tells its throughput
 _ANSWERED = _RATES | {"", HARDWARE, DEVICES, MODEL}
 """What nothing is said of where it is asked for and not solved; how many there are is said of them all."""
-_ALSO = frozenset({"or", "and", "nor"})  # Between providers that are left alike
 _BUT, _IS = "but", ("is", "are")  # Not aws but azure; azure is fine
 _FAR = 3  # Words between one that leaves a provider and its name, as in ``not on any aws``
 _IN_LETTERS = re.compile(r"[\d.]+[dwy]", re.IGNORECASE)
@@ -175,7 +174,7 @@ def _clouds(tokens: Sequence[Token]) -> tuple[str, ...]:
         ends = (start for start in range(at, far, -1) if tokens[start - 1].ends or keys[start - 1] in words.clouds)
         start = next(ends, far)
         before = keys[start:at]
-        is_more = keys[max(start - 1, 0)] in words.clouds and _ALSO.issuperset(before)  # not on aws or gcp
+        is_more = keys[max(start - 1, 0)] in words.clouds and (words.both | words.comparing).issuperset(before)
         near = {*before, *map("".join, pairwise(before))}
         behind = [key for key in keys[at + 1 : at + 3] if key not in _IS]
         is_meant = is_left and (before == [_BUT] or not words.permitting.isdisjoint(behind[:1]))
@@ -243,7 +242,7 @@ def nouns_asked(tokens: Sequence[Token], index: int) -> range:
     others = words.joints - {"a", "an", "the"} | {key for key, field in words.asked[WHICH].items() if field != MODEL}
     while end < min(index + _LONGEST_NOUN, len(tokens)) and not (end > index and tokens[end - 1].ends):
         key = key_of(tokens[end].text)
-        is_of_kind = key == "for" and words_of_kind(tokens, end + 1) > 0  # best model for coding
+        is_of_kind = key in words.sizes_asked["made for"] and words_of_kind(tokens, end + 1) > 0  # for coding
         is_other = key in others or (key in words.amounts and not words_of_kind(tokens, end))
         if (is_other and not is_of_kind) or key[:1].isdigit():
             break
@@ -258,7 +257,8 @@ def words_of_kind(tokens: Sequence[Token], index: int) -> int:
 
 def plain_size(word: str) -> str:
     """Return a size without the sign before it: 8b of ``<8b`` and ``sub-8b``."""
-    return word.lstrip("<≤=").removeprefix("sub-")
+    begins = (f"{below}-" for below in vocabulary().sizes_asked["below"] if below.isalpha())
+    return word.lstrip("<≤=").removeprefix(next(filter(word.startswith, begins), ""))
 
 
 def bound_at(tokens: Sequence[Token], index: int, text: str) -> tuple[str, int, int] | None:

@@ -233,7 +233,7 @@ class ModelsAsked:
         return tuple(name for name in known if self.least <= _size_called(name, catalog) <= self.most)
 
     def _with_other_names(self, named: list[str], catalog: Catalog) -> list[str]:
-        """Return names of a family with those of it whose shapes are of others, as distilled ones, the largest first."""
+        """Return names of a family and those of it whose shapes are of others, as distilled ones, largest first."""
         rows = catalog.architectures
         own = {rows.aliases.get(name, name) for name in named}
         others = {rows.aliases[name]: name for name in reversed(self._of_family(rows.aliases))}

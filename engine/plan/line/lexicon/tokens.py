@@ -91,7 +91,8 @@ _IDEOGRAPHS = re.compile(
 )
 """Words of a text without spaces, and what stands between them; a percentile, an arrow and e2e are words themselves."""
 
-_WITH_FRACTIONS = frozenset({Key.INFERENCE_REQUEST_RATE, Key.TRAINING_EPOCHS})  # What may be 2.5, as a release may
+_WITH_FRACTIONS = frozenset({Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TPOT_SECONDS, Key.TRAINING_EPOCHS})
+"""What may be 2.5, as a release may."""
 _MARKS = "`@~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
 _MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*(?:bpw|bit)", re.IGNORECASE)
 _MACHINES = frozenset({"nodes", "devices", "GPU-hours", "GPU-days", "node-hours"})
@@ -364,7 +365,7 @@ def _words_of_one(tokens: list[Token]) -> int:
     words, keys = vocabulary(), ["", "", "", *(key_of(token.text) for token in tokens)][-3:]
     amount = words.amounts.get(keys[-1])
     is_user = amount is not None and amount.fields.get(INFER) == Key.INFERENCE_USERS
-    few = 1 if keys[-1] == "each" else 2 if is_user and keys[-2] in vocabulary().per else 0
+    few = 1 if keys[-1] in words.every["apiece"] else 2 if is_user and keys[-2] in words.per else 0
     return few if few and keys[-1 - few] in words.sent else 0
 
 

@@ -72,7 +72,7 @@ class Vocabulary:
     peaks: Words  # words beside how many times as much as usual there is at most
     averages: Words  # words behind that
     other_peaks: Words  # words beside a peak of something else than a load
-    every: Words  # words before a span of time after which something is done again
+    every: Groups  # words of each of some: before a span of time, behind what each has, between nodes and devices
     software: Words  # what a release may stand behind
     disks: Words  # words behind a size that is what a disk holds
     left_over: Words  # words beside a memory that is what is left of a device's

@@ -27,10 +27,8 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_count, parse_quantity
 
 _SAME_PARAMETERS = 0.15  # Share by which a size in a model's name, as ``671b``, may differ from its parameters
-EVERY_NODE = frozenset({"each", "apiece"})
 _CHASSIS = re.compile(r"[a-z]{1,4}\d{3,5}(?!b$)[a-z]{0,3}", re.IGNORECASE)  # R760xa, but qwen235b
 _NUMBERED = re.compile(r"\d{4}|g(?:en)?\d{1,2}", re.IGNORECASE)  # precision 7960, proliant gen10
-OF_A_NODE = frozenset({"of", "with", "w/", "x", "×"})
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}(?:[x×].*)?", re.IGNORECASE)  # nodes with 8xh100, nodes of 16
 _EVERY_SO_LONG = re.compile(r"(?=.*[1-9])\d{1,6}(?:\.\d{1,3})?(?:us|ms|s)", re.IGNORECASE)
 _OF_TEXT = (settings.TOKENS, settings.WORDS)  # What a text is counted in
@@ -87,7 +85,7 @@ class CountedWords(NumberNames):
         """Recognize how many requests come in a time, of all or of each user: ``1 frame every 2 seconds``."""
         words, time, behind = vocabulary(), self._span(index + 3, 1), key_of(self._span(index + 2, 1))
         is_some = settings.at_least(self._span(index, 1), 1) and _EVERY_SO_LONG.fullmatch(time) is not None
-        is_of_time = self._is_number_at(index) and behind in words.every and is_some
+        is_of_time = self._is_number_at(index) and behind in words.every["again"] and is_some
         if self._task != INFER or not is_of_time or key_of(self._span(index + 1, 1)) not in words.sent:
             return None
         few, seconds = parse_quantity(self._tokens[index].text, ""), parse_quantity(time, "s")
@@ -121,7 +119,7 @@ class CountedWords(NumberNames):
 
     def _is_of_sample(self, number: int, end: int) -> bool:
         """Whether so many tokens are those of each sample, however long: ``samples of 200k tokens``, ``200k each``."""
-        is_of_one = key_of(self._span(end, 1)) in EVERY_NODE
+        is_of_one = self._is_apiece(end)
         is_of_one |= key_of(self._span(end - 1, 1)) == TOKEN and self._is_sample(end)
         is_of_one |= number > 1 and self._span(number - 1, 1) == "of" and self._is_sample(number - 2)
         is_open = self._task in (TRAIN, FINETUNE) and Key.TRAINING_SEQ_LEN not in self._values
@@ -194,9 +192,9 @@ class CountedWords(NumberNames):
         named = {at + few for at, (few, taken) in self._taken.items() if not _DEVICES.isdisjoint(taken.values)}
         behind, before = index + count, index - 1 - int(index > 0 and self._span(index - 1, 1) == "with")
         behind += int(self._span(behind, 1) == "on")
-        is_behind = key_of(self._span(behind, 1)) in EVERY_NODE and not self._is_apart(behind - 1)
+        is_behind = self._is_apiece(behind) and not self._is_apart(behind - 1)
         is_behind &= not self._is_pass(self._span(behind + 1, 1))  # batch 256 each step
-        return is_behind or (before in named and key_of(self._span(before, 1)) in EVERY_NODE)
+        return is_behind or (before in named and self._is_apiece(before))
 
     def _share(self, value: str) -> Meaning:
         """Keep a share of all users, as ``10%``, that is there at once."""
@@ -337,13 +335,13 @@ class CountedWords(NumberNames):
         usual = fabric.node_devices if fabric is not None else 1
         named = 1 if named is None and self._is_one_a_node() else named
         size, why, at = named, "", self._place_of_size()
-        if fabric is not None and named is None and usual > 1:
-            size, why = usual, f"{usual} devices a node, as {fabric.name} have"
-        elif isinstance(named, int) and named == nodes * _number(self._span(at, 1)):
-            size = named // nodes  # 8 a100 (2 nodes of 4)
+        if at and (counted := _number(self._span(at, 1))) and named in (None, nodes * counted):
+            size = counted  # a100, are 3 nodes of 8 enough; 8 a100 (2 nodes of 4)
             self._taken[at - 1] = 2, Meaning()
+        elif fabric is not None and named is None and usual > 1:
+            size, why = usual, f"{usual} devices a node, as {fabric.name} have"
         elif isinstance(named, int) and named > usual > 1 and nodes > 1 and not at:
-            counts_nodes = any(key_of(token.text) in EVERY_NODE for token in self._tokens)  # 216 mi250x nodes, 4 each
+            counts_nodes = self._has_apiece()  # 216 mi250x nodes, 4 each
             nodes, size = (named, nodes) if counts_nodes else (nodes, named // nodes if named % nodes == 0 else None)
             size = size if size is not None and size <= usual else None
         if not isinstance(size, int):
@@ -356,14 +354,14 @@ class CountedWords(NumberNames):
     def _is_one_a_node(self) -> bool:
         """Whether a line has one device in each of its nodes, as ``4 boxes with a 3090 each``."""
         places = [(at, at + count) for at, (count, taken) in self._taken.items() if hardware.NAME in taken.values]
-        return any(self._span(at - 1, 1) in ("a", "an") and self._span(end, 1) in EVERY_NODE for at, end in places)
+        return any(self._span(at - 1, 1) in ("a", "an") and self._is_apiece(end) for at, end in places)
 
     def _place_of_size(self) -> int:
         """Return where a line has the devices of a node: ``2 nodes of 16 v100``, as a DGX-2 has; 0 for nowhere."""
         for index in range(len(self._tokens) - 2):
             amount, size = settings.amount_of(self._tokens[index].text), self._tokens[index + 2].text
             is_size = _SIZE_OF_A_NODE.fullmatch(size) is not None and next(self._names_behind(index + 2), None) is None
-            if amount is not None and amount.name == "nodes" and is_size and self._span(index + 1, 1) in OF_A_NODE:
+            if amount is not None and amount.name == "nodes" and is_size and self._is_holding(index + 1):
                 return index + 2
         return 0
 
@@ -385,7 +383,7 @@ class CountedWords(NumberNames):
         is_setting = text[1:2].isalpha() and self._is_setting(text)  # bs128, but R740
         is_other = is_setting or models.named_model(text, self._catalog) is not None
         cards = [hardware.named_hardware(self._span(at, 1), self._catalog) for at in places]
-        is_free = cards[0] is None or (self._span(index + 1, 1) in OF_A_NODE and any(cards[1:]))
+        is_free = cards[0] is None or (self._is_holding(index + 1) and any(cards[1:]))
         return is_free and (is_name or (_CHASSIS.fullmatch(text) is not None and not is_other))
 
     def _is_alternative(self, number: str) -> bool:

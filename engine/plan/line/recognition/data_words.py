@@ -265,7 +265,7 @@ class DataWords(ModelDetails):
 
     def _interval(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize how often something is done: in a run, ``every 1000 steps``, or by users, ``every 30 seconds``."""
-        every, is_every = self._span(index, 1), key_of(self._span(index, 1)) in vocabulary().every
+        every, is_every = self._span(index, 1), key_of(self._span(index, 1)) in vocabulary().every["again"]
         span = self._span(index + 1, 1) if is_every else ""
         unit = vocabulary().durations.get(key_of(span))
         if unit and self._task == INFER and self._has_requests():

@@ -17,7 +17,6 @@ from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_line
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
-from capacity_tui.engine.plan.line.recognition.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.recognition.line_words import ACCUMULATION, REPEATS, STEPS_OF_EPOCH
 from capacity_tui.engine.plan.line.recognition.model_details import FEW_BITS
 from capacity_tui.engine.plan.line.recognition.money_words import MoneyWords
@@ -199,7 +198,7 @@ class DerivedValues(MoneyWords):
         behind = index + 1 + int(self._span(index + 1, 1) == "for")
         is_model = {MODEL, Key.INFERENCE_ENGINE} & self._taken.get(behind, (0, Meaning()))[1].values.keys()
         is_end = index + 1 >= len(self._tokens) or self._is_apart(index) or bool(is_model)
-        return key_of(self._span(index, 1)) in EVERY_NODE and is_end
+        return self._is_apiece(index) and is_end
 
     def _batches_of_devices(self) -> None:
         """Take a batch for that of a device: ``bs=2 per gpu``, or too few for all, as in ``8xa100 zero3 bs=1``."""

@@ -16,7 +16,6 @@ from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
 from capacity_tui.engine.plan.line.lexicon.processor_words import processor_of_line
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Assumption, Meaning
-from capacity_tui.engine.plan.line.recognition.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.recognition.named_words import NamedWords
 from capacity_tui.engine.units import format_count, parse_quantity
 
@@ -149,7 +148,7 @@ class FigureWords(NamedWords):
         """Return how many words say that a memory is of one of several that are no devices, as ``for each process``."""
         first = index + int(key_of(self._span(index, 1)) == "for")
         key, noun = key_of(self._span(first, 1)), self._span(first + 1, 1)
-        is_one = key in {*vocabulary().every, "a", "per"} and self._is_of_some(noun)
+        is_one = key in {*vocabulary().every["again"], "a", "per"} and self._is_of_some(noun)
         return first + 2 - index if is_one and not self._is_device(first + 1) else 0
 
     def _begins_with_one(self, index: int) -> bool:
@@ -157,7 +156,7 @@ class FigureWords(NamedWords):
         for start in range(max(index - _FARTHEST_ONE, 0), index - 1):
             clause = range(start, index)
             is_first = not start or self._is_apart(start - 1)  # 10 requests per user 24gb
-            is_joined = key_of(self._span(start, 1)) in vocabulary().every and len(clause) > _ONE
+            is_joined = key_of(self._span(start, 1)) in vocabulary().every["again"] and len(clause) > _ONE
             is_one = self._words_of_one(start) > 0 and (is_first or is_joined)
             if is_one and not any(self._is_apart(at) or self._span(at, 1)[:1].isdigit() for at in clause):
                 return True
@@ -261,7 +260,9 @@ class FigureWords(NamedWords):
         """Return the link of a speed, or the fastest of which some together have it: 40 Gb/s are 4 of 10."""
         prefixes = [f"{prefix}-" for prefix in kind.split()]
         names = (f"{prefix}{speed:g}" for prefix in prefixes)
-        if (link := next((row_id for name in names if (row_id := self._catalog.links.find_id(name))), None)) is not None:
+        if (
+            link := next((row_id for name in names if (row_id := self._catalog.links.find_id(name))), None)
+        ) is not None:
             return link, 1
         ends = ((row_id, row_id.removeprefix(prefix)) for prefix in prefixes for row_id in self._catalog.links)
         speeds = [(int(end), row_id) for row_id, end in ends if end.isdecimal() and speed % int(end) == 0]
@@ -316,7 +317,7 @@ class FigureWords(NamedWords):
         devices = vocabulary().amounts["devices"]
         is_per = self._span(end, 1) == "per" and settings.amount_of(self._span(end + 1, 1)) == devices
         _, behind = self._taken.get(index + 1, (1, Meaning()))
-        return is_per or key_of(self._span(end, 1)) in EVERY_NODE or hardware.NAME in behind.values
+        return is_per or self._is_apiece(end) or hardware.NAME in behind.values
 
     def _is_of_a_card(self, index: int) -> bool:
         """Whether main memory is said of a card of which nothing else is known: ``a gpu with 24gb of ram``."""

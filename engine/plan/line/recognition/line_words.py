@@ -135,10 +135,10 @@ class LineWords:
         numbers = [at for at, word in enumerate(words, 1) if word[:1].isdigit()]
         clause = words[numbers[-1] if numbers else 0 :]
         ones = (key_of(one) for one, noun in pairwise(clause) if self._is_pass(noun))
-        is_of_every = key_of(self._span(index + 1, 1)) in vocabulary().every and not self._tokens[index].ends
+        is_of_every = key_of(self._span(index + 1, 1)) in vocabulary().every["again"] and not self._tokens[index].ends
         is_of_every &= any(map(self._is_pass, words))
         is_bare = bool(words) and self._is_pass(words[-1]) and self._is_free(index - 1) and words[-1][-1] != "s"
-        return is_of_every or is_bare or not vocabulary().every.isdisjoint(ones)
+        return is_of_every or is_bare or not vocabulary().every["again"].isdisjoint(ones)
 
     def _is_group(self, name: str, value: str) -> bool:
         """Whether a word that may count rows counts the answers to a prompt, which are few: ``n=8``."""
@@ -165,7 +165,7 @@ class LineWords:
         ends = self._text[last.start : last.end].split()[-1:]  # 10 s per answer (300 tokens)
         if any(vocabulary().timed.get(key_of(word)) == WHOLE for word in ends):
             return True
-        is_aim = keys[-1] in ("to", "into") and keys[-2] != "up"  # summarised to 300 tokens
+        is_aim = keys[-1] in vocabulary().becoming and keys[-2] != "up"  # summarised to 300 tokens
         is_aim |= keys[-1] == "of" and keys[-2] in vocabulary().written  # 100k completions of 500 tokens
         return is_aim or any(key in vocabulary().writing for key in keys)
 
@@ -198,6 +198,18 @@ class LineWords:
             if self._is_apart(at, "?") or (is_asked and not is_foreseen):  # 88 hours, normal? is this normal
                 return True
         return False
+
+    def _is_apiece(self, index: int) -> bool:
+        """Whether a word says that what stands before it is of each of some, as in ``8 gpus each``."""
+        return key_of(self._span(index, 1)) in vocabulary().every["apiece"]
+
+    def _has_apiece(self) -> bool:
+        """Whether any word of the line says so."""
+        return any(map(self._is_apiece, range(len(self._tokens))))
+
+    def _is_holding(self, index: int) -> bool:
+        """Whether a word stands between nodes and the devices of each, as in ``nodes of 8``."""
+        return key_of(self._span(index, 1)) in vocabulary().every["holding"]
 
     def _word(self, index: int) -> str:
         return self._tokens[index].text if 0 <= index < len(self._tokens) else ""

@@ -18,7 +18,6 @@ from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
 from capacity_tui.engine.plan.line.lexicon.task_words import is_camera
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Amount, Assumption, Meaning
-from capacity_tui.engine.plan.line.recognition.counted_words import EVERY_NODE
 from capacity_tui.engine.plan.line.recognition.data_words import DataWords
 from capacity_tui.engine.plan.line.recognition.number_names import Count
 from capacity_tui.engine.schema import AUTO
@@ -328,8 +327,8 @@ class LoadValues(DataWords):
         """
         for index, (count, meaning) in self._taken.items():
             keys = {at: key_of(token.text) for at, token in enumerate(self._tokens)}
-            spans, every = vocabulary().durations, vocabulary().every
-            one = [at for at, key in keys.items() if key in EVERY_NODE and keys.get(at + 1) not in spans]
+            spans, every = vocabulary().durations, vocabulary().every["again"]
+            one = [at for at in keys if self._is_apiece(at) and keys.get(at + 1) not in spans]
             behind = index + count + int(self._span(index + count, 1) == "for")
             is_of_one = not {behind, index - 1, index - 2}.isdisjoint(one)
             after = settings.amount_of(self._span(index + count + 1, 1))

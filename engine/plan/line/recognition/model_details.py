@@ -287,7 +287,7 @@ class ModelDetails(FigureWords):
         return (few, Meaning()) if asks == SMALLEST else None
 
     def _words_between(self, index: int) -> int:
-        """Return how many words stand between ``how large`` and a family, as in ``how large can the qwen3 model be``."""
+        """Return how many words stand between ``how large`` and a family: ``how large can the qwen3 model be``."""
         between = vocabulary().sizes_asked["of a family"]
         return next((few for few in (3, 2, 1) if key_of(self._span(index, few)) in between), 0)
 

@@ -18,7 +18,7 @@ from capacity_tui.engine.plan.line.lexicon.tokens import Token, counted_start
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.questions import asks_for_nodes
-from capacity_tui.engine.plan.line.recognition.counted_words import EVERY_NODE, OF_A_NODE, CountedWords
+from capacity_tui.engine.plan.line.recognition.counted_words import CountedWords
 from capacity_tui.engine.plan.line.recognition.number_names import MOST_WORDS
 from capacity_tui.engine.plan.names import UNNAMED, without_release
 from capacity_tui.engine.units import parse_count
@@ -254,7 +254,7 @@ class NamedWords(CountedWords):
             has_size = _SIZE_OF_A_NODE.fullmatch(self._span(size_at, 1)) and not self._is_counted(size_at)
             return self._counted_nodes(words, self._span(index + count, 1) if has_size else "")
         is_size = words[-1].isdecimal() and next(self._names_behind(index + count - 1), None) is None  # with 30 users
-        if count > _OF_A_SIZE and is_size and key_of(words[-2]) in OF_A_NODE:  # 2 mi300x nodes of 8
+        if count > _OF_A_SIZE and is_size and key_of(words[-2]) in vocabulary().every["holding"]:  # 2 mi300x nodes of 8
             return self._counted_nodes(words[:-2], "", int(words[-1])) if key_of(words[-3]) in _NODES else None
         size = vocabulary().nodes.get(key_of(words[0].lstrip("0123456789xX×*"))) or (
             vocabulary().nodes.get(key_of(words[1])) if count > 2 else None
@@ -278,7 +278,7 @@ class NamedWords(CountedWords):
         fabric = None if row is None else self._catalog.fabric_of(row)
         nodes = int(first) if is_counted else 1
         is_other = key_of(words[-1]) == "node" and nodes > 1  # 8 h100 node
-        is_other |= key_of(after) in OF_A_NODE or any(key_of(token.text) in EVERY_NODE for token in self._tokens)
+        is_other |= key_of(after) in vocabulary().every["holding"] or self._has_apiece()
         is_other |= key_of(words[-1]) not in _NODES and row is not None and "PCIe" in (row.form_factor or "")
         is_other &= not size  # of machines with cards nobody knows how many these have
         if match is None or fabric is None or hardware.DEVICES in match.values or is_other or not nodes:

@@ -19,7 +19,7 @@ from capacity_tui.engine.plan.line.recognition.machine_words import MachineWords
 
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
 _NOT_WANTED = "a line says what is wanted, not what is not"
-_PACKED = "qlora"
+_PACKED, _SEVERAL = "qlora", 2
 
 
 class TakenWords(MachineWords):
@@ -55,6 +55,7 @@ class TakenWords(MachineWords):
         if {hardware.NAME, Key.MODEL_NAME} & meaning.values.keys() and self._is_given_up(index):
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
         meaning = self._users_present(index, self._without_size_of_nodes(self._host(index, meaning)))
+        meaning = self._of_replicas(meaning)
         for path, value in meaning.values.items():
             is_one_more = path == hardware.DEVICES and self._is_one_more(index, meaning)
             if path in self._values and self._values[path] != value and meaning.fault is None and not is_one_more:
@@ -66,6 +67,17 @@ class TakenWords(MachineWords):
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
+
+    def _of_replicas(self, meaning: Meaning) -> Meaning:
+        """Take devices that make up all with the replicas before them for one of these: ``8 a100, 2 replicas of 4``."""
+        few, devices = meaning.values.get(hardware.DEVICES), self._values.get(hardware.DEVICES)
+        replicas = self._degree(Key.PARALLELISM_DP)
+        if not isinstance(few, int) or replicas < _SEVERAL or few == devices or few * replicas != devices:
+            return meaning
+        values = {path: value for path, value in meaning.values.items() if path != hardware.DEVICES}
+        if self._values.keys().isdisjoint({Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP}):
+            values[Key.PARALLELISM_TP] = few
+        return replace(meaning, values=values, why=f"{few} devices of each of {replicas} replicas")
 
     def _users_present(self, index: int, meaning: Meaning) -> Meaning:
         """Take those who are there at once for the users where all of them are named too: ``300 staff, 30 online``."""
