@@ -72,6 +72,14 @@ def test_parts_add_up_and_a_token_meets_no_more_than_it_can(name):
         assert attending + kind.linear_layers == model.layers
 
 
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [("vit-b-16", 14**2 + 1), ("clip-vit-l-14", 16**2 + 1), ("siglip-so400m-14", 27**2), ("dinov3-vit-b-16", 14**2 + 5)],
+)
+def test_a_picture_is_as_many_tokens_as_its_patches_and_those_that_stand_with_them(name, tokens):
+    assert shape(name).fixed_length == tokens
+
+
 def test_operations_follow_the_textbook():
     llama = shape("llama-3-8b")
     counts = count_parameters(llama)

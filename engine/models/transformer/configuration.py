@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 from capacity_tui.engine.errors import Place, PlanError
@@ -113,7 +113,7 @@ def _values(
     for part, keys_of in names.part_keys.items():
         read = {field: first_size(config, keys, file) for field, keys in keys_of.items()}
         sizes = {**values.get(part, {}), **{field: size for field, size in read.items() if size is not None}}
-        if {field.name for field in fields(PARTS[part])} <= sizes.keys():
+        if {field.name for field in fields(PARTS[part]) if field.default is MISSING} <= sizes.keys():
             values[part] = sizes
     return values | _layer_pattern(config, values) | _compressed_layers(config, values)
 

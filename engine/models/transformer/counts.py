@@ -119,9 +119,9 @@ def token_embedding(shape: TransformerShape) -> Number:
 
 
 def position_embedding(shape: TransformerShape) -> Number:
-    """Weights of positions, token types, relative biases (one table a stack) and the class token."""
+    """Weights of positions, token types, relative biases (one table a stack) and the tokens beside patches."""
     stacks = 1 + present(shape.encoder_layers)
-    image = 0 if shape.vision is None else shape.vision.patches + 2
+    image = 0 if shape.vision is None else shape.vision.patches + 2 * shape.vision.extra_tokens
     rows = shape.positions + shape.token_types + image
     return rows * shape.hidden + stacks * shape.relative_buckets * shape.heads
 

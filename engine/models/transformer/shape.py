@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields, is_dataclass
+from dataclasses import MISSING, field, fields, is_dataclass
 from functools import cache
 from typing import Any
 
@@ -129,7 +129,8 @@ class Vision:
     patch: Number  # side of a square patch, pixels
     image: Number  # side of the square image, pixels
     channels: Number  # colours
-    classes: Number  # outputs of the classifier
+    classes: Number = 0  # outputs of the classifier
+    extra_tokens: Number = 1  # tokens that stand with the patches: one for the class, registers
 
     @property
     def patches(self) -> Number:
@@ -181,7 +182,7 @@ class TransformerShape(LatentSizes):
     def fixed_length(self) -> int:
         """Tokens that it always reads: its sound, or the patches of an image and its class; 0 where a plan says."""
         if self.vision is not None:
-            return int(self.vision.patches) + 1
+            return int(self.vision.patches + self.vision.extra_tokens)
         return int(self.source_positions)
 
     @property
@@ -339,12 +340,13 @@ def _needed(shape: TransformerShape) -> dict[str, Number]:
 
 
 def _check_part(name: str, part: object, where: Place) -> None:
-    """Refuse a part without one of its sizes; only its kinds of layers may be absent."""
+    """Refuse a part without one of its sizes; only its kinds of layers may be absent, and sizes that have a default."""
     if not is_dataclass(part):
         return
     for entry in fields(part):
         size = getattr(part, entry.name)
-        if not entry.name.endswith("_layers") and not isinstance(size, bool) and np.any(np.less(size, 1)):
+        is_optional = entry.name.endswith("_layers") or entry.default is not MISSING
+        if not is_optional and not isinstance(size, bool) and np.any(np.less(size, 1)):
             raise PlanError("too small", hint="allowed: at least 1", place=_at(where, f"{name}.{entry.name}"))
 
 
