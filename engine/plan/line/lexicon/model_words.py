@@ -103,9 +103,9 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     is_owned = not any(map(is_size, _PIECES.split(word.rpartition("/")[0])))  # acme/mistral-7b, but llama-8b/qwen-7b
     if not pieces or not any(map(str.isalpha, name)) or sum(map(str.isalnum, name)) < FEWEST_CHARACTERS or not is_owned:
         return None
-    ids: list[str] = []
-    for parts in (pieces, *([*between.split(pieces[0]), *pieces[1:]] for between in (_VERSION, _KIND))):
-        ids = ids or _names_with(parts, catalog)
+    ids = _names_with(pieces, catalog)
+    for parts in ([*between.split(pieces[0]), *pieces[1:]] for between in (_VERSION, _KIND)):
+        ids = ids or _names_with(parts, catalog, version=parts[1] if len(parts) > len(pieces) else "")
     others = catalog.architectures.aliases.items() if not ids and any(map(is_size, pieces[1:])) else ()
     spelled = ((_PIECES.split(name.casefold()), row_id) for name, row_id in others)
     ids += [row_id for words, row_id in spelled if words[0] == pieces[0] and {*pieces} <= {*words}]  # llama guard 8b
@@ -344,14 +344,20 @@ def _in_words(row: Architecture) -> str:
     return f"a decoder of {format_count(row.params_total)} parameters, {row.layers} layers, {row.hidden} wide"
 
 
-def _names_with(pieces: list[str], catalog: Catalog) -> list[str]:
+def _names_with(pieces: list[str], catalog: Catalog, version: str = "") -> list[str]:
     """Return names of models with a piece that begins with each of some, in order; the least tell how a name begins.
 
-    Sizes, numbers and the shortest words are whole pieces; ``pro`` and ``small`` alone name none.
+    Sizes, numbers and the shortest words are whole pieces; ``pro`` and ``small`` alone name none. A number is a version
+    before it is a size, as in ``gemma 4``; the ``version`` among them is no size: no model is called ``qwen4``.
     """
     names = _names_by_piece(catalog)
-    having = ({name for part in _parts_like(piece, names) for name in names[part]} for piece in pieces)
-    every = set.intersection(*having)
+    like = {piece: [*_parts_like(piece, names)] for piece in pieces}
+    versions = {piece: [part for part in parts if not is_size(part)] for piece, parts in like.items() if piece.isdigit()}
+
+    def having(parts: Mapping[str, Iterable[str]]) -> set[str]:
+        return set.intersection(*({name for part in parts[piece] for name in names[part]} for piece in pieces))
+
+    every = having(like | versions) or having(like | {version: versions.get(version, like.get(version, []))})
     has_size = any(map(is_size, pieces))
     known = (*catalog.architectures, *FAMILIES, *catalog.networks) if every else ()
     return [name for name in known if name in every and (has_size or name.startswith(tuple(pieces)))]
@@ -380,12 +386,15 @@ def by_piece(names: Iterable[str]) -> Mapping[str, Sequence[str]]:
 
 
 def _preferred(ids: list[str], catalog: Catalog) -> str:
-    """Return the id that is meant: a usual one, else the newest."""
-    usual = vocabulary().models
+    """Return the id that is meant: a usual one, else of the newest that most nearly as large as the most usual model."""
+    usual, rows = vocabulary().models, catalog.architectures
+    if known := [row_id for row_id in usual if row_id in ids]:
+        return known[0]
+    size = rows[usual[0]].params_total or 0
 
-    def rank(row_id: str) -> tuple[int, str]:
-        row = catalog.architectures.get(row_id)
-        return usual.index(row_id) if row_id in usual else len(usual), (row.released or "") if row else ""
+    def rank(row_id: str) -> tuple[str, float]:
+        row = rows.get(row_id)
+        unlike = abs(math.log((row.params_total or 1) / size)) if row and row.kind == "decoder" else 0.0
+        return (row.released or "") if row else "", -unlike
 
-    least = min(rank(row_id)[0] for row_id in ids)
-    return max((row_id for row_id in ids if rank(row_id)[0] == least), key=lambda row_id: rank(row_id)[1])
+    return max(ids, key=rank)
