@@ -54,7 +54,7 @@ def is_family(word: str) -> bool:
 def named_model(word: str, catalog: Catalog) -> Meaning | None:
     """Return the model that a name, a hub id or a file stands for; None where it is none of them."""
     name = _HUB.sub("", word).rstrip("/")
-    if not any(map(str.isalpha, name)):
+    if not any(map(str.isalpha, name)) or vocabulary().refusal(name) is not None:
         return None
     like = vocabulary().like.get(key_of(name))
     if like is not None or key_of(name) == AUTO:
@@ -101,7 +101,8 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     name = catalog.architectures.plain_name(_HUB.sub("", word))
     pieces = [piece for piece in _PIECES.split(name.casefold()) if piece]
     is_owned = not any(map(is_size, _PIECES.split(word.rpartition("/")[0])))  # acme/mistral-7b, but llama-8b/qwen-7b
-    if not pieces or not any(map(str.isalpha, name)) or sum(map(str.isalnum, name)) < FEWEST_CHARACTERS or not is_owned:
+    is_name = any(map(str.isalpha, name)) and sum(map(str.isalnum, name)) >= FEWEST_CHARACTERS
+    if not pieces or not is_name or not is_owned or vocabulary().refusal(word) is not None:
         return None
     ids = _names_with(pieces, catalog)
     for parts in ([*between.split(pieces[0]), *pieces[1:]] for between in (_VERSION, _KIND)):
@@ -352,7 +353,8 @@ def _names_with(pieces: list[str], catalog: Catalog, version: str = "") -> list[
     """
     names = _names_by_piece(catalog)
     like = {piece: [*_parts_like(piece, names)] for piece in pieces}
-    versions = {piece: [part for part in parts if not is_size(part)] for piece, parts in like.items() if piece.isdigit()}
+    numbers = filter(str.isdigit, pieces)
+    versions = {piece: [part for part in like[piece] if not is_size(part)] for piece in numbers}
 
     def having(parts: Mapping[str, Iterable[str]]) -> set[str]:
         return set.intersection(*({name for part in parts[piece] for name in names[part]} for piece in pieces))
@@ -386,7 +388,7 @@ def by_piece(names: Iterable[str]) -> Mapping[str, Sequence[str]]:
 
 
 def _preferred(ids: list[str], catalog: Catalog) -> str:
-    """Return the id that is meant: a usual one, else of the newest that most nearly as large as the most usual model."""
+    """Return the id that is meant: a usual one, else of the newest the one nearest in size to the most usual."""
     usual, rows = vocabulary().models, catalog.architectures
     if known := [row_id for row_id in usual if row_id in ids]:
         return known[0]
