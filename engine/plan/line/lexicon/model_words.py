@@ -54,7 +54,7 @@ def is_family(word: str) -> bool:
 def named_model(word: str, catalog: Catalog) -> Meaning | None:
     """Return the model that a name, a hub id or a file stands for; None where it is none of them."""
     name = _HUB.sub("", word).rstrip("/")
-    if not any(map(str.isalpha, name)) or vocabulary().refusal(name) is not None:
+    if not any(map(str.isalpha, name)) or key_of(name) in vocabulary().refused:
         return None
     like = vocabulary().like.get(key_of(name))
     if like is not None or key_of(name) == AUTO:
@@ -102,7 +102,7 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     pieces = [piece for piece in _PIECES.split(name.casefold()) if piece]
     is_owned = not any(map(is_size, _PIECES.split(word.rpartition("/")[0])))  # acme/mistral-7b, but llama-8b/qwen-7b
     is_name = any(map(str.isalpha, name)) and sum(map(str.isalnum, name)) >= FEWEST_CHARACTERS
-    if not pieces or not is_name or not is_owned or vocabulary().refusal(word) is not None:
+    if not pieces or not is_name or not is_owned or key_of(word) in vocabulary().refused:
         return None
     ids = _names_with(pieces, catalog)
     for parts in ([*between.split(pieces[0]), *pieces[1:]] for between in (_VERSION, _KIND)):

@@ -199,7 +199,8 @@ class GuessedWords(DerivedValues):
         is_known |= not any(map(str.isalnum, text)) or text.startswith(("r/", "u/"))
         parts, plain = re.split("[-/]", text.casefold()), words.fillers | words.fields.keys() | words.amounts.keys()
         is_counted = index - 1 in self._taken and self._is_number_at(index - 1)  # 2M words/day; not dp 8
-        is_known |= not is_counted and len(parts) > 1 and all(part in plain for part in parts)  # tp/pp/dp, node-hours
+        is_plain = not is_counted and len(parts) > 1 and all(part in plain for part in parts)  # tp/pp/dp, node-hours
+        is_known |= is_plain and words.refused_release(text) is None  # depth-anything-small
         row = self._catalog.architectures.get(str(self._values.get(models.MODEL)))
         is_known |= row is not None and f"({text})" in row.name  # vit-l-16 at 224
         like = _LIKE.fullmatch(text.casefold())  # a llama-style model
