@@ -8,6 +8,7 @@ from dataclasses import replace
 from capacity_tui.engine.catalog import format_in_name
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.batches import SPLITS, answers, batches, job_length, product
+from capacity_tui.engine.plan.imports.scripts import LAUNCHER
 from capacity_tui.engine.plan.imports.setting import (
     FRAMEWORK,
     Clash,
@@ -25,6 +26,7 @@ from capacity_tui.engine.plan.imports.shapes import (
     split_devices,
     weights,
 )
+from capacity_tui.engine.plan.imports.tools import tool
 
 METHOD, BASE = Key.TRAINING_METHOD, Key.TRAINING_QUANTIZATION
 
@@ -253,9 +255,18 @@ def _sizes(settings: Settings) -> None:
         settings.derive("processes", processes, f"{replicas} replicas of {split} devices")
     if processes is not None:
         _world(settings, processes, nodes)
+    by_slurm = {name for name in ("per_process", "nodes") if _is_of_slurm(settings.chosen.get(name))}
+    if settings.value("one_device") and by_slurm and (processes or 1) > 1:
+        why = f"Slurm starts {processes} processes, but the tool takes one device unless its own options say more"
+        settings.clash("processes_of_slurm", why, (*sorted(by_slurm), "one_device"))
     if replicas is not None and replicas * split != processes:
         why = f"{replicas} replicas of {split} devices are not {processes} processes"
         settings.clash("world_size", why, ("replicas", "replicate", "share", *SPLITS, "processes"))
+
+
+def _is_of_slurm(setting: ImportedSetting | None) -> bool:
+    """Whether a variable of a job of Slurm gives a value."""
+    return setting is not None and setting.place.field in tool(LAUNCHER).variables
 
 
 def _world(settings: Settings, processes: int, nodes: int) -> None:
@@ -278,6 +289,16 @@ def _world(settings: Settings, processes: int, nodes: int) -> None:
             settings.clash("world_size", why, ("processes", "nodes"))
         elif PER_NODE not in settings.chosen:
             settings.derive(PER_NODE, processes // nodes, f"{processes} processes on {nodes} nodes")
+
+
+def _of_several(settings: Settings) -> None:
+    """Shard, and recompute layers, where a tool does so by itself as soon as it trains on several devices."""
+    if (settings.count(DEVICES, 1) or 1) == 1:
+        return
+    for name, quantity in ((ZERO, "zero_of_several"), (CHECKPOINTING, "checkpointing_of_several")):
+        own = settings.chosen.get(quantity)
+        if own is not None and own.value != settings.value(name) and not settings.is_given(name):
+            settings.derive(name, own.value, f"{own.words} on several devices")
 
 
 def _groups(settings: Settings) -> None:
@@ -318,6 +339,7 @@ _RULES = (
     split_devices,
     experts,
     _sizes,
+    _of_several,
     _groups,
     answers,
     _copies,

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.options.tools import Tool
+from capacity_tui.engine.plan.imports.tools import Tool
 from capacity_tui.engine.record import dataclass
 
 Level: TypeAlias = Literal["typed", "said", "kept", "base", "default", "derived"]
@@ -40,10 +40,10 @@ class ImportedSetting:
             return key or "typed"
         if self.level == "derived":
             return self.text
-        if self.level == "default" and self.place.line is not None:
-            return f"{stands}: {key} {self.text}, and nothing else is given"
-        if self.level == "default":
-            return f"{stands}: not given, {key} is {self.text} by default" if key else f"{stands}: the tool's default"
+        if self.level == "default" and not key:
+            return f"{stands}: the tool's default"
+        if self.level == "default" and self.place.line is None:
+            return f"{stands}: not given, {key} is {self.text} by default"
         return f"{stands}: {key} {self.text}".rstrip() if key else f"{stands}: a file of this tool"
 
 
