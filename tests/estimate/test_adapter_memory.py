@@ -81,6 +81,12 @@ def test_all_units_with_trained_weights_free_their_inputs_as_the_backward_pass_g
     assert float(whole.parts["activations"]) < activations(adapted)
 
 
+def test_a_base_in_fp32_is_so_as_a_whole():
+    wide, narrow = (memory(quantization=stored) for stored in ("fp32", "bf16"))
+    parameters = 8.03e9
+    assert float(wide.parts["weights"]) - float(narrow.parts["weights"]) == pytest.approx(2 * parameters, rel=1e-3)
+
+
 class TestRestOfAQuantizedBase:
     def test_norms_in_fp32_double_what_layers_pass_on_and_a_head_in_fp32_its_weights(self):
         none, norms, whole = (memory(adapter={"kind": "qlora", "fp32_base": word}) for word in ("none", "norms", "all"))

@@ -44,3 +44,66 @@ def test_slurm_that_starts_more_than_the_one_device_of_litgpt_contradicts_it(alo
 def test_what_a_given_option_sets_beside_is_not_called_left_out(written):
     imported = written("litgpt.yaml", _PRETRAINED, model__name=None)
     assert imported.settings["training.compile"].words.endswith("litgpt.yaml:1: model_name tiny-llama-1.1b")
+
+
+_FOUNDRY = (
+    "max_seq_len: 2048\nglobal_train_batch_size: 8\ndevice_train_microbatch_size: 1\nmax_duration: 2ba\n"
+    "model:\n  name: hf_causal_lm\n  pretrained_model_name_or_path: meta-llama/Llama-2-7b-hf\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("peft", "base"),
+    [("  peft_config: {r: 8, peft_type: LORA, target_modules: [q_proj, v_proj]}\n", "fp32"), ("", None)],
+)
+def test_foundry_loads_what_adapters_stand_beside_in_32_bits(alone, peft: str, base: str | None):
+    imported = alone("foundry.yaml", _FOUNDRY + peft)
+    assert imported.plan.value("training.quantization") == base
+    assert not [remark for reading in imported.readings for remark in (*reading.unknown, *reading.unmodelled)]
+
+
+_TUNE = (
+    "model:\n  _component_: torchtune.models.llama3_1.lora_llama3_1_8b\n  lora_attn_modules: {}\n  lora_rank: 8\n"
+    "  apply_lora_to_mlp: {}\ncheckpointer:\n  checkpoint_dir: /tmp/Meta-Llama-3.1-8B-Instruct\ndtype: bf16\n"
+    "metric_logger: {{}}\noptimizer: {{_component_: torch.optim.AdamW}}\nenable_activation_checkpointing: true\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("modules", "feed_forward", "targets", "remark"),
+    [
+        ("[q_proj, v_proj, output_proj]", "true", "all", "q_proj, up_proj, v_proj: counted as all"),
+        ("[q_proj, k_proj, v_proj, output_proj]", "true", "all", ""),
+        ("[q_proj, v_proj]", "false", "query+value", ""),
+        ("[]", "true", "mlp", ""),
+    ],
+)
+def test_adapters_of_torchtune_are_in_the_type_of_the_run_and_on_the_matrices_named(
+    alone, modules: str, feed_forward: str, targets: str, remark: str
+):
+    imported = alone("tune.yaml", _TUNE.format(modules, feed_forward))
+    values = imported.plan.value("training.adapter.targets"), imported.plan.value("training.master_weights")
+    assert values == (targets, "none")
+    assert any("counted as" in guess and remark in guess for guess in imported.guesses) is bool(remark)
+
+
+@pytest.mark.parametrize(
+    ("given", "targets", "is_exact"),
+    [
+        ('{"q_proj", "v_proj"}', "query+value", True),
+        ('{"o_proj", "k_proj", "q_proj", "v_proj"}', "attention", True),
+        ('["query_key_value"]', "attention", False),
+        ('["query_key_value", "dense", "dense_h_to_4h", "dense_4h_to_h"]', "all", True),
+        ('["fc1", "fc2"]', "mlp", True),
+    ],
+)
+def test_adapters_are_on_the_matrices_whose_modules_a_script_names(alone, given: str, targets: str, is_exact: bool):
+    text = (
+        "from peft import LoraConfig\nfrom transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n"
+        "model = AutoModelForCausalLM.from_pretrained('tiiuae/falcon-7b')\n"
+        f"LoraConfig(r=8, target_modules={given})\nTrainer(args=TrainingArguments(per_device_train_batch_size=1))\n"
+    )
+    imported = alone("train.py", text)
+    assert imported.plan.value("training.adapter.targets") == targets
+    remarks = [remark for reading in imported.readings for remark in reading.unmodelled if "adapters on" in remark.why]
+    assert (not remarks) is is_exact

@@ -251,7 +251,7 @@ def finetuning(
     return Finetuning(
         trainable=adapter_parameters(shape, adapter),
         frozen_bytes=frozen,
-        frozen_end_bytes=element_bytes if frozen else 0.0,
+        frozen_end_bytes=max(float(frozen), element_bytes) if frozen else 0.0,
         fp32_norms=float(narrow and in_fp32(training, row) != NOTHING),
         fp32_ends=float(narrow and in_fp32(training, row) == ALL),
         embeddings_trained=float(adapter.train_embeddings),

@@ -26,11 +26,13 @@ from capacity_tui.engine.plan.imports.shapes import (
     split_devices,
     weights,
 )
-from capacity_tui.engine.plan.imports.tools import tool
+from capacity_tui.engine.plan.options.tools import adapted_matrices, tool
 
 METHOD, BASE = Key.TRAINING_METHOD, Key.TRAINING_QUANTIZATION
 
-_ADAPTER = f"{Key.TRAINING_ADAPTER}."
+_ADAPTER, _TARGETS = f"{Key.TRAINING_ADAPTER}.", Key.TRAINING_ADAPTER_TARGETS
+
+_FEED_FORWARD = ("gate_proj", "up_proj", "down_proj")
 
 _MATRICES = {
     "adapted_queries": "q_proj",
@@ -69,12 +71,16 @@ def adapters(settings: Settings) -> None:
     if named is not None and stored not in _WHOLE and BASE not in settings.chosen:
         settings.set(BASE, stored, named)
         bits = 4 if stored == _FOUR_BITS else bits
-    tool = settings.chosen[METHOD].tool
+    if BASE not in settings.chosen and (own := settings.chosen.get("base_loaded_in")) is not None:
+        settings.set(BASE, own.value, own, own.level)
+    tool_id = settings.chosen[METHOD].tool
     if settings.value("weight_decomposed"):
         source = settings.chosen["weight_decomposed"]
-        settings.chosen[METHOD] = replace(source, field=METHOD, value="dora", text="true", tool=tool, level="said")
+        settings.chosen[METHOD] = replace(source, field=METHOD, value="dora", text="true", tool=tool_id, level="said")
     elif method == "lora" and bits == 4:
-        settings.chosen[METHOD] = replace(settings.chosen[BASE], field=METHOD, value="qlora", tool=tool, level="said")
+        settings.chosen[METHOD] = replace(
+            settings.chosen[BASE], field=METHOD, value="qlora", tool=tool_id, level="said"
+        )
 
 
 def _done_in_code(settings: Settings) -> None:
@@ -89,23 +95,20 @@ def _done_in_code(settings: Settings) -> None:
 
 def _targets(settings: Settings) -> None:
     """Take modules of attention and the feed-forward together where they are given apart, else the usual ones."""
-    targets, usual = _ADAPTER + "targets", settings.chosen.get("usual_targets")
-    if usual is not None and targets not in settings.chosen:
-        settings.set(targets, usual.value, usual, "default")
+    usual = settings.chosen.get("usual_targets")
+    if usual is not None and _TARGETS not in settings.chosen:
+        settings.set(_TARGETS, usual.value, usual, "default")
     one_by_one = [name for name in _MATRICES if name in settings.chosen]
     modules = settings.value("attention_modules")
     if one_by_one:
         modules = tuple(_MATRICES[name] for name in one_by_one if settings.value(name))
-    if not isinstance(modules, tuple) or settings.is_given(targets):
+    if not isinstance(modules, tuple) or settings.is_given(_TARGETS):
         return
-    feed_forward = bool(settings.value("feed_forward_modules"))
-    if set(modules) == {"q_proj", "v_proj"} and not feed_forward:
-        value = "query+value"
-    elif not modules:
-        value = "mlp"
-    else:
-        value = "all" if feed_forward else "attention"
-    settings.set(targets, value, settings.chosen[one_by_one[0] if one_by_one else "attention_modules"])
+    given = {*modules, *(_FEED_FORWARD if settings.value("feed_forward_modules") else ())}
+    word, is_exact = adapted_matrices(given) if given else ("mlp", True)
+    settings.set(_TARGETS, word, settings.chosen[one_by_one[0] if one_by_one else "attention_modules"])
+    if not is_exact:
+        settings.notes.append(f"adapters on {', '.join(sorted(given))}: counted as {word}")
 
 
 PRECISION, ZERO, SHARD = Key.TRAINING_PRECISION, Key.PARALLELISM_ZERO, Key.PARALLELISM_SHARD
@@ -220,11 +223,12 @@ def _copies(settings: Settings) -> None:
     is_sharded = settings.value(FRAMEWORK) == "deepspeed" or bool(settings.value("sharded"))
     software, loaded = settings.chosen.get("without_master"), settings.chosen.get("loaded_in")
     trained_in, reason = settings.value(PRECISION), None
+    is_whole = is_full or (software is not None and software.value == "always")
     if loaded is not None and not is_sharded:
         reason = loaded if loaded.value == trained_in != "fp32" else None
     elif software is not None and (software.value == "always" or not is_sharded):
         reason = software if trained_in == "bf16" else None
-    if reason is not None and is_full and not settings.is_given(_MASTER):
+    if reason is not None and is_whole and not (settings.is_given(_MASTER) or settings.keeps):
         settings.set(_MASTER, "none", reason, reason.level)
         if settings.value("wide_states"):
             settings.set(Key.TRAINING_OPTIMIZER, _WIDE, settings.chosen["wide_states"])

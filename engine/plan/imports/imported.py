@@ -128,6 +128,7 @@ def import_plan(
     guesses = [
         *_model(settings, readings, facts, may_be_open=stands_open, allow_stand_in=allow_stand_in),
         *_task(settings),
+        *settings.notes,
     ]
     layers = known_layers(settings, facts)
     stages(settings, layers)

@@ -10,17 +10,15 @@ from types import MappingProxyType
 
 from capacity_tui.engine.catalog import Plain, format_in_name, gguf_type
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.options.tools import UnmodelledError, UnreadError, accelerators, any_of, recipe
+from capacity_tui.engine.plan.options.tools import (
+    UnmodelledError,
+    UnreadError,
+    accelerators,
+    adapted_matrices,
+    any_of,
+    recipe,
+)
 
-_ATTENTION = frozenset({"q_proj", "k_proj", "v_proj", "o_proj"})
-_FEED_FORWARD = frozenset({"gate_proj", "up_proj", "down_proj"})
-_TARGETS: Mapping[frozenset[str], str] = {
-    frozenset({"q_proj", "v_proj"}): "query+value",
-    _ATTENTION: "attention",
-    _FEED_FORWARD: "mlp",
-    _ATTENTION | _FEED_FORWARD: "all",
-}
-"""Words of plans for matrices, as checkpoints of Llama name them."""
 _EVERY = {"all", "all-linear", "all_linear"}
 _EMBEDDINGS = {"embed_tokens", "lm_head"}
 _ALL_LAYERS = 99  # What people write for all layers, whatever the model has
@@ -129,13 +127,10 @@ def targets(value: Plain) -> object:
         return "all"
     if not given:
         return None
-    if given in _TARGETS:
-        return _TARGETS[given]
-    known = given & (_ATTENTION | _FEED_FORWARD)
-    nearest = max(_TARGETS, key=lambda matrices: (len(matrices & known) - len(matrices ^ known), len(matrices)))
-    if not known:
-        nearest = _ATTENTION | _FEED_FORWARD
-    raise UnmodelledError(f"adapters on {', '.join(sorted(given))}: counted as {_TARGETS[nearest]}")
+    nearest, is_exact = adapted_matrices(given)
+    if is_exact:
+        return nearest
+    raise UnmodelledError(f"adapters on {', '.join(sorted(given))}: counted as {nearest}")
 
 
 def whole(value: Plain) -> object:

@@ -287,6 +287,34 @@ def recipe(value: Plain) -> object:
     return read
 
 
+_ATTENTION, _FEED_FORWARD = frozenset({"query", "key", "value", "output"}), frozenset({"gate", "up", "down"})
+_TARGETS: Mapping[frozenset[str], str] = {
+    frozenset({"query", "value"}): "query+value",
+    _ATTENTION: "attention",
+    _FEED_FORWARD: "mlp",
+    _ATTENTION | _FEED_FORWARD: "all",
+}
+"""Words of plans for matrices that have an adapter."""
+
+
+@cache
+def _modules() -> Mapping[str, list[str]]:
+    """Return the matrices of modules by their names: ``profiles/adapted_modules.yaml``."""
+    rows = parse_shipped(files("capacity_tui.profiles") / "adapted_modules.yaml")
+    modules: dict[str, list[str]] = rows["modules"]
+    return modules
+
+
+def adapted_matrices(names: Collection[str]) -> tuple[str, bool]:
+    """Return the word of plans that is nearest to modules with adapters, and whether it says just these."""
+    modules = _modules()
+    known = {name for name in names if name in modules}
+    matrices = {matrix for name in known for matrix in modules[name]}
+    nearest = max(_TARGETS, key=lambda word: (len(word & matrices) - len(word ^ matrices), len(word)))
+    is_exact = len(known) == len(names) and nearest == matrices
+    return _TARGETS[nearest if matrices else _ATTENTION | _FEED_FORWARD], is_exact
+
+
 def accelerators(value: Plain) -> dict[str, object]:
     """Return the devices of a node as clouds write them: ``H100:8``, ``80GB:2``, by name, or of several the first."""
     if isinstance(value, dict) and "name" in value:

@@ -98,7 +98,7 @@ def literal(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
     """
     if isinstance(node, ast.Name | ast.Attribute):
         return _named(node, constants)
-    if isinstance(node, ast.List | ast.Tuple):
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
         return [literal(element, constants) for element in node.elts]
     if isinstance(node, ast.BoolOp | ast.IfExp) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
         return _decided(node, constants)
@@ -263,7 +263,9 @@ def _made(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
         value = literal(call.args[0], constants)
         if isinstance(value, str | int | float):
             return _TYPES[called](value)
-    default, last = next((word.value for word in call.keywords if word.arg == "default"), None), called.split(".")[-1]
+    words, last = {word.arg: word.value for word in call.keywords}, called.split(".")[-1]
+    factory = words.get("default_factory")
+    default = words.get("default", factory.body if isinstance(factory, ast.Lambda) else None)
     if last.casefold() != "field" or default is None:
         return _answer("calls", last)
     return literal(default, constants)
