@@ -81,6 +81,12 @@ def test_all_units_with_trained_weights_free_their_inputs_as_the_backward_pass_g
     assert float(whole.parts["activations"]) < activations(adapted)
 
 
+def test_a_decoder_that_learns_classes_has_no_head_over_the_vocabulary():
+    whole, classes = memory(), memory(predicted_tokens=0)
+    lost = float(whole.parts["weights"]) - float(classes.parts["weights"])
+    assert lost == pytest.approx(2 * VOCAB * HIDDEN, rel=1e-3)
+
+
 def test_a_base_in_fp32_is_so_as_a_whole():
     wide, narrow = (memory(quantization=stored) for stored in ("fp32", "bf16"))
     parameters = 8.03e9

@@ -107,3 +107,37 @@ def test_adapters_are_on_the_matrices_whose_modules_a_script_names(alone, given:
     assert imported.plan.value("training.adapter.targets") == targets
     remarks = [remark for reading in imported.readings for remark in reading.unmodelled if "adapters on" in remark.why]
     assert (not remarks) is is_exact
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "sequence", "target"),
+    [
+        ("google-t5/t5-large", "--max_source_length 512 --max_target_length 64", 512, 64),
+        ("google-t5/t5-large", "--max_source_length 512", 512, 128),
+        ("Qwen/Qwen3-4B", "--max_source_length 512 --max_target_length 64", 576, None),
+    ],
+)
+def test_what_is_written_is_the_target_of_an_encoder_decoder_and_behind_the_source_of_a_decoder(
+    alone, model: str, options: str, sequence: int, target: int | None
+):
+    text = f"python run_summarization.py --model_name_or_path {model} --per_device_train_batch_size 4 {options}\n"
+    plan = alone("run.sh", text).plan
+    assert (plan.value("training.seq_len"), plan.value("training.predicted_tokens")) == (sequence, target)
+
+
+@pytest.mark.parametrize(
+    ("made", "is_of_classes"),
+    [
+        ("AutoModelForSequenceClassification.from_pretrained('google/gemma-2b', num_labels=2)", True),
+        ("GemmaForTokenClassification.from_pretrained('google/gemma-2b')", True),
+        ("AutoModelForCausalLM.from_pretrained('google/gemma-2b')", False),
+        ("AutoModelForCausalLM.from_pretrained('google/gemma-2b')\nLoraConfig(task_type=TaskType.SEQ_CLS)", True),
+        ("AutoModelForCausalLM.from_pretrained('google/gemma-2b')\nLoraConfig(task_type='CAUSAL_LM')", False),
+    ],
+)
+def test_a_head_of_classes_has_no_logits_over_the_vocabulary(alone, made: str, is_of_classes: bool):
+    text = f"import transformers\nmodel = {made}\nTrainer(args=TrainingArguments(per_device_train_batch_size=1))\n"
+    imported = alone("train.py", text)
+    assert imported.plan.value("model.name") == "gemma-2b"
+    assert (imported.plan.value("training.predicted_tokens") == 0) is is_of_classes
+    assert not [remark for reading in imported.readings for remark in (*reading.unknown, *reading.unmodelled)]

@@ -28,9 +28,10 @@ ELSEWHERE = "answers come from an engine of their own: neither its memory nor it
 
 
 def trained_counts(training: TrainingSection, shape: TransformerShape) -> ParameterCounts:
-    """Return what a model counts as a training has it: a head of one value is no parameter worth counting."""
+    """Return what a model counts as a training has it: a head of one value or a few is no parameter worth counting."""
     counts = count_parameters(shape)
-    if training.preference not in SCORING:
+    is_of_classes = shape.is_decoder and training.predicted_tokens == 0
+    if training.preference not in SCORING and not is_of_classes:
         return counts
     return replace(counts, head=0.0, matmul_per_token=counts.matmul_per_token - output_weights(shape))
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from capacity_tui.engine.catalog import Architecture
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.models.transformer import shape_of
+from capacity_tui.engine.numeric import any_true
 from capacity_tui.engine.plan.imports.setting import LEVELS, Settings, is_kept
 
 MICRO, GLOBAL, STEPS = Key.TRAINING_MICRO_BATCH, Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_STEPS
+
+LENGTH = Key.TRAINING_SEQ_LEN
 
 SPLITS = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 
@@ -53,6 +58,21 @@ def _filled(settings: Settings, held: int) -> int:
     share = max(1, whole // replicas) if whole and replicas else held
     passes = -(-share // max(1, held))
     return -(-share // passes)
+
+
+def target(settings: Settings, row: Architecture | None) -> None:
+    """Take the length of what is to be written for that of an encoder-decoder's target.
+
+    A decoder has it behind what it is written from.
+    """
+    option, source = settings.chosen.get("target_length"), settings.chosen.get(LENGTH)
+    if option is None or row is None:
+        return
+    if any_true(shape_of(row).encoder_layers > 0):
+        settings.set(Key.TRAINING_PREDICTED_TOKENS, option.value, option, option.level)
+    elif source is not None and settings.is_given("target_length") and "target_is_behind" in settings.chosen:
+        both = (settings.count(LENGTH) or 0) + (settings.count("target_length") or 0)
+        settings.derive(LENGTH, both, f"{source.words}; {option.words}")
 
 
 def batches(settings: Settings) -> None:

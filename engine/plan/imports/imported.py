@@ -14,6 +14,7 @@ from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.consequences import is_model_file
 from capacity_tui.engine.plan.edit import edited
+from capacity_tui.engine.plan.imports.batches import target
 from capacity_tui.engine.plan.imports.derived import DEVICES, plan_values, settled
 from capacity_tui.engine.plan.imports.setting import Clash, ImportedSetting, Reading, Settings
 from capacity_tui.engine.plan.imports.shapes import (
@@ -22,6 +23,7 @@ from capacity_tui.engine.plan.imports.shapes import (
     assumed_sizes,
     flavored_model,
     known_layers,
+    known_row,
     loaded_as_published,
     loaded_by_release,
     model_of_sizes,
@@ -135,6 +137,7 @@ def import_plan(
     recomputation(settings, layers)
     requests(settings, facts)
     guesses += towers(settings, facts)
+    target(settings, known_row(settings, facts))
     guesses += loaded_by_release(settings)
     _hardware(settings, readings, facts)
     origins = {path: setting for path, setting in plan_values(settings) if setting.level != "base"}

@@ -115,11 +115,11 @@ def known_layers(settings: Settings, catalog: Catalog) -> int | None:
     given = settings.count(SHAPE + "layers")
     if given:
         return given
-    row = _row(settings, catalog)
+    row = known_row(settings, catalog)
     return int(row.layers) if row is not None and row.layers else None
 
 
-def _row(settings: Settings, catalog: Catalog) -> Architecture | None:
+def known_row(settings: Settings, catalog: Catalog) -> Architecture | None:
     """Return the row of the model, which may be named as its repository is; None where there is none yet."""
     row_id = catalog.architectures.find_id(str(settings.value(MODEL)))
     return None if row_id is None else catalog.architectures[row_id]
@@ -157,7 +157,7 @@ def towers(settings: Settings, catalog: Catalog) -> Iterator[str]:
 
     Some software gives towers that are not frozen adapters beside those of the text, other trains them whole.
     """
-    row, method = _row(settings, catalog), settings.value(Key.TRAINING_METHOD, "full")
+    row, method = known_row(settings, catalog), settings.value(Key.TRAINING_METHOD, "full")
     whole, adapted = settings.chosen.get("towers"), settings.chosen.get("adapted_towers")
     option = whole or adapted
     if option is None or (option.level == "default" if row is None else not shape_of(row).tower_weights):
@@ -310,7 +310,7 @@ def requests(settings: Settings, catalog: Catalog) -> None:
         return
     running = settings.count("running")
     together = settings.count("longest_together")
-    row = _row(settings, catalog)
+    row = known_row(settings, catalog)
     if together == 0 and row is not None:
         together = int(row.max_context or 0)
     longest = settings.count("longest") or (together // (running or 1) if together else None)

@@ -20,6 +20,7 @@ from capacity_tui.engine.plan.imports.scripts.expressions import (
     OfARun,
     literal,
 )
+from capacity_tui.engine.plan.imports.scripts.fields import behind_dots, constant_of
 from capacity_tui.engine.plan.imports.scripts.flow import (
     SETTINGS,
     called,
@@ -30,7 +31,7 @@ from capacity_tui.engine.plan.imports.scripts.flow import (
     unused,
 )
 from capacity_tui.engine.plan.imports.scripts.statements import FUNCTIONS, assigned, imported, parsed, within
-from capacity_tui.engine.plan.options.tools import Tool, option_name, tools
+from capacity_tui.engine.plan.options.tools import Tool, tools
 
 _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)
 
@@ -41,6 +42,8 @@ _MOST_FILES = 50  # Of options that one script is looked through for
 _LOADS = "from_pretrained"
 
 _MODEL = re.compile(r"Model|For[A-Z]")  # In the name of a class of models: AutoModel, LlamaForCausalLM
+
+_HEAD = re.compile(r"For[A-Z]\w*$")  # What such a name ends with where it says what the model is for
 
 _RETURNED = "return"  # What stands for the configuration that a function returns without giving it a name
 
@@ -128,7 +131,7 @@ def calls(
         paths = dict.fromkeys(filter(OPTIONS_FILE.search, texts))
         named = ((path, options(path)) for path in islice(paths, _MOST_FILES))
         constants |= {f"{FILE}{path}": read for path, read in named if isinstance(read, dict)}
-    constants |= dict(_behind_dots(tree, constants))
+    constants |= dict(behind_dots(tree, constants))
     constants |= dict(assigned(within(tree), constants))
     constants |= dict(_made_global(tree, constants))
     with suppress(RecursionError):
@@ -178,7 +181,7 @@ def variables_set(text: str) -> Mapping[str, str]:
         target = node.targets[0] if isinstance(node, ast.Assign) else None
         if isinstance(target, ast.Subscript) and ast.unparse(target.value).removeprefix("os.") == "environ":
             with suppress(ValueError):
-                variables[str(_constant(target.slice))] = str(literal(cast("ast.Assign", node).value, constants))
+                variables[str(constant_of(target.slice))] = str(literal(cast("ast.Assign", node).value, constants))
     return variables
 
 
@@ -315,53 +318,11 @@ def _called(call: ast.Call) -> str:
     """Return what is called; loading counts where a model is loaded, not its tokenizer."""
     function, name = call.func, called(call)
     base = ast.unparse(function.value) if isinstance(function, ast.Attribute) else ""
-    if _caller(whole := f"{base}.{name}") is not None:
-        return whole
+    head = _HEAD.search(base)
+    for whole in (f"{base}.{name}", f"{head[0]}.{name}" if head is not None else ""):
+        if _caller(whole) is not None:
+            return whole
     return "" if name == _LOADS and base and _MODEL.search(base) is None else name
-
-
-def _behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
-    """Yield what stands behind a dot and has a plain value: fields of classes, and a script's own options."""
-    plain = {**constants, **dict(assigned(within(tree), constants))}
-    nodes = list(ast.walk(tree))
-    for node in nodes:
-        if isinstance(node, ast.ClassDef):
-            fields = ((f"{OPTION}{field}", value) for field, value in assigned(within(node), plain))
-            yield from ((field, value) for field, value in fields if field not in constants)
-    of_parsers = [node for node in nodes if isinstance(node, ast.Call)]
-    later = [word for call in of_parsers if _called(call) == "set_defaults" for word in call.keywords]
-    defaults = {word.arg: word.value for word in later if word.arg}
-    changed = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
-    is_open = len(defaults) < len({word.arg for word in later})  # set_defaults(**settings)
-    for call in of_parsers:
-        if _called(call) == "add_argument":
-            yield from _own_option(call, plain, defaults, None if is_open else changed)
-
-
-def _own_option(
-    call: ast.Call, constants: Mapping[str, Plain], defaults: Mapping[str, ast.expr], changed: Set[str] | None
-) -> Iterator[tuple[str, Plain]]:
-    """Yield an option that a script has itself under the name that it is read by: as it is started, or by default.
-
-    Args:
-        defaults: those that ``set_defaults`` gives, by that name.
-        changed: what the script changes behind a dot, where a switch may be set; None where that may be any.
-    """
-    words = {word.arg: word.value for word in call.keywords if word.arg}
-    names = [name for name in map(_constant, call.args) if isinstance(name, str) and name.startswith("-")]
-    first = next((name for name in names if name.startswith("--")), names[0] if names else "")
-    name = str(_constant(words["dest"])) if "dest" in words else option_name(first)
-    action = str(_constant(words["action"])) if "action" in words else ""
-    switched = {"store_true": True, "store_false": False}.get(action)
-    started = [constants[key] for one in names if (key := f"{STARTED}{option_name(one)}") in constants]
-    default = defaults.get(name, words.get("default"))
-    if started:
-        yield f"{OPTION}{name}", started[-1] if switched is None else switched
-    elif name and default is not None:
-        with suppress(ValueError):
-            yield f"{OPTION}{name}", literal(default, constants)
-    elif name and switched is not None and changed is not None and name not in changed:
-        yield f"{OPTION}{name}", not switched
 
 
 def _arguments(
@@ -394,7 +355,3 @@ def _arguments(
         if not isinstance(further, dict):
             data[key] = FurtherOptions(key.removeprefix(_FURTHER))
     return Document(data, name, lines)
-
-
-def _constant(node: ast.expr) -> object:
-    return node.value if isinstance(node, ast.Constant) else None
