@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.imports.tools import Tool
+from capacity_tui.engine.plan.options.tools import Tool
 from capacity_tui.engine.record import dataclass
 
 Level: TypeAlias = Literal["typed", "said", "kept", "base", "default", "derived"]

@@ -10,7 +10,7 @@ from capacity_tui.engine.catalog import Plain
 from capacity_tui.engine.plan.imports.scripts.expressions import OPTION, STARTED, literal
 from capacity_tui.engine.plan.imports.scripts.flow import called
 from capacity_tui.engine.plan.imports.scripts.statements import assigned, within
-from capacity_tui.engine.plan.imports.tools import option_name
+from capacity_tui.engine.plan.options.tools import option_name
 
 
 def behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
