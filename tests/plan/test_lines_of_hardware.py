@@ -212,7 +212,6 @@ def test_cores_are_counted_in_words_and_all_of_them(text, words):
         ("LTX-Video on a 3090", "makes films"),
         ("sam-vit-h on a 4090", "pads its images"),
         ("rt-detr-l on a t4", "samples what it attends to"),
-        ("pixtral-large on 4 h100", "tower of pictures"),
         ("llama-2-7b on 8 gaudi 1", "no published peak"),
     ],
 )
