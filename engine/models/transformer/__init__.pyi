@@ -24,3 +24,4 @@ from .counts import prompt_flops as prompt_flops
 from .latent_attention import ATTENTION_PARTS as ATTENTION_PARTS
 from .latent_attention import Latent as Latent
 from .shape import TransformerShape as TransformerShape
+from .shape import load_traits as load_traits

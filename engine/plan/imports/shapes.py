@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import Architecture, Catalog, gguf_type
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.transformer import shape_of
-from capacity_tui.engine.models.transformer.shape import load_traits
+from capacity_tui.engine.models.transformer import load_traits, shape_of
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Settings, is_kept
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, named_model
 from capacity_tui.engine.plan.options.tools import tools
