@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -12,13 +12,14 @@ from capacity_tui.engine.estimate.timing.attention import FUSED_BACKWARD, attent
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds, all_to_all_seconds
 from capacity_tui.engine.estimate.timing.roofline import alignment, operator_seconds, reached_bandwidth
 from capacity_tui.engine.estimate.transformer.run import TransformerRun, recomputed_share
-from capacity_tui.engine.estimate.work import Collective, HidingPass, Operator
+from capacity_tui.engine.estimate.work import Collective, Direction, HidingPass, Operator
 from capacity_tui.engine.models.transformer import forward_attention_flops
 from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.units import FP32_BYTES
 
 SCORE_FORWARD, SCORE_BACKWARD = counted("score-passes-forward"), counted("score-passes-backward")
 MERGED = counted("ring-merge-bytes")
+CHUNK = counted("state-chunk-tokens")
 
 
 @equation(
@@ -53,10 +54,14 @@ def attention_operators(run: TransformerRun) -> Iterator[Operator]:
     kernels, layout, data = run.kernels, run.layout, run.data
     device, shape, kernel = run.cluster.device, run.shape, kernels.attention
     layers, reach = run.layers_per_stage, device.efficiency
-    flops = run.tokens * forward_attention_flops(shape, data.seq_len, run.causal, run.target)
-    flops = flops / shape.layers / layout.tp
+    kind, share = shape.attention_kind, run.tokens / shape.layers / layout.tp
+    recurrence = share * kind.recurrence_flops()
+    flops = share * forward_attention_flops(shape, data.seq_len, run.causal, run.target) - recurrence
     flops = flops * run.document_share
-    span = np.minimum(data.seq_len, 2.0 * run.attended if run.causal else run.attended)
+    # Layers that attend to nothing shorten the mean, not the sequence of those that do.
+    attending = kind.attending_share
+    attended = run.attended / where(attending > 0, attending, 1.0) if any_true(attending < 1.0) else run.attended
+    span = np.minimum(data.seq_len, 2.0 * attended if run.causal else attended)
     head = run.query_width / shape.heads
     peak = kernels.attention_peak * device.clock
     masked = 1.0 if run.causal else kernel.unmasked
@@ -73,8 +78,8 @@ def attention_operators(run: TransformerRun) -> Iterator[Operator]:
         # PyTorch widens narrower types for the separate products of a processor.
         stored_peak, stored_reach = device.peak("fp32") * device.clock, device.gemm_reach("fp32")
         stored_bytes = np.maximum(stored_bytes, FP32_BYTES)
-    score_bytes = run.score_matrices * run.tokens * shape.heads * data.seq_len * stored_bytes / layout.tp
-    masked_compute_factor = where(run.fused_attention > 0, 1.0, data.seq_len / run.attended)
+    score_bytes = run.score_matrices * run.tokens * shape.heads * data.seq_len * stored_bytes / layout.tp * attending
+    masked_compute_factor = where(run.fused_attention > 0, 1.0, data.seq_len / attended)
     unfused_rate = stored_peak * stored_reach * reach.attention_unfused * reach.sustained
     unfused_rate = unfused_rate * alignment(head, reach.misaligned, reach.unaligned)
     forward_rate = where(run.fused_attention > 0, rate, unfused_rate)
@@ -125,8 +130,32 @@ def attention_operators(run: TransformerRun) -> Iterator[Operator]:
         bandwidth,
         layers * recompute_fraction,
     )
+    if any_true(recurrence > 0):
+        chunk = np.minimum(data.seq_len, CHUNK)
+        rates = [
+            where(run.fused_attention > 0, attention_rate(chunk, head, peak, *fused), unfused_rate)
+            for fused in (
+                (kernel.reach, kernel.half, kernel.width),
+                (kernel.backward_reach, kernel.backward_half, kernel.backward_width),
+            )
+        ]
+        yield from _recurrences(recurrence, rates, bandwidth, layers, layers * recompute_fraction)
     if any_true(run.ring > 1):
         yield from _merges(run, bandwidth, layers * recompute_fraction)
+
+
+def _recurrences(
+    flops: Number, rates: Sequence[Number], bandwidth: Number, layers: Number, recomputed: Number
+) -> Iterator[Operator]:
+    """States of layers that do not attend, chunk by chunk: within one, products as attention's (Dao and Gu 2024)."""
+    passes: tuple[tuple[str, Direction, Number, Number], ...] = (
+        ("", "forward", 1.0, layers),
+        (", backward", "backward", FUSED_BACKWARD, layers),
+        (", recomputed", "recompute", 1.0, recomputed),
+    )
+    for ending, phase, times, count in passes:
+        rate, name = rates[phase == "backward"], f"layers with a state{ending}"
+        yield Operator(name, "attention", phase, "layer", flops * times, 0.0, rate, bandwidth, count)
 
 
 def _merges(run: TransformerRun, bandwidth: Number, recomputed: Number) -> Iterator[Operator]:

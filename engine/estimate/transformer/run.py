@@ -98,7 +98,8 @@ class TransformerRun:
     @property
     def stored_scores(self) -> Number:
         """Scores that an attention stores for a token on a device."""
-        return (1.0 - self.fused_attention) * self.shape.heads * self.data.seq_len / self.layout.tp
+        attending = (1.0 - self.fused_attention) * self.shape.attention_kind.attending_share
+        return attending * self.shape.heads * self.data.seq_len / self.layout.tp
 
     @property
     def logit_tokens(self) -> Number:

@@ -205,6 +205,11 @@ class GroupedQuery:
         others = 0 if self.sizes.has_state_everywhere else self.full_layers
         return 0 if self.sizes.recurrent is None else self.sizes.layers - others
 
+    @property
+    def attending_share(self) -> Number:
+        """Share of the layers that attend to other tokens."""
+        return (self.full_layers + self.window_layers) / self.sizes.layers
+
     def mean_attended(self, full: Number, windowed: Number) -> Number:
         """Mean over the layers of tokens that full-context layers, and windowed ones, attend to."""
         return (self.full_layers * full + self.window_layers * windowed) / self.sizes.layers
@@ -303,6 +308,10 @@ class GroupedQuery:
         windowed = self.sizes.heads * self.score_width * attended(self.window, 1)
         full = self.full_layers * self.full_layer_flops(attended)
         return self._with_linear(2 * self.window_layers * windowed + full, lambda linear: linear.flops)
+
+    def recurrence_flops(self) -> Number:
+        """Operations of the states of all layers, for one token, among those of ``flops``."""
+        return self._with_linear(0, lambda linear: linear.flops)
 
     def full_layer_flops(self, attended: AttendedTokens) -> Number:
         """Operations of one layer that may attend to everything; an indexer narrows it to its best entries."""

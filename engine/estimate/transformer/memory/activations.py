@@ -278,7 +278,7 @@ def _score_bytes(run: TransformerRun, recompute: Recompute, length: Number) -> N
     """Bytes of scores that a token keeps in an attention to so many tokens; 0 where its kernel is fused."""
     if not any_true(run.fused_attention < 1):
         return 0.0
-    stored = (1.0 - run.fused_attention) * (1.0 - recompute.attention)
+    stored = (1.0 - run.fused_attention) * (1.0 - recompute.attention) * run.shape.attention_kind.attending_share
     return stored * SCORE_COPIES * run.numerics.element_bytes * run.shape.heads * length / run.layout.tp
 
 
