@@ -9,6 +9,12 @@ from capacity_tui.engine.plan.line import alternatives, read_line
 COMPARED = {
     "t4/l4/a10g llama 8b": ["t4", "l4", "a10g"],
     "8b/70b on h100": ["8b", "70b"],
+    "serve llama-8b/qwen-7b on a 4090": ["llama-8b", "qwen-7b"],
+    "llama 8b/qwen 7b on a 4090 q4": ["llama 8b", "qwen 7b"],
+    "minimum gpu for llama2 7b, 13b, 70b": ["7b", "13b", "70b"],
+    "serve llama 3 8b, qwen2.5 7b, mistral 7b on a 4090": ["llama 3 8b", "qwen2-5 7b", "mistral 7b"],
+    "llama 8b lora on h100, a100, l40s, 20k samples": ["h100", "a100", "l40s"],
+    "llama 8b q4 on 4090, 3090 or a6000": ["4090", "3090", "a6000"],
     "fp8/int8 llama 8b l4": ["fp8", "int8"],
     "lora/qlora llama 8b 4090": ["lora", "qlora"],
     "rtx 3060 12gb vs m2 macbook air 16gb qwen 8b": ["rtx 3060 12gb", "m2 macbook air 16gb"],

@@ -8,6 +8,7 @@ from functools import cache
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of, named_hardware
@@ -33,6 +34,9 @@ _SIZE_APART = re.compile(r"(?<=\d) (?=[gt]b\b)", re.IGNORECASE)  # 6 GB or 4 GB
 _CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in |on |an? )?", re.IGNORECASE)
 _OVER = re.compile(r"\bover(?=.* worth)", re.IGNORECASE)  # Is a 4090 over a 3090 worth it
 _NAMES = frozenset({Key.MODEL_NAME, Key.HARDWARE_NAME})
+_TWICE, _NO_FAULT = frozenset(f"{name} is given twice" for name in _NAMES), PlanError("")
+_COMMA = re.compile(r"\s*,\s*(?:(?:and|or) )?")
+_SIZES_LISTED = re.compile(r"\b\d[\d.]*b(?:\s*,\s*(?:(?:and|or) )?\d[\d.]*b\b)+", re.IGNORECASE)
 _HARDWARE, _CORES = "hardware", f"{OWN_PARAMETERS}n_jobs"  # Cores that an algorithm runs on
 _NUMBERS = frozenset(
     {
@@ -92,7 +96,7 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
     whole = read(text) if whole is None else whole
     for name in (*whole.unknown, *(str(fault.detail) for fault in whole.faults if fault.title == ONE_OF)):
         text = _with_choice(name, text, facts)
-    text = _SIZE_APART.sub("", _than().sub("vs", _OVER.sub("vs", text)))
+    text = _SIZE_APART.sub("", _than().sub("vs", _OVER.sub("vs", _with_list(text, whole))))
     words = _UNIT_BEHIND.sub(r"\1\2", text).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
     known = vocabulary()
@@ -114,6 +118,18 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
         if first := next(alike, None):
             return next((lines for lines in (first, *alike) if not _cut_names(lines, read)), first)
     return _otherwise(words, marks[-1], read) or _recounted(words, marks[-1], read)
+
+
+def _with_list(text: str, line: OneLine) -> str:
+    """Return a line with ``or`` for the commas of a list whose names are too many for one plan: ``h100, a100, l40s``.
+
+    Sizes behind one name are a list too, as ``llama-2 7b, 13b, 70b``.
+    """
+    listed = _SIZES_LISTED.sub(lambda sizes: _COMMA.sub(" or ", sizes[0]), text)
+    twice = [word for word in line.words if (word.meaning.fault or _NO_FAULT).title in _TWICE]
+    for word in twice if listed == text == line.text else ():
+        listed = re.sub(rf",\s*(?:and |or )?(?={re.escape(word.text)}(?!\w))", " or ", listed, count=1)
+    return listed
 
 
 def _with_choice(name: str, text: str, catalog: Catalog) -> str:

@@ -12,7 +12,14 @@ from capacity_tui.engine.catalog import Catalog, close_matches, format_in_name, 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon.hardware_words import hardware_names, named_hardware
-from capacity_tui.engine.plan.line.lexicon.model_words import is_misspelt, is_size, model_names
+from capacity_tui.engine.plan.line.lexicon.model_words import (
+    families_of_models,
+    is_misspelt,
+    is_size,
+    model_names,
+    named_model,
+    resembling_model,
+)
 from capacity_tui.engine.plan.line.lexicon.setting_words import named_value
 from capacity_tui.engine.plan.line.lexicon.tokens import Token
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -21,6 +28,7 @@ from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import parse_quantity
 
 ONE_OF = "a plan has one of them"
+_FEWEST_JOINED = 2
 TASK_NAME, MODEL_NAME, HARDWARE_NAME = Key.TASK, "model", "hardware"
 
 _SIMILAR, _FEWEST_LETTERS, _LONGEST = 0.74, 4, 60
@@ -56,17 +64,30 @@ def similar_names(word: str, catalog: Catalog) -> tuple[tuple[str, str], ...]:
 
 @lru_cache(maxsize=4096)
 def joined_names(word: str, catalog: Catalog) -> tuple[str, ...]:
-    """Return the names that slashes join, all of sizes, formats, methods or devices, as ``t4/l4``; none for others."""
+    """Return the names that slashes join, all of sizes, models, formats, methods or devices, as ``t4/l4``.
+
+    Empty for other words.
+    """
     parts, words = re.sub(r"^\d+[x×*]", "", word).split("/"), vocabulary()  # 8*a100/h100
+    if len(parts) < _FEWEST_JOINED or not all(parts):
+        return ()
     are_sizes = all(is_size(part) and "x" not in part for part in parts)
     sizes = [parse_quantity(part, "") for part in parts] if are_sizes else []
     kinds = (
         are_sizes and sizes == sorted(sizes),  # 235b/22b is a mixture
+        is_size(parts[0]) and parts[-1].casefold() in families_of_models(catalog),  # llama 8b/qwen 7b
+        all(_is_sized_model(part, catalog) for part in parts),
         all(format_in_name(part) is not None or key_of(part) in words.formats for part in parts),
         all(key_of(part) in words.methods for part in parts),
         all(named_hardware(part, catalog) is not None for part in parts),
     )
-    return tuple(parts) if len(parts) > 1 and all(parts) and any(kinds) else ()
+    return tuple(parts) if any(kinds) else ()
+
+
+def _is_sized_model(name: str, catalog: Catalog) -> bool:
+    """Whether a name is that of a model with its size, as ``llama-8b``, rather than of who published one."""
+    is_sized = any(map(is_size, re.split("[-_]", name))) and not is_size(name)
+    return is_sized and (named_model(name, catalog) or resembling_model(name, catalog)) is not None
 
 
 def _without_variant(word: str, catalog: Catalog) -> str:
