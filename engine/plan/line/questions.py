@@ -147,7 +147,7 @@ def asked_of(
         solve = _solved(kind, DEVICES if field == _REPLICAS and is_open else field, values)
         if solve and (limits or solve not in LENGTHS):
             # Of models the largest is asked for.
-            return Asked(solve, limits, "" if solve == MODEL else goal, question.words, _clouds(tokens))
+            return Asked(solve, limits, "" if solve == MODEL else goal, question.words, clouds_in(tokens))
     if task == TRAIN and MODEL in values and HARDWARE in values and limits and values.keys().isdisjoint(LENGTHS):
         return Asked(Key.TRAINING_TOKENS, limits, "", "how many tokens keep the limits")
     if HARDWARE in values and task == INFER and _offloads(tokens, values):
@@ -160,11 +160,11 @@ def asked_of(
         return Asked(DEVICES, limits, goal, "how many devices keep the limits") if limits and not is_counted else None
     is_loaded = task == INFER and any(load in values for load in _LOADS)
     if MODEL in values and (limits or goal or is_loaded):
-        return Asked(HARDWARE, limits, goal or cheapest, "the cheapest machine that does this", _clouds(tokens))
+        return Asked(HARDWARE, limits, goal or cheapest, "the cheapest machine that does this", clouds_in(tokens))
     return None
 
 
-def _clouds(tokens: Sequence[Token]) -> tuple[str, ...]:
+def clouds_in(tokens: Sequence[Token]) -> tuple[str, ...]:
     """Return the providers that a line names: ``on gcp``; of one that it only leaves, all others: ``not on aws``."""
     words, keys = vocabulary(), [key_of(token.text) for token in tokens]
     named: dict[str, None] = {}

@@ -277,7 +277,19 @@ def _alone(word: str, catalog: Catalog) -> Meaning | None:
     if key_of(word) in vocabulary().here:
         return Meaning("this machine", {NAME: DETECTED})
     row = _row_named(word, catalog)
-    return device_of_figures(word, catalog) if row is None else _hardware(row, None)
+    if row is None:
+        return device_of_figures(word, catalog)
+    return replace(_hardware(row, None), why=_why_meant(word, row, catalog))
+
+
+def _why_meant(name: str, row: Row, catalog: Catalog) -> str:
+    """Return what to know of a name that is no device's: a family of machines, as ``g5``, or what lends some."""
+    if (remark := vocabulary().remarks.get(key_of(name))) is not None:
+        return f"{name}: {row.id}; {remark}"
+    families = map(key_of, catalog.aliases["instances"])
+    others = [other for other in catalog.instances if other.startswith(f"{row.id.rpartition('-')[0]}-")]
+    is_one = row.id in catalog.instances and key_of(name) in families and len(others) > 1
+    return f"{name}: {row.id}, one of {len(others)} sizes (or name another)" if is_one else ""
 
 
 def _several(name: str, count: int, catalog: Catalog) -> Meaning | None:
@@ -290,7 +302,7 @@ def _several(name: str, count: int, catalog: Catalog) -> Meaning | None:
         spec = {f"{SPEC}.{key}": value for key, value in figure.items()}
         return Meaning(f"{count} devices of {name}", {DEVICES: count, **spec})
     row = _row_named(name, catalog)
-    return None if row is None else _hardware(row, count)
+    return None if row is None else replace(_hardware(row, count), why=_why_meant(name, row, catalog))
 
 
 @lru_cache(maxsize=4096)

@@ -23,8 +23,8 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
 )
 from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, MANY, Question, Questions
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
-from capacity_tui.engine.plan.line.questions import OF_ALL, OF_BOX, price_in
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
+from capacity_tui.engine.plan.line.questions import OF_ALL, OF_BOX, clouds_in, price_in
 from capacity_tui.engine.plan.line.recognition.load_values import LoadValues
 from capacity_tui.engine.units import parse_quantity
 
@@ -193,6 +193,7 @@ class MoneyWords(LoadValues):
     def _price_of_devices(self) -> None:
         """Make the price of all devices of that of each, of each machine, or of whichever is the nearest to offers."""
         if not self._device_price:
+            self._price_of_provider()
             return
         if hardware.NAME not in self._values:
             hint = "name the hardware that costs so much, or write under $2/h of all of it together"
@@ -205,6 +206,32 @@ class MoneyWords(LoadValues):
         of = {OF_ONE: "for each device", OF_BOX: "for each machine", OF_ALL: f"for all {counts[OF_ONE]} devices"}[what]
         why = f"price: ${price:g} an hour, ${self._device_price:g} {of} (of all: pricing.usd_per_hour=)"
         self._assume(Key.PRICING_USD_PER_HOUR, price, why)
+
+    def _price_of_provider(self) -> None:
+        """Take the price of the provider that a line names behind devices, as in ``8 h100 on lambda``."""
+        clouds, name = clouds_in(self._tokens), str(self._values.get(hardware.NAME))
+        is_open = name in self._catalog.accelerators and Key.PRICING_COMMITMENT not in self._values
+        is_asked = bool(self._limits) or any(question.kind == MANY for question in self._questions)
+        if not is_open or len(clouds) != 1 or (is_asked and hardware.DEVICES not in self._values):
+            return
+        is_spot, provider, devices = bool(self._values.get(Key.PRICING_SPOT)), clouds[0], self._degree(hardware.DEVICES)
+        rows = [row for row in self._catalog.instances_with(name) if row.provider == provider]
+        prices = [(row.spot_usd_per_hour if is_spot else row.on_demand_usd_per_hour, row) for row in rows]
+        counted = [(price, math.ceil(devices / row.sold_devices), row.id) for price, row in prices if price is not None]
+        for index, (count, _) in self._taken.items():
+            if vocabulary().clouds.get(key_of(self._span(index, count))) == provider:
+                self._taken[index] = count, Meaning()  # what is said of one provider is said here
+        offers = [(price * machines, machines, f"{machines} x {machine}") for price, machines, machine in counted]
+        if hardware.DEVICES not in self._values:  # nobody says that it is all of a machine
+            parts = ((price / row.sold_devices, row) for price, row in prices if price is not None)
+            offers = [(price, 1, f"one of {row.sold_devices} in {row.id}") for price, row in parts]
+        if not offers:
+            why = f"no {'spot ' if is_spot else ''}price of {name} at {provider} is known: the price is another's"
+            self._assumed.append(Assumption(Key.PRICING_USD_PER_HOUR, None, why))
+            return
+        dollars, _, machines = min(offers)
+        why = f"price: ${dollars:.4g} an hour at {provider}, for {machines} (or give another, as $2/h)"
+        self._assume(Key.PRICING_USD_PER_HOUR, round(dollars, 4), why)
 
     def _priced_counts(self) -> dict[str, int]:
         """Return how many there are of what may cost so much an hour."""
