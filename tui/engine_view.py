@@ -34,10 +34,10 @@ from capacity_tui.engine.plan.line import (
     PlanFlags,
     alternatives,
     completions,
-    line_examples,
     line_of_flags,
     offered_accelerators,
     read_line,
+    vocabulary,
 )
 from capacity_tui.engine.present import Part, benchmark_figure_text, machine_report_parts
 from capacity_tui.engine.solve import plan_of_line, propose
@@ -295,5 +295,5 @@ def _plans() -> Iterator[Choice]:
 
 
 def _lines() -> Iterator[Choice]:
-    for line, words in line_examples().items():
+    for line, words in vocabulary().examples.items():
         yield Choice(line, line, words)

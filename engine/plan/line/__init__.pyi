@@ -4,7 +4,6 @@ from .lexicon.flags import completions as completions
 from .lexicon.flags import line_of_flags as line_of_flags
 from .lexicon.hardware_words import offered_accelerators as offered_accelerators
 from .lexicon.model_words import usual_models as usual_models
-from .lexicon.vocabulary import line_examples as line_examples
 from .lexicon.vocabulary import vocabulary as vocabulary
 from .lexicon.words import FINETUNE as FINETUNE
 from .lexicon.words import FIT as FIT

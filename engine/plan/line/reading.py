@@ -12,7 +12,7 @@ from capacity_tui.engine.models import find_known_model, presumed_family
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
+from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, is_date
 from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, MANY, Questions
 from capacity_tui.engine.plan.line.lexicon.similarity import TASK_NAME, is_plain, same_format, similar_names
 from capacity_tui.engine.plan.line.lexicon.spelled_numbers import vague_number
@@ -319,7 +319,8 @@ class _Line(TrainingWords):
         text, until = self._tokens[index].text, vocabulary().until
         if duration_of(text) is not None and key_of(self._span(index + 1, 1)) in vocabulary().since:
             return 2, _NOTHING  # a 3 year old card
-        is_year = settings.is_year(text) and key_of(self._span(index - 1, 1)) in until | vocabulary().dates
+        is_year = settings.is_year(text) or is_date(text)
+        is_year &= key_of(self._span(index - 1, 1)) in until | vocabulary().dates
         if not is_year and (key_of(text) not in vocabulary().dates or until.isdisjoint(before)):
             return None
         if any(duration_of(token.text) for token in self._tokens[index + 1 : index + _FARTHEST_DAY]):

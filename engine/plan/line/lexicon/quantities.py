@@ -78,6 +78,7 @@ _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+[kKmMbBtT]?|[1-9]\d{0,2}(?:\.\d{3})*\.
 _SIDES = re.compile(r"(\d{3,4}),\1|\d{3,4},\d{4}|\d{4},\d{3}")  # 512,512 and 1024,768
 _STEP_OF_SIDES = 32  # What networks halve sides of images by, so that these are multiples of it
 _DECIMAL_COMMA = re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
+_DATE = re.compile(r"\d{1,2}\.\d{1,2}\.?(?:\d{2}|\d{4})?|\d{1,2}/\d{1,2}(?:/(?:\d{2}|\d{4}))?|\d{4}-\d{2}-\d{2}")
 _DURATION = re.compile(
     r"(?!.*kw$)(\d{1,9}(?:\.\d{1,9})?k?)(?:-(?=[hdwm][a-z]{2}))?(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?|y|yrs?|years?)",
     re.IGNORECASE,
@@ -173,6 +174,11 @@ def duration_of(word: str) -> str | None:
         return f"{number:.15g}min"
     hours = number * _HOURS_OF[unit[0]]
     return f"{hours:.15g}h" if unit[0] == "h" else f"{hours / 24:.15g}d"
+
+
+def is_date(word: str) -> bool:
+    """Return whether a word is a day as numbers, as ``31.12.2026``, ``12/31`` and ``2026-12-31``."""
+    return _DATE.fullmatch(word) is not None
 
 
 def plain_number(word: str) -> str:

@@ -12,6 +12,7 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
     COMMITMENT,
     OF_TOKEN,
     SUM_OF_ONE,
+    is_date,
     plain_number,
     price_as_one,
     sum_of,
@@ -326,7 +327,9 @@ def _is_key(word: str) -> bool:
 def _is_released(name: str, release: str) -> bool:
     """Whether a number is the release of what stands before it, as in ``vllm 0.6.3`` and ``cuda 12.4``."""
     parts = release.count(".") + 1
-    return (parts > 1 and key_of(name) in vocabulary().software) or (parts >= _PARTS and name.isalpha())
+    return (parts > 1 and key_of(name) in vocabulary().software) or (
+        parts >= _PARTS and name.isalpha() and not is_date(release)
+    )
 
 
 def _in_a_span(tokens: list[Token], token: Token, unit: str) -> list[Token]:

@@ -130,6 +130,7 @@ class Vocabulary:
     per_device: Words  # words behind a batch that is one of each device
     plurals: Words  # names that stand for several of another device where they end in a small s
     product_lines: Names  # what a bare model number of a device may belong to
+    card_lines: Words  # lines of cards, behind which a number is one of them
     machines: ByWord  # makers of devices, by their machines
     unified_memories: Names  # GB that computers with one memory for all are sold with
     portable: Words  # words that say that a card is the one of a laptop
@@ -321,11 +322,6 @@ def vocabulary() -> Vocabulary:
             read = getattr(kind, "__metadata__", (None,))[0]
             made[name] = read(rows[name]) if read else rows[name]
     return Vocabulary(**made)
-
-
-def line_examples() -> Mapping[str, str]:
-    """Return lines to begin with, and what they show."""
-    return vocabulary().examples
 
 
 def _amounts(rows: Mapping[str, Any]) -> Iterator[tuple[str, Amount]]:

@@ -254,7 +254,9 @@ class DerivedValues(MoneyWords):
             if is_trained and MODEL in self._values:
                 refuse_training(str(self._values[MODEL]), self._catalog)
         except PlanError as fault:
-            self._faults.append(fault)
+            hint = "say images, as embed 1M images; the tower that reads texts is not counted"
+            pairs = PlanError("only pictures are read", str(self._values[MODEL]), hint)
+            self._faults.append(pairs if self._task == INFER else fault)
 
     def _served_adapters(self) -> None:
         """Ask how many adapters are served where the line only says that there are several."""

@@ -29,7 +29,7 @@ _MOST_PIECES = 4  # Words that a part of a model's name may have, as ``nemotron 
 _BETWEEN = frozenset({"of", "is", "to", "="})  # Words between a name and its value, as in ``attention is flash``
 _RELEASE_DATE = re.compile(r"0[1-9][0-3]\d|2[3-9](?:0[1-9]|1[0-2])")  # 0324, 2507
 _SIZE_OF_A_NODE = re.compile(r"\d{1,2}[x×]?.*", re.IGNORECASE)  # nodes with 8xh100, nodes of 8
-_HOURS = frozenset({"hours", "hrs"})
+_HOURS, _CARD = frozenset({"hours", "hrs"}), re.compile(r"\d{3,4}[a-z]{0,2}", re.IGNORECASE)  # 920m, 9800gt
 _SCRIPT, _MODULE = re.compile(r"[\w./~-]+\.(?:py|sh)"), re.compile(r"([a-z]+)(?:\.[a-z_]+)+")
 _NODES, _MACHINES, _OF_A_SIZE = frozenset({"node", "nodes"}), frozenset({"boxes", "servers", "machines"}), 3
 _HAVE_NONE = frozenset({Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD})
@@ -77,7 +77,7 @@ class NamedWords(CountedWords):
         ruled_out = self._joined(index) or self._ruled_out(index) or self._some_hardware(index)
         ruled_out = ruled_out or self._configured(token.text) or self._device_hours(index) or self._amount_asked(index)
         ruled_out = ruled_out or self._chassis(index) or self._aside(index) or self._beneath(index)
-        ruled_out = ruled_out or self._release_date(index)
+        ruled_out = ruled_out or self._release_date(index) or self._unknown_card(index)
         if ruled_out is not None:
             return ruled_out
         is_question = index > 0 and key_of(self._span(index - 1, 2)) in vocabulary().queries  # how large
@@ -110,6 +110,21 @@ class NamedWords(CountedWords):
                 why = f"{phrase}: full fine-tuning (or say serve)" if is_guess else meaning.why
                 return count, replace(meaning, why=why)
         return self._size_first(index)
+
+    def _unknown_card(self, index: int) -> tuple[int, Meaning] | None:
+        """Refuse a card of a known line that no catalogue has, with its memory, as ``geforce 920m 2gb``."""
+        name, number = self._span(index, 2), self._span(index + 1, 1)
+        is_card = key_of(self._span(index, 1)) in vocabulary().card_lines and _CARD.fullmatch(number) is not None
+        spans = (self._span(at, few) for at in (index, index + 1) for few in (1, 2, 3))
+        if (
+            not is_card
+            or self._is_counted(index + 1)
+            or any(hardware.named_hardware(span, self._catalog) for span in spans)
+        ):
+            return None
+        hint = "name a card like it, or its figures, as gpu(2GiB,0.4TFLOPs,14GB/s)"
+        figure = hardware.figures_of(self._span(index + 2, 1)) or {}
+        return 2 + int(hardware.MEMORY in figure), Meaning(fault=PlanError("no such card is known", name, hint))
 
     def _ends_counted(self, index: int, count: int) -> bool:
         """Whether the last of some words is a number of what stands behind them, as in ``llama 70b 3 replicas``."""
