@@ -236,3 +236,8 @@ def test_what_a_plan_does_not_follow_is_said(text: str, words: str) -> None:
 )
 def test_nothing_is_said_of_what_a_plan_follows(text: str) -> None:
     assert not [remark for remark in plan_of_line(read_line(text)).remarks if "no effect" in remark]
+
+
+def test_a_job_of_pictures_says_how_long_all_of_them_take() -> None:
+    remarks = plan_of_line(read_line("sdxl 10k images 30 steps on an h100, how long")).remarks
+    assert any(re.match(r"all 10\.0 k take [\d.]+ (h|min)", remark) for remark in remarks)

@@ -382,8 +382,8 @@ class LoadValues(DataWords):
                 why = f"{rate} pictures a second: {count} within {span}"
                 self._assume(Key.INFERENCE_REQUEST_RATE, rate, why)
                 return
-            why = f"left out: all {count}; of a network a plan tells how many a second, and what a million costs"
-            self._assumed.append(Assumption(Key.INFERENCE_REQUESTS, None, why))
+            why = f"all {count}: of a network a plan tells how many a second, and what a million costs"
+            self._assumed.append(Assumption(Key.INFERENCE_REQUESTS, requests, why))
             return
         most = int(vocabulary().usual[INFER]["sounds_at_once" if self._is_of_sound() else "requests_at_once"])
         batch = self._values.get(Key.INFERENCE_BATCH)
