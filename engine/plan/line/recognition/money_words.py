@@ -224,7 +224,7 @@ class MoneyWords(LoadValues):
         offers = [(price * machines, machines, f"{machines} x {machine}") for price, machines, machine in counted]
         if hardware.DEVICES not in self._values:  # nobody says that it is all of a machine
             parts = ((price / row.sold_devices, row) for price, row in prices if price is not None)
-            offers = [(price, 1, f"one of {row.sold_devices} in {row.id}") for price, row in parts]
+            offers = [(price, 1, f"each of {row.sold_devices} in {row.id}") for price, row in parts]
         if not offers:
             why = f"no {'spot ' if is_spot else ''}price of {name} at {provider} is known: the price is another's"
             self._assumed.append(Assumption(Key.PRICING_USD_PER_HOUR, None, why))

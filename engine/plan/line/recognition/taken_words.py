@@ -20,6 +20,7 @@ from capacity_tui.engine.plan.line.recognition.machine_words import MachineWords
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
 _NOT_WANTED = "a line says what is wanted, not what is not"
 _PACKED, _SEVERAL = "qlora", 2
+_LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS, Key.INFERENCE_CONCURRENCY)
 
 
 class TakenWords(MachineWords):
@@ -55,7 +56,7 @@ class TakenWords(MachineWords):
         if {hardware.NAME, Key.MODEL_NAME} & meaning.values.keys() and self._is_given_up(index):
             meaning = Meaning(why=f"left out: {self._span(index, count)}")
         meaning = self._users_present(index, self._without_size_of_nodes(self._host(index, meaning)))
-        meaning = self._of_replicas(meaning)
+        meaning = self._at_peak(index, count, self._of_replicas(meaning))
         for path, value in meaning.values.items():
             is_one_more = path == hardware.DEVICES and self._is_one_more(index, meaning)
             if path in self._values and self._values[path] != value and meaning.fault is None and not is_one_more:
@@ -67,6 +68,25 @@ class TakenWords(MachineWords):
         if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
+
+    def _at_peak(self, index: int, count: int, meaning: Meaning) -> Meaning:
+        """Take the load of the busiest time where the usual one is named too: ``average 5 rps, peak 20 rps``."""
+        path = next((path for path in _LOADS if path in meaning.values and path in self._values), None)
+        if path is None or meaning.values[path] == self._values[path]:
+            return meaning
+        loads = [float(str(values[path])) for values in (self._values, meaning.values)]
+        words, ends = vocabulary(), (index - 2, index - 1, index + count, index + count + 1)
+        near = {at: key_of(self._span(at, 1)) for at in ends if 0 <= at < len(self._tokens)}
+        is_usual = loads[1] < loads[0] and not (words.averages - words.joints).isdisjoint(near.values())
+        is_peak = loads[1] > loads[0] and not words.peaks.isdisjoint(near.values())
+        if not (is_peak or is_usual):
+            return meaning
+        peak = (meaning.values if is_peak else self._values)[path]
+        self._taken |= {
+            at: (1, Meaning("peak")) for at, key in near.items() if key in words.peaks and self._is_free(at)
+        }
+        self._assume(path, peak, f"peak: {peak}, where {min(loads):g} are usual")
+        return Meaning(self._span(index, count))
 
     def _of_replicas(self, meaning: Meaning) -> Meaning:
         """Take devices that make up all with the replicas before them for one of these: ``8 a100, 2 replicas of 4``."""
