@@ -8,6 +8,7 @@ from capacity_tui.engine.plan.line import alternatives, read_line
 
 COMPARED = {
     "t4/l4/a10g llama 8b": ["t4", "l4", "a10g"],
+    "a100 or h100 for full ft of gemma 2 9b, 1b tokens": ["a100", "h100"],
     "8b/70b on h100": ["8b", "70b"],
     "serve llama-8b/qwen-7b on a 4090": ["llama-8b", "qwen-7b"],
     "llama 8b/qwen 7b on a 4090 q4": ["llama 8b", "qwen 7b"],

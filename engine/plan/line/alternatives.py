@@ -94,9 +94,16 @@ def alternatives(text: str, catalog: Catalog | None = None, whole: OneLine | Non
         return read_line(line, facts)
 
     whole = read(text) if whole is None else whole
+    lines = _compared(text, whole, facts, read)
+    listed = _with_list(text, whole) if whole.faults and not lines else text
+    return lines if listed == text else _compared(listed, whole, facts, read)
+
+
+def _compared(text: str, whole: OneLine, catalog: Catalog, read: Callable[[str], OneLine]) -> tuple[Alternative, ...]:
+    """Return the lines that a line compares, which was read as a whole."""
     for name in (*whole.unknown, *(str(fault.detail) for fault in whole.faults if fault.title == ONE_OF)):
-        text = _with_choice(name, text, facts)
-    text = _SIZE_APART.sub("", _than().sub("vs", _OVER.sub("vs", _with_list(text, whole))))
+        text = _with_choice(name, text, catalog)
+    text = _SIZE_APART.sub("", _than().sub("vs", _OVER.sub("vs", text)))
     words = _UNIT_BEHIND.sub(r"\1\2", text).split()
     keys = [key_of(word.rstrip(".,")) for word in words]
     known = vocabulary()

@@ -279,17 +279,19 @@ def _alone(word: str, catalog: Catalog) -> Meaning | None:
     row = _row_named(word, catalog)
     if row is None:
         return device_of_figures(word, catalog)
-    return replace(_hardware(row, None), why=_why_meant(word, row, catalog))
+    return _meant(word, _hardware(row, None), row, catalog)
 
 
-def _why_meant(name: str, row: Row, catalog: Catalog) -> str:
-    """Return what to know of a name that is no device's: a family of machines, as ``g5``, or what lends some."""
+def _meant(name: str, meaning: Meaning, row: Row, catalog: Catalog) -> Meaning:
+    """Return hardware with what to know of a name that is no device's: a family of machines, as ``g5``, a free tier."""
     if (remark := vocabulary().remarks.get(key_of(name))) is not None:
-        return f"{name}: {row.id}; {remark}"
+        return replace(meaning, why=f"{name}: {row.id}; {remark}")
     families = map(key_of, catalog.aliases["instances"])
     others = [other for other in catalog.instances if other.startswith(f"{row.id.rpartition('-')[0]}-")]
-    is_one = row.id in catalog.instances and key_of(name) in families and len(others) > 1
-    return f"{name}: {row.id}, one of {len(others)} sizes (or name another)" if is_one else ""
+    if row.id not in catalog.instances or key_of(name) not in families or len(others) == 1:
+        return meaning
+    why = f"{name}: {row.id}, one of {len(others)} sizes (or name another)"
+    return replace(meaning, why="; ".join(filter(None, (meaning.why, why))))
 
 
 def _several(name: str, count: int, catalog: Catalog) -> Meaning | None:
@@ -302,7 +304,7 @@ def _several(name: str, count: int, catalog: Catalog) -> Meaning | None:
         spec = {f"{SPEC}.{key}": value for key, value in figure.items()}
         return Meaning(f"{count} devices of {name}", {DEVICES: count, **spec})
     row = _row_named(name, catalog)
-    return None if row is None else replace(_hardware(row, count), why=_why_meant(name, row, catalog))
+    return None if row is None else _meant(name, _hardware(row, count), row, catalog)
 
 
 @lru_cache(maxsize=4096)

@@ -335,8 +335,8 @@ class CountedWords(NumberNames):
         usual = fabric.node_devices if fabric is not None else 1
         named = 1 if named is None and self._is_one_a_node() else named
         size, why, at = named, "", self._place_of_size()
-        if at and (of_node := _number(self._span(at, 1))) and named in (None, nodes * of_node):
-            size = of_node  # a100, are 3 nodes of 8 enough; 8 a100 (2 nodes of 4)
+        if at and (one := _number(self._span(at, 1))) and named in (None, nodes * one):
+            size = one  # a100, are 3 nodes of 8 enough; 8 a100 (2 nodes of 4)
             self._taken[at - 1] = 2, Meaning()
         elif fabric is not None and named is None and usual > 1:
             size, why = usual, f"{usual} devices a node, as {fabric.name} have"

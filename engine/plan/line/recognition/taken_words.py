@@ -82,9 +82,9 @@ class TakenWords(MachineWords):
         if not (is_peak or is_usual):
             return meaning
         peak = (meaning.values if is_peak else self._values)[path]
-        self._taken |= {
-            at: (1, Meaning("peak")) for at, key in near.items() if key in words.peaks and self._is_free(at)
-        }
+        empty = (1, Meaning())
+        named = [at for at, key in near.items() if key in words.peaks and self._taken.get(at, empty) == empty]
+        self._taken |= {at: (1, Meaning("peak")) for at in named}
         self._assume(path, peak, f"peak: {peak}, where {min(loads):g} are usual")
         return Meaning(self._span(index, count))
 
