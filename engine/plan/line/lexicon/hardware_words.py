@@ -286,11 +286,10 @@ def _meant(name: str, meaning: Meaning, row: Row, catalog: Catalog) -> Meaning:
     """Return hardware with what to know of a name that is no device's: a family of machines, as ``g5``, a free tier."""
     if (remark := vocabulary().remarks.get(key_of(name))) is not None:
         return replace(meaning, why=f"{name}: {row.id}; {remark}")
-    families = map(key_of, catalog.aliases["instances"])
-    others = [other for other in catalog.instances if other.startswith(f"{row.id.rpartition('-')[0]}-")]
-    if row.id not in catalog.instances or key_of(name) not in families or len(others) == 1:
+    if row.id not in catalog.instances or key_of(name) not in map(key_of, catalog.aliases["instances"]):
         return meaning
-    why = f"{name}: {row.id}, one of {len(others)} sizes (or name another)"
+    others = [other for other in catalog.instances if other.startswith(f"{row.id.rpartition('-')[0]}-")]
+    why = f"{name}: {row.id}, one of {len(others)} sizes (or name another)" if len(others) > 1 else ""
     return replace(meaning, why="; ".join(filter(None, (meaning.why, why))))
 
 
