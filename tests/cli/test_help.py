@@ -46,3 +46,9 @@ def test_help_of_what_is_no_command_lists_the_groups(capsys: pytest.CaptureFixtu
     assert main(["help", "chose"]) == 2
     error = capsys.readouterr().err
     assert all(topic in error for topic in TOPICS)
+
+
+def test_the_page_of_imports_lists_the_tools_that_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "import"]) == 0
+    page = " ".join(capsys.readouterr().out.split())
+    assert all(name in page for name in ("Axolotl", "DeepSpeed", "EasyR1", "vLLM", "XTuner"))

@@ -179,3 +179,21 @@ def test_ranks_of_a_model_have_groups_of_their_own():
     # The first and the last stage of a pipeline share the embedding.
     assert groups["megatron"][1] == pytest.approx(3 * each)
     assert groups["fsdp"][1] == pytest.approx(each)
+
+
+def test_adapters_beside_attention_are_not_spread_with_the_experts():
+    """They stand on every device: all of their states, whatever share of the experts a device holds."""
+
+    def states(ep: int) -> float:
+        adapter = {"kind": "lora", "rank": 32, "targets": "attention"}
+        data = {
+            "task": "finetune",
+            "model": {"name": "qwen3-30b-a3b"},
+            "training": {"seq_len": 1024, "micro_batch": 1, "global_batch": 4, "framework": "axolotl",
+                         "adapter": adapter},
+            "hardware": {"name": "h200-sxm", "devices": 4},
+            "parallelism": {"zero": 0, "ep": ep},
+        }  # fmt: skip
+        return float(estimate_plan(plan_from_data(data), None, CATALOG).estimate.memory.parts["optimizer"])
+
+    assert states(4) == pytest.approx(states(1))

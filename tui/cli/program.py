@@ -59,6 +59,7 @@ TOPICS = {
     "machine": Topic("Machine and cluster", "Detect and measure this machine, or the nodes of a cluster."),
     "data": Topic("Data", "Look up the catalogues, estimate storage, and serve coding assistants."),
 }
+IMPORT = "import"  # The page of help on files of other tools
 ENTRIES = (
     Entry("plan", "plan", "plan.plan", "Estimate memory, time and cost of plans."),
     Entry("plan", "export", "plan.plan_files", "Write a plan for Kubernetes, SkyPilot, launchers and engines."),
@@ -255,14 +256,28 @@ def help_page(context: click.Context, words: Sequence[str]) -> None:
     if len(words) == 1 and words[0] in TOPICS:
         click.echo(topic_page(words[0], program.make_formatter()))
         return
+    if words == (IMPORT,):
+        click.echo(tools_page(program.make_formatter()))
+        return
     command: click.Command = group
     for word in words:
         inner = command.get_command(program, word) if isinstance(command, click.Group) else None
         if inner is None:
-            raise click.UsageError(f"no group or command is called {word!r}; groups: {', '.join(TOPICS)}")
+            raise click.UsageError(f"no group or command is called {word!r}; groups: {', '.join((*TOPICS, IMPORT))}")
         program = click.Context(inner, info_name=word, parent=program)
         command = inner
     click.echo(command.get_help(program))
+
+
+def tools_page(formatter: click.HelpFormatter) -> str:
+    """Return the page of the tools whose files and commands are read."""
+    from capacity_tui.engine.plan.imports import known_tools
+
+    with formatter.section(f"Files of other tools ({PROGRAM} audit FILE, --import FILE)"):
+        formatter.write_text(f"Read are files and commands of {', '.join(known_tools())}.")
+        formatter.write_paragraph()
+        formatter.write_text("And scripts, notebooks and manifests that start them or call them.")
+    return formatter.getvalue().rstrip("\n")
 
 
 def topic_page(key: str, formatter: click.HelpFormatter) -> str:

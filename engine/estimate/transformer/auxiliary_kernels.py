@@ -52,7 +52,7 @@ def optimizer_operators(run: TransformerRun) -> Iterator[Operator]:
     expert_shard = where(layout.zero >= 1, np.minimum(layout.shard, run.expert_ranks), 1.0)
     dense = run.layers_per_stage * run.stacked_parameters_per_layer / layout.tp
     experts = run.layers_per_stage * run.expert_parameters_per_layer / (layout.ep * layout.etp)
-    inner = (dense / shard + experts / expert_shard) * run.trained_share
+    inner = dense / shard * run.trained_dense + experts / expert_shard * run.trained_experts
     outer = run.outer_parameters / layout.tp / np.minimum(layout.pp, 2.0) / shard * run.trained_outer
     yield from update_operators(run.numerics, inner, outer, run.cluster, layout.offload_optimizer)
     for shared in _shared(run):

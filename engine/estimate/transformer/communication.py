@@ -19,7 +19,8 @@ from capacity_tui.engine.estimate.transformer.attention import context_collectiv
 from capacity_tui.engine.estimate.transformer.auxiliary_kernels import optimizer_collectives
 from capacity_tui.engine.estimate.transformer.memory.activations import kept_per_token, layer_input
 from capacity_tui.engine.estimate.transformer.memory_terms import activation_bytes
-from capacity_tui.engine.estimate.transformer.run import TransformerRun, expert_load
+from capacity_tui.engine.estimate.transformer.operators import expert_load
+from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective
 from capacity_tui.engine.numeric import Number, any_true, where
 
@@ -195,15 +196,14 @@ def message_seconds(stall: Number, interleave: Number, stages: Number) -> Number
 def _data_parallel(run: TransformerRun) -> Iterator[Collective]:
     """Gradients are reduced; sharded parameters are gathered before they are used."""
     layout = run.layout
-    trained = run.trained_share
     ends = run.outer_parameters / layout.tp / np.minimum(layout.pp, 2.0)
     layers = run.layers_per_stage * run.stacked_parameters_per_layer / layout.tp
     dense = layers + ends
-    of_dense = (trained * layers + run.trained_outer * ends) / dense
+    of_dense = (run.trained_dense * layers + run.trained_outer * ends) / dense
     experts = run.layers_per_stage * run.expert_parameters_per_layer / (layout.ep * layout.etp)
     groups = (
         ("", dense, of_dense, run.replica_ranks, layout.tp),
-        (" of experts", experts, trained, run.expert_ranks, layout.ep * layout.etp),
+        (" of experts", experts, run.trained_experts, run.expert_ranks, layout.ep * layout.etp),
     )
     for suffix, parameters, share, ranks, stride in groups:
         if not any_true(parameters > 0) or not _used(ranks):

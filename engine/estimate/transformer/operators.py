@@ -15,6 +15,7 @@ from capacity_tui.engine.estimate.timing.roofline import (
     TILE_ROWS,
     activation_passes,
     alignment,
+    busiest_load,
     elementwise_bytes,
     gemm_bytes,
     gemm_rate,
@@ -32,7 +33,7 @@ from capacity_tui.engine.estimate.transformer.auxiliary_kernels import (
     frozen_base_operators,
     optimizer_operators,
 )
-from capacity_tui.engine.estimate.transformer.run import TransformerRun, expert_load, recomputed_share
+from capacity_tui.engine.estimate.transformer.run import TransformerRun, recomputed_share
 from capacity_tui.engine.estimate.work import Direction, Operator, PipelinePosition
 from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.units import FP32_BYTES, GIGA, NANO
@@ -254,10 +255,10 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
         # Each becomes a byte of a mask: none is arithmetic of products, of which samples tell.
         yield Operator("random numbers of dropout", "compute", "forward", "layer", 0.0, run.tokens * numbers, 1.0,
                        drawn, layers * (1.0 + run.recompute.full_layers), 0.0)  # fmt: skip
-    weights = run.stacked_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
-    trained = run.trained_share
+    routed = run.expert_parameters_per_layer / (layout.ep * layout.etp)
+    trained = run.trained_dense * run.stacked_parameters_per_layer / layout.tp + run.trained_experts * routed
     yield Operator("gradient accumulation", "compute", "backward", "layer", 0.0,
-                   weights * trained * 2.0 * numerics.gradient_bytes, 1.0,
+                   trained * 2.0 * numerics.gradient_bytes, 1.0,
                    reached_bandwidth(device.bandwidth, device.efficiency.stream), layers)  # fmt: skip
 
 
@@ -374,3 +375,11 @@ def _ends(run: TransformerRun) -> Iterator[Operator]:
     embedding = run.tokens * shape.hidden * (2.0 * run.numerics.element_bytes + 2.0 * run.numerics.gradient_bytes)
     yield Operator("embedding", "compute", "forward", "first", 0.0, embedding, 1.0, bandwidth, 1.0,
                    EMBEDDING_LAUNCHES)  # fmt: skip
+
+
+def expert_load(run: TransformerRun) -> Number:
+    """Return the tokens of the rank that all others wait for, over the mean; 1 where routing is balanced."""
+    if not any_true(run.data.natural_routing > 0) or not any_true(run.layout.ep > 1):
+        return 1.0
+    load = busiest_load(run.software.expert_spread, run.layout.ep, run.shape.experts)
+    return where(run.data.natural_routing > 0, load, 1.0)

@@ -10,7 +10,6 @@ from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.run import KernelRates, Numerics, RunData, RunLayout
-from capacity_tui.engine.estimate.timing.roofline import busiest_load
 from capacity_tui.engine.estimate.transformer.finetuning import Finetuning, Objective
 from capacity_tui.engine.estimate.transformer.software import Software
 from capacity_tui.engine.estimate.transformer.stages import Stages, divided, head_in_layers
@@ -115,6 +114,17 @@ class TransformerRun:
     def trained_share(self) -> Number:
         """Parameters with gradients over all, in the layers."""
         return where(self.adapter.frozen_bytes > 0, self.adapter.trainable / self.counts.inside_layers, 1.0)
+
+    @property
+    def trained_dense(self) -> Number:
+        """The same of what lies beside routed experts: adapters stand beside matrices of it alone."""
+        dense = self.counts.layers * self.counts.dense_per_layer
+        return where(self.adapter.frozen_bytes > 0, self.adapter.trainable / dense, 1.0)
+
+    @property
+    def trained_experts(self) -> Number:
+        """The same of routed experts."""
+        return where(self.adapter.frozen_bytes > 0, 0.0, 1.0)
 
     @property
     def trained_ends(self) -> Number:
@@ -388,11 +398,3 @@ def recomputed_share(run: TransformerRun, module: Number, *, product: bool) -> N
     operations = run.recompute.operations * (RECOMPUTED_PRODUCTS if product else 1.0)
     rest = np.maximum(module, operations)
     return run.recompute.full_layers + (1.0 - run.recompute.full_layers) * rest
-
-
-def expert_load(run: TransformerRun) -> Number:
-    """Return the tokens of the rank that all others wait for, over the mean; 1 where routing is balanced."""
-    if not any_true(run.data.natural_routing > 0) or not any_true(run.layout.ep > 1):
-        return 1.0
-    load = busiest_load(run.software.expert_spread, run.layout.ep, run.shape.experts)
-    return where(run.data.natural_routing > 0, load, 1.0)

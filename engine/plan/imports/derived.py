@@ -62,7 +62,9 @@ def adapters(settings: Settings) -> None:
             del settings.chosen[name]
         return
     _targets(settings)
-    bits = settings.count("bits")
+    own, bits = settings.chosen.get("base_loaded_in"), settings.count("bits")
+    if own is not None and (settings.is_given("base_loaded_in") or not bits):
+        settings.set(BASE, own.value, own, own.level)
     if bits and BASE not in settings.chosen:
         base = settings.value("format_of_bits", _FOUR_BITS) if bits == 4 else _EIGHT_BITS
         settings.set(BASE, base, settings.chosen["bits"])
@@ -71,8 +73,6 @@ def adapters(settings: Settings) -> None:
     if named is not None and stored not in _WHOLE and BASE not in settings.chosen:
         settings.set(BASE, stored, named)
         bits = 4 if stored == _FOUR_BITS else bits
-    if BASE not in settings.chosen and (own := settings.chosen.get("base_loaded_in")) is not None:
-        settings.set(BASE, own.value, own, own.level)
     tool_id = settings.chosen[METHOD].tool
     if settings.value("weight_decomposed"):
         source = settings.chosen["weight_decomposed"]

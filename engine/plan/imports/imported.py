@@ -47,7 +47,7 @@ _SECTIONS = ("model", "hardware", "training", "inference", "parallelism")
 _CONFIG = "config.json"
 _ASSUMED = (Key.TRAINING_SEQ_LEN, Key.TRAINING_MICRO_BATCH, Key.TRAINING_PRECISION)
 _RANK = Key.TRAINING_ADAPTER_RANK
-_SERVED = "infer"
+_SERVED, _TRAINING = "infer", "training."
 _MAKER = re.compile(r"^(NVIDIA|AMD)\s*", re.IGNORECASE)
 
 
@@ -151,6 +151,8 @@ def import_plan(
         raise PlanError(error.title, error.detail, error.hint, setting.place) from None
     if plan.is_inference:
         guesses += assumed_load(settings, plan)
+        # What a tool does by itself where it trains says nothing of what it serves.
+        origins = {path: one for path, one in origins.items() if not path.startswith(_TRAINING) or one.level == "typed"}
     else:
         assumed = (*_ASSUMED, *((_RANK,) if plan.training.adapter is not None else ()))
         guesses += [f"{path} {plan.value(path)}: given by no file" for path in assumed if path not in settings.chosen]

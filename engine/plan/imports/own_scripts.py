@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog import Plain, read_text
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.options import read_document
-from capacity_tui.engine.plan.imports.owners import known_tools, tool_of
+from capacity_tui.engine.plan.imports.owners import nearest_tools, tool_of
 from capacity_tui.engine.plan.imports.places import located, module_text, options_alongside
 from capacity_tui.engine.plan.imports.runs import first_calls, from_shell
 from capacity_tui.engine.plan.imports.scripts import (
@@ -89,7 +89,7 @@ def read_calls(text: str, name: str) -> list[Reading]:
         readings[0].settings.append(ImportedSetting(Key.TASK, "infer", Place(name), "generate", _LOADING))
     _frozen(text, readings)
     if all(reading.tool.id == _TOKENIZING for reading in readings):
-        raise PlanError("no call of a known tool", hint=f"known: {known_tools()}", place=Place(name))
+        raise PlanError("no call of a known tool", hint=nearest_tools(), place=Place(name))
     called_tools = {reading.tool.id for reading in readings}
     loads = called_tools <= LOADS or (_LOADING in called_tools and called_tools <= LOADS | _ADAPTS)
     if loads and not _RUNS.search(text):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
 from capacity_tui.engine.errors import Place, PlanError
@@ -13,6 +13,8 @@ from capacity_tui.engine.plan.files.loading import OLDER_KEYS, names_model
 from capacity_tui.engine.plan.imports.scripts import Command, FurtherOptions
 from capacity_tui.engine.plan.options.tools import Tool, tools
 
+_MOST = 3  # Tools that a refusal names
+
 _FEWEST_TELLING = 2  # Options by which a program that is none of a tool's is known for one
 
 LEAST_KNOWN = 2  # A file is a tool's of which it knows one option in so many
@@ -20,9 +22,18 @@ LEAST_KNOWN = 2  # A file is a tool's of which it knows one option in so many
 _OLDER = frozenset(".".join(path) for path in OLDER_KEYS)
 
 
-def known_tools() -> str:
-    """Return the tools whose files are read, in words."""
-    return ", ".join(dict.fromkeys(known.short_name for known in tools().values() if known.signs))
+def known_tools() -> tuple[str, ...]:
+    """Return the names of the tools whose files or commands are read."""
+    return tuple(dict.fromkeys(known.short_name for known in tools().values() if known.signs or known.programs))
+
+
+def nearest_tools(data: Iterable[Plain] = ()) -> str:
+    """Return in words the tools that know most options of some data, and where all of them are listed."""
+    options = [path for part in data if isinstance(part, dict) for path in options_of(part)]
+    known = {one.short_name: sum(map(one.knows_option, options)) for one in tools().values() if one.signs}
+    most = sorted((name for name in known if known[name] >= _FEWEST_TELLING), key=lambda name: -known[name])[:_MOST]
+    near = ", ".join(f"{name} ({known[name]} of {len(options)} options known)" for name in most)
+    return f"{f'nearest: {near}; ' if near else ''}capacity-tui help import lists the tools that are read"
 
 
 def tool_of(data: Plain) -> Tool | None:
@@ -86,7 +97,7 @@ def refuse_files_of_tools(document: Document) -> None:
 
     tool, file_place = tool_of(document.data), Place(document.file)
     if tool is None:
-        hint = f"known: {known_tools()}; or write model: {{name: ...}} and hardware: {{name: ...}}"
+        hint = f"{nearest_tools([document.data])}; or write model: {{name: ...}} and hardware: {{name: ...}}"
         raise PlanError("neither a plan nor a configuration of a known tool", hint=hint, place=file_place)
     hint = f"commands read it with --import {document.file}"
     raise PlanError(f"a configuration of {tool.short_name}, not a plan", hint=hint, place=file_place)

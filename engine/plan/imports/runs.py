@@ -74,7 +74,7 @@ def join(runs: list[Run], run: Run) -> None:
     if run.serves == first.serves and run.is_joined_to(first):
         runs.append(run)
         return
-    if first.serves and not run.serves:
+    if first.answers and not run.answers:
         runs[at], run = run, first
     if runs[at].reading.given != run.reading.given:
         models = _models(run.reading)

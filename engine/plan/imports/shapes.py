@@ -25,9 +25,11 @@ _MULTIPLE = 64
 
 def model_of_sizes(settings: Settings, catalog: Catalog) -> None:
     """Name the model with these sizes, or give the sizes to a user-defined decoder."""
-    if SHAPE + "layers" not in settings.chosen or MODEL in settings.chosen or "model" in settings.chosen:
+    tokenizer, is_named = settings.chosen.get("tokenizer"), bool({MODEL, "model"} & settings.chosen.keys())
+    if tokenizer is not None and not is_named and "tokenizer_of_model" in settings.chosen:
+        settings.chosen.setdefault("built_model", replace(tokenizer, field="built_model"))
+    if SHAPE + "layers" not in settings.chosen or is_named:
         return
-    tokenizer = settings.chosen.get("tokenizer")
     named = named_model(str(tokenizer.value), catalog) if tokenizer is not None else None
     row = catalog.architectures.get(str(named.values.get(MODEL))) if named is not None else None
     layers, hidden = settings.chosen[SHAPE + "layers"], settings.value(SHAPE + "hidden")

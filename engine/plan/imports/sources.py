@@ -27,7 +27,7 @@ from capacity_tui.engine.plan.imports.own_scripts import (
     started,
     trains_by_name,
 )
-from capacity_tui.engine.plan.imports.owners import LEAST_KNOWN, known_tools, options_of, owner_of, tool_of
+from capacity_tui.engine.plan.imports.owners import LEAST_KNOWN, nearest_tools, options_of, owner_of, tool_of
 from capacity_tui.engine.plan.imports.places import located, other_script
 from capacity_tui.engine.plan.imports.runs import Run, from_shell, join, note_choices, of_training
 from capacity_tui.engine.plan.imports.scripts import (
@@ -83,7 +83,7 @@ def read_files(names: Sequence[str]) -> list[Reading]:
         if path.is_dir():
             in_folder = list(_in_folder(path))
             if not in_folder:
-                raise PlanError("no file of a known tool", hint=f"known: {known_tools()}", place=Place(name))
+                raise PlanError("no file of a known tool", hint=nearest_tools(), place=Place(name))
             readings += in_folder
             continue
         if path.name in _PICKLED:
@@ -122,7 +122,8 @@ def _with_named(readings: list[Reading]) -> list[Reading]:
                 ]
                 reading.settings += by_name
                 read = ", read by its name alone" if by_name else ""
-                reading.unmodelled.append(Remark(place, f"{named} is not there{read}: give it too"))
+                if not (by_name and named.name == str(named) and not named.suffix):  # one that comes with the tool
+                    reading.unmodelled.append(Remark(place, f"{named} is not there{read}: give it too"))
             elif path.resolve() not in given:
                 given.add(path.resolve())
                 everything += _read_named(read_text(path), str(path), owner)
@@ -194,7 +195,8 @@ def _read_commands(text: str, name: str, texts: Mapping[str, str] = MappingProxy
         place = Place(name, device[1], "gres")
         readings[0].settings.append(ImportedSetting("device", device[0], place, device[0], LAUNCHER))
     if all(reading.tool.id in _STARTS_NOTHING for reading in readings):
-        raise PlanError("no command of a known tool", hint=f"known: {known_tools()}", place=Place(name))
+        near = nearest_tools(command.document.data for command in tool_commands(script, name))
+        raise PlanError("no command of a known tool", hint=near, place=Place(name))
     return readings
 
 
@@ -203,15 +205,25 @@ def _runs_of(script: Script, name: str, texts: Mapping[str, str]) -> tuple[list[
     runs: list[Run] = []
     launcher: list[Reading] = []
     texts = {**texts, **{Path(file.name).name: file.text for file in script.files}}
+    broken: list[PlanError] = []
     for command in tool_commands(script, name):
         owner = owner_of(command)
         if owner is not None and owner.id == LAUNCHER:
             launcher.append(read_document(command.document, owner))
-        elif (run := _run_of(command, owner, tuple(launcher), name, texts)) is not None:
+            continue
+        run = None
+        try:
+            run = _run_of(command, owner, tuple(launcher), name, texts)
+        except PlanError as error:
+            broken.append(error)
+        if run is not None:
             join(runs, run)
-            launcher = []
-        elif command.script:
-            launcher = []  # of a program that is not read
+        launcher = [] if run is not None or command.script else launcher  # of a program that is not read
+    if broken and not runs:
+        raise broken[0]
+    for error in broken:
+        why = f"{error.title} {error.detail}: this command is not read"
+        runs[0].reading.unmodelled.append(Remark(error.place or Place(name), why))
     return runs, launcher
 
 
@@ -321,7 +333,7 @@ def _readings(document: Document) -> list[Reading]:
         raise PlanError("the configuration of a model: it says nothing of a run", hint=hint, place=Place(document.file))
     if known * LEAST_KNOWN < len(list(options_of(data))) or not sections:
         what = "empty" if document.data in (None, {}) else "of no known tool"
-        raise PlanError(what, hint=f"known: {known_tools()}", place=Place(document.file))
+        raise PlanError(what, hint=nearest_tools([document.data]), place=Place(document.file))
     read = [read_document(document, owner, (key,)) for key, owner in sections]
     others = [key for key in data if key not in dict(sections)]
     read[0].unknown.extend(Remark(Place(document.file, document.lines.get((key,)), str(key)), "") for key in others)

@@ -15,6 +15,8 @@ from capacity_tui.engine.record import dataclass
 
 RECIPE = "recipe"  # The option of tools whose configurations functions make, that is named as these are
 
+_RELEASE = re.compile(r"\s+\d[\d.]*$")  # What a name for people ends with
+
 NOTHING: Final = object()  # The default of an option that has none
 
 
@@ -72,7 +74,7 @@ class Tool:
     @property
     def short_name(self) -> str:
         """Its name without the version."""
-        return self.name.rstrip("0123456789. ")
+        return _RELEASE.sub("", self.name)
 
     def started(self, called: str) -> str | None:
         """Return the program of the tool that words before options call; None where they call another."""

@@ -63,7 +63,9 @@ def _meaning(option: Option, value: Plain, place: Place, remarks: list[str]) -> 
         remarks.append(str(error))
         return str(error).rpartition(" ")[2]
     except UnreadError as error:
-        raise PlanError("not allowed", repr(value)[:_LONGEST], f"allowed: {error}", place) from None
+        words = value if isinstance(value, list) else [value]
+        written = " ".join(map(str, words)) if words and all(isinstance(word, str) for word in words) else value
+        raise PlanError("not allowed", repr(written)[:_LONGEST], f"allowed: {error}", place) from None
 
 
 def _word(option: Option, value: Plain, remarks: list[str]) -> object:

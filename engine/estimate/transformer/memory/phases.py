@@ -80,6 +80,11 @@ def stage_parameters(run: TransformerRun, layers: Number, *, first: Number, last
     return Parameters(dense, experts, first * embedding / layout.tp, head, towers)
 
 
+def _trained_inside(run: TransformerRun, parameters: Parameters) -> tuple[Number, Number]:
+    """Parameters of a stage's layers with gradients: without routed experts, and of those."""
+    return run.trained_dense * parameters.dense, run.trained_experts * parameters.experts
+
+
 def _trained_ends(run: TransformerRun, parameters: Parameters) -> Number:
     """Share of the parameters outside a stage's layers that has gradients."""
     return run.adapter.trained_outside(run.trained_ends, parameters.ends, parameters.towers)
@@ -106,11 +111,12 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
         at_work, alone_at_work = at_work + exchanged, alone_at_work + exchanged
     logits = last * loss_bytes(run, parameters.head if not run.shape.tied_embeddings else parameters.ends)
 
-    weights = run.counts.dense_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
-    used, gathered = gathered_bytes(run, weights, parameters.dense + parameters.experts)
+    beside = run.counts.dense_per_layer / layout.tp
+    routed = run.expert_parameters_per_layer / (layout.ep * layout.etp)
+    inside, of_layer = sum(_trained_inside(run, parameters)), run.trained_dense * beside + run.trained_experts * routed
+    used, gathered = gathered_bytes(run, beside + routed, parameters.dense + parameters.experts, (of_layer, inside))
     ends = embedding_and_head_buffers(run, parameters.embedding, parameters.head)
-    trained_ends = _trained_ends(run, parameters)
-    trained = run.trained_share * (parameters.dense + parameters.experts) + trained_ends * parameters.ends
+    trained = inside + _trained_ends(run, parameters) * parameters.ends
     # Buffers of a flat optimizer are made for a single device too.
     alone = where(np.asarray(software.flat_gradients) >= 1.0, np.minimum(layout.zero, 1.0), 0.0)
     reduced = (run.replica_ranks > 1) | (alone > 0)
@@ -261,10 +267,8 @@ def _kept(run: TransformerRun, parameters: Parameters, layers: Number) -> dict[s
     )
     weights = weight_bytes(base, run.embedding_and_head_bytes, parameters.ends, shards[2], adapters, copies, further)
     trained_ends = _trained_ends(run, parameters)
-    dense, experts = (
-        run.trained_share * parameters.dense + trained_ends * parameters.ends,
-        run.trained_share * parameters.experts,
-    )
+    inside, experts = _trained_inside(run, parameters)
+    dense = inside + trained_ends * parameters.ends
     copied = run.software.gradient_copies * where(
         numerics.gradient_bytes > numerics.element_bytes, numerics.element_bytes, 0.0
     )
@@ -275,13 +279,10 @@ def _kept(run: TransformerRun, parameters: Parameters, layers: Number) -> dict[s
     if any_true(run.accumulates_whole > 0):
         unreduced = run.accumulates_whole * objective.trained * numerics.element_bytes
         whole_gradients = sharded_bytes.for_part(GRADIENTS)(unreduced, dense, experts, 1.0, 1.0)
-    states_of = (
-        (numerics.optimizer.state_bytes, run.trained_share),
-        (numerics.optimizer.outer_state_bytes, trained_ends),
-    )
-    models = objective.trained
-    inner, outer = ((kept + numerics.master_bytes) * trained * models for kept, trained in states_of)
-    layer_states = sharded_bytes(inner, parameters.dense, parameters.experts, shards[0], expert_shards[0])
+    optimizer = numerics.optimizer
+    inner = (optimizer.state_bytes + numerics.master_bytes) * objective.trained
+    outer = (optimizer.outer_state_bytes + numerics.master_bytes) * trained_ends * objective.trained
+    layer_states = sharded_bytes(inner, inside, experts, shards[0], expert_shards[0])
     states = state_bytes(layer_states, outer, parameters.ends, shards[0])
     temporaries: Number = 0.0
     # Steps on a processor take one tensor after the other: operations over lists of tensors are of accelerators.
@@ -314,8 +315,9 @@ def _cast_gradients(run: TransformerRun, parameters: Parameters) -> Number:
     )
     shard = where(layout.zero >= 1, layout.shard, 1.0)
     expert_shard = where(layout.zero >= 1, np.minimum(layout.shard, run.expert_ranks), 1.0)
-    dense = run.trained_share * parameters.dense + _trained_ends(run, parameters) * parameters.ends
-    casts = sharded_bytes(cast, dense, run.trained_share * parameters.experts, shard, expert_shard)
+    inside, experts = _trained_inside(run, parameters)
+    dense = inside + _trained_ends(run, parameters) * parameters.ends
+    casts = sharded_bytes(cast, dense, experts, shard, expert_shard)
     group = run.software.group_parameters
     grouped = (layout.zero >= 3) & np.asarray(group > 0)
     return where(grouped, np.minimum(casts, cast * group), casts) if any_true(grouped) else casts
@@ -338,7 +340,9 @@ def whole_bytes(
     return used * stored + reduced * (stored_gradients + reduced_gradients)
 
 
-def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> tuple[Number, Number]:
+def gathered_bytes(
+    run: TransformerRun, layer: Number, stage: Number, trained: tuple[Number, Number]
+) -> tuple[Number, Number]:
     """Bytes of sharded or offloaded layers while they are used: alone, and with gradients before they are sharded.
 
     Two layers are whole at a time, the one at work and the next, or as many parameters as an engine gathers at a time.
@@ -347,11 +351,11 @@ def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> tuple[N
     Args:
         layer: parameters of the mean layer on the device, unsharded.
         stage: parameters of the stage's layers.
+        trained: those of a layer and of the stage with gradients.
     """
     numerics, layout = run.numerics, run.layout
     if not any_true(layout.zero >= 2) and not any_true(layout.offload_parameters > 0):
         return 0.0, 0.0
-    trained = run.trained_share
     stored = where(
         run.adapter.frozen_bytes > 0,
         np.minimum(run.adapter.frozen_bytes, numerics.element_bytes),
@@ -363,12 +367,12 @@ def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> tuple[N
     ahead = np.minimum(where(grouped, run.software.group_parameters, 2.0 * layer), stage)
     used = where(sharded | np.asarray(layout.offload_parameters > 0), ahead, 0.0)
     # An engine that gathers matrix by matrix reduces gradients so, through its buckets.
-    reduced = where((layout.zero >= 2) & (layout.shard > 1) & ~grouped, layer * trained, 0.0)
+    reduced = where((layout.zero >= 2) & (layout.shard > 1) & ~grouped, trained[0], 0.0)
     idle = whole_bytes.named("idle")(used, stored, 0.0, 0.0, 0.0)
     busy = whole_bytes.named("busy")(used, stored, reduced, numerics.element_bytes, numerics.gradient_bytes)
     if not any_true(whole > 0):
         return idle, busy
-    everything = whole * whole_bytes(stage, stored, stage * trained, 0.0, numerics.gradient_bytes)
+    everything = whole * whole_bytes(stage, stored, trained[1], 0.0, numerics.gradient_bytes)
     return everything + (1.0 - whole) * idle, everything + (1.0 - whole) * busy
 
 

@@ -1,0 +1,126 @@
+"""Programs that tools have beside their best known ones, scripts under names of one's own, and several commands."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.plan.imports import known_tools
+from capacity_tui.engine.plan.imports.tools import tools
+
+
+def remarks(imported) -> list[str]:
+    """Return why options are not modelled."""
+    return [one.why for reading in imported.readings for one in reading.unmodelled]
+
+
+_PICTURES = (
+    "accelerate launch {} --pretrained_model_name_or_path=black-forest-labs/FLUX.1-dev --output_dir=out "
+    "--mixed_precision=bf16 --resolution=1024 --train_batch_size=2 {} --max_train_steps=500 --validation_prompt=dog\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "method", "rank"),
+    [
+        ("flux_train.py", "--rank=16", "lora", 16),
+        ("flux_train.py", "", None, None),
+        ("train_dreambooth_lora_flux.py", "", "lora", 4),
+    ],
+)
+def test_options_of_diffusers_are_read_of_a_script_of_ones_own(
+    alone, script: str, options: str, method: str | None, rank: int | None
+):
+    plan = alone("run.sh", _PICTURES.format(script, options)).plan
+    assert (plan.task, plan.value("model.name"), plan.value("training.micro_batch")) == ("finetune", "flux.1-dev", 2)
+    assert (plan.value("training.method"), plan.value("training.adapter.rank")) == (method, rank)
+
+
+_CHATS = "llamafactory-cli chat --model_name_or_path Qwen/Qwen3-8B --template qwen --infer_backend huggingface\n"
+
+_TRAINS = (
+    "llamafactory-cli train --stage sft --do_train true --finetuning_type full --model_name_or_path Qwen/Qwen3-4B "
+    "--per_device_train_batch_size 4 --cutoff_len 512\n"
+)
+
+
+def test_of_several_commands_the_one_that_trains_counts(alone):
+    imported = alone("run.sh", _CHATS + _TRAINS)
+    assert (imported.plan.is_inference, imported.plan.value("model.name")) == (False, "qwen3-4b")
+    assert any(why.startswith("a second command, of another model (Qwen/Qwen3-8B)") for why in remarks(imported))
+
+
+def test_a_command_that_answers_is_known_and_has_nothing_of_a_training(alone):
+    imported = alone("run.sh", _CHATS)
+    assert imported.plan.is_inference
+    assert remarks(imported) == []
+    assert not [path for path in imported.settings if path.startswith("training.")]
+
+
+_SERVES = "llama-server -m ~/models/Qwen3-8B-Q8_0.gguf --ctx-size 8192\n"
+
+_BROKEN = "llama-server -m ~/models/Qwen3-8B-Q8_0 gemma-2-2b-it-q8_0.gguf --ctx-size 4096\n"
+
+
+@pytest.mark.parametrize("text", [_SERVES + _BROKEN, _BROKEN + _SERVES])
+def test_a_command_that_cannot_be_read_leaves_the_others(alone, text: str):
+    imported = alone("serve.sh", text)
+    assert imported.plan.value("model.name") == "qwen3-8b"
+    words = "~/models/Qwen3-8B-Q8_0 gemma-2-2b-it-q8_0.gguf"
+    assert remarks(imported) == [f"not allowed {words!r}: this command is not read"]
+
+
+def test_a_command_that_cannot_be_read_alone_is_refused_in_its_own_words(alone):
+    with pytest.raises(CapacityError) as refused:
+        alone("serve.sh", _BROKEN)
+    assert "Qwen3-8B-Q8_0 gemma-2-2b-it" in str(refused.value)
+    assert "[" not in str(refused.value)
+
+
+def test_the_checkpoint_of_slime_is_its_model_where_nothing_else_names_one(alone):
+    text = (
+        "source /root/slime/scripts/models/qwen3-4B.sh\npython3 train.py --hf-checkpoint /root/Qwen3-4B {} "
+        "--rollout-batch-size 32 --n-samples-per-prompt 8 --rollout-max-response-len 8192 --global-batch-size 256 "
+        "--actor-num-nodes 1 --actor-num-gpus-per-node 8\n"
+    )
+    assert alone("run.sh", text.format("")).plan.value("model.name") == "qwen3-4b"
+    sizes = "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --vocab-size 32000"
+    assert alone("run.sh", text.format(sizes)).plan.value("model.name") == "transformer_decoder"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_missing"),
+    [("zero3", False), ("zero0", False), ("zero3.json", True), ("configs/ds_z3_config.json", True)],
+)
+def test_what_comes_with_a_tool_is_no_missing_file(alone, name: str, is_missing: bool):
+    text = f"swift sft --model Qwen/Qwen3-4B --train_type lora --deepspeed {name} --per_device_train_batch_size 1\n"
+    imported = alone("run.sh", text)
+    assert imported.plan.value("parallelism.zero") == (0 if name == "zero0" else 3)
+    assert any("is not there" in why for why in remarks(imported)) is is_missing
+
+
+def test_a_base_of_gptq_counts_before_what_bitsandbytes_would_make(alone):
+    text = (
+        "base_model: TheBloke/Llama-2-7B-GPTQ\nadapter: lora\nlora_r: 8\nlora_target_linear: true\ngptq: {}\n"
+        "load_in_8bit: true\nsequence_len: 2048\nmicro_batch_size: 1\ndatasets: []\noutput_dir: out\n"
+    )
+    typed = {"model.name": "llama-2-7b"}
+    assert alone("axolotl.yaml", text.format("true"), typed).plan.value("training.quantization") == "gptq-4"
+    plain = text.format("false").replace("TheBloke/Llama-2-7B-GPTQ", "meta-llama/Llama-2-7b-hf")
+    assert alone("axolotl.yaml", plain, typed).plan.value("training.quantization") == "int8"
+
+
+def test_a_refusal_names_the_nearest_tools_and_where_all_are(alone):
+    with pytest.raises(CapacityError) as refused:
+        alone("own.yaml", "micro_batch_size: 1\nlora_r: 8\nsky: 1\nsea: 1\nsun: 1\nmoon: 1\ntree: 1\n")
+    hint = refused.value.hint
+    assert hint.startswith("nearest: ")
+    assert "of 7 options known" in hint
+    assert "capacity-tui help import" in hint
+    assert len(hint) < 250
+
+
+def test_names_of_tools_are_whole_without_their_releases():
+    assert {"EasyR1", "TRL", "vLLM", "Transformers"} <= {*known_tools()}
+    assert not [name for name in known_tools() if not name.strip()]
+    assert tools()["trl"].short_name == "TRL"
