@@ -111,10 +111,10 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
         at_work, alone_at_work = at_work + exchanged, alone_at_work + exchanged
     logits = last * loss_bytes(run, parameters.head if not run.shape.tied_embeddings else parameters.ends)
 
-    beside = run.counts.dense_per_layer / layout.tp
+    plain = run.counts.dense_per_layer / layout.tp
     routed = run.expert_parameters_per_layer / (layout.ep * layout.etp)
-    inside, of_layer = sum(_trained_inside(run, parameters)), run.trained_dense * beside + run.trained_experts * routed
-    used, gathered = gathered_bytes(run, beside + routed, parameters.dense + parameters.experts, (of_layer, inside))
+    inside, of_layer = sum(_trained_inside(run, parameters)), run.trained_dense * plain + run.trained_experts * routed
+    used, gathered = gathered_bytes(run, plain + routed, parameters.dense + parameters.experts, (of_layer, inside))
     ends = embedding_and_head_buffers(run, parameters.embedding, parameters.head)
     trained = inside + _trained_ends(run, parameters) * parameters.ends
     # Buffers of a flat optimizer are made for a single device too.
