@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from capacity_tui.engine.errors import CapacityError
@@ -34,6 +36,48 @@ def test_options_of_diffusers_are_read_of_a_script_of_ones_own(
     plan = alone("run.sh", _PICTURES.format(script, options)).plan
     assert (plan.task, plan.value("model.name"), plan.value("training.micro_batch")) == ("finetune", "flux.1-dev", 2)
     assert (plan.value("training.method"), plan.value("training.adapter.rank")) == (method, rank)
+
+
+_SD_SCRIPTS = """
+[model_arguments]
+pretrained_model_name_or_path = "/models/Stable-diffusion/{}.safetensors"
+no_half_vae = true
+
+[training_arguments]
+train_batch_size = 6
+max_train_epochs = 30
+mixed_precision = "bf16"
+gradient_checkpointing = true
+resolution = "1024,1024"
+cache_latents = true
+
+[network_arguments]
+network_module = "networks.lora"
+network_dim = 32
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "weights", "model"),
+    [
+        ("sdxl_train_network.py", "own_mixture_v1", "stable-diffusion-xl"),
+        ("flux_train_network.py", "own_mixture_v1", "flux.1-dev"),
+        ("", "stable-diffusion-xl-base-1.0", "stable-diffusion-xl"),
+        ("", "own_mixture_v1", "auto"),
+    ],
+)
+def test_files_and_commands_of_sd_scripts_are_read(alone, tmp_path: Path, program: str, weights: str, model: str):
+    (tmp_path / "own.toml").write_text(_SD_SCRIPTS.format(weights))
+    command = f"accelerate launch --num_processes 2 {program} --config_file own.toml --optimizer_type AdamW8bit\n"
+    imported = alone("run.sh", command) if program else alone("own.toml", _SD_SCRIPTS.format(weights))
+    plan = imported.plan
+    assert (plan.task, plan.value("model.name"), plan.value("training.method")) == ("finetune", model, "lora")
+    assert (plan.value("training.micro_batch"), plan.value("training.adapter.rank")) == (6, 32)
+    assert (plan.value("training.precision"), plan.value("training.checkpointing")) == ("bf16", "full")
+    assert plan.value("model.spec.image_size") == 1024
+    assert plan.value("training.optimizer") == ("adamw8bit" if program else "adamw")
+    assert not [remark for reading in imported.readings for remark in (*reading.unknown, *reading.unmodelled)]
+    assert not any(guess.startswith("training.seq_len") for guess in imported.guesses if model != "auto")
 
 
 _CHATS = "llamafactory-cli chat --model_name_or_path Qwen/Qwen3-8B --template qwen --infer_backend huggingface\n"

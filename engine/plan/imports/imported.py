@@ -45,9 +45,11 @@ from capacity_tui.engine.schema import AUTO
 _HARDWARE, _FILE = Key.HARDWARE_NAME, Key.MODEL_CONFIG
 _SECTIONS = ("model", "hardware", "training", "inference", "parallelism")
 _CONFIG = "config.json"
+# Networks of layers have no sequence, the first of these.
 _ASSUMED = (Key.TRAINING_SEQ_LEN, Key.TRAINING_MICRO_BATCH, Key.TRAINING_PRECISION)
 _RANK = Key.TRAINING_ADAPTER_RANK
 _SERVED, _TRAINING = "infer", "training."
+_WEIGHTS = re.compile(r"(.+)\.(?:safetensors|ckpt|pt|pth)", re.IGNORECASE)  # A file of weights, by its name
 _MAKER = re.compile(r"^(NVIDIA|AMD)\s*", re.IGNORECASE)
 
 
@@ -154,7 +156,8 @@ def import_plan(
         # What a tool does by itself where it trains says nothing of what it serves.
         origins = {path: one for path, one in origins.items() if not path.startswith(_TRAINING) or one.level == "typed"}
     else:
-        assumed = (*_ASSUMED, *((_RANK,) if plan.training.adapter is not None else ()))
+        is_network = facts.networks.find_id(str(plan.model.name)) is not None
+        assumed = (*_ASSUMED[is_network:], *((_RANK,) if plan.training.adapter is not None else ()))
         guesses += [f"{path} {plan.value(path)}: given by no file" for path in assumed if path not in settings.chosen]
         guesses += (*assumed_sizes(settings), *assumed_samples(settings))
     return Imported(plan, tuple(readings), origins, tuple(settings.clashes), tuple(guesses))
@@ -201,6 +204,7 @@ def _model(
         settings.chosen[_FILE] = replace(given, field=_FILE, value=str(path))
         return
     last = name.rstrip("/").rpartition("/")[2]
+    last = named[1] if (named := _WEIGHTS.fullmatch(last)) is not None else last
     of_hub = (row.hf_id for row in catalog.architectures.values() if row.hf_id and row.hf_id.endswith(f"/{last}"))
     served, is_path = settings.value("served_as"), is_model_file(name, catalog)
     # A folder is called as its repository, whatever people mean by Qwen-7B; then parts (Qwen_Qwen3.6-35B-A3B has its
@@ -230,8 +234,13 @@ def _model(
 
 
 def _folders(name: str) -> tuple[str, ...]:
-    """Return the folders of a path of this machine: ``saves/qwen3-4b/full/sft`` is of a model that one is called by."""
+    """Return the folders of a path of this machine: ``saves/qwen3-4b/full/sft`` is of a model that one is called by.
+
+    A file of weights has a name of its own, unless that is the one of all of them.
+    """
     folders = name.strip("/").split("/")
+    if (named := _WEIGHTS.fullmatch(folders[-1])) is not None and not named[1].endswith("model"):
+        return ()
     # A folder of the hub's cache is called models--Qwen--Qwen3-8B.
     names = (folder.removeprefix("models--").replace("--", "/") for folder in folders[:-1])
     return tuple(names) if len(folders) > 2 else ()

@@ -322,6 +322,11 @@ def _readings(document: Document) -> list[Reading]:
         reading = read_document(document, owner)
         return [reading, *_run_by(reading, document)]
     data = document.data if isinstance(document.data, dict) else {}
+    parts = [part[0] if isinstance(part, list) and part else part for part in data.values()]  # of several the first
+    flat = {key: value for section in parts if isinstance(section, dict) for key, value in section.items()}
+    if (owner := tool_of(flat)) is not None and owner.is_flat:
+        lines = {path[-1:]: line for path, line in document.lines.items()}
+        return [read_document(replace(document, data=flat, lines=lines), owner)]
     off = [key for key, value in data.items() if isinstance(value, dict) and value.get("enabled") is False]
     data = {key: value for key, value in data.items() if key not in off}
     sections = [

@@ -242,8 +242,8 @@ def training_config(value: Plain) -> object:
 
 
 def first_size(value: Plain) -> object:
-    """Return the least of a range such as ``1:4`` or ``1..4``, or a number; nothing for all that there are."""
-    first = re.split(r":|\.\.", value)[0] if isinstance(value, str) else value
+    """Return the least of a range such as ``1:4`` or ``1..4``, the first of ``1024,768``, or a number; else nothing."""
+    first = re.split(r":|\.\.|,", value)[0] if isinstance(value, str) else value
     return None if first in ("gpu", "auto", "cpu") else size(first)
 
 

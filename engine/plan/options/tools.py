@@ -68,6 +68,7 @@ class Tool:
     argument: str = ""  # the option whose value stands alone behind a program
     runs: tuple[str, ...] = ()  # options that hold commands of a shell
     environment: tuple[str, ...] = ()  # options that hold variables of such a shell
+    is_flat: bool = False  # whether sections of its files say nothing: their options count as if they stood outside
     # fields and quantities that variables of such a shell hold, by their names
     variables: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -193,6 +194,7 @@ def _tool(name: str) -> Tool:
         trained_by=tuple(rows.get("trained_by", ())),
         runs=tuple(rows.get("runs", ())),
         environment=tuple(rows.get("environment", ())),
+        is_flat=rows.get("is_flat", False),
         variables=rows.get("variables", {}),
     )
 
