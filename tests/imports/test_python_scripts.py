@@ -266,3 +266,51 @@ def test_products_without_end_are_no_hang(alone) -> None:
     growth = "batch = 7\n" + "batch = batch * batch\n" * 60
     text = f"from trl import SFTConfig\n{growth}SFTConfig(per_device_train_batch_size=2, max_length=512, seed=batch)\n"
     assert alone("train.py", text).plan.value("training.micro_batch") == 2
+
+
+RECIPE = """
+import nemo_run as run
+from nemo.collections import llm
+
+
+def configured():
+    recipe = llm.{}
+    recipe.trainer.max_steps = 1000
+    recipe.data.global_batch_size = 256
+    recipe.trainer.strategy.context_parallel_size = 1
+    return recipe
+
+
+run.run(configured())
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "options", "model", "method", "splits", "zero"),
+    [
+        ("llama3_8b.pretrain_recipe", "", "llama-3-8b", None, (1, 1), 1),
+        ("llama31_70b.pretrain_recipe", "", "llama-3.1-70b", None, (4, 4), 1),
+        ("qwen25_7b.pretrain_recipe", ", tensor_parallelism=4", "qwen2.5-7b", None, (4, 1), 1),
+        ("llama3_70b.finetune_recipe", "", "llama-3-70b", "lora", (8, 1), 0),
+        ("llama3_8b.finetune_recipe", ", peft_scheme='none'", "llama-3-8b", "full", (1, 1), 1),
+    ],
+)
+def test_recipes_of_nemo_are_read_with_what_is_changed_of_them(
+    alone, made: str, options: str, model: str, method: str | None, splits: tuple[int, int], zero: int
+) -> None:
+    plan = alone(
+        "recipe.py", RECIPE.format(f"{made}(num_nodes=2, num_gpus_per_node=8{options})"), {"hardware.devices": 16}
+    ).plan
+    assert (plan.value("model.name"), plan.value("training.framework")) == (model, "nemo")
+    assert plan.value("training.method") == method
+    assert (plan.value("parallelism.tp"), plan.value("parallelism.pp")) == splits
+    assert (plan.value("parallelism.zero"), plan.value("parallelism.cp")) == (zero, 1)
+    assert (plan.value("training.steps"), plan.value("training.global_batch")) == (1000, 256)
+
+
+def test_a_second_recipe_in_a_script_is_named(alone) -> None:
+    text = RECIPE.format("llama3_8b.pretrain_recipe()")
+    second = "def other():\n    recipe = llm.llama3_70b.pretrain_recipe()\n    recipe.trainer.max_steps = 9\n"
+    imported = alone("recipe.py", text + second)
+    assert imported.plan.value("model.name") == "llama-3-8b"
+    assert [remark.place.field for remark in imported.readings[0].unmodelled] == ["llm.llama3_70b.pretrain_recipe"]

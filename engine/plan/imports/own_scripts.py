@@ -75,8 +75,12 @@ def read_calls(text: str, name: str) -> list[Reading]:
         options = given.data if isinstance(given.data, dict) else {}
         is_recipe = starter is not None and starter.names_recipe(made)
         document = replace(given, data={**options, RECIPE: made}) if is_recipe else given
-        if starter is not None and not any(reading.tool is starter for reading in readings):
+        first = next((reading for reading in readings if reading.tool is starter), None)
+        if starter is not None and first is None:
             readings.append(started(read_document(document, starter), made))
+        elif first is not None and starter is not None and any(starter.started_values(made)):
+            why = "makes a further configuration: the first counts"
+            first.unmodelled.append(Remark(Place(name, field=made), why))
     if not readings and (settings := _settings_of_tool(text, name)) is not None:
         return [settings]
     _loaded_alike(text, readings)

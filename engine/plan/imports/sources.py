@@ -221,9 +221,9 @@ def _runs_of(script: Script, name: str, texts: Mapping[str, str]) -> tuple[list[
         launcher = [] if run is not None or command.script else launcher  # of a program that is not read
     if broken and not runs:
         raise broken[0]
-    for error in broken:
-        why = f"{error.title} {error.detail}: this command is not read"
-        runs[0].reading.unmodelled.append(Remark(error.place or Place(name), why))
+    for fault in broken:
+        why = f"{fault.title} {fault.detail}: this command is not read"
+        runs[0].reading.unmodelled.append(Remark(fault.place or Place(name), why))
     return runs, launcher
 
 
