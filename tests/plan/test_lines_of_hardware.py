@@ -217,3 +217,8 @@ def test_cores_are_counted_in_words_and_all_of_them(text, words):
 )
 def test_a_release_of_what_cannot_be_planned_says_why(text, words):
     assert any(words in str(fault) and "not known here" not in str(fault) for fault in read_line(text).faults)
+
+
+@pytest.mark.parametrize("text", ["llama 8b lora on g5", "2x g5 llama 70b q4", "llama 8b q4 on c5"])
+def test_a_family_of_machines_says_which_of_its_sizes_is_planned_for(text: str) -> None:
+    assert any("sizes (or name another)" in entry.why for entry in read_line(text).assumptions)

@@ -317,7 +317,8 @@ def unclear(
         if HARDWARE not in values and (is_loaded or is_for_model):
             hint = "name the model, as llama-3.1-70b for 350 people under $10k a month, or the hardware, as 2xl40s"
             return PlanError("which model, and on which hardware?", "a line asks for one of them", hint)
-        if not task and any(question.kind == COST for question in questions) and values.keys() <= _OF_PRICE:
+        costs = (question for question in questions if question.kind in (COST, MUCH) and question.field not in LENGTHS)
+        if not task and any(costs) and values.keys() <= _OF_PRICE:  # 8 h100 for a week, how much
             hint = "name what runs there, as llama-3.1-8b; `capacity-tui hardware` and Cloud list prices"
             return PlanError("a price alone is no plan", tokens[0].text, hint)
     return None

@@ -366,6 +366,8 @@ def _left_out(tokens: Sequence[Token], empty: Sequence[int], traits: set[str]) -
         before = key_of(tokens[at - 1].text) if at and at - 1 in empty else ""
         if before in ruling and key in words.fillers - words.prose and f"no{key}" not in traits:
             yield f"{tokens[at - 1].text} {text}"
+        elif at and f"{key_of(tokens[at - 1].text)}{key}" in words.queries:
+            continue  # on as few as possible
         elif (key in words.circumstances and key not in traits) or words.counts.get(key, _ONE) != _ONE:
             yield text
 

@@ -26,11 +26,16 @@ class RuledOutWords(LineWords):
         is_apart = index > 0 and self._tokens[index - 1].ends
         return "" if is_apart else next((span for span in spans if key_of(span) in vocabulary().negations), "")
 
-    def _ruling_out_as_well(self, index: int, meaning: Meaning) -> str:
-        """Return the joint between hardware that is not wanted and a place that names more: ``no h100 or a100``."""
-        is_more = index - 1 in self._excluded and hardware.NAME in meaning.values
-        joint = self._span(index - 1, 1) if is_more else ""
-        return joint if key_of(joint) in vocabulary().both | vocabulary().comparing else ""
+    def _ruling_out_as_well(self, index: int, count: int, meaning: Meaning) -> str:
+        """Return what joins more hardware to some that is not wanted: ``no h100 or a100``, ``not on h100, a100``."""
+        words, joint = vocabulary(), self._span(index - 1, 1) if index else ""
+        if hardware.NAME not in meaning.values:
+            return ""
+        if index - 1 in self._excluded and key_of(joint) in words.both | words.comparing:
+            return joint
+        is_listed = index in self._excluded and self._tokens[index - 1].ends and hardware.DEVICES not in meaning.values
+        is_meant = not words.permitting.isdisjoint(key_of(self._span(at, 1)) for at in range(index, index + count + 2))
+        return "," if is_listed and not is_meant else ""
 
     def _exclusions(self) -> Iterator[PlanError]:
         """Yield the faults of what is not wanted where nothing else is, kinds of hardware among it: ``no nvidia``."""

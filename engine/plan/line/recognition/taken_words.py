@@ -41,7 +41,7 @@ class TakenWords(MachineWords):
             self._values.pop(TASK)
             task = FINETUNE if FIT not in tasks else next(iter(tasks - {FIT}))
             meaning = replace(meaning, values={**meaning.values, TASK: task})
-        ruled_out = self._ruling_out(index) or self._ruling_out_as_well(index, meaning)
+        ruled_out = self._ruling_out(index) or self._ruling_out_as_well(index, count, meaning)
         behind = {key_of(self._span(index + count, words)) for words in (1, 2, 3)}
         if meaning.values and not vocabulary().measured["of parts"].isdisjoint(behind):
             meaning = Meaning(fault=PlanError("how many in all?", self._span(index, count + 2), "give the total"))
