@@ -335,6 +335,18 @@ def _cut(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
     return [*whole.split(str(signs[0]) if signs else None)]
 
 
+def _spelled(call: ast.Call, constants: Mapping[str, Plain]) -> Plain:
+    """Return a text in other letters, or without blanks around it: ``os.getenv("BITS", "none").lower()``.
+
+    Raises:
+        ValueError: only running the script tells it.
+    """
+    whole = literal(call.func.value, constants) if isinstance(call.func, ast.Attribute) and not call.args else None
+    if not isinstance(whole, str):
+        raise ValueError(ast.unparse(call))
+    return {"lower": whole.lower, "upper": whole.upper, "strip": whole.strip}[last_name(call)]()
+
+
 def _stripped(node: ast.ListComp, constants: Mapping[str, Plain]) -> Plain:
     """Return the texts of a list without blanks: ``[name.strip() for name in arguments.modules.split(",")]``.
 
@@ -370,6 +382,7 @@ _CALLS: Mapping[str, Callable[[ast.Call, Mapping[str, Plain]], Plain]] = {
     "environ.get": _variable,
     "get": _got,
     "split": _cut,
+    **dict.fromkeys(("lower", "upper", "strip"), _spelled),
     "path.join": lambda call, constants: _joined(call.args, constants),
 }
 """What reads a call, by its name."""

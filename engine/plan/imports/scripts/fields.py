@@ -3,14 +3,64 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Set
+import re
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
+from typing import NamedTuple
 
-from capacity_tui.engine.catalog import Plain
-from capacity_tui.engine.plan.imports.scripts.expressions import OPTION, STARTED, literal
-from capacity_tui.engine.plan.imports.scripts.flow import called
-from capacity_tui.engine.plan.imports.scripts.statements import assigned, within
-from capacity_tui.engine.plan.options.tools import option_name
+from capacity_tui.engine.catalog import Document, KeyPath, Plain
+from capacity_tui.engine.plan.imports.scripts.expressions import OPTION, STARTED, OfARun, literal
+from capacity_tui.engine.plan.imports.scripts.flow import SETTINGS, called
+from capacity_tui.engine.plan.imports.scripts.statements import assigned, fields_of, within
+from capacity_tui.engine.plan.options.tools import Tool, option_name
+
+_PARSER = re.compile(r"(?:Argument|Trl)Parser$")  # What reads options into fields of the classes that it is given
+
+
+class OwnSettings(NamedTuple):
+    """A class of a script that is one of a library with fields of its own: ``class Own(TrainingArguments)``."""
+
+    base: str  # what it is called in the library
+    owner: Tool  # whose that is
+    data: dict[str, Plain]  # fields with their values
+    lines: dict[KeyPath, int]
+
+    def document(self, name: str, arguments: Document | None = None) -> Document:
+        """Return its fields as options, with the arguments that go before them."""
+        given = arguments.data if arguments is not None and isinstance(arguments.data, dict) else {}
+        lines = arguments.lines if arguments is not None else {}
+        return Document({**self.data, **given}, name, {**self.lines, **lines})
+
+
+def own_settings(
+    tree: ast.Module, constants: Mapping[str, Plain], owner_of: Callable[[str], Tool | None]
+) -> Iterator[tuple[str, OwnSettings]]:
+    """Yield the classes of a script that are made of one for settings whose owner is known, by their names."""
+    for node in (one for one in ast.walk(tree) if isinstance(one, ast.ClassDef)):
+        for base in (ast.unparse(base).rpartition(".")[2] for base in node.bases):
+            if SETTINGS.search(base) and (owner := owner_of(base)) is not None:
+                yield node.name, OwnSettings(base, owner, *_given_fields(node, constants))
+                break
+
+
+def _given_fields(node: ast.ClassDef, constants: Mapping[str, Plain]) -> tuple[dict[str, Plain], dict[KeyPath, int]]:
+    """Return the fields that a class gives a value, as the script is started or by default, and their lines."""
+    made = fields_of(node, constants)
+    values = {
+        ast.unparse(part.target if isinstance(part, ast.AnnAssign) else part.targets[0]): part.value
+        for part in node.body
+        if isinstance(part, ast.AnnAssign | ast.Assign) and part.value is not None
+    }
+    data = {name: made.get(name, OfARun(ast.unparse(value))) for name, value in values.items()}
+    started = {name: constants[key] for name in data if (key := f"{STARTED}{name}") in constants}
+    return data | started, {(name,): value.lineno for name, value in values.items()}
+
+
+def parsed_into(call: ast.Call) -> Iterator[str]:
+    """Yield the classes whose fields a call reads from options: ``HfArgumentParser((ModelArguments, Own))``."""
+    given = [*call.args[:1], *(word.value for word in call.keywords)] if _PARSER.search(called(call)) else []
+    for value in given:
+        yield from map(ast.unparse, value.elts if isinstance(value, ast.Tuple | ast.List) else [value])
 
 
 def behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple[str, Plain]]:
@@ -19,7 +69,7 @@ def behind_dots(tree: ast.AST, constants: Mapping[str, Plain]) -> Iterator[tuple
     nodes = list(ast.walk(tree))
     for node in nodes:
         if isinstance(node, ast.ClassDef):
-            fields = ((f"{OPTION}{field}", value) for field, value in assigned(within(node), plain))
+            fields = ((f"{OPTION}{field}", value) for field, value in fields_of(node, plain).items())
             yield from ((field, value) for field, value in fields if field not in constants)
     of_parsers = [node for node in nodes if isinstance(node, ast.Call)]
     later = [word for call in of_parsers if called(call) == "set_defaults" for word in call.keywords]

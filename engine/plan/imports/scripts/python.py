@@ -20,7 +20,7 @@ from capacity_tui.engine.plan.imports.scripts.expressions import (
     OfARun,
     literal,
 )
-from capacity_tui.engine.plan.imports.scripts.fields import behind_dots, constant_of
+from capacity_tui.engine.plan.imports.scripts.fields import behind_dots, constant_of, own_settings, parsed_into
 from capacity_tui.engine.plan.imports.scripts.flow import (
     SETTINGS,
     called,
@@ -123,8 +123,8 @@ def calls(
         options: returns what stands in a file of options, by the path that the script has for it; None for others.
     """
     tree = ast.parse(text)
-    constants: dict[str, Plain] = dict(imported(tree, module) if module is not None else ())
-    constants |= {f"{SHELL}{variable}": value for variable, value in environment.items()}
+    shell: dict[str, Plain] = {f"{SHELL}{variable}": value for variable, value in environment.items()}
+    constants = {**dict(imported(tree, module, shell) if module is not None else ()), **shell}
     constants |= {f"{before}{option}": value for option, value in given.items() for before in (OPTION, STARTED)}
     if options is not None:
         texts = map(str, (*given.values(), *environment.values(), *_texts(tree)))
@@ -138,17 +138,22 @@ def calls(
         steps = sorted(reached(tree, constants, constants, tree), key=lambda pair: pair[0].lineno)
         made_for_nothing = set(unused(tree, steps))
         sources = dict(_sources(tree))
+        own = dict(own_settings(tree, constants, _caller))
         for call, known, condition in steps:
             if not isinstance(call, ast.Call) or call in made_for_nothing:
                 continue
-            source = _source_of(call, sources)
-            if (owner := _caller(_called(call)) or _caller(source)) is not None:
-                is_open = any(word.arg == _called(call) for word in call.keywords)
+            for settings in (own[one] for one in parsed_into(call) if one in own):
+                yield settings.document(name), settings.owner, settings.base
+            made = own.get(_called(call))
+            name_called, source = _called(call) if made is None else made.base, _source_of(call, sources)
+            if (owner := _caller(name_called) or _caller(source)) is not None:
+                is_open = any(word.arg == name_called for word in call.keywords)
                 where = "" if condition is None else ast.unparse(condition)
                 remarks: dict[str, FurtherOptions] = {f"if {where}": _Condition(where)} if where else {}
                 remarks |= {source: _Foreign(source.lstrip("."))} if _is_foreign(source, owner, module) else {}
-                later = changed_later(call, steps, known)
-                yield _arguments(call, known, name, later, remarks), owner, "" if is_open else _called(call)
+                document = _arguments(call, known, name, changed_later(call, steps, known), remarks)
+                whole = document if made is None else made.document(name, document)
+                yield whole, owner, "" if is_open else name_called
 
 
 def _texts(tree: ast.AST) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 
@@ -20,24 +21,29 @@ from capacity_tui.engine.plan.imports.scripts.expressions import (
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
+_SELF, _MAKES_FIELDS = "self", "__post_init__"  # What a method calls its object, and what makes fields of others
+
 _CHANGES = frozenset({"update", "setdefault", "pop", "popitem", "clear"})  # What changes a mapping in place
 
 
-def imported(tree: ast.Module, module: Callable[[str], str | None]) -> Iterator[tuple[str, Plain]]:
+def imported(
+    tree: ast.Module, module: Callable[[str], str | None], shell: Mapping[str, Plain]
+) -> Iterator[tuple[str, Plain]]:
     """Yield names that a script imports from modules beside it, as it writes them: ``config.MODEL``, ``RANK``.
 
     Args:
         module: returns the text of a module by its dotted name; None for one that does not lie there.
+        shell: variables of the shell that starts it.
     """
-    classes = dict(_classes(tree))
+    classes = dict(_classes(tree, shell))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield from _behind(alias.asname or alias.name, _names(module(alias.name)))
+                yield from _behind(alias.asname or alias.name, _names(module(alias.name), shell))
         elif isinstance(node, ast.ImportFrom):
             text, base = module(node.module or ""), f"{node.module}." if node.module else ""
-            names = _names(text)
-            classes |= dict(_classes(parsed(text)))
+            names = _names(text, shell)
+            classes |= dict(_classes(parsed(text), shell))
             for alias in node.names:
                 name = alias.asname or alias.name
                 yield from ([*names.items()] if alias.name == "*" else [])
@@ -45,7 +51,7 @@ def imported(tree: ast.Module, module: Callable[[str], str | None]) -> Iterator[
                 fields = classes.get(alias.name, {})
                 yield from (*_behind(name, fields), *((f"{OPTION}{field}", value) for field, value in fields.items()))
                 yield from ((key.replace(alias.name, name, 1), value) for key, value in _made(parsed(text), classes))
-                yield from _behind(name, _names(module(f"{base}{alias.name}")))
+                yield from _behind(name, _names(module(f"{base}{alias.name}"), shell))
     yield from _made(tree, classes)
 
 
@@ -60,18 +66,38 @@ def parsed(text: str | None) -> ast.Module:
     return ast.Module([], [])
 
 
-def _names(text: str | None) -> Mapping[str, Plain]:
+def _names(text: str | None, shell: Mapping[str, Plain]) -> Mapping[str, Plain]:
     """Return the names of a module that it gives a plain value itself."""
-    names = dict(assigned(parsed(text).body, {}))
+    names = dict(assigned(parsed(text).body, shell))
     return {name: dict(value) if isinstance(value, dict) else value for name, value in names.items()}
 
 
-def _classes(tree: ast.Module) -> Iterator[tuple[str, Mapping[str, Plain]]]:
+def _classes(tree: ast.Module, shell: Mapping[str, Plain]) -> Iterator[tuple[str, Mapping[str, Plain]]]:
     """Yield the classes of a module with their fields that have a plain value."""
-    outside = dict(assigned(tree.body, {}))
+    outside = {**shell, **dict(assigned(tree.body, shell))}
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
-            yield node.name, dict(assigned(node.body, outside))
+            yield node.name, fields_of(node, outside)
+
+
+def fields_of(node: ast.ClassDef, outside: Mapping[str, Plain]) -> dict[str, Plain]:
+    """Return the fields of a class that have a plain value; what a dataclass makes of them itself goes before that."""
+    fields = dict(assigned(within(node), outside))
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and method.name == _MAKES_FIELDS:
+            own = {f"{_SELF}.{field}": value for field, value in fields.items()}
+            made = dict(assigned(within(_SelfNamed().visit(copy.deepcopy(method))), {**outside, **own}))
+            fields |= {name.partition(".")[2]: value for name, value in made.items() if name.startswith(f"{_SELF}.")}
+    return fields
+
+
+class _SelfNamed(ast.NodeTransformer):
+    """Gives what a method sets of its object a name: ``self.rank = 8`` sets one that is called ``self.rank``."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == _SELF:
+            return ast.copy_location(ast.Name(ast.unparse(node), node.ctx), node)
+        return node
 
 
 def _made(tree: ast.Module, classes: Mapping[str, Mapping[str, Plain]]) -> Iterator[tuple[str, Plain]]:
