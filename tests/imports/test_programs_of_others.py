@@ -168,3 +168,42 @@ def test_names_of_tools_are_whole_without_their_releases():
     assert {"EasyR1", "TRL", "vLLM", "Transformers"} <= {*known_tools()}
     assert not [name for name in known_tools() if not name.strip()]
     assert tools()["trl"].short_name == "TRL"
+
+
+_DETECTS = "from ultralytics import YOLO\n\n"
+
+_OPTIONS = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--epochs', default=10)\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("run.sh", "yolo detect train model=yolo11m.pt data=coco.yaml epochs=50 imgsz=1280 batch=32 device=0,1\n"),
+        ("a.py", f"{_DETECTS}YOLO('yolo11m.pt').train(data='x', epochs=50, imgsz=1280, batch=32, device=[0, 1])\n"),
+        ("b.py", f"{_DETECTS}net = YOLO('yolo11m.pt')\nnet.train(epochs=50, imgsz=1280, batch=32, device='0,1')\n"),
+    ],
+)
+def test_training_of_ultralytics_is_read_in_commands_and_in_python(alone, name: str, text: str):
+    imported = alone(name, text)
+    plan = imported.plan
+    assert (plan.value("model.name"), plan.value("training.epochs"), plan.value("hardware.devices")) == (
+        "yolo11m",
+        50,
+        2,
+    )
+    assert (plan.value("model.spec.image_size"), plan.value("training.micro_batch")) == (1280, 16)
+    assert (plan.value("training.global_batch"), plan.value("training.precision")) == (32, "fp16")
+    assert not [remark for reading in imported.readings for remark in (*reading.unknown, *reading.unmodelled)]
+
+
+def test_options_of_a_script_that_trains_with_ultralytics_are_read(alone, tmp_path: Path):
+    made = "arguments = parser.parse_args()\nmodel = YOLO('yolov8m.pt')\nmodel.train(epochs=arguments.epochs)\n"
+    (tmp_path / "train.py").write_text(_OPTIONS + _DETECTS + made)
+    imported = alone("run.sh", "python train.py --epochs 30\n")
+    assert (imported.plan.value("model.name"), imported.plan.value("training.epochs")) == ("yolov8m", 30)
+    assert remarks(imported) == []
+
+
+def test_a_detector_that_only_looks_is_no_training(alone):
+    with pytest.raises(CapacityError, match="no call of a known tool"):
+        alone("look.py", f"{_DETECTS}YOLO('yolo11m.pt').predict('street.jpg')\n")

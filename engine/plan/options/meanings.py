@@ -53,6 +53,7 @@ _JMP = {
 """Number types as jmp calls them."""
 _GUESSED = ("num_speculative_tokens", "max_draft_len", "num_nextn_predict_layers")  # As vLLM and TensorRT-LLM say it
 _STATES = ("mamba", "rwkv")  # Kinds of layers without attention, as GPT-NeoX calls them
+_SLOTS = re.compile(r"\d+(?:, ?\d+)*")  # Devices of a host, by their numbers
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 _UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 2**20, "G": 2**30}
 
@@ -336,10 +337,11 @@ def duration(value: Plain) -> object:
 
 
 def included(value: Plain) -> object:
-    """Return the processes on the devices that DeepSpeed's launcher is to take: ``host-1:0,1@host-2:0,1``."""
-    hosts = [host.partition(":")[2] for host in str(value).split("@")]
+    """Return the processes on the devices that a run is to take: ``host-1:0,1@host-2:0,1``, or ``[0, 1]``."""
+    given = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    hosts = [host.rpartition(":")[2].strip("[] ") for host in given.split("@")]
     processes = sum(len(slots.split(",")) for slots in hosts)
-    return {"processes": processes, "nodes": len(hosts)} if all(hosts) else None
+    return {"processes": processes, "nodes": len(hosts)} if all(map(_SLOTS.fullmatch, hosts)) else None
 
 
 def layer_kinds(value: Plain) -> object:

@@ -296,6 +296,24 @@ def _is_call_of(node: ast.AST, name: str) -> bool:
     return isinstance(function, ast.Name) and function.id == name
 
 
+def makers(tree: ast.AST) -> Mapping[str, ast.Call]:
+    """Return the calls that made what variables of a script hold, by their names."""
+    assigned_to = (node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call))
+    return {
+        target.id: cast("ast.Call", node.value)
+        for node in assigned_to
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def maker_of(call: ast.Call, made: Mapping[str, ast.Call]) -> ast.Call | None:
+    """Return the call that made the object of which a method is called; None where the script does not say it."""
+    base = call.func.value if isinstance(call.func, ast.Attribute) else None
+    maker = made.get(base.id) if isinstance(base, ast.Name) else base
+    return maker if isinstance(maker, ast.Call) else None
+
+
 def _base(call: ast.Call) -> str:
     """Return the name before the dot of what is called, or of what is called there."""
     value = call.func.value if isinstance(call.func, ast.Attribute) else call.func

@@ -26,6 +26,8 @@ from capacity_tui.engine.plan.imports.scripts.flow import (
     called,
     changed_later,
     local,
+    maker_of,
+    makers,
     names_behind,
     reached,
     unused,
@@ -138,14 +140,21 @@ def calls(
         steps = sorted(reached(tree, constants, constants, tree), key=lambda pair: pair[0].lineno)
         made_for_nothing = set(unused(tree, steps))
         sources = dict(_sources(tree))
+        objects = makers(tree)
         own = dict(own_settings(tree, constants, _caller))
-        for call, known, condition in steps:
-            if not isinstance(call, ast.Call) or call in made_for_nothing:
+        for step, known, condition in steps:
+            if not isinstance(step, ast.Call) or step in made_for_nothing:
                 continue
+            call = step
             for settings in (own[one] for one in parsed_into(call) if one in own):
                 yield settings.document(name), settings.owner, settings.base
             made = own.get(_called(call))
             name_called, source = _called(call) if made is None else made.base, _source_of(call, sources)
+            maker = maker_of(step, objects)
+            if maker is not None and _caller(method := f"{called(maker)}.{called(call)}") is not None:
+                # model = YOLO("yolo11m.pt"); model.train(epochs=100)
+                call = ast.copy_location(ast.Call(call.func, [*maker.args[:1], *call.args], call.keywords), call)
+                name_called, source = method, _source_of(maker, sources)
             if (owner := _caller(name_called) or _caller(source)) is not None:
                 is_open = any(word.arg == name_called for word in call.keywords)
                 where = "" if condition is None else ast.unparse(condition)
@@ -164,7 +173,11 @@ def _texts(tree: ast.AST) -> Iterator[str]:
 def names_read(text: str) -> Set[str]:
     """Return the names of a script on which the calls depend that a tool knows."""
     tree = ast.parse(text)
-    known = {node for node in ast.walk(tree) if isinstance(node, ast.Call) and _caller(_called(node)) is not None}
+    objects = makers(tree)
+    calls_made = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    named = ((node, maker_of(node, objects)) for node in calls_made)
+    methods = {node: f"{called(maker)}.{called(node)}" if maker is not None else "" for node, maker in named}
+    known = {node for node, method in methods.items() if (_caller(_called(node)) or _caller(method)) is not None}
     return names_behind(known, tree)
 
 
