@@ -80,6 +80,22 @@ def test_files_and_commands_of_sd_scripts_are_read(alone, tmp_path: Path, progra
     assert not any(guess.startswith("training.seq_len") for guess in imported.guesses if model != "auto")
 
 
+@pytest.mark.parametrize(
+    ("weights", "model"),
+    [
+        ("Qwen3-4B/model-00001-of-00002.safetensors", "qwen3-4b"),
+        ("Qwen3-4B/consolidated.00.pth", "qwen3-4b"),
+        ("Qwen3-4B/our_own_mixture.safetensors", "auto"),
+        ("outputs/Qwen3-4B.safetensors", "qwen3-4b"),
+    ],
+)
+def test_a_file_of_weights_is_of_the_model_of_its_folder_unless_it_has_a_name_of_its_own(
+    alone, weights: str, model: str
+):
+    text = f"python run_clm.py --model_name_or_path /data/models/{weights} --per_device_train_batch_size 4 --do_train\n"
+    assert alone("run.sh", text).plan.value("model.name") == model
+
+
 _CHATS = "llamafactory-cli chat --model_name_or_path Qwen/Qwen3-8B --template qwen --infer_backend huggingface\n"
 
 _TRAINS = (

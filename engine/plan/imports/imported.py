@@ -50,6 +50,9 @@ _ASSUMED = (Key.TRAINING_SEQ_LEN, Key.TRAINING_MICRO_BATCH, Key.TRAINING_PRECISI
 _RANK = Key.TRAINING_ADAPTER_RANK
 _SERVED, _TRAINING = "infer", "training."
 _WEIGHTS = re.compile(r"(.+)\.(?:safetensors|ckpt|pt|pth)", re.IGNORECASE)  # A file of weights, by its name
+_OF_ANY_MODEL = re.compile(
+    r"(?:\w*model|consolidated|checkpoint|weights|last|best|final|latest)?[-_.\d]*(?:of[-_.\d]*)?", re.IGNORECASE
+)
 _MAKER = re.compile(r"^(NVIDIA|AMD)\s*", re.IGNORECASE)
 
 
@@ -239,7 +242,7 @@ def _folders(name: str) -> tuple[str, ...]:
     A file of weights has a name of its own, unless that is the one of all of them.
     """
     folders = name.strip("/").split("/")
-    if (named := _WEIGHTS.fullmatch(folders[-1])) is not None and not named[1].endswith("model"):
+    if (named := _WEIGHTS.fullmatch(folders[-1])) is not None and _OF_ANY_MODEL.fullmatch(named[1]) is None:
         return ()
     # A folder of the hub's cache is called models--Qwen--Qwen3-8B.
     names = (folder.removeprefix("models--").replace("--", "/") for folder in folders[:-1])
