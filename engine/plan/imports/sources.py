@@ -223,7 +223,7 @@ def _runs_of(script: Script, name: str, texts: Mapping[str, str]) -> tuple[list[
         raise broken[0]
     for fault in broken:
         why = f"{fault.title} {fault.detail}: this command is not read"
-        runs[0].reading.unmodelled.append(Remark(fault.place or Place(name), why))
+        runs[0].reading.unmodelled.append(Remark(fault.place, why))
     return runs, launcher
 
 
