@@ -141,3 +141,11 @@ def test_a_head_of_classes_has_no_logits_over_the_vocabulary(alone, made: str, i
     assert imported.plan.value("model.name") == "gemma-2b"
     assert (imported.plan.value("training.predicted_tokens") == 0) is is_of_classes
     assert not [remark for reading in imported.readings for remark in (*reading.unknown, *reading.unmodelled)]
+
+
+def test_labels_of_a_script_of_ones_own_are_the_target(alone):
+    text = (
+        "torchrun --nproc_per_node 8 own_speech.py --model_name_or_path openai/whisper-small --max_label_length 400 "
+        "--per_device_train_batch_size 8 --output_dir out --num_train_epochs 3\n"
+    )
+    assert alone("run.sh", text).plan.value("training.predicted_tokens") == 400
