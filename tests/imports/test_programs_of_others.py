@@ -8,7 +8,7 @@ import pytest
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.imports import known_tools
-from capacity_tui.engine.plan.imports.tools import tools
+from capacity_tui.engine.plan.options.tools import tools
 
 
 def remarks(imported) -> list[str]:
