@@ -19,6 +19,7 @@ from capacity_tui.engine.models.model_parts import load_model_parts
 from capacity_tui.engine.models.transformer import count_parameters
 from capacity_tui.engine.models.transformer.configuration import shape_from_config
 from capacity_tui.engine.models.transformer.counts import decode_flops_per_token, kv_elements_per_token
+from capacity_tui.engine.models.transformer.shape import load_file_names, load_traits
 from capacity_tui.engine.plan import Plan
 
 RECORDED = json.loads((Path(__file__).parent / "configurations.json").read_text())
@@ -39,6 +40,13 @@ def test_a_tower_of_pictures_says_that_texts_are_not_counted_and_is_not_trained_
     assert "the tower of texts not counted" in estimate_plan(planned("infer")).estimate.work.assumed
     with pytest.raises(CapacityError, match="not trained by itself"):
         estimate_plan(planned("train"))
+
+
+def test_pages_say_how_many_classes_are_known_by_name() -> None:
+    parts, known, names = load_model_parts(), load_traits().classes, load_file_names().counted_as
+    classes = {*parts.classes, *known, *(name for name in names if name[0].isupper())}
+    pages = Path(__file__).parents[2] / "docs" / "other-tools.md"
+    assert f"{len(classes)} classes are known by name" in pages.read_text()
 
 
 def test_every_formula_can_be_read() -> None:
