@@ -212,6 +212,9 @@ def test_cores_are_counted_in_words_and_all_of_them(text, words):
         ("LTX-Video on a 3090", "makes films"),
         ("sam-vit-h on a 4090", "pads its images"),
         ("rt-detr-l on a t4", "samples what it attends to"),
+        ("step-3 on 8 h100", "narrower layer"),
+        ("depth-anything-small-hf on a t4", "how far things are"),
+        ("resnest50 on a t4", "no network of this catalogue"),
         ("llama-2-7b on 8 gaudi 1", "no published peak"),
     ],
 )

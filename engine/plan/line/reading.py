@@ -361,7 +361,7 @@ class _Line(TrainingWords):
 
     def _alone(self, text: str) -> tuple[int, Meaning] | None:
         """Recognize a name of a value, a field glued to its number, or a word that says nothing."""
-        if (hint := vocabulary().refusal(text)) is not None:
+        if (hint := self._refusal(text)) is not None:
             return 1, Meaning(fault=PlanError(f"{text!r} cannot be planned", hint=hint))
         key, words = key_of(text), vocabulary()
         if key in words.counts:

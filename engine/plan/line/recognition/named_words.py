@@ -99,7 +99,7 @@ class NamedWords(CountedWords):
             if self._is_phrase(phrase) or is_amount:  # local batch 2
                 return None
             is_whole = count == 1 and self._is_whole(index)
-            hint = vocabulary().refusal(phrase) if count > 1 else None  # stable diffusion 3.5
+            hint = self._refusal(phrase) if count > 1 else None  # stable diffusion 3.5
             refused = None if hint is None else Meaning(fault=PlanError(f"{phrase!r} cannot be planned", hint=hint))
             meaning = Meaning() if is_whole else refused or task_named(phrase) or self._thing(phrase, count)
             meaning = meaning or self._nodes_of(index, count)
@@ -125,6 +125,11 @@ class NamedWords(CountedWords):
         hint = "name a card like it, or its figures, as gpu(2GiB,0.4TFLOPs,14GB/s)"
         figure = hardware.figures_of(self._span(index + 2, 1)) or {}
         return 2 + int(hardware.MEMORY in figure), Meaning(fault=PlanError("no such card is known", name, hint))
+
+    def _refusal(self, words: str) -> str | None:
+        """Return what to say in place of what no plan can follow; ``step 3`` is a step, and so is step3 of a model."""
+        is_step = settings.is_numbered(key_of(words)) and (" " in words or models.MODEL in self._values)
+        return None if is_step else vocabulary().refusal(words)
 
     def _ends_counted(self, index: int, count: int) -> bool:
         """Whether the last of some words is a number of what stands behind them, as in ``llama 70b 3 replicas``."""
