@@ -223,3 +223,14 @@ def test_a_switch_takes_no_number_behind_it():
     line = read_line("pretrain llama 8b --use-distributed-optimizer 64 h100")
     assert line.values["hardware.devices"] == 64
     assert str(line.values["parallelism.zero"]) == "1"
+
+
+@pytest.mark.parametrize(
+    "layers", ["train mlp layers 512,256 batch 1024", "train mlp 512 units t4 10 classes 3 layers"]
+)
+def test_other_numbers_of_a_perceptron_stay_apart_from_its_layers(layers):
+    line = read_line(f"{layers} 100 features 1M rows")
+    assert not line.faults
+    assert line.values["model.spec.layers"] in ([512, 256], [512, 512, 512])
+    assert line.values["model.spec.d_in"] == 100
+    assert "hardware.devices" not in line.values

@@ -64,14 +64,15 @@ class OptionWords(GuessedWords):
             written = self._text[token.start : token.end].rstrip(",;")
             name, mark, value = written.partition("=")
             behind = "" if mark or token.ends else self._span(index + 1, 1)
-            if (value or behind) in _LEFT_OPEN and settings.amount_of(name) is not None:
+            is_open = (value or behind) == AUTO and self._is_setting(name)
+            if is_open or value == _LEFT_OPEN[0] or (behind == _LEFT_OPEN[0] and self._is_setting(name)):
                 count = 1 + int(not mark)
                 self._options[index], self._taken[index] = (count, Option(name, value or behind)), (count, Meaning())
                 continue
             if not self._is_of_a_tool(name, token.text):
                 continue
             is_value = bool(behind) and takes(name, Option(name, behind).plain)
-            if mark or is_value or written.startswith(_MARK):
+            if mark or is_value or written.startswith(_MARK) or takes(name, True):
                 count, option = 1 + int(is_value), Option(name, value or (behind if is_value else ""))
                 self._options[index], self._taken[index] = (count, option), (count, Meaning())
         self._pass(lambda index: self._flag(index, _MARK))
@@ -100,8 +101,9 @@ class OptionWords(GuessedWords):
         """Take the options for what their tools agree on."""
         named = {key_of(token.text) for token in self._tokens}
         for index, (count, option) in self._options.items():
-            if option.value in _LEFT_OPEN and (amount := settings.amount_of(option.name)) is not None:
-                self._take(index, count, self._left_open(option, amount.field(self._task) or ""))
+            if option.value in _LEFT_OPEN:
+                amount = settings.amount_of(option.name)
+                self._take(index, count, self._left_open(option, "" if amount is None else amount.field(self._task)))
                 continue
             try:
                 read = {**vocabulary().option_quantities, _BITS: _BITS}
@@ -111,7 +113,7 @@ class OptionWords(GuessedWords):
                 meaning = Meaning(fault=fault)
             self._take(index, count, meaning)
 
-    def _left_open(self, option: Option, path: str) -> Meaning:
+    def _left_open(self, option: Option, path: str | None) -> Meaning:
         """Return what an option sets that its tool is to find by itself: a batch as large as fits, else nothing."""
         if path not in _BATCHES:
             return Meaning(why=f"left out: {option.words}, which leaves it open")

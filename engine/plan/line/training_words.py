@@ -15,6 +15,7 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.option_words import OptionWords
 from capacity_tui.engine.plan.line.recognition.line_words import ACCUMULATION
+from capacity_tui.engine.units import parse_count
 
 _PERCEPTRON, _WIDTHS = "mlp", f"{OWN_PARAMETERS}layers"
 _LIST = re.compile(r"\d+(?:[,-]\d+)+")
@@ -28,6 +29,7 @@ _FARTHEST_PART = 8  # Words that say what is offloaded, and to where
 _OF_A_KIND, _FEATURES = "features of categories", f"{OWN_PARAMETERS}p"
 _KEPT = ("parameters", "optimizer", "activations")  # What is offloaded, with less that goes with it
 _WHOLE_BITS = ("full bf16", "full fp16")
+_MEAN_LENGTH = "mean length"
 _BROAD = "tf32"  # Of products in 32 bits, of which a run in 16 has none
 
 
@@ -37,12 +39,12 @@ class TrainingWords(OptionWords):
     def __init__(self, text: str, catalog: Catalog) -> None:
         super().__init__(text, catalog)
         self._layers: dict[str, int] = {}  # how many of a perceptron, and how wide
+        self._mean_tokens = 0  # of a sample
         self._features = 0  # of all kinds that the line names
 
     def _set_options(self) -> None:
         super()._set_options()
         self._pass(self._offloaded)
-        self._pass(self._widths)
 
     def _take(self, index: int, count: int, meaning: Meaning) -> None:
         path, before = Key.TRAINING_PRECISION, self._values.get(Key.TRAINING_PRECISION)
@@ -66,6 +68,9 @@ class TrainingWords(OptionWords):
 
     def _find_options(self) -> None:
         self._models_of_roles()
+        if self._is_of_perceptron():
+            self._pass(self._listed)
+            self._pass(self._widths)
         super()._find_options()
 
     def _models_of_roles(self) -> None:
@@ -108,23 +113,29 @@ class TrainingWords(OptionWords):
 
     # Layers of a perceptron
 
-    def _widths(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize the hidden layers of a perceptron: ``layers 512,256``, ``3 layers of 512``, ``3x512``."""
-        if self._values.get(models.MODEL) != _PERCEPTRON:
-            return None
+    def _is_of_perceptron(self) -> bool:
+        named = (models.named_model(token.text, self._catalog) for token in self._tokens)
+        return any(match is not None and match.values[models.MODEL] == _PERCEPTRON for match in named)
+
+    def _listed(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize hidden layers one by one, before other numbers are: ``layers 512,256``."""
         name, mark, value = self._source(index).partition("=")
-        is_named = key_of(name) in vocabulary().layer_words | vocabulary().width_words
-        if is_named and (mark or self._is_free(index + 1)):
-            first = index + int(not mark)
-            text, end = self._list_at(first, value or self._source(first))
-            if _LIST.fullmatch(text):
-                widths = [int(width) for width in re.split("[,-]", text)]
-                return end - index, Meaning(f"hidden layers of {text}", {_WIDTHS: widths})
+        if key_of(name) not in vocabulary().layer_words | vocabulary().width_words:
+            return None
+        first = index + int(not mark)
+        text, end = self._list_at(first, value or self._source(first))
+        if not _LIST.fullmatch(text):
+            return None
+        widths = [int(width) for width in re.split("[,-]", text)]
+        return end - index, Meaning(f"hidden layers of {text}", {_WIDTHS: widths})
+
+    def _widths(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize how many hidden layers a perceptron has, and how wide: ``3 layers of 512``, ``3x512``."""
+        name = self._source(index)
         if (alike := _ALIKE.fullmatch(name)) is not None:
             return 1, self._kept_layers(depth=int(alike[1]), width=int(alike[2]))
-        if (counted := _COUNTED.fullmatch(name)) is not None and (
-            kept := self._layers_or_width(counted[2], counted[1])
-        ):
+        counted = _COUNTED.fullmatch(name)
+        if counted is not None and (kept := self._layers_or_width(counted[2], counted[1])) is not None:
             return 1, kept
         return self._layer_number(index)
 
@@ -157,10 +168,10 @@ class TrainingWords(OptionWords):
                 and key_of(before) not in words.layer_joints
             ):
                 return None  # d_in 100 layers 512
-            for count in (2, 1):
+            for count in (few for few in (2, 1) if self._is_free(index + 1, few)):
                 if (kept := self._layers_or_width(self._span(index + 1, count), number)) is not None:
                     return 1 + count, kept
-            is_bare = "depth" in self._layers and "width" not in self._layers and self._is_width(index)
+            is_bare = "depth" in self._layers and words.width_words.isdisjoint(self._keys()) and self._is_width(index)
             return (
                 (1, self._kept_layers(width=int(number))) if is_bare and key_of(before) in words.layer_joints else None
             )
@@ -191,13 +202,16 @@ class TrainingWords(OptionWords):
     def _make_layers(self) -> None:
         """Make the hidden layers of a perceptron of their number and their width."""
         depth, width = self._layers.get("depth", 1), self._layers.get("width", 0)
-        if self._layers and not width:
+        if self._layers and _WIDTHS in self._values:
+            self._faults.append(PlanError("layers given twice", str(self._values[_WIDTHS]), _LAYERS_HINT))
+        elif self._layers and not width:
             self._faults.append(PlanError("how wide are the layers?", f"{depth} layers", _LAYERS_HINT))
         elif self._layers:
             self._values[_WIDTHS] = [width] * depth
 
     def _derive(self) -> None:
         self._make_layers()
+        self._make_lengths()
         self._make_features()
         self._batch_in_one_pass()
         super()._derive()
@@ -211,7 +225,17 @@ class TrainingWords(OptionWords):
         if amount.name == _OF_A_KIND and self._task == FIT and value.isdigit():
             self._features += int(value)
             return Meaning(f"{value} {name}")
+        if amount.name == _MEAN_LENGTH and self._task in (TRAIN, FINETUNE):
+            self._mean_tokens = parse_count(value)
+            return Meaning(f"samples of {value} tokens")
         return super()._kept(amount, value, name)
+
+    def _make_lengths(self) -> None:
+        """Take the mean length of samples for that of documents where the line has a sequence too, else for it."""
+        if self._mean_tokens and Key.TRAINING_SEQ_LEN in self._values:
+            self._document_tokens = self._mean_tokens
+        elif self._mean_tokens:
+            self._values[Key.TRAINING_SEQ_LEN] = self._mean_tokens
 
     def _make_features(self) -> None:
         """Make the features of data of those of each kind, where the line does not say how many there are."""
@@ -284,6 +308,9 @@ class TrainingWords(OptionWords):
         words = vocabulary()
         for at in range(index, min(index + _FARTHEST_PART, len(self._tokens))):
             kinds = {words.offload.get(key_of(part), "") for part in _parts(self._tokens[at].text)}
+            phrase = words.phrase(self._span(at, 2), TRAIN) or {}
+            if at > index and phrase and Key.PARALLELISM_OFFLOAD not in phrase:
+                return  # offload optimizer, grad ckpt
             if "" in kinds or not self._is_free(at) or (kinds == {"joint"} and at == index):
                 return
             yield kinds

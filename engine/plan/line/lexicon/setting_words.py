@@ -32,8 +32,8 @@ _TIME = re.compile(r"\d{1,9}(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
 _GLUED = re.compile(r"([a-z_\-]{2,}|r(?=\d\d)|z(?=[0-3]$))[<:]?=?(\d\S*)", re.IGNORECASE)
 _MEAN_BITS = re.compile(r"(\d(?:\.\d+)?)bpw", re.IGNORECASE)  # 4.5bpw, as only ExLlama has them
 
-_SHORTEST_SEQUENCE, _LONGEST_SEQUENCE = 64, 16 * 2**20
-_STEPS_OF_LENGTHS = (64, 500)
+_SHORTEST_SEQUENCE, LONGEST_SEQUENCE = 64, 16 * 2**20
+STEPS_OF_LENGTHS = (64, 500)
 """Lengths that people choose are multiples of one of these; 2026 and 123456 are other numbers."""
 _IN_SHORT_FROM = 10**5
 _TASK_WORDS = {"train": "training", "finetune": "fine-tuning", "infer": "serving", "fit": "fitting"}
@@ -267,8 +267,8 @@ def bare_number(word: str, task: str, has_sequence: bool, edge: tuple[str, Knob]
     except UnitError as error:
         return Meaning(fault=PlanError(error.title, error.detail, error.hint))
     is_job = suffix in ("m", "b", "t") or count >= words.fewest_tokens
-    is_round = suffix == "k" or any(count % step == 0 for step in _STEPS_OF_LENGTHS)
-    is_length = is_round and _SHORTEST_SEQUENCE <= count <= _LONGEST_SEQUENCE and not has_sequence
+    is_round = suffix == "k" or any(count % step == 0 for step in STEPS_OF_LENGTHS)
+    is_length = is_round and _SHORTEST_SEQUENCE <= count <= LONGEST_SEQUENCE and not has_sequence
     is_trained = task in (TRAIN, FINETUNE)
     if edge is not None or (is_job and (suffix == "g" or not is_trained)) or not (is_job or is_length) or task == FIT:
         return _fault("what does this number count?", word, f"write a word with it, {EXAMPLES}")

@@ -156,7 +156,7 @@ def split(text: str) -> list[Token]:
                 continue  # ein 13B-Modell
             if counted is not None and key_of(counted[2]) in words.amounts:
                 is_named = len(tokens) > 1 and _is_name(tokens[-2].text)  # batch 16 640px
-                is_counted = bool(tokens) and not is_named and PLAIN_COUNT.fullmatch(tokens[-1].text) is not None
+                is_counted = bool(tokens) and not is_named and _is_count(tokens[-1].text)
                 before = len(tokens) - int(is_counted)
                 if before < len(tokens):
                     tokens[-1] = replace(tokens[-1], text=tokens[-1].text.removesuffix("x"))  # 1000x 8k-token texts

@@ -243,6 +243,8 @@ class NamedWords(CountedWords):
             phrase = words.phrase(key, task or "") or {}
             if values is None and is_free and is_off and phrase and _HAVE_NONE.issuperset(phrase):
                 values = dict.fromkeys(phrase, "none")
+            if values is None and is_free and is_off and not before and self._is_value(self._span(index, count)):
+                values = {}  # fp16=False
             if values is not None:
                 return count + others, Meaning(self._span(index, count + others) if values else "", values)
         return None

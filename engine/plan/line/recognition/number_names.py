@@ -15,20 +15,20 @@ from capacity_tui.engine.plan.line.lexicon.model_words import is_size, named_mod
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_of
 from capacity_tui.engine.plan.line.lexicon.task_words import task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Amount, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Amount, Meaning
 from capacity_tui.engine.plan.line.recognition.taken_words import TakenWords
 from capacity_tui.engine.record import dataclass
 
 _OF_THEM = ("of", ("them", "em", "those", "these", "whom"))
 MOST_WORDS = 4  # Words that one name of what is counted may have
 _LONGEST_OTHER = 4  # Letters of words that are seldom what is counted, as ``plus`` and ``only``
-_BATCH, BATCH_OF_TOKENS, _STEPS, TOKEN = "batch", "tokens of a batch", "steps", "token"
-_OTHER_STEPS = "steps of warm-up or of reports"
-_AT_ONCE = ("requests at once", "sequences at once")
+_TIMES, _BATCH, BATCH_OF_TOKENS, _STEPS, TOKEN = ("x", "×"), "batch", "tokens of a batch", "steps", "token"
+_OTHER_STEPS, _AT_ONCE = "steps of warm-up or of reports", ("requests at once", "sequences at once")
 _STOPS = (*",;?(:", ". ", " - ", " – ", "—")  # Behind a number that counts nothing which follows
 _OF_MONEY = ("pricing.", "limits.")  # What fields of money begin with
 _ROUND = 100  # What a number of something is mostly a multiple of, and that of a device is not
 _BEFORE_HARDWARE = frozenset({"devices", "samples", "dataset"})  # What may stand before a device: ``gpu 4090``
+_OF_A_STEP = (Key.TRAINING_SEQ_LEN, Key.TRAINING_GLOBAL_BATCH)  # What no job's tokens are the tokens of
 _LARGEST_BATCH = 100_000  # Sequences of a batch; a larger number counts its tokens
 _FEWEST_TOKENS = 4096  # Of a batch that is said in tokens
 
@@ -114,16 +114,10 @@ class NumberNames(TakenWords):
         is_of_another = before is not None and before.amount.name in (_OTHER_STEPS, "accumulation")
         is_of_another &= not self._is_apart(index - 1)
         is_last = not self._is_number_at(behind.end) or self._is_apart(behind.end - 1)  # warmup 10 steps 100
+        is_last |= self._is_of_devices(behind.end, is_apart=True)  # warmup 2000 steps 512 h100
+        other = next(self._names_behind(behind.end), None) if self._is_number_at(behind.end) else None
+        is_last |= other is not None and other.amount.is_behind  # warmup 2000 steps 1T tokens
         return replace(before, end=behind.end) if before is not None and is_of_another and is_last else None
-
-    def _is_sample(self, index: int) -> bool:
-        """Whether a word is of what a model is trained on one by one: sequences or samples, and no dataset."""
-        word = self._span(index, 1)
-        amount = settings.amount_of(word)
-        if amount is None:
-            return False
-        is_some = amount.field(TRAIN) == Key.TRAINING_SAMPLES and word.casefold().endswith("s")
-        return is_some or settings.SEQUENCE in (amount.name, amount.leading)
 
     def _length_of_one(self, before: Count, behind: Count, index: int) -> Count | None:
         """Return how much is in one of what stands before a number, as ``sequences of 100 steps``; None elsewhere."""
@@ -162,6 +156,7 @@ class NumberNames(TakenWords):
         first = index + 1 + (len(_OF_THEM) if self._is_part(index) else self._described(index))
         is_unit = self._unit_at(first) and not self._is_apart(first)
         number, is_time = self._tokens[index].text, settings.is_time(self._tokens[index].text)
+        is_job = settings.at_least(number, settings.LONGEST_SEQUENCE)
         if self._is_apart(index, _STOPS) or self._is_apart(first - 1, _STOPS):
             return
         for at in (first + 1, first) if is_unit else (first,):
@@ -179,6 +174,7 @@ class NumberNames(TakenWords):
                     continue  # 10% of peak lr
                 count = Count(index, at + words, self._span(at, words), amount)
                 is_of_unit = amount.unit == self._unit_at(first) and amount.field(self._task or INFER) is not None
+                is_of_unit &= not (is_job and amount.field(TRAIN) in _OF_A_STEP)  # 15T tokens seq 8192
                 if at == first or (is_of_unit and not self._begins_another(count)):
                     yield count
 
@@ -320,6 +316,8 @@ class NumberNames(TakenWords):
 
     def _begins_another(self, count: Count) -> bool:
         """Whether words that may stand on either side of a number belong to the number behind them."""
+        if count.amount.behind == "only" and key_of(count.name) not in vocabulary().fields:
+            return False  # but ep 8
         is_number = self._is_number_at(count.end) and self._is_free(count.end) and not self._is_apart(count.end - 1)
         if duration_of(self._span(count.end, 1)) is not None:
             return key_of(self._span(count.end - 1, 1)) in vocabulary().within  # 200 tokens in 6 hours
@@ -329,8 +327,14 @@ class NumberNames(TakenWords):
         if not is_number or (behind is not None and not is_unit and not self._begins_another(behind)):
             return False  # seq 2048 steps 1000 batch 8, but input 500 tokens output 100 tokens
         is_long = bool(count.amount.unit) or self._span(count.end, 1) == "1"
-        if is_long and self._is_of_devices(count.end, is_apart=True):  # 500 output 2 h200, but batch 64 h200
-            return False
+        text, before = self._tokens[count.start].text, self._span(max(count.start - 1, 0), 1)
+        is_named = settings.amount_of(before) is not None or key_of(before) in vocabulary().fields
+        is_named &= not self._is_number_at(count.start - 2)
+        is_bare = text.isdecimal() and all(int(text) % step for step in settings.STEPS_OF_LENGTHS)
+        is_bare |= self._task == FIT or count.amount.is_behind
+        is_long |= is_bare and not is_named  # 300 epochs 2 4090, but epochs 3 batch 8 h100
+        if is_long and (self._is_of_devices(count.end, is_apart=True) or self._span(count.end + 1, 1) in _TIMES):
+            return False  # 500 output 2 h200, 500 trees 500k x 80, but batch 64 h200
         is_hardware = hardware.named_hardware(self._tokens[count.end].text, self._catalog) is not None
         return not is_hardware or hardware.NAME in self._values  # 16k ctx 3090
 
@@ -376,16 +380,6 @@ class NumberNames(TakenWords):
         is_nothing = self._taken.get(index + 1, (1, Meaning())) == (1, Meaning())
         return is_noun and is_nothing and not self._is_apart(index, _STOPS)
 
-    def _is_job(self, value: str) -> bool:
-        """Whether so many tokens are more than any context that the line can mean: those of many requests."""
-        row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME)))
-        at = next((at for at, token in enumerate(self._tokens) if token.text == value), 0)
-        behind = {key_of(token.text) for token in self._tokens[at + 1 : at + 4]}
-        amounts = (vocabulary().amounts.get(key) for key in behind)
-        is_length = any(amount is not None and amount.name == settings.SEQUENCE for amount in amounts)
-        longest = max(row.max_context or 0 if row else 0, int(vocabulary().fewest_tokens))
-        return not is_length and settings.at_least(value, longest + 1)
-
 
 def counted_like(amount: Amount, unit: Amount) -> Amount:
     """Return some amount, a number of which is in what another one is counted in, as answers in words."""
@@ -394,5 +388,5 @@ def counted_like(amount: Amount, unit: Amount) -> Amount:
 
 def _is_speed(count: Count) -> bool:
     """Whether words are a speed that lines ask for as well, as ``images/s`` behind a batch or a device."""
-    rates = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TPOT_SECONDS)
-    return count.amount.fields.get(INFER) in rates and key_of(count.name) in vocabulary().fillers
+    is_rate = count.amount.fields.get(INFER) in (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TPOT_SECONDS)
+    return is_rate and key_of(count.name) in vocabulary().fillers

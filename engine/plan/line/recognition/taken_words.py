@@ -145,3 +145,22 @@ class TakenWords(MachineWords):
         is_bare &= key_of(self._span(index + count, 1)) not in vocabulary().totals
         is_few = is_bare and self._degree(Key.TRAINING_GLOBAL_BATCH) < replicas
         return f"{name}: of each device, as {replicas} replicas need as many" if is_few else ""
+
+    def _is_job(self, value: str) -> bool:
+        """Whether so many tokens are more than any context that the line can mean: those of many requests."""
+        row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME)))
+        at = next((at for at, token in enumerate(self._tokens) if token.text == value), 0)
+        behind = {key_of(token.text) for token in self._tokens[at + 1 : at + 4]}
+        amounts = (vocabulary().amounts.get(key) for key in behind)
+        is_length = any(amount is not None and amount.name == settings.SEQUENCE for amount in amounts)
+        longest = max(row.max_context or 0 if row else 0, int(vocabulary().fewest_tokens))
+        return not is_length and settings.at_least(value, longest + 1)
+
+    def _is_sample(self, index: int) -> bool:
+        """Whether a word is of what a model is trained on one by one: sequences or samples, and no dataset."""
+        word = self._span(index, 1)
+        amount = settings.amount_of(word)
+        if amount is None:
+            return False
+        is_some = amount.field(TRAIN) == Key.TRAINING_SAMPLES and word.casefold().endswith("s")
+        return is_some or settings.SEQUENCE in (amount.name, amount.leading)
