@@ -288,8 +288,9 @@ def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
     """Return the words with names before a memory inside them, as in ``2 24gb 3090s`` and ``4060 8gb laptop``."""
     for index in range(1, len(tokens) - 1):
         before, figure = tokens[index - 1].text, tokens[index]
-        is_counted = before.isdigit() or key_of(before) in {*vocabulary().counts, "x"}
-        noun = vocabulary().amounts.get(key_of(tokens[index + 1].text)) if before.isdigit() else None
+        is_own = before.isdigit() and not _is_named_before(tokens, index - 1)  # but batch 2 24gb gpu
+        is_counted = is_own or key_of(before) in {*vocabulary().counts, "x"}
+        noun = vocabulary().amounts.get(key_of(tokens[index + 1].text)) if is_own else None
         if hardware.MEMORY not in (hardware.figures_of(figure.text) or {}):
             continue
         for end in range(min(index + 4, len(tokens)), index + 1, -1):
@@ -301,6 +302,18 @@ def _with_names_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
             if is_portable or is_name:
                 return [*tokens[:index], *name, figure, *_with_names_first(tokens[end:], catalog)]
     return tokens
+
+
+def _is_named_before(tokens: list[Token], index: int) -> bool:
+    """Whether a number is of the words before it, and no number before has them: ``rank 32``, ``flash attention 2``."""
+    if index < 1:
+        return False
+    words, amount = vocabulary(), vocabulary().amounts.get(key_of(tokens[index - 1].text))
+    is_number = index > 1 and PLAIN_COUNT.fullmatch(tokens[index - 2].text) is not None
+    is_taken = is_number and not _is_named_before(tokens, index - 2)
+    phrase = key_of("".join(token.text for token in tokens[max(index - 2, 0) : index + 1]))
+    is_phrase = any(phrase in phrases for phrases in words.phrases.values())
+    return is_phrase or (amount is not None and not amount.is_behind and not is_taken)
 
 
 def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:

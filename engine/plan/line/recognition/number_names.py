@@ -140,7 +140,9 @@ class NumberNames(TakenWords):
         is_own = settings.amount_of(before) is None and any(path.startswith(OWN_PARAMETERS) for path in fields)
         is_named = "_" in before and before.replace("_", "").isalpha() and not self._is_known(before)
         is_option = is_own or (is_named and not (self._is_value(before) or vocabulary().phrase(before, TRAIN)))
-        return is_option and not self._is_apart(index - 1) and not self._is_number_at(index - 2)
+        other = self._count_of(index - 2) if is_option and self._is_number_at(index - 2) else None
+        is_free = not self._is_number_at(index - 2) or (other is not None and other.end < index)  # seq 100 hidden 512
+        return is_option and not self._is_apart(index - 1) and is_free
 
     def _is_in_count(self, index: int) -> bool:
         """Whether a word is one of several that say what a number before them counts, as in ``20 lora adapters``."""
