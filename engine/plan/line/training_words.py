@@ -250,6 +250,10 @@ class TrainingWords(OptionWords):
         if is_one and is_open and isinstance(batch, int) and not keys.isdisjoint(vocabulary().whether_it_fits):
             why = f"batch {batch}: in one pass, as the line asks whether it fits (or give accumulation 4)"
             self._assume(Key.TRAINING_MICRO_BATCH, batch, why)
+            is_network = self._model is not None and self._model.kind != "transformer"
+            if is_network and Key.TRAINING_CHECKPOINTING not in self._values:
+                why = "nothing is recomputed, as is usual of such networks (or say checkpointing)"
+                self._assume(Key.TRAINING_CHECKPOINTING, "none", why)
 
     def _answers_of_usual_length(self) -> None:
         """Add an answer to the prompt that is all that a line says of a training from answers."""

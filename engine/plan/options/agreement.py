@@ -68,10 +68,11 @@ def agreed(written: str, value: Plain, *, serves: bool, read: Mapping[str, str],
     for owner, name in owners:
         option = owner.options.get(name)
         if option is not None and not option.tool:
-            values = values_of(option, value, Place(field=written))
-            remarks |= dict.fromkeys(values.remarks)
-            is_counted |= bool(values.values)
-            kept = {read.get(path, path): _first(one) for path, one in values.values.items() if _is_read(path, read)}
+            option_values = values_of(option, value, Place(field=written))
+            remarks |= dict.fromkeys(option_values.remarks)
+            is_counted |= bool(option_values.values)
+            items = option_values.values.items()
+            kept = {read.get(path, path): _first(one) for path, one in items if _is_read(path, read)}
             counted += [(owner, kept)] if kept else []
         elif name in owner.unmodelled and value is not False:
             remarks[owner.unmodelled[name]] = None
@@ -81,8 +82,8 @@ def agreed(written: str, value: Plain, *, serves: bool, read: Mapping[str, str],
     first = (own or counted)[0][1] if counted else {}
     # Some say more than others, as that an adapter is trained: what all of them say counts.
     values = {path: one for path, one in first.items() if all(path in kept for _, kept in own or counted)}
-    alike = dict.fromkeys(one.short_name for one, kept in own or counted if values and kept | values == kept)
-    others = dict.fromkeys(one.short_name for one, kept in own or counted if not values or kept | values != kept)
+    alike = dict.fromkeys(one.short_name for one, kept in own or counted if values and values.items() <= kept.items())
+    others = dict.fromkeys(one.short_name for one, _ in own or counted if one.short_name not in alike)
     return Agreed(values, tuple(remarks), tuple(alike), tuple(others), is_counted)
 
 

@@ -272,16 +272,16 @@ class CountedWords(NumberNames):
             match = self._model_of(self._span(start, count), size)
             if match is not None and self._is_free(index, start + count - index):
                 return start + count - index, match
-        name = self._span(index + 1, 1)
+        name = self._span(start, 1)
         is_another = key_of(name) in vocabulary().fillers or key_of(name) in self._catalog.architectures.variants
-        is_another |= self._is_setting(name) or not name[:1].isalpha() or not self._is_free(index, 2)
-        is_another |= self._is_number_at(index + 2) and not self._tokens[index + 1].ends
+        is_another |= self._is_setting(name) or not name[:1].isalpha() or not self._is_free(index, start + 1 - index)
+        is_another |= self._is_number_at(start + 1) and not self._tokens[start].ends
         if is_another or models.named_model(name, self._catalog):
             return None
         match = models.resembling_model(f"{name}-{size}", self._catalog)
         if match is None and name.casefold() in models.families_of_models(self._catalog):  # a 50m llama
             match = models.sized_model(size, self._catalog)
-        return None if match is None else (2, match)
+        return None if match is None else (start + 1 - index, match)
 
     def _behind_joints(self, index: int) -> int:
         while key_of(self._span(index, 1)) in vocabulary().size_joints:
