@@ -140,8 +140,7 @@ class NumberNames(TakenWords):
         is_own = settings.amount_of(before) is None and any(path.startswith(OWN_PARAMETERS) for path in fields)
         is_named = "_" in before and before.replace("_", "").isalpha() and not self._is_known(before)
         is_option = is_own or (is_named and not (self._is_value(before) or vocabulary().phrase(before, TRAIN)))
-        other = self._count_of(index - 2) if is_option and self._is_number_at(index - 2) else None
-        is_free = not self._is_number_at(index - 2) or (other is not None and other.end < index)  # seq 100 hidden 512
+        is_free = not self._is_number_at(index - 2) or self._is_named_first(index - 2)  # seq 100 hidden 512
         return is_option and not self._is_apart(index - 1) and is_free
 
     def _is_in_count(self, index: int) -> bool:
@@ -329,9 +328,7 @@ class NumberNames(TakenWords):
         if not is_number or (behind is not None and not is_unit and not self._begins_another(behind)):
             return False  # seq 2048 steps 1000 batch 8, but input 500 tokens output 100 tokens
         is_long = bool(count.amount.unit) or self._span(count.end, 1) == "1"
-        text, before = self._tokens[count.start].text, self._span(max(count.start - 1, 0), 1)
-        is_named = settings.amount_of(before) is not None or key_of(before) in vocabulary().fields
-        is_named &= not self._is_number_at(count.start - 2)
+        text, is_named = self._tokens[count.start].text, self._is_named_first(count.start)
         is_bare = text.isdecimal() and all(int(text) % step for step in settings.STEPS_OF_LENGTHS)
         is_bare |= self._task == FIT or count.amount.is_behind
         is_long |= is_bare and not is_named  # 300 epochs 2 4090, but epochs 3 batch 8 h100
@@ -339,6 +336,12 @@ class NumberNames(TakenWords):
             return False  # 500 output 2 h200, 500 trees 500k x 80, but batch 64 h200
         is_hardware = hardware.named_hardware(self._tokens[count.end].text, self._catalog) is not None
         return not is_hardware or hardware.NAME in self._values  # 16k ctx 3090
+
+    def _is_named_first(self, index: int) -> bool:
+        """Whether a word before a number says what it counts, unless a number before that has it."""
+        before = self._span(max(index - 1, 0), 1)
+        is_name = settings.amount_of(before) is not None or key_of(before) in vocabulary().fields
+        return is_name and (not self._is_number_at(index - 2) or self._is_named_first(index - 2))
 
     def _is_of_devices(self, index: int, *, is_apart: bool = False) -> bool:
         """Whether a number is that of the devices behind it: ``grad accumulation, 8 h100``, ``fit in 4 x a100``."""
