@@ -15,7 +15,7 @@ from sources import ROOT, name_of, nodes_of, source_files
 from capacity_tui.engine.catalog import load_catalog
 
 # Each of these is about one maker's devices or one tool's files.
-OWN_FILES = ("engine/machine", "engine/present/frameworks", "engine/plan/imports")
+OWN_FILES = ("engine/machine", "engine/present/frameworks", "engine/plan/imports", "engine/plan/options")
 # Words of plain English that are also ids of rows.
 ENGLISH = {"machine", "other", "plain", "cpu", "generic", "none"}
 TEXT = "a text for people names what it is about"

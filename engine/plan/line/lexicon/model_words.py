@@ -92,7 +92,9 @@ def sized_model(word: str, catalog: Catalog) -> Meaning | None:
     sized = catalog.architectures.find_id(f"{size:.12g}{match['unit']}")
     if sized is None:
         return None
-    return _model(sized, f"no usual model is called {word}: {_in_words(catalog.architectures[sized])}")
+    row = catalog.architectures[sized]
+    decoder = f"a decoder of {format_count(row.params_total)} parameters, {row.layers} layers, {row.hidden} wide"
+    return _model(sized, f"no usual model is called {word}: {decoder}")
 
 
 @lru_cache(maxsize=4096)
@@ -339,10 +341,6 @@ def _is_other_name(key: str, catalog: Catalog) -> bool:
 @lru_cache(maxsize=4)
 def _keys_of_names(catalog: Catalog) -> frozenset[str]:
     return frozenset(map(key_of, (*FAMILIES, *catalog.networks, *catalog.networks.aliases)))
-
-
-def _in_words(row: Architecture) -> str:
-    return f"a decoder of {format_count(row.params_total)} parameters, {row.layers} layers, {row.hidden} wide"
 
 
 def _names_with(pieces: list[str], catalog: Catalog, version: str = "") -> list[str]:

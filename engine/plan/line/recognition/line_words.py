@@ -11,6 +11,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
+from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import ModelsAsked
 from capacity_tui.engine.plan.line.lexicon.numerals import counted_tokens, range_in
@@ -213,3 +214,11 @@ class LineWords:
 
     def _word(self, index: int) -> str:
         return self._tokens[index].text if 0 <= index < len(self._tokens) else ""
+
+    def _aside(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a model's name that says how long another one is trained: ``1.3b chinchilla``."""
+        if key_of(self._tokens[index].text) not in vocabulary().aside or models.is_size(self._span(index + 1, 1)):
+            return None
+        others = [token.text for at, token in enumerate(self._tokens) if at != index]
+        is_other = any(models.is_size(word) or models.named_model(word, self._catalog) for word in others)
+        return (1, Meaning()) if is_other else None

@@ -393,9 +393,3 @@ class LoadValues(DataWords):
         at_once = min(most, self._degree(Key.INFERENCE_REQUESTS))
         why = f"{at_once} requests at once, until all are answered (or give 5 requests/s)"
         self._assume(Key.INFERENCE_CONCURRENCY, at_once, why)
-
-    def _percentile(self, text: str) -> Meaning | None:
-        share = settings.percentile(text)
-        if share is None or self._task == INFER:
-            return share
-        return settings.unlike(text, "a percentile of latency", self._task)

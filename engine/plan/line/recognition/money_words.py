@@ -303,3 +303,9 @@ class MoneyWords(LoadValues):
         machine = self._catalog.instances.get(str(self._values.get(Key.HARDWARE_NAME)))
         devices = self._degree(Key.HARDWARE_DEVICES, 1 if machine is None else machine.sold_devices)
         return f"time<={float(most) / devices:.4g}h" if figure == _HOURS_OF_DEVICES else limit
+
+    def _percentile(self, text: str) -> Meaning | None:
+        share = settings.percentile(text)
+        if share is None or self._task == INFER:
+            return share
+        return settings.unlike(text, "a percentile of latency", self._task)

@@ -151,14 +151,6 @@ class NamedWords(CountedWords):
         others = {self._catalog.frameworks.find_id(token.text) for token in self._tokens}
         return (1, Meaning()) if others - {None, UNNAMED} else None
 
-    def _aside(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize a model's name that says how long another one is trained: ``1.3b chinchilla``."""
-        if key_of(self._tokens[index].text) not in vocabulary().aside or models.is_size(self._span(index + 1, 1)):
-            return None
-        others = [token.text for at, token in enumerate(self._tokens) if at != index]
-        is_other = any(models.is_size(word) or models.named_model(word, self._catalog) for word in others)
-        return (1, Meaning()) if is_other else None
-
     def _is_whole(self, index: int) -> bool:
         """Whether a method of training says that another thing is whole: ``full 128k context``, ``full fp8``.
 
@@ -375,14 +367,6 @@ class NamedWords(CountedWords):
         match = models.sized_model(text, self._catalog) or models.resembling_model(text, self._catalog)
         return (1, match) if match is not None else None
 
-    def _has_tokens(self) -> bool:
-        """Whether words say of a number that it is the tokens of a job, or what data there is."""
-        pairs = pairwise(key_of(token.text) for token in self._tokens)
-        if any(key in vocabulary().datasets or (key == "of" and noun in vocabulary().stored) for key, noun in pairs):
-            return True
-        counts = (self._count_of(at) for at in range(len(self._tokens)) if self._is_number_at(at))
-        return any(count is not None and count.amount.name == settings.TOKENS for count in counts)
-
     def _field_first(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a field by one word or some, with the name of its value behind it; a switch stands alone."""
         for words in range(MOST_WORDS, 0, -1):
@@ -405,3 +389,11 @@ class NamedWords(CountedWords):
         is_date = _RELEASE_DATE.fullmatch(self._tokens[index].text) is not None and not self._is_counted(index)
         is_model = models.is_size(before.split("-")[0]) or self._model_called(before) is not None
         return (1, Meaning()) if is_date and is_model else None
+
+    def _has_tokens(self) -> bool:
+        """Whether words say of a number that it is the tokens of a job, or what data there is."""
+        pairs = pairwise(key_of(token.text) for token in self._tokens)
+        if any(key in vocabulary().datasets or (key == "of" and noun in vocabulary().stored) for key, noun in pairs):
+            return True
+        counts = (self._count_of(at) for at in range(len(self._tokens)) if self._is_number_at(at))
+        return any(count is not None and count.amount.name == settings.TOKENS for count in counts)
