@@ -303,8 +303,9 @@ class TrainingWords(OptionWords):
         """Offload parameters too where the framework knows nothing less, as FSDP, unless the line says which."""
         named = {vocabulary().offload.get(key_of(token.text)) for token in self._tokens}
         is_plain = self._values.get(Key.PARALLELISM_OFFLOAD) == "optimizer" and "optimizer" not in named
-        if is_plain and self._values.get(Key.TRAINING_FRAMEWORK) == "fsdp":
-            why = "offload: of parameters and optimizer, as FSDP does both (or say optimizer offload)"
+        row = self._catalog.frameworks.get(str(self._values.get(Key.TRAINING_FRAMEWORK)))
+        if is_plain and row is not None and row.whole_offload:
+            why = f"offload: of parameters and optimizer, as {row.name} does both (or say optimizer offload)"
             self._assume(Key.PARALLELISM_OFFLOAD, "parameters", why)
 
     def _offload_kinds(self, index: int) -> Iterator[set[str]]:
