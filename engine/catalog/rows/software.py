@@ -151,9 +151,7 @@ class Framework(Released):
     model_groups: int = Field(
         0, ge=0, le=1, description="1: ranks of a model have groups for the norm of gradients and for tied embeddings"
     )
-    whole_offload: int = Field(
-        0, ge=0, le=1, description="1: what is offloaded is parameters and optimizer, never the optimizer alone"
-    )
+    whole_offload: int = Field(0, ge=0, le=1, description="1: parameters are offloaded with the optimizer")
     loads_whole: float = Field(ge=0, le=1, description="1: every device reads the whole checkpoint first")
     loss: Literal["standard", "kernel", "chunked", "fused"] = Field(
         "standard", description="loss where the plan names none"

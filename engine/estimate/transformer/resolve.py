@@ -200,5 +200,6 @@ def _predicted(plan: Plan, shape: TransformerShape) -> float:
 
 def _law(plan: Plan, shape: TransformerShape, catalog: Catalog) -> ScalingLaw | None:
     """Return the scaling law of a model that is trained from the start; None for kinds that no law was fitted to."""
-    is_like_it = plan.task == "train" and shape.is_decoder and not any_true(shape.experts)
+    attends = shape.is_decoder and shape.recurrent is None
+    is_like_it = plan.task == "train" and attends and not any_true(shape.experts)
     return next(iter(catalog.scaling_laws.values()), None) if is_like_it else None
