@@ -112,7 +112,8 @@ def write_unseen(runs: Iterable[UnseenRun], profiles: Path = PROFILES) -> None:
             each.run.measurement.kind,
             each.run.measurement.id,
             "1" if each.withheld else "",
-            *(f"{number:.4g}" for number in (each.estimated, each.value, each.low, each.high, *(each.apart or ()))),
+            *(f"{number:.4g}" for number in (each.estimated, each.value)),
+            *(f"{number:.3g}" for number in (each.low, each.high, *(each.apart or ()))),  # what only scores are made of
             *(() if each.apart else ("", "")),
         )
         for each in runs
