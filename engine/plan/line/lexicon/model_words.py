@@ -14,6 +14,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import FAMILIES, find_known_model
 from capacity_tui.engine.plan.consequences import is_model_file
+from capacity_tui.engine.plan.line.lexicon.processor_words import PIECES, by_piece
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import Meaning
 from capacity_tui.engine.record import dataclass
@@ -31,9 +32,9 @@ _RUNS = re.compile(r"\d+(?:\.\d+)?[bm](?![a-z])|[a-z]+|\d+(?:\.\d+)*|[^a-z\d\s._
 _VERSION_MARK = re.compile(r"(?<=[a-z])v(?=\d)")  # mobilenetv2
 _HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:models/)?", re.IGNORECASE)
 _SIZE = re.compile(r"(?P<experts>\d{1,4}x)?(?P<size>\d{1,7}(?:\.\d+)?)(?P<unit>[bm])", re.IGNORECASE)
+_LETTERS = re.compile(r"[a-z]{3,}")  # Words of a name
 _PATCH = re.compile(r"/(\d+)$")  # ViT-L/16
 _NAME_AND_VERSION = re.compile(r"([a-z]+)(\d?(?:\.\d)?)")
-_PIECES = re.compile(r"[\s_/\-]+")
 _WORDS = re.compile(r"[-/]|(?<=[a-z]{3})(?=\d)")  # What stands between words of an id, and before a version
 _VERSION = re.compile(r"(?<=[a-z]{3})(?=\d)")  # llama3
 _KIND = re.compile(r"(?<=[a-z]\d)(?=[a-z]{2})")  # qwen3vl
@@ -47,7 +48,7 @@ def is_size(word: str) -> bool:
 def is_family(word: str) -> bool:
     """Return whether a word begins the name of a family of algorithms, which has no sizes: ``pca`` of pca_svd."""
     return any(
-        key_of(word) == key_of(_PIECES.split(name)[0]) and family.task == "fit" for name, family in FAMILIES.items()
+        key_of(word) == key_of(PIECES.split(name)[0]) and family.task == "fit" for name, family in FAMILIES.items()
     )
 
 
@@ -64,7 +65,7 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
     row_id = None if count_in(name) else catalog.architectures.find_id(plain)
     if row_id is not None and row_id not in catalog.networks:
         if not catalog.architectures.is_variant(plain) and not format_in_name(name):
-            return _model(row_id)
+            return _model(row_id, _other_shape(name, catalog.architectures[row_id]))
         why = f"{_shown(name)} has the shape of {row_id}"
         # A name that says how the weights are stored stays: the plan reads that from it.
         stored = plain if catalog.architectures.find_id(name) is None else name
@@ -83,7 +84,7 @@ def sized_model(word: str, catalog: Catalog) -> Meaning | None:
     match = _SIZE.fullmatch(word)
     if match is None or (match["unit"] in "mM" and match["experts"]):
         return None
-    named = (row_id for row_id in vocabulary().sized_models if word.casefold() in _PIECES.split(row_id))
+    named = (row_id for row_id in vocabulary().sized_models if word.casefold() in PIECES.split(row_id))
     is_mixture, rows = bool(match["experts"]), catalog.architectures
     usual = next((row_id for row_id in named if is_mixture or not rows[row_id].experts), None)
     if usual is not None:
@@ -101,8 +102,8 @@ def sized_model(word: str, catalog: Catalog) -> Meaning | None:
 def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     """Return the model that a part of a name stands for: ``llama-70b``, ``3.1-8b``, ``acme/Mistral-7B-tuned``."""
     name = catalog.architectures.plain_name(_HUB.sub("", word))
-    pieces = [piece for piece in _PIECES.split(name.casefold()) if piece]
-    is_owned = not any(map(is_size, _PIECES.split(word.rpartition("/")[0])))  # acme/mistral-7b, but llama-8b/qwen-7b
+    pieces = [piece for piece in PIECES.split(name.casefold()) if piece]
+    is_owned = not any(map(is_size, PIECES.split(word.rpartition("/")[0])))  # acme/mistral-7b, but llama-8b/qwen-7b
     is_name = any(map(str.isalpha, name)) and sum(map(str.isalnum, name)) >= FEWEST_CHARACTERS
     if not pieces or not is_name or not is_owned or key_of(word) in vocabulary().refused:
         return None
@@ -110,7 +111,7 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     for parts in ([*between.split(pieces[0]), *pieces[1:]] for between in (_VERSION, _KIND)):
         ids = ids or _names_with(parts, catalog, version=parts[1] if len(parts) > len(pieces) else "")
     others = catalog.architectures.aliases.items() if not ids and any(map(is_size, pieces[1:])) else ()
-    spelled = ((_PIECES.split(name.casefold()), row_id) for name, row_id in others)
+    spelled = ((PIECES.split(name.casefold()), row_id) for name, row_id in others)
     ids += [row_id for words, row_id in spelled if words[0] == pieces[0] and {*pieces} <= {*words}]  # llama guard 8b
     sizes = list(filter(is_size, pieces[1:]))
     if (
@@ -244,7 +245,7 @@ class ModelsAsked:
         return sorted(named, key=lambda name: -(rows[rows.aliases.get(name, name)].params_total or 0))
 
     def _of_family(self, names: Iterable[str]) -> list[str]:
-        pieces = [piece for part in _PIECES.split(self.family.casefold()) for piece in _VERSION.split(part)]
+        pieces = [piece for part in PIECES.split(self.family.casefold()) for piece in _VERSION.split(part)]
         others = frozenset() if self.kind else vocabulary().other_kinds - {*pieces}
         parts = {name: [*map(key_of, filter(None, _WORDS.split(name)))] for name in names}
         return [name for name in parts if parts[name][: len(pieces)] == pieces and others.isdisjoint(parts[name])]
@@ -255,7 +256,7 @@ def _models_of_kind(kind: str, catalog: Catalog) -> list[str]:
     rows, words = catalog.architectures, vocabulary()
     if (begins := words.named_kinds.get(kind)) is not None:
         names = (*((row_id, row_id) for row_id in rows), *rows.aliases.items())
-        parts = {name: _PIECES.split(name.casefold()) for name, _ in names}
+        parts = {name: PIECES.split(name.casefold()) for name, _ in names}
         named = {
             row_id: name
             for name, row_id in reversed(names)
@@ -327,6 +328,13 @@ def _model(row_id: str, why: str = "") -> Meaning:
     return Meaning(f"model {row_id}", {MODEL: row_id}, why)
 
 
+def _other_shape(name: str, row: Architecture) -> str:
+    """Return that a name is computed as a model called otherwise, with its context: ``miqu 70b``; empty for others."""
+    named, meant = (set(_LETTERS.findall(text.casefold())) for text in (name, row.id))
+    reads = "" if row.max_context is None else f", which reads {row.max_context} tokens"
+    return f"{_shown(name)} has the shape of {row.id}{reads}" if named and named.isdisjoint(meant) else ""
+
+
 def _shown(name: str) -> str:
     return name if len(name) <= 60 else f"{name[:57]}..."
 
@@ -374,15 +382,6 @@ def _parts_like(piece: str, parts: Collection[str]) -> Iterable[str]:
 @lru_cache(maxsize=4)
 def _names_by_piece(catalog: Catalog) -> Mapping[str, Sequence[str]]:
     return by_piece((*catalog.architectures, *FAMILIES, *catalog.networks))
-
-
-def by_piece(names: Iterable[str]) -> Mapping[str, Sequence[str]]:
-    """Return names by each piece of them: ``llama-3.1-8b`` by ``llama``, ``3.1`` and ``8b``."""
-    pieces: dict[str, list[str]] = {}
-    for name in names:
-        for piece in dict.fromkeys(_PIECES.split(name)):
-            pieces.setdefault(piece, []).append(name)
-    return pieces
 
 
 def _preferred(ids: list[str], catalog: Catalog) -> str:

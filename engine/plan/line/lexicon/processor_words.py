@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line.lexicon.model_words import by_piece
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import Meaning
 
+PIECES = re.compile(r"[\s_/\-]+")  # What stands between pieces of a name
 _MODEL_NUMBER = re.compile(r"[a-z]?\d{3,}[a-z]{0,2}")  # Of a processor, as ``13900k`` or ``7995wx``
 
 _PROCESSOR = re.compile(
@@ -48,6 +48,15 @@ def numbered_processor(name: str, catalog: Catalog) -> str | None:
     known = _processors_by_piece(catalog)
     ids = set.intersection(*({*known.get(piece, ())} for piece in pieces))
     return ids.pop() if len(ids) == 1 else None
+
+
+def by_piece(names: Iterable[str]) -> Mapping[str, Sequence[str]]:
+    """Return names by each piece of them: ``llama-3.1-8b`` by ``llama``, ``3.1`` and ``8b``."""
+    pieces: dict[str, list[str]] = {}
+    for name in names:
+        for piece in dict.fromkeys(PIECES.split(name)):
+            pieces.setdefault(piece, []).append(name)
+    return pieces
 
 
 @lru_cache(maxsize=4)

@@ -48,6 +48,7 @@ class DerivedValues(MoneyWords):
     def _derive(self) -> None:
         """Set what follows, each from what was set before it."""
         self._whether()
+        self._writes_nothing()
         self._prompt_of_context()
         self._release_of_context()
         self._length_given_twice()
@@ -96,6 +97,12 @@ class DerivedValues(MoneyWords):
                 hint = f"write it, or {without}; where a line may compare plans, it stands for both"
                 fault = PlanError(WITH_OR_WITHOUT, name, hint)
                 self._take(first, last - first, Meaning(fault=fault))
+
+    def _writes_nothing(self) -> None:
+        """Write one token, that of reading, where a decoder embeds or ranks."""
+        path = Key.INFERENCE_OUTPUT_TOKENS
+        if self._task == INFER and self._is_embedder() and path not in self._values:
+            self._assume(path, 1, "output 1: it embeds or ranks, which is read and not written (or say output 64)")
 
     def _asks_whether(self, side: str, start: int, count: int) -> bool:
         """Whether some words ask for what stands beside them: ``do i need fp8``, but not ``what gpu do i need fp8``."""

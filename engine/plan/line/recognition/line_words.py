@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
@@ -174,6 +175,19 @@ class LineWords:
         """Return what the model makes of a picture; None where it sees none."""
         model, rows = str(self._values.get(Key.MODEL_NAME, "")), vocabulary().sights
         return next((row for begins, row in rows.items() if model.startswith(begins)), None)
+
+    def _is_reading(self) -> bool:
+        """Whether the model of the line reads, and writes nothing."""
+        row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME, "")))
+        return row is not None and (row.kind == "encoder" or self._is_embedder())
+
+    def _is_embedder(self) -> bool:
+        """Whether the model of the line is a decoder that was made to embed or to rank: ``e5-mistral-7b``."""
+        places = [(at, few) for at, (few, taken) in self._taken.items() if Key.MODEL_NAME in taken.values]
+        names = (part for at, few in places for part in re.split("[-_/ ]", self._span(at, few).casefold()))
+        row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME, "")))
+        is_named = not vocabulary().embedders.isdisjoint(names)
+        return is_named and row is not None and row.kind == "decoder"
 
     def _is_of_sound(self) -> bool:
         """Whether the model reads sound."""

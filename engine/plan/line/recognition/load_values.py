@@ -59,7 +59,7 @@ class LoadValues(DataWords):
         if not most or not isinstance(given, int):
             return
         room = most - given if given else most // 2
-        output = 0 if self._is_reading() else self._degree(answer, min(usual, max(room, 1)))
+        output = int(self._is_embedder()) if self._is_reading() else self._degree(answer, min(usual, max(room, 1)))
         if max(given, 1) + output > most:
             text, hint = f"{given} read and {output} written", "make it longer, or shorten what is read or written"
             self._faults.append(PlanError(f"a request has at most {most} tokens", text, hint))
@@ -235,11 +235,6 @@ class LoadValues(DataWords):
             kept = self._read_a_second(amount, value, name) or self._searched(amount, value, name)
             kept = kept or self._few_tokens(amount, value, name)
         return kept or self._experts_of_a_token(value, name) or super()._kept(amount, value, name)
-
-    def _is_reading(self) -> bool:
-        """Whether the model of the line reads, and writes nothing."""
-        row = self._catalog.architectures.get(str(self._values.get(MODEL, "")))
-        return row is not None and row.kind == "encoder"
 
     def _read_a_second(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Keep the tokens a second of a model that writes none for those that it reads, and its TPS for requests."""
