@@ -114,3 +114,22 @@ def test_a_model_computed_as_one_of_another_name_says_so_with_its_context():
     why = "midnight miqu 70b has the shape of llama-2-70b, which reads 4096 tokens"
     assert why in read_line("midnight miqu 70b 2x3090 max context").guesses
     assert not any("has the shape" in guess for guess in read_line("llama2-70b 2x a100").guesses)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (
+            "full finetune llama-3.1-8b paged_adamw_8bit bf16 rtx 4090",
+            "paged: states of adamw8bit counted on the device",
+        ),
+        ("qlora 14b t4, packing, 4096 ctx, 12k convos", "packing: 12000 samples counted as a sequence each"),
+        ("catboost 4M rows 300 feats 5 folds total time", "folds 5: left out; a plan is one run"),
+    ],
+)
+def test_words_that_a_plan_follows_in_part_are_said(text, part):
+    assert any(part in guess for guess in read_line(text).guesses)
+
+
+def test_samples_that_are_not_packed_are_not_called_so():
+    assert not any("packing: 12000" in guess for guess in read_line("lora 8b h100 no packing 12k samples").guesses)

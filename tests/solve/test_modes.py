@@ -158,6 +158,14 @@ def test_a_given_sharding_group_is_kept() -> None:
     assert fill(given, "extreme").plan.parallelism.shard == 8
 
 
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_a_given_stage_of_zero_has_replicas_that_share_states(stage: int) -> None:
+    plan = open_plan("qwen2.5-7b", name="v100-sxm2-16gb", devices=2)
+    given = plan.model_copy(update={"parallelism": plan.parallelism.model_copy(update={"zero": stage})})
+    chosen = fill(given, "balanced").plan.parallelism
+    assert (chosen.tp, chosen.pp) == (1, 1)
+
+
 def test_old_cards_fall_back_to_the_type_that_suits_them() -> None:
     for name, precision in (("gtx-1660-ti", "fp32"), ("v100-sxm2-16gb", "fp16"), ("rtx-3060-12gb", "bf16")):
         filled = fill(open_plan("gpt2", name=name), "balanced")

@@ -213,7 +213,9 @@ def asks_for_memory(text: str) -> bool:
     much = (at + few for at in range(len(keys)) for few in (1, 2) if queries.get("".join(keys[at : at + few])) == MUCH)
     spans = [keys[first : first + _LONGEST_NOUN_OF_MEMORY] for first in much]
     spans += [[key_of(word) for word in question.words.split()] for question in Questions(text, tokens).all()]
-    return any(not nouns.isdisjoint(span) for span in spans)
+    ends = (token.end for token, key in zip(tokens, keys, strict=True) if key in nouns)
+    is_bare = any(text[end:].lstrip().startswith("?") for end in ends)  # batch 32, h100 - mem?
+    return is_bare or any(not nouns.isdisjoint(span) for span in spans)
 
 
 def asks_for_model(questions: Iterable[Question]) -> bool:

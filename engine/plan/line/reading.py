@@ -121,6 +121,7 @@ class _Line(TrainingWords):
         self._mixture()
         self._weighed_model()
         self._pass(self._network)
+        self._pass(self._side_at)
         self._pass(self._models_asked_for)
         self._pass(self._named)
         self._pass(self._sized)
@@ -308,7 +309,7 @@ class _Line(TrainingWords):
             or self._some_data(index)
             or self._to_from(index)
         )
-        counted = counted or self._counted(index) or self._shape(index)
+        counted = counted or self._counted(index) or self._shape(index) or self._trained_on(index)
         if counted is not None or settings.is_number(text):
             return counted or self._part_of_data(index)
         return self._field_first(index) or self._value_of_some(index) or self._alone(text) or self._flag(index, "-")

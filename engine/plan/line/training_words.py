@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -14,6 +15,8 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.option_words import OptionWords
+from capacity_tui.engine.plan.line.questions import asks_for_memory
+from capacity_tui.engine.plan.line.recognition.derived_values import DEGREES_OF_MODEL
 from capacity_tui.engine.plan.line.recognition.line_words import ACCUMULATION
 from capacity_tui.engine.units import parse_count
 
@@ -56,7 +59,29 @@ class TrainingWords(OptionWords):
                 meaning = Meaning(meaning.words, meaning.values, text)
             else:
                 meaning = Meaning(why=text)
+        self._shorten_samples(meaning)
         super()._take(index, count, meaning)
+
+    def _shorten_samples(self, meaning: Meaning) -> None:
+        """Take tokens for those of a sample where the sequence is named behind them: ``600 tokens packed to 4096``."""
+        path, few = Key.TRAINING_SEQ_LEN, self._values.get(Key.TRAINING_SEQ_LEN)
+        length = meaning.values.get(path)
+        places = [(at, count) for at, (count, taken) in self._taken.items() if path in taken.values]
+        is_of_tokens = any(self._unit_at(at + count - 1) == settings.TOKENS for at, count in places)
+        if is_of_tokens and isinstance(few, int) and isinstance(length, int) and few < length:
+            self._document_tokens = few
+            self._values.pop(path)
+            self._taken |= {at: (count, Meaning(f"samples of {few} tokens")) for at, count in places}
+
+    def _trained_on(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize samples with the word of the task before what they are, as ``5560 training images``."""
+        is_task = self._taken.get(index + 1, (0, Meaning()))[1].values.keys() == {Key.TASK}
+        name = self._span(index + 2, 1)
+        amount = settings.amount_named(name, self._task, self._model) if is_task and self._is_number_at(index) else None
+        if amount is None or self._is_apart(index) or amount.field(TRAIN) != Key.TRAINING_SAMPLES:
+            return None
+        meaning = self._pair(name, self._span(index, 1), amount)
+        return None if meaning is None else (1, meaning)
 
     # Models beside the one that is trained
 
@@ -214,11 +239,14 @@ class TrainingWords(OptionWords):
         self._make_lengths()
         self._make_features()
         self._batch_in_one_pass()
+        self._replicas_of_groups()
         super()._derive()
         self._answers_of_usual_length()
         self._groups_of_nodes()
         self._whole_bits()
         self._offload_of_the_framework()
+        self._states_in_pages()
+        self._samples_in_a_sequence()
 
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Keep features of one kind, as ``120 numeric feats``, which may be all that there are."""
@@ -243,12 +271,14 @@ class TrainingWords(OptionWords):
             self._assume(_FEATURES, self._features, f"{self._features} features, of whichever kind")
 
     def _batch_in_one_pass(self) -> None:
-        """Hold the batch of one device in one pass where the line asks whether it fits: ``batch 16, does it fit``."""
+        """Hold the batch of one device in one pass where the line asks whether it fits, or its memory: ``mem?``."""
         batch, keys = self._values.get(Key.TRAINING_GLOBAL_BATCH), self._keys()
         is_one = self._degree(Key.HARDWARE_DEVICES) == 1 and Key.HARDWARE_NAME in self._values
         is_open = Key.TRAINING_MICRO_BATCH not in self._values and not self._counts[ACCUMULATION]
-        if is_one and is_open and isinstance(batch, int) and not keys.isdisjoint(vocabulary().whether_it_fits):
-            why = f"batch {batch}: in one pass, as the line asks whether it fits (or give accumulation 4)"
+        is_fit = not keys.isdisjoint(vocabulary().whether_it_fits)
+        if is_one and is_open and isinstance(batch, int) and (is_fit or asks_for_memory(self._text)):
+            asked = "whether it fits" if is_fit else "for its memory"
+            why = f"batch {batch}: in one pass, as the line asks {asked} (or give accumulation 4)"
             self._assume(Key.TRAINING_MICRO_BATCH, batch, why)
             is_network = self._model is not None and self._model.kind != "transformer"
             if is_network and Key.TRAINING_CHECKPOINTING not in self._values:
@@ -282,6 +312,36 @@ class TrainingWords(OptionWords):
         size = self._degree(Key.HARDWARE_PER_NODE, 1 if fabric is None else fabric.node_devices)
         if 1 < size < self._degree(Key.HARDWARE_DEVICES):
             self._assume(Key.PARALLELISM_SHARD, size, f"shards within each node of {size} devices")
+
+    def _replicas_of_groups(self) -> None:
+        """Count the replicas of all groups that share states: ``8-way shard x 4 replicas`` makes up 32 devices."""
+        size, groups = self._degree(Key.PARALLELISM_SHARD), self._degree(Key.PARALLELISM_DP)
+        is_of_groups = any(taken.words.startswith("replicas ") for _, taken in self._taken.values())
+        is_of_groups &= Key.HARDWARE_DEVICES not in self._values
+        devices = size * groups * math.prod(map(self._degree, DEGREES_OF_MODEL))
+        is_of_groups |= bool(groups % size) or self._degree(Key.HARDWARE_DEVICES) == devices
+        if size > 1 and groups > 1 and is_of_groups:
+            why = f"{size * groups} replicas: {groups} groups of {size} that share states"
+            self._assume(Key.PARALLELISM_DP, size * groups, why)
+
+    def _states_in_pages(self) -> None:
+        """Say where states are counted of an optimizer whose pages may move, as ``paged adamw8bit``."""
+        begins, optimizer = tuple(vocabulary().paged), self._values.get(Key.TRAINING_OPTIMIZER)
+        is_paged = any(key_of(token.text).startswith(begins) for token in self._tokens)
+        if is_paged and optimizer is not None and Key.PARALLELISM_OFFLOAD not in self._values:
+            why = f"paged: states of {optimizer} counted on the device, which pages leave where memory is short"
+            why = f"{why} (say optimizer offload to count them on the host)"
+            self._assumed.append(Assumption(Key.TRAINING_OPTIMIZER, None, why))
+
+    def _samples_in_a_sequence(self) -> None:
+        """Say that samples which are packed count as a sequence each where nobody says how long they are."""
+        words = (at for at, token in enumerate(self._tokens) if key_of(token.text) in vocabulary().packing)
+        is_packed = any(not self._ruling_out(at) for at in words)
+        is_open = Key.TRAINING_DOCUMENT_TOKENS not in self._values and Key.TRAINING_TOKENS not in self._values
+        samples = self._values.get(Key.TRAINING_SAMPLES)
+        if self._task in (TRAIN, FINETUNE) and is_packed and is_open and samples is not None:
+            why = f"packing: {samples} samples counted as a sequence each; say how long they are, as 600 tokens each"
+            self._assumed.append(Assumption(Key.TRAINING_SAMPLES, None, why))
 
     # Offloading
 

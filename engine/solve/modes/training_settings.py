@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -93,10 +93,7 @@ class Search:
     def settings(self, base: Values, wanted: tuple[str, ...]) -> Searched:
         """Choose the fastest settings that stay inside the mode's memory."""
         resolved = resolve_plan(with_values(self.resolved.plan, base), self.catalog, self.machine, self.resolved)
-        space = self._space(resolved, wanted)
-        ranked = self._best(space, whole=True) or self._best(space, whole=False)
-        if ranked is None:
-            raise _nothing_possible(space)
+        space, ranked = self._first_that_fits(resolved, wanted)
         standing, evaluated = ranked.order[0], space.count
         grows = standing == INSIDE and self.mode.batch_range[1] is None and Key.TRAINING_MICRO_BATCH in wanted
         if grows:
@@ -118,19 +115,33 @@ class Search:
             {**base, **values}, reasons, standing == INSIDE, standing < TOO_LARGE, needed, ranked.number(STEP)
         )
 
-    def _space(self, resolved: ResolvedPlan, wanted: tuple[str, ...]) -> TrainingSpace:
-        """Return what to try for every open field that memory and speed decide."""
+    def _first_that_fits(self, resolved: ResolvedPlan, wanted: tuple[str, ...]) -> tuple[TrainingSpace, Ranked]:
+        """Return the first space with settings that fit, and its best; the first of all where none has any."""
+        first: tuple[TrainingSpace, Ranked] | None = None
+        spaces = self._spaces(resolved, wanted)
+        for space in spaces:
+            ranked = self._best(space, whole=True) or self._best(space, whole=False)
+            if ranked is not None and ranked.order[0] < TOO_LARGE:
+                return space, ranked
+            first = first or (None if ranked is None else (space, ranked))
+        if first is None:
+            raise _nothing_possible(spaces[-1])
+        return first
+
+    def _spaces(self, resolved: ResolvedPlan, wanted: tuple[str, ...]) -> list[TrainingSpace]:
+        """Return what to try for every open field that memory and speed decide, what a plan means the most first."""
         shape = resolved.shape
         assert shape is not None  # noqa: S101 - only transformers come here
-        replica_batch = self.mode.replica_batch
-        axes = tuple(open_axes(self.plan, resolved, wanted, replica_batch, self.catalog))
-        open_batch = replica_batch if Key.TRAINING_GLOBAL_BATCH in wanted else None
+        axes = tuple(open_axes(self.plan, resolved, wanted, self.mode.replica_batch, self.catalog))
+        open_batch = self.mode.replica_batch if Key.TRAINING_GLOBAL_BATCH in wanted else None
         group = _sharding_group(self.plan.parallelism.shard or 1)
-        for besides in ((group,), ()):
-            space = training_space(self.plan, resolved, shape, self.catalog, axes, *besides, replica_batch=open_batch)
-            if space.grid.size:
-                break
-        return space
+
+        def over(*besides: LayoutRule) -> TrainingSpace:
+            return training_space(self.plan, resolved, shape, self.catalog, axes, *besides, replica_batch=open_batch)
+
+        spaces = [over(group, rule) for rule in _sharing_states(self.plan.parallelism.zero)]
+        spaces = [space for space in spaces if space.grid.size] or [over(group)]
+        return spaces if spaces[0].grid.size else [over()]
 
     def _best(self, space: TrainingSpace, *, whole: bool) -> Ranked | None:
         """Return the fastest settings inside the mode's memory; where none is, the fastest of those that need least."""
@@ -276,6 +287,27 @@ def _along_micro_batch(space: TrainingSpace, settings: Ranked) -> TrainingSpace:
 
 def _along(grid: Grid, path: str, number: Callable[[object], float], otherwise: float) -> Number:
     return grid.along(path, number) if grid.has(path) else otherwise
+
+
+def _sharing_states(stage: int | str | None) -> Iterator[LayoutRule]:
+    """Yield the rules of a ZeRO stage that a plan gives, the strictest first.
+
+    States are spread over replicas then: those that split gradients too hold the model whole, and others are several.
+    """
+    if not isinstance(stage, int) or stage < 1:
+        return
+    sharing = LayoutRule(
+        "shared_states",
+        "no replicas that could share states",
+        "{tp} x {pp}, devices {devices}",
+        "lower parallelism.zero",
+        Key.PARALLELISM_ZERO,
+        lambda layout: np.asarray(layout.tp * layout.pp < layout.devices),
+        refuses=False,
+    )
+    if stage > 1:
+        yield replace(sharing, id="whole_replicas", holds=lambda layout: np.asarray(layout.tp * layout.pp == 1))
+    yield sharing
 
 
 def _sharding_group(ranks: int) -> LayoutRule:

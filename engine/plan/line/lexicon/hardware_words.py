@@ -28,7 +28,7 @@ _COUNTS = (
 )
 _NODES = re.compile(r"(?P<nodes>\d{1,4})\s*[x×*]\s*(?P<count>\d{1,2})\s*[x×*\s]\s*(?P<name>[a-z].*)", re.IGNORECASE)
 _NEAR_A_NUMBER = re.compile(r"(?P<count>\d{1,3})\s+(?P<name>\d{4}(?!\d).*)")  # 2 4090; a larger number is a length
-_GLUED = re.compile(r"(?P<count>\d{1,7})\s*(?P<name>[a-z].*)", re.IGNORECASE)
+_GLUED = re.compile(r"(?P<count>\d{1,7})\s*(?!(?<=\d)[a-z]\s)(?P<name>[a-z].*)", re.IGNORECASE)  # but 768p 5 epochs
 _OWN = re.compile(r"(?:gpu|device|card|custom|accelerator)?\((?P<figures>[^()]*)\)?", re.IGNORECASE)
 _FIGURE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-z/]+)", re.IGNORECASE)
 _RATES = {"gb/s": 1.0, "gbps": 1.0, "gbs": 1.0, "tb/s": 1e3, "tbps": 1e3, "tbs": 1e3}

@@ -83,7 +83,9 @@ _DURATION = re.compile(
     r"(?!.*kw$)(\d{1,9}(?:\.\d{1,9})?k?)(?:-(?=[hdwm][a-z]{2}))?(min|mins|h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?|y|yrs?|years?)",
     re.IGNORECASE,
 )
-_LINES = re.compile(r"(480|720|1080|1440|2160)p", re.IGNORECASE)  # Lines of an image that is 16 to 9
+_LINES = re.compile(
+    r"(240|360|480|540|576|720|768|1080|1440|2160)p", re.IGNORECASE
+)  # Lines of an image that is 16 to 9
 _IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
 OF_TOKEN = re.compile(r"(\d+(?:\.\d+)?m?s)/tok(?:en)?", re.IGNORECASE)
 

@@ -229,6 +229,8 @@ class Vocabulary:
     offload: ByWord  # what words say of offloading: that it is done, what of, to where
     whether_it_fits: Words  # words that ask whether a batch fits
     sharded_in_nodes: Words  # words of shards that each node has whole
+    paged: Words  # what names of optimizers begin with whose states may move to the host
+    packing: Words  # words of samples that share a sequence
     offload_on: Words  # those between what is kept and where
     switched_on: Words  # values of a switch that is on
     switched_off: Words  # values of one that is off

@@ -16,6 +16,7 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Meaning
+from capacity_tui.engine.plan.line.recognition.line_words import DRAWING
 from capacity_tui.engine.plan.line.recognition.number_names import (
     BATCH_OF_TOKENS,
     MOST_WORDS,
@@ -36,7 +37,6 @@ _DEVICE_HOURS = ("GPU-hours", "GPU-days", "node-hours")
 _DEVICES = frozenset({hardware.NAME, hardware.DEVICES})
 _CONTEXTS = ("context that an engine is started with", "longest sequence")
 _BUSY = "time that devices are busy"
-_DRAWING = ("grpo", "ppo")  # Preferences that draw answers
 _GROUPS = ("answers to a prompt", "answers of a group", "generations")
 
 
@@ -55,7 +55,7 @@ class CountedWords(NumberNames):
         amount, amounts = count.amount, vocabulary().amounts
         if count.start == number and key_of(count.name) in vocabulary().written:
             is_of_some = self._span(count.end, 1) == "of" and self._is_number_at(count.end + 1)
-            is_drawn = self._values.get(Key.TRAINING_PREFERENCE) in _DRAWING
+            is_drawn = self._values.get(Key.TRAINING_PREFERENCE) in DRAWING
             if is_of_some and self._task == INFER:  # 100k completions of 500 tokens
                 amount = amounts["requests"]
             elif is_drawn and self._tokens[number].text.isdecimal():  # 16 answers to each prompt; 2k are so long
@@ -108,6 +108,8 @@ class CountedWords(NumberNames):
         if not kind or self._is_number_at(index + 2):
             return None
         amount = settings.amount_of(self._span(index, 2)) if self._is_free(index, 2) else None
+        if amount is not None and self._is_bounded(index - 1, amount):
+            return None
         if amount is not None:
             named = task_named(self._tokens[index].text) if amount.field(TRAIN) == Key.TRAINING_ADAPTER_RANK else None
             others = (task_named(token.text) for at, token in enumerate(self._tokens) if at != index)
@@ -206,7 +208,7 @@ class CountedWords(NumberNames):
 
     def _kept_of_training(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Keep passes and tokens of a batch, and the tokens of samples that are shorter than the sequence."""
-        is_drawn = self._values.get(Key.TRAINING_PREFERENCE) in _DRAWING
+        is_drawn = self._values.get(Key.TRAINING_PREFERENCE) in DRAWING
         is_rate, noun = amount.field(INFER) == Key.INFERENCE_REQUEST_RATE, settings.amount_of(name.partition("/")[0])
         is_short = amount.fewer and Key.TRAINING_SEQ_LEN in self._values
         is_short = is_short and not settings.at_least(value, int(vocabulary().fewest_tokens))

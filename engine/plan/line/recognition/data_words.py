@@ -11,6 +11,7 @@ from functools import cache
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.models import find_known_model
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
@@ -24,6 +25,7 @@ from capacity_tui.engine.units import format_count, parse_quantity
 
 _SHAPE = re.compile(r"(\S+?)\s*(?:[x×*]|(?<=\s)by(?=\s))\s*(\S+)", re.IGNORECASE)
 _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)[/:+](\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
+_PIXELS = 32  # Sides of images are so many times a whole number
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
@@ -94,17 +96,15 @@ class DataWords(ModelDetails):
     def _picture_tokens(self) -> None:
         """Read the tokens of pictures with each prompt, or in each sequence that is trained where none has a length."""
         (width, height), sight = self._picture_sides, self._sees()
-        if not width and not self._pictures:
-            return
+        path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
+        count, given = max(self._pictures, 1), self._values.get(path)
+        if (not width and not self._pictures) or (given is not None and self._task != INFER):
+            return  # a sequence that is given holds its pictures
         tokens = 0 if sight is None else sight.tokens_of(width, height)
         if not tokens:
             hint = "say how large it is, as 1024 px, or the tokens of the prompt"
             self._faults.append(PlanError("tokens of which picture?", str(self._values.get(models.MODEL)), hint))
             return
-        path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
-        count, given = max(self._pictures, 1), self._values.get(path)
-        if given is not None and self._task != INFER:
-            return  # the sequence holds its pictures
         self._values[path] = length = count * tokens + (given if isinstance(given, int) else 0)
         text = "" if isinstance(given, int) else "; say the tokens of its text too"
         pictures = "a picture" if count == 1 else f"each of {format_count(count, decimals=0)} pictures"
@@ -128,6 +128,14 @@ class DataWords(ModelDetails):
         edge = round(math.sqrt(math.prod(sides)))
         size = settings.field_value(f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}", str(edge), self._task)
         return replace(size, why="" if edge in sides else f"{text}: as many pixels as {edge} x {edge}")
+
+    def _side_at(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize the side of images right behind a sign, as ``yolo11m fps @640``, which is no number of anything."""
+        text, path = self._tokens[index].text, f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}"
+        is_side = self._text[: self._tokens[index].start].endswith("@") and text.isdecimal() and not int(text) % _PIXELS
+        rows = (find_known_model(token.text, self._catalog) for token in self._tokens) if is_side else ()
+        is_own = any(row and settings.IMAGE_SIZE in (name for name, _, _ in row.parameters()) for row in rows)
+        return (1, Meaning(f"image {text}", {path: int(text)})) if is_own else None
 
     def _height_and_width(self, width: int, height: int) -> Meaning | None:
         """Recognize the sides of images that a network takes one by one; None where it has no such sides."""

@@ -22,8 +22,8 @@ from capacity_tui.engine.plan.line.recognition.model_details import FEW_BITS
 from capacity_tui.engine.plan.line.recognition.money_words import MoneyWords
 from capacity_tui.engine.units import count_in_words, format_count
 
-_DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
-_DEGREES = (*_DEGREES_OF_MODEL, Key.PARALLELISM_DP)
+DEGREES_OF_MODEL = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
+_DEGREES = (*DEGREES_OF_MODEL, Key.PARALLELISM_DP)
 _CONTEXT = re.compile(r"-(\d+k)$")  # A context that names of releases end in, as ``phi-3-medium-4k``
 
 WITH_OR_WITHOUT = "with it, or without it?"
@@ -31,7 +31,7 @@ _OF_REPLICA = "per replica"
 _SETTINGS = frozenset(
     {
         *(Key.INFERENCE_WEIGHTS, Key.INFERENCE_KV_CACHE, Key.TRAINING_PRECISION, Key.TRAINING_OPTIMIZER),
-        *(Key.PARALLELISM_ZERO, Key.PARALLELISM_OFFLOAD, *_DEGREES_OF_MODEL),
+        *(Key.PARALLELISM_ZERO, Key.PARALLELISM_OFFLOAD, *DEGREES_OF_MODEL),
     }
 )
 """What a plan may have or not, so that a line may ask whether it is needed."""
@@ -166,7 +166,7 @@ class DerivedValues(MoneyWords):
         ends = (at + count for at, (count, taken) in self._taken.items() if hardware.DEVICES in taken.values)
         replicas, named = self._degree(Key.PARALLELISM_DP), self._values.get(hardware.DEVICES)
         is_of_replica = any(self._ends_a_replica(end) or self._span(end, 2) == _OF_REPLICA for end in ends)
-        others = math.prod(map(self._degree, _DEGREES_OF_MODEL))
+        others = math.prod(map(self._degree, DEGREES_OF_MODEL))
         is_counted = others == 1 and any(taken.words.startswith("replicas ") for _, taken in self._taken.values())
         is_of_replica &= is_counted or replicas * others != named  # dp 4 tp 2 8 h100 each 80gb
         if is_of_replica and replicas > 1 and isinstance(named, int) and Key.HARDWARE_PER_NODE not in self._values:
@@ -295,7 +295,7 @@ class DerivedValues(MoneyWords):
             return
         row_id = self._catalog.instances.find_id(str(self._values.get(hardware.NAME, "")))
         sold = 1 if row_id is None else self._catalog.instances[row_id].sold_devices
-        replicas = max(self._degree(hardware.DEVICES, sold) // math.prod(map(self._degree, _DEGREES_OF_MODEL)), 1)
+        replicas = max(self._degree(hardware.DEVICES, sold) // math.prod(map(self._degree, DEGREES_OF_MODEL)), 1)
         batch = micro_batch * self._counts[ACCUMULATION] * replicas
         self._values |= {Key.TRAINING_MICRO_BATCH: micro_batch, Key.TRAINING_GLOBAL_BATCH: batch}
         why = f"{batch} a step: {micro_batch} of each of {replicas} replicas, {self._counts[ACCUMULATION]} times"

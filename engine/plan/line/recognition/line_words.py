@@ -20,9 +20,11 @@ from capacity_tui.engine.plan.line.lexicon.question_words import Question
 from capacity_tui.engine.plan.line.lexicon.task_words import usual_listeners
 from capacity_tui.engine.plan.line.lexicon.tokens import WHOLE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import TRAIN, Assumption, Meaning, Sight
+from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Amount, Assumption, Meaning, Sight
 
 ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "repeats"
+DRAWING = ("grpo", "ppo")  # Preferences that draw answers
+_LENGTHS = frozenset({Key.TRAINING_SEQ_LEN, Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS})
 _FAR_PASS = 6  # Words between a part of a training and how long it takes
 
 
@@ -151,6 +153,19 @@ class LineWords:
         """Whether a word of some says that they are requests, as ``queries``, rather than what one has several of."""
         amounts = (settings.amount_of(self._span(at, 1)) for at in range(index, index + count))
         return vocabulary().amounts["requests"] in amounts
+
+    def _is_followed(self, amount: Amount) -> bool:
+        """Whether what is done has a field for an amount, or draws answers that are so long."""
+        is_answer = amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS
+        is_drawn = is_answer and self._values.get(Key.TRAINING_PREFERENCE) in DRAWING
+        return is_drawn or amount.field(self._task) is not None
+
+    def _is_bounded(self, index: int, amount: Amount) -> bool:
+        """Whether the number before a word of the most is how much that is, as in ``32k max response length``."""
+        text, of_length = self._word(index - 1), not _LENGTHS.isdisjoint(amount.fields.values())
+        is_length = of_length and self._is_number_at(index - 1) and not self._tokens[index - 1].ends
+        is_length = is_length and settings.at_least(text, int(vocabulary().bounds["tokens of a prompt"]))
+        return is_length and hardware.named_hardware(text, self._catalog) is None
 
     def _is_rate_of_devices(self, index: int) -> bool:
         """Whether compute is that of devices in a second rather than of a whole job, as in ``at 1e15 flops each``."""

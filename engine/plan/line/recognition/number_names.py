@@ -265,7 +265,7 @@ class NumberNames(TakenWords):
         if amount is not None and not amount.tells and settings.is_year(number):
             return None  # in 2025
         is_plain = words > 1 or (amount is not None and not amount.tells)
-        if is_plain and self._task and amount is not None and amount.field(self._task) is None:
+        if is_plain and self._task and amount is not None and not self._is_followed(amount):
             return None  # 2T tokens in 30 days, 10M in a weekend
         if amount is not None and amount.name == _BATCH and self._task != INFER and settings.is_number(number):
             is_of_tokens = settings.at_least(number, _FEWEST_TOKENS if unit else _LARGEST_BATCH)
