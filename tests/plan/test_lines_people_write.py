@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,16 @@ def test_words_that_a_plan_follows_in_part_are_said(text, part):
 
 def test_samples_that_are_not_packed_are_not_called_so():
     assert not any("packing: 12000" in guess for guess in read_line("lora 8b h100 no packing 12k samples").guesses)
+
+
+def test_a_day_of_a_month_until_which_a_training_ends_is_a_deadline():
+    day = datetime.now(UTC).date() + timedelta(days=20)
+    for written in (f"{day.day} {day:%B}", f"{day:%b} {day.day}"):
+        line = read_line(f"we have $18k till {written.casefold()}: cpt 7b on 60B tokens, h100")
+        assert line.asked is not None
+        assert line.asked.limits == ("usd<=18k", "time<=20d")
+
+
+def test_what_devices_that_serve_draw_in_a_month_is_said_beside_the_price_of_energy():
+    guesses = read_line("power bill of 6x 3090 at 280W each for a month at $0.36/kWh while serving mixtral").guesses
+    assert any("6 x 280 W for a month: 1.2 MWh, $435" in guess for guess in guesses)

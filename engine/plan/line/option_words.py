@@ -93,6 +93,8 @@ class OptionWords(GuessedWords):
     def _flag(self, index: int, mark: str) -> tuple[int, Meaning] | None:
         """Leave out an option that no tool has, unless its name tells of memory or time."""
         match, name = super()._flag(index, mark), self._tokens[index].text
+        if match is not None and (remark := vocabulary().remarks.get(key_of(name))):
+            return 1, Meaning(why=remark)
         if match is None or not name.startswith(_MARK) or not bears_on_a_run(name):
             return match
         return match[0], Meaning(fault=PlanError(_UNKNOWN, self._span(index, match[0]), _LEAVE_OUT))

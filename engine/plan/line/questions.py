@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from calendar import month_abbr, month_name, monthrange
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
+from datetime import UTC, date, datetime
+from itertools import pairwise, permutations
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
@@ -55,6 +57,9 @@ _BOUNDS = ("below", "at most", "above", "at least", BETWEEN)  # Groups of words 
 _OR, _BEHIND = {"or less": "at most", "or more": "at least"}, 2  # What two words behind a size make of it
 _LONGEST_NOUN = 5  # Words between one that asks for a model and the last that says which, as in ``best open moe model``
 _LONGEST_NOUN_OF_MEMORY = 3  # Words behind how much, as in ``how much free gpu memory``
+_DAY = re.compile(r"([1-9]|[12]\d|3[01])(?:st|nd|rd|th)?")
+_MONTHS = [*zip(map(str.casefold, month_name[1:]), map(str.casefold, month_abbr[1:]), strict=True)]
+_LEAP_YEAR, _YEARS = 2024, 5  # One that has every day, and how many years have one of each
 HALF = "half"  # A part of the layers that nobody counted
 
 
@@ -105,6 +110,21 @@ def limit_in(tokens: Sequence[Token], index: int) -> str | None:
     # 3d may be three dimensions, 2w watts; 72h and 3 days are times.
     is_limit = _IN_LETTERS.fullmatch(text) is None or any(token.text.casefold() in words.within for token in near)
     return f"time<={span}" if span is not None and is_limit else None
+
+
+def days_until(tokens: Sequence[Token], index: int) -> int | None:
+    """Return the days from today to a day of a month that two words name, as ``20 december``; None for other words."""
+    for first, second in permutations([token.text.casefold() for token in tokens[index : index + 2]], 2):
+        day = _DAY.fullmatch(first)
+        month = next((at for at, names in enumerate(_MONTHS, 1) if second in names), 0)
+        if day is not None and month and int(day[1]) <= monthrange(_LEAP_YEAR, month)[1]:
+            today = datetime.now(UTC).date()
+            years = (
+                year for year in range(today.year, today.year + _YEARS) if int(day[1]) <= monthrange(year, month)[1]
+            )
+            days = ((date(year, month, int(day[1])) - today).days for year in years)
+            return next((few for few in days if few > 0), None)
+    return None
 
 
 def _is_money(tokens: Sequence[Token], index: int) -> bool:

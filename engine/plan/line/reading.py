@@ -34,6 +34,7 @@ from capacity_tui.engine.plan.line.questions import (
     asked_of,
     asks_for_model,
     asks_for_nodes,
+    days_until,
     limit_in,
     unanswered,
     unclear,
@@ -120,8 +121,7 @@ class _Line(TrainingWords):
         self._second_model()
         self._mixture()
         self._weighed_model()
-        self._pass(self._network)
-        self._pass(self._side_at)
+        self._pass(lambda index: self._network(index) or self._side_at(index))
         self._pass(self._models_asked_for)
         self._pass(self._named)
         self._pass(self._sized)
@@ -274,8 +274,6 @@ class _Line(TrainingWords):
         meaning = task_named(near[1]) if near[0] == TASK_NAME else None
         return None if meaning is None else (1, replace(meaning, why=f"{text[:40]}: {near[1]} is the nearest name"))
 
-    # Settings
-
     def _set(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize numbers with what they count, names of values, and ``key=value``."""
         text = self._tokens[index].text
@@ -318,6 +316,9 @@ class _Line(TrainingWords):
         """Refuse a day until which something has to be done, as in ``by the end of march``; pass over an age."""
         before = {key_of(token.text) for token in self._tokens[max(index - _FARTHEST_DAY, 0) : index]}
         text, until = self._tokens[index].text, vocabulary().until
+        if (days := days_until(self._tokens, index)) is not None and not until.isdisjoint(before):
+            why = f"until {self._span(index, 2)}: {days} days from today"
+            return 2, replace(self._limit(index, f"time<={days}d"), why=why)
         if duration_of(text) is not None and key_of(self._span(index + 1, 1)) in vocabulary().since:
             return 2, _NOTHING  # a 3 year old card
         is_year = settings.is_year(text) or is_date(text)

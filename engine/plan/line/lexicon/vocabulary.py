@@ -229,6 +229,7 @@ class Vocabulary:
     offload: ByWord  # what words say of offloading: that it is done, what of, to where
     whether_it_fits: Words  # words that ask whether a batch fits
     sharded_in_nodes: Words  # words of shards that each node has whole
+    inside_tensor: Words  # words of replicas of the attention that stand inside tensor parallelism
     paged: Words  # what names of optimizers begin with whose states may move to the host
     packing: Words  # words of samples that share a sequence
     offload_on: Words  # those between what is kept and where

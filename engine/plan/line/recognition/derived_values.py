@@ -52,6 +52,7 @@ class DerivedValues(MoneyWords):
         self._prompt_of_context()
         self._release_of_context()
         self._length_given_twice()
+        self._replicas_of_attention()
         self._devices_of_layout()
         self._memory_of_hosts()
         self._accumulate()
@@ -65,6 +66,7 @@ class DerivedValues(MoneyWords):
         self._small_images()
         self._picture_tokens()
         self._derive_load()
+        self._bill_of_power()
         self._cores_of_processor()
         self._trained_by_itself()
         self._guesses_ahead()
@@ -177,6 +179,14 @@ class DerivedValues(MoneyWords):
         if hardware.DEVICES in self._values or not is_device or devices < 2:
             return
         self._assume(hardware.DEVICES, devices, f"{devices} devices, as the degrees of the line make up")
+
+    def _replicas_of_attention(self) -> None:
+        """Leave out replicas of the attention alone, which take no devices: ``tp 8 dp 8 --enable-dp-attention``."""
+        tensor, replicas = self._degree(Key.PARALLELISM_TP), self._degree(Key.PARALLELISM_DP)
+        if replicas > 1 and tensor % replicas == 0 and not vocabulary().inside_tensor.isdisjoint(self._keys()):
+            self._values.pop(Key.PARALLELISM_DP)
+            why = f"left out: {replicas} replicas of the attention, inside {tensor} devices of tensor parallelism"
+            self._assumed.append(Assumption(Key.PARALLELISM_DP, None, why))
 
     def _memory_of_hosts(self) -> None:
         """Share the memory of a machine out among its devices, as in ``4x a10g, 768gb ram``, unless it is of each."""

@@ -294,11 +294,12 @@ class LoadValues(DataWords):
         if speed is not None and key_of(speed[1]) in vocabulary().fillers and not self._is_counted(index):
             return speed[0].count(" ") + 1, Meaning(why=f"left out: {speed[0]}{_MEASURED}")
         count = self._count_of(index) if self._is_number_at(index) else None
-        speed_end = count.end if count is not None and count.amount.reciprocal else 0
+        is_held = count is not None and count.amount.name in _TOKENS_READ and self._is_measured(index, "cache")
+        speed_end = count.end if count is not None and (count.amount.reciprocal or is_held) else 0
         key, _, value = self._tokens[index].text.rpartition("=")
         is_time = settings.is_time(value) or duration_of(value) is not None
         is_measured = bool(speed_end or is_time) and (
-            self._is_measured(index, "time") or (self._is_judged() and not self._is_in_clause(index, "due"))
+            is_held or self._is_measured(index, "time") or (self._is_judged() and not self._is_in_clause(index, "due"))
         )
         if speed_end and is_measured:
             return speed_end - index, Meaning(why=f"left out: {self._span(index, speed_end - index)}{_MEASURED}")

@@ -26,7 +26,7 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.questions import OF_ALL, OF_BOX, clouds_in, price_in
 from capacity_tui.engine.plan.line.recognition.load_values import LoadValues
-from capacity_tui.engine.units import parse_quantity
+from capacity_tui.engine.units import HOUR_SECONDS, format_energy, format_money, parse_quantity
 
 A_SPAN = re.compile(r"\d[\d.,]*[kKmM]?/([a-z]+)")  # 40k/month
 _FAR_FROM_OFFERS = 4  # Times the cheapest offer, or part of it, that hardware of the line hardly costs
@@ -179,6 +179,18 @@ class MoneyWords(LoadValues):
         self._device_price, self._price_of = price, how
         behind = next((count for count in (1, 2) if key_of(self._span(index + 1, count)) in words.totals), 0)
         return 1 + behind, Meaning(f"${price:g} an hour", why=self._exchanged(index))
+
+    def _bill_of_power(self) -> None:
+        """Say what devices that serve draw in a month at most where the line says what energy costs."""
+        row, price = self._catalog.accelerators.get(str(self._values.get(hardware.NAME))), Key.PRICING_USD_PER_KWH
+        watts = self._values.get(f"{hardware.SPEC}.tdp_w", row and row.tdp_w)
+        if self._task != INFER or price not in self._values or not watts:
+            return
+        devices, hours = self._degree(hardware.DEVICES), vocabulary().adverbs["monthly"] / HOUR_SECONDS
+        energy = devices * float(str(watts)) / 1e3 * hours
+        drawn = f"{devices} x {float(str(watts)):g} W for a month: {format_energy(energy)}"
+        bill = format_money(energy * float(str(self._values[price])))
+        self._assumed.append(Assumption(price, None, f"{drawn}, {bill} at most; hosts and cooling come on top"))
 
     def _exchanged(self, index: int) -> str:
         """Return what a sum in another currency, or without any, was taken for; empty for dollars."""

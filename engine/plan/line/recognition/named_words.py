@@ -338,8 +338,9 @@ class NamedWords(CountedWords):
         if is_named or not self._is_free(index) or (is_number and self._is_counted(index)):
             return None
         others = vocabulary().fillers | vocabulary().dates  # dec is no decision tree
-        if "=" in text or key_of(text) in others or self._is_setting(text) or is_common(text):
-            return None
+        is_other = self._is_setting(text) or is_common(text) or self._is_phrase(self._span(index, 2))
+        if "=" in text or key_of(text) in others or is_other:
+            return None  # the transformer engine is no model
         after = self._tokens[index + 1].text if self._is_free(index + 1) else ""
         for count in range(_MOST_PIECES, 1, -1) if not is_number else ():
             pieces = self._tokens[index : index + count]
