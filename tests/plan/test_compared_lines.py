@@ -109,7 +109,7 @@ COMPARED = {
     "TP=8 x1 or TP=4 x2 for llama 70b on 8 h100": ["TP-8 x1", "TP-4 x2"],
     "llama2-7b pretraining 8xA800 80G, TP4-PP1-DP2 or TP1-PP1-DP8, token/sec/GPU": ["TP4-PP1-DP2", "TP1-PP1-DP8"],
     "pp 4 dp 2 vs tp 8 for llama 70b on 8 a100": ["dp 2", "tp 8"],
-    "fp8 training (transformer engine) vs bf16 on h100 for 13b pretrain, 100B tok, 64 gpus": ["fp8 training -transformer engine", "bf16"],
+    "fp8 (transformer engine) vs bf16 on h100 for 13b pretrain, 64 gpus": ["fp8 -transformer engine", "bf16"],
     "dp 8 instead of tp 8 for llama 8b training on 8xh100": ["dp 8", "tp 8"],
     "second 3090 or sell it and get a 5090 for 70b models": ["second 3090", "5090"],
     "qlora mixtral 8x7b or 34b on 2x titan rtx": ["mixtral 8x7b", "34b"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from capacity_tui.engine.catalog import Catalog, Plain, key_of
@@ -17,6 +18,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_quantity
 
+_NUMBERED = re.compile(r"device=(0|\d(?:,\d)+|(?:cuda|gpu)(?::\d)?)", re.IGNORECASE)
 _MARK, _BITS = "--", "bits"
 _UNKNOWN, _LEAVE_OUT = "an option that no tool known here has", "leave it out, or say what it is in words"
 _HINT = "write it into a file of options of its tool, and name that file"
@@ -75,7 +77,7 @@ class OptionWords(GuessedWords):
             if mark or is_value or written.startswith(_MARK) or takes(name, True):
                 count, option = 1 + int(is_value), Option(name, value or (behind if is_value else ""))
                 self._options[index], self._taken[index] = (count, option), (count, Meaning())
-        self._pass(lambda index: self._flag(index, _MARK))
+        self._pass(lambda index: self._flag(index, _MARK) or self._numbered_devices(index))
 
     def _is_of_a_tool(self, name: str, text: str) -> bool:
         """Whether a name is of an option that no word of a line is called by."""
@@ -98,6 +100,13 @@ class OptionWords(GuessedWords):
         if match is None or not name.startswith(_MARK) or not bears_on_a_run(name):
             return match
         return match[0], Meaning(fault=PlanError(_UNKNOWN, self._span(index, match[0]), _LEAVE_OUT))
+
+    def _numbered_devices(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize devices by their numbers or their kind, as ``device=0,1`` and ``device=cuda``."""
+        match = _NUMBERED.fullmatch(self._word(index))
+        devices = 0 if match is None else len(match[1].split(",")) * match[1][:1].isdecimal()
+        values: dict[str, object] = {Key.HARDWARE_DEVICES: devices} if devices > 1 else {}
+        return None if match is None else (1, Meaning(f"{devices} devices" if values else "", values))
 
     def _set_options(self) -> None:
         """Take the options for what their tools agree on."""

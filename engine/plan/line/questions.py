@@ -225,17 +225,22 @@ def unanswered(questions: Sequence[Question], values: Mapping[str, object], aske
     return dict.fromkeys(question.words for question, others in named if question.field not in others)
 
 
-def asks_for_memory(text: str) -> bool:
-    """Return whether a line asks how much memory something takes: ``how much vram for qlora 70b``, ``ram needed``."""
+def asks_how_much_memory(text: str) -> bool:
+    """Return whether words of a line plainly ask for memory: ``how much vram for qlora 70b``, ``batch 32 - mem?``."""
     tokens = split(text)
     keys, words = [key_of(token.text) for token in tokens], vocabulary()
     nouns, queries = words.asked["memory"].keys(), words.queries
     much = (at + few for at in range(len(keys)) for few in (1, 2) if queries.get("".join(keys[at : at + few])) == MUCH)
-    spans = [keys[first : first + _LONGEST_NOUN_OF_MEMORY] for first in much]
-    spans += [[key_of(word) for word in question.words.split()] for question in Questions(text, tokens).all()]
     ends = (token.end for token, key in zip(tokens, keys, strict=True) if key in nouns)
-    is_bare = any(text[end:].lstrip().startswith("?") for end in ends)  # batch 32, h100 - mem?
-    return is_bare or any(not nouns.isdisjoint(span) for span in spans)
+    is_bare = any(text[end:].lstrip().startswith("?") for end in ends)
+    return is_bare or any(not nouns.isdisjoint(keys[first : first + _LONGEST_NOUN_OF_MEMORY]) for first in much)
+
+
+def asks_for_memory(text: str) -> bool:
+    """Return whether a line asks how much memory something takes, in any way: ``ram needed for qlora 70b``."""
+    nouns = vocabulary().asked["memory"].keys()
+    spans = (map(key_of, question.words.split()) for question in Questions(text, split(text)).all())
+    return asks_how_much_memory(text) or any(not nouns.isdisjoint(span) for span in spans)
 
 
 def asks_for_model(questions: Iterable[Question]) -> bool:

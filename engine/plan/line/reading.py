@@ -121,7 +121,7 @@ class _Line(TrainingWords):
         self._second_model()
         self._mixture()
         self._weighed_model()
-        self._pass(lambda index: self._network(index) or self._side_at(index))
+        self._pass(lambda index: self._network(index) or self._side_at(index) or self._table(index))
         self._pass(self._models_asked_for)
         self._pass(self._named)
         self._pass(self._sized)

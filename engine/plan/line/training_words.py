@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.option_words import OptionWords
-from capacity_tui.engine.plan.line.questions import asks_for_memory
+from capacity_tui.engine.plan.line.questions import asks_how_much_memory
 from capacity_tui.engine.plan.line.recognition.derived_values import DEGREES_OF_MODEL
 from capacity_tui.engine.plan.line.recognition.line_words import ACCUMULATION
 from capacity_tui.engine.units import parse_count
@@ -25,11 +26,12 @@ _LIST = re.compile(r"\d+(?:[,-]\d+)+")
 _ALIKE = re.compile(r"(\d{1,2})[x×](\d{2,})")  # 3x512
 _COUNTED = re.compile(r"(\d+)-([a-z]+)", re.IGNORECASE)  # 3-layer, 512-wide
 _PARTS = re.compile("[_=-]")  # offload_param=cpu
+_FEWEST_ROWS = 1000  # Fewer may be nodes or devices
 _MOST_LAYERS = 16  # More are a width: no perceptron that people write about is as deep
 _REWARDED = ("ppo",)  # What has a critic and a reward model
 _WITH_ROLES = (*_REWARDED, "grpo", "dpo", "kto")
 _FARTHEST_PART = 8  # Words that say what is offloaded, and to where
-_OF_A_KIND, _FEATURES = "features of categories", f"{OWN_PARAMETERS}p"
+_OF_A_KIND, _ROWS, _FEATURES = "features of categories", f"{OWN_PARAMETERS}n", f"{OWN_PARAMETERS}p"
 _KEPT = ("parameters", "optimizer", "activations")  # What is offloaded, with less that goes with it
 _WHOLE_BITS = ("full bf16", "full fp16")
 _MEAN_LENGTH = "mean length"
@@ -72,6 +74,22 @@ class TrainingWords(OptionWords):
             self._document_tokens = few
             self._values.pop(path)
             self._taken |= {at: (count, Meaning(f"samples of {few} tokens")) for at, count in places}
+
+    def _table(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize rows and features of data before devices are looked for, as ``100k x 200 v100`` of trees."""
+        mark, numbers = self._word(index + 1), [self._word(index), self._word(index + 2)]
+        is_table = mark in ("x", "×", "*") and all(map(settings.is_number, numbers))
+        is_table = is_table and settings.at_least(numbers[0], _FEWEST_ROWS)
+        if not (is_table and any(self._is_algorithm(token.text) for token in self._tokens)):
+            return None
+        values: dict[str, object] = dict(zip((_ROWS, _FEATURES), map(parse_count, numbers), strict=True))
+        return 3, Meaning(f"{numbers[0]} rows, {numbers[1]} features", values)
+
+    def _is_algorithm(self, word: str) -> bool:
+        """Whether a word names an algorithm that is fitted."""
+        meaning = models.named_model(word, self._catalog)
+        family = None if meaning is None else presumed_family(str(meaning.values[models.MODEL]), self._catalog)
+        return models.is_family(word) or (family is not None and family.task == FIT)
 
     def _trained_on(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize samples with the word of the task before what they are, as ``5560 training images``."""
@@ -276,7 +294,7 @@ class TrainingWords(OptionWords):
         is_one = self._degree(Key.HARDWARE_DEVICES) == 1 and Key.HARDWARE_NAME in self._values
         is_open = Key.TRAINING_MICRO_BATCH not in self._values and not self._counts[ACCUMULATION]
         is_fit = not keys.isdisjoint(vocabulary().whether_it_fits)
-        if is_one and is_open and isinstance(batch, int) and (is_fit or asks_for_memory(self._text)):
+        if is_one and is_open and isinstance(batch, int) and (is_fit or asks_how_much_memory(self._text)):
             asked = "whether it fits" if is_fit else "for its memory"
             why = f"batch {batch}: in one pass, as the line asks {asked} (or give accumulation 4)"
             self._assume(Key.TRAINING_MICRO_BATCH, batch, why)
