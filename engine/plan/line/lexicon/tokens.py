@@ -397,5 +397,4 @@ def _phrase(word: str) -> str:
 
 def counted_start(word: str) -> str:
     """Return the number of devices that a word begins with, as ``8x``; empty for other words."""
-    match = _COUNT.match(word)
-    return match[0] if match else ""
+    return match[0] if (match := _COUNT.match(word)) is not None else ""
