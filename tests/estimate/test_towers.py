@@ -76,3 +76,17 @@ def test_towers_are_trained_with_all_weights_unless_it_is_said(method: str, usua
 def test_a_model_of_text_alone_has_no_towers_to_freeze() -> None:
     assert parts(TEXT, towers="frozen") == parts(TEXT)
     assert answer(TEXT, towers="frozen").resolved.plan.training.towers is None
+
+
+def test_buffers_of_shared_parameters_hold_no_tower_whole() -> None:
+    """Towers are gathered block by block, so that buffers hold as much of frozen ones as of none."""
+    data = {
+        "task": "finetune",
+        "model": {"name": "qwen2.5-vl-3b"},
+        "training": {"seq_len": 512, "global_batch": 8, "framework": "fsdp", "checkpointing": "full"},
+        "hardware": {"name": "h200-sxm", "devices": 8},
+        "parallelism": {"zero": 3},
+    }
+    tied = float(shape_of(CATALOG.architectures["qwen2.5-vl-3b"]).vocab) * 2048
+    buffers = mean(estimate_plan(plan_from_data(data), None, CATALOG).estimate.memory.parts["buffers"])
+    assert buffers < 8 * tied + 4 * 2**30

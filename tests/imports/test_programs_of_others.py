@@ -223,3 +223,11 @@ def test_options_of_a_script_that_trains_with_ultralytics_are_read(alone, tmp_pa
 def test_a_detector_that_only_looks_is_no_training(alone):
     with pytest.raises(CapacityError, match="no call of a known tool"):
         alone("look.py", f"{_DETECTS}YOLO('yolo11m.pt').predict('street.jpg')\n")
+
+
+@pytest.mark.parametrize("batch", ["-1", "0.7"])
+def test_a_batch_that_fills_the_memory_is_counted_as_the_usual_one_and_named(alone, batch: str) -> None:
+    text = f"from ultralytics import YOLO\nYOLO('yolo11m.pt').train(data='d.yaml', imgsz=[640, 480], batch={batch})\n"
+    imported = alone("t.py", text)
+    assert (imported.plan.training.micro_batch, imported.plan.model.spec["image_size"]) == (2, 640)
+    assert any("as many as fit" in remark.why for part in imported.readings for remark in part.unmodelled)

@@ -6,7 +6,8 @@ from functools import cache
 
 import pytest
 
-from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.catalog import key_of, load_catalog
+from capacity_tui.engine.plan.line import read_line, vocabulary
 
 DEVICES, NODE, HOST = "hardware.devices", "hardware.per_node", "hardware.spec.host_memory_gib"
 PRICE, ENERGY, COMMITMENT, SPEED = "pricing.usd_per_hour", "pricing.usd_per_kwh", "pricing.commitment", "training.mfu"
@@ -225,3 +226,15 @@ def test_a_release_of_what_cannot_be_planned_says_why(text, words):
 @pytest.mark.parametrize("text", ["llama 8b lora on g5", "2x g5 llama 70b q4", "llama 8b q4 on c5"])
 def test_a_family_of_machines_says_which_of_its_sizes_is_planned_for(text: str) -> None:
     assert any("sizes (or name another)" in entry.why for entry in read_line(text).assumptions)
+
+
+def test_no_refused_name_is_how_a_model_that_can_be_planned_begins() -> None:
+    """``vits`` is also ViT-S; those left are refused only where the longer name is not written."""
+    catalog, refused = load_catalog(), vocabulary().refused
+    beginnings = {
+        key_of("-".join(pieces[:count]))
+        for name in (*catalog.architectures, *catalog.networks)
+        for pieces in [name.split("-")]
+        for count in range(1, len(pieces) + 1)
+    }
+    assert {key for key in beginnings if key in refused} <= {"clip", "paddleocr", "cerebras"}

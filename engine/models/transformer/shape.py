@@ -50,6 +50,7 @@ class Traits:
     """Shape fields by family, of decoders of the modern kind, by model class and by catalogue id."""
 
     wide: frozenset[str]  # kinds and classes of models that are published in 32 bits
+    narrow: frozenset[str]  # models of these that are published in 16 all the same
 
     families: Mapping[str, Fields]
     modern: Fields
@@ -77,9 +78,8 @@ def load_traits() -> Traits:
     """Read the traits that come with the program."""
     content = _read("traits.yaml")
     classes = {name: _model_class(entry) for name, entry in content["classes"].items()}
-    return Traits(
-        frozenset(content["published_in_32_bits"]), content["families"], content["modern"], classes, content["models"]
-    )
+    wide, narrow = (frozenset(content[f"published_in_{bits}_bits"]) for bits in (32, 16))
+    return Traits(wide, narrow, content["families"], content["modern"], classes, content["models"])
 
 
 @cache

@@ -138,7 +138,8 @@ def loaded_as_published(given: Sequence[ImportedSetting], catalog: Catalog) -> I
         if one.field != _LOADED or one.value != _PUBLISHED:
             yield one
         elif row is not None:
-            is_wide = not load_traits().wide.isdisjoint((row.kind, row.architecture))
+            traits = load_traits()
+            is_wide = not traits.wide.isdisjoint((row.kind, row.architecture)) and row.id not in traits.narrow
             yield replace(one, value="fp32" if is_wide else "bf16")
 
 
@@ -149,7 +150,7 @@ def loaded_by_release(settings: Settings) -> Iterator[str]:
         settings.chosen.get(path) == replace(loaded, field=path, value=value)
         for path, value in ((Key.TRAINING_PRECISION, loaded.value), (Key.TRAINING_MASTER_WEIGHTS, "none"))
     )
-    if loaded is not None and loaded.level == "default" and is_decisive:
+    if loaded is not None and loaded.level == "default" and is_decisive and loaded.value != "fp32":
         yield f"weights in {loaded.value}, as they are published: Transformers 4 loads them in 32 bits unless told"
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from capacity_tui.engine.catalog import Plain, format_in_name, gguf_type
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.options.sizes import count, filling_batch, first_size, half, number, rate, size
 from capacity_tui.engine.plan.options.tools import (
     UnmodelledError,
     UnreadError,
@@ -54,8 +54,6 @@ _JMP = {
 _GUESSED = ("num_speculative_tokens", "max_draft_len", "num_nextn_predict_layers")  # As vLLM and TensorRT-LLM say it
 _STATES = ("mamba", "rwkv")  # Kinds of layers without attention, as GPT-NeoX calls them
 _SLOTS = re.compile(r"\d+(?:, ?\d+)*")  # Devices of a host, by their numbers
-_COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
-_UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 2**20, "G": 2**30}
 
 
 def text(value: Plain) -> object:
@@ -83,37 +81,6 @@ def mixed_policy(value: Plain) -> object:
         raise UnreadError("a policy, as p=f32,c=bfloat16")
     is_half = kind != "fp32" and (bool(alone) or weights == kind)
     return {Key.TRAINING_PRECISION: kind, **({Key.TRAINING_MASTER_WEIGHTS: "none"} if is_half else {})}
-
-
-def number(value: Plain) -> object:
-    """Return a number, also one that is written as text; nothing for null and ``auto``."""
-    if value is None or (isinstance(value, str) and value.strip().casefold() in {"auto", "none", "null", ""}):
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise UnreadError("a number")
-    try:
-        read = float(value)
-    except (ValueError, OverflowError):
-        raise UnreadError("a number") from None
-    if not math.isfinite(read):
-        raise UnreadError("a number")
-    if not isinstance(value, str):
-        return value
-    return int(read) if read.is_integer() and "e" not in value.casefold() and "." not in value else read
-
-
-def size(value: Plain) -> object:
-    """Return a size of which 0 and -1 mean that the tool finds it itself."""
-    parsed = number(value)
-    return parsed if isinstance(parsed, int | float) and parsed >= 1 else None
-
-
-def count(value: Plain) -> object:
-    """Return a count such as ``32k`` (thousands) or ``32K`` (of 1024)."""
-    match = _COUNT.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match is None:
-        return size(value)
-    return round(float(match[1]) * _UNITS[match[2]])
 
 
 def targets(value: Plain) -> object:
@@ -242,23 +209,6 @@ def training_config(value: Plain) -> object:
     return dict(zip(_NINE, map(number, value), strict=True))
 
 
-def first_size(value: Plain) -> object:
-    """Return the least of a range such as ``1:4`` or ``1..4``, the first of ``1024,768``, or a number; else nothing."""
-    first = re.split(r":|\.\.|,", value)[0] if isinstance(value, str) else value
-    return None if first in ("gpu", "auto", "cpu") else size(first)
-
-
-def rate(value: Plain) -> object:
-    """Return how many requests are sent a second; nothing where all are sent at once."""
-    return None if str(value).casefold() == "inf" else number(value)
-
-
-def half(value: Plain) -> object:
-    """Return the half of a width that gate and up projection share, as OLMo counts it."""
-    whole_width = size(value)
-    return None if whole_width is None else {"shape.ffn": int(str(whole_width)) // 2}
-
-
 def layers(value: Plain) -> object:
     """Return how many layers an accelerator holds; nothing where it is all of them."""
     if isinstance(value, str) and value.strip().casefold() in {"all", "auto"}:
@@ -363,6 +313,7 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "whole": whole,
         "fsdp": fsdp,
         "guessed": guessed,
+        "filling_batch": filling_batch,
         "first_size": first_size,
         "adapted": adapted,
         "names": names,

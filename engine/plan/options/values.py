@@ -61,7 +61,8 @@ def _meaning(option: Option, value: Plain, place: Place, remarks: list[str]) -> 
         return MEANINGS[option.meaning or "number"](value)
     except UnmodelledError as error:
         remarks.append(str(error))
-        return str(error).rpartition(" ")[2]
+        counted = str(error).rpartition(" ")[2]
+        return int(counted) if counted.isdecimal() else counted
     except UnreadError as error:
         words = value if isinstance(value, list) else [value]
         written = " ".join(map(str, words)) if words and all(isinstance(word, str) for word in words) else value

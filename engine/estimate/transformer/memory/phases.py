@@ -115,7 +115,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     routed = run.expert_parameters_per_layer / (layout.ep * layout.etp)
     inside, of_layer = sum(_trained_inside(run, parameters)), run.trained_dense * plain + run.trained_experts * routed
     used, gathered = gathered_bytes(run, plain + routed, parameters.dense + parameters.experts, (of_layer, inside))
-    ends = embedding_and_head_buffers(run, parameters.embedding, parameters.head)
+    ends = embedding_and_head_buffers(run, parameters.embedding - parameters.towers, parameters.head)
     trained = inside + _trained_ends(run, parameters) * parameters.ends
     # Buffers of a flat optimizer are made for a single device too.
     alone = where(np.asarray(software.flat_gradients) >= 1.0, np.minimum(layout.zero, 1.0), 0.0)

@@ -114,15 +114,12 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     spelled = ((PIECES.split(name.casefold()), row_id) for name, row_id in others)
     ids += [row_id for words, row_id in spelled if words[0] == pieces[0] and {*pieces} <= {*words}]  # llama guard 8b
     sizes = list(filter(is_size, pieces[1:]))
-    if (
-        not ids
-        and sizes
-        and is_size(pieces[-1])
-        and (within := catalog.architectures.find_id(f"of/{'-'.join(pieces)}")) is not None
-    ):
+    ends_in_size = bool(sizes) and is_size(pieces[-1])
+    if not ids and ends_in_size and (within := catalog.architectures.find_id(f"of/{'-'.join(pieces)}")) is not None:
         ids = [within]  # dolphin-mixtral 8x7b
     if ids:
-        meant = _preferred(ids, catalog)
+        plain = [row_id for row_id in ids if key_of(row_id).startswith(key_of(name))]  # llama 4 is no llama-guard-4
+        meant = _preferred(plain or ids, catalog)
         return _model(meant, f"{_shown(word)}: {meant}" + (f", one of {len(ids)} called so" if len(ids) > 1 else ""))
     return None
 
@@ -329,7 +326,9 @@ def _model(row_id: str, why: str = "") -> Meaning:
 
 
 def _other_shape(name: str, row: Architecture) -> str:
-    """Return that a name is computed as a model called otherwise, with its context: ``miqu 70b``; empty for others."""
+    """Return which model of a family is meant, or that a name has the shape of another: ``olmo``, ``miqu 70b``."""
+    if name.isalpha() and row.id != name.casefold() and row.id.startswith(name.casefold()):
+        return f"{name}: {row.id} (or say which)"
     named, meant = (set(_LETTERS.findall(text.casefold())) for text in (name, row.id))
     reads = "" if row.max_context is None else f", which reads {row.max_context} tokens"
     return f"{_shown(name)} has the shape of {row.id}{reads}" if named and named.isdisjoint(meant) else ""

@@ -1,0 +1,69 @@
+"""What numbers of options stand for: sizes, counts, rates, and words for those that a tool finds itself."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from capacity_tui.engine.catalog import Plain
+from capacity_tui.engine.plan.options.tools import UnmodelledError, UnreadError
+
+_COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
+_UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 2**20, "G": 2**30}
+
+
+def number(value: Plain) -> object:
+    """Return a number, also one that is written as text; nothing for null and ``auto``."""
+    if value is None or (isinstance(value, str) and value.strip().casefold() in {"auto", "none", "null", ""}):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise UnreadError("a number")
+    try:
+        read = float(value)
+    except (ValueError, OverflowError):
+        raise UnreadError("a number") from None
+    if not math.isfinite(read):
+        raise UnreadError("a number")
+    if not isinstance(value, str):
+        return value
+    return int(read) if read.is_integer() and "e" not in value.casefold() and "." not in value else read
+
+
+def size(value: Plain) -> object:
+    """Return a size of which 0 and -1 mean that the tool finds it itself."""
+    parsed = number(value)
+    return parsed if isinstance(parsed, int | float) and parsed >= 1 else None
+
+
+def count(value: Plain) -> object:
+    """Return a count such as ``32k`` (thousands) or ``32K`` (of 1024)."""
+    match = _COUNT.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        return size(value)
+    return round(float(match[1]) * _UNITS[match[2]])
+
+
+def filling_batch(value: Plain) -> object:
+    """Return a batch, of which -1 and shares of the memory mean as many as fit."""
+    given = size(value)
+    if given is None:
+        raise UnmodelledError("as many as fit into the memory: counted as 16")
+    return given
+
+
+def first_size(value: Plain) -> object:
+    """Return the least of a range such as ``1:4`` or ``1..4``, the first of ``1024,768``, or a number; else nothing."""
+    first = re.split(r":|\.\.|,", value)[0] if isinstance(value, str) else value
+    first = first[0] if isinstance(first, list) and first else first
+    return None if first in ("gpu", "auto", "cpu") else size(first)
+
+
+def rate(value: Plain) -> object:
+    """Return how many requests are sent a second; nothing where all are sent at once."""
+    return None if str(value).casefold() == "inf" else number(value)
+
+
+def half(value: Plain) -> object:
+    """Return the half of a width that gate and up projection share, as OLMo counts it."""
+    whole_width = size(value)
+    return None if whole_width is None else {"shape.ffn": int(str(whole_width)) // 2}
