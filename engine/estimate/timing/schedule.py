@@ -353,7 +353,8 @@ def _pipeline_time(phase: Phase, schedule: Schedule) -> PhaseTime:
     parts = {part: added(seconds) for part, seconds in exposed_of.items()}
     layer_seconds = added(waited)
     mean = layer_seconds + (busy.first + busy.last) / stages
-    slowest = np.maximum(_slowest(layer_seconds, busy, schedule), mean)
+    # One stage waits for no other: what sums of another order differ by is no bubble.
+    slowest = where(np.asarray(stages) > 1, np.maximum(_slowest(layer_seconds, busy, schedule), mean), mean)
     for part in ("compute", "attention"):
         parts[part] = (busy.layer.get(part, 0.0) + busy.ends.get(part, 0.0) / stages) * micro_batches
     flushes = np.minimum(schedule.flushes, micro_batches)
