@@ -109,7 +109,7 @@ UNKNOWN = [
     ("NVIDIA L4", 2880, "has 2.8 GiB"),
     ("NVIDIA H800 NVL", 95830, "no catalogue row"),
     ("AMD Instinct MI250X", 65520, "has 64.0 GiB"),
-    ("Apple M3 Max (30-core GPU)", None, "no catalogue row"),
+    ("Apple M3 Max (35-core GPU)", None, "no catalogue row"),
     ("", None, "no catalogue row"),
 ]
 PROCESSORS = [
