@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
@@ -29,6 +30,7 @@ _FARTHEST_PART = 8  # Words that say what is offloaded, and to where
 _OF_A_KIND, _ROWS, _FEATURES = "features of categories", f"{OWN_PARAMETERS}n", f"{OWN_PARAMETERS}p"
 _KEPT = ("parameters", "optimizer", "activations")  # What is offloaded, with less that goes with it
 _WHOLE_BITS = ("full bf16", "full fp16")
+_OPTIMIZER_NAME = "named"  # An optimizer that is offloaded, or whose name alone stands before "on cpu"
 _MEAN_LENGTH = "mean length"
 _BROAD = "tf32"  # Of products in 32 bits, of which a run in 16 has none
 
@@ -269,11 +271,19 @@ class TrainingWords(PerceptronWords):
         while kinds and kinds[-1] == {"joint"}:
             kinds.pop()
         count, parts = len(kinds), set().union(*kinds)
+        names = [self._span(at, 1) for at, kind in enumerate(kinds, index) if _OPTIMIZER_NAME in kind]
+        if names and (Key.HARDWARE_NAME in self._values or not parts.isdisjoint({"offload", "states", "optimizer"})):
+            parts.add("optimizer")  # adam on cpu, where another device computes
         is_kept = not parts.isdisjoint(_KEPT) and not parts.isdisjoint({"host", "disk"})
         is_kept &= any(key_of(self._tokens[at].text) in vocabulary().offload_on for at in range(index, index + count))
         text, longer = self._span(index, count), self._span(max(index - 1, 0), count + min(index, 1))
         is_other = self._is_switched_off(index + count) or self._phrase(text) or self._phrase(longer)  # zero3 offload
-        return None if is_other or not (is_kept or "offload" in parts) else (count, _offload(text, parts))
+        if is_other or not (is_kept or "offload" in parts):
+            return None
+        named = [settings.named_value(name, self._task, "", self._catalog) for name in names]
+        values = {path: value for one in named if one is not None for path, value in one.values.items()}
+        meaning = _offload(text, parts)
+        return count, replace(meaning, values={**values, **meaning.values})
 
     def _offload_of_the_framework(self) -> None:
         """Offload parameters too where the framework knows nothing less, as FSDP, unless the line says which."""

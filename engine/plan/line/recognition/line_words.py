@@ -233,6 +233,14 @@ class LineWords:
         """Whether a word says that what stands before it is of each of some, as in ``8 gpus each``."""
         return key_of(self._span(index, 1)) in vocabulary().every["apiece"]
 
+    def _is_of_each_device(self, start: int, end: int) -> bool:
+        """Whether words are of each device: ``128gb ram per gpu``, ``each gpu has 128gb ram``, ``each with 128gb``."""
+        words = vocabulary()
+        first = start - int(start > 0 and key_of(self._span(start - 1, 1)) in words.every["owning"])
+        before = [self._span(first - few, few) for few in (1, 2) if few <= first and not self._is_apart(first - 1)]
+        spans = (*before, self._span(end, 1), self._span(end, 2))
+        return not words.per_device.isdisjoint(map(key_of, spans))
+
     def _has_apiece(self) -> bool:
         """Whether any word of the line says so."""
         return any(map(self._is_apiece, range(len(self._tokens))))
