@@ -126,10 +126,18 @@ def test_a_model_computed_as_one_of_another_name_says_so_with_its_context():
         ),
         ("qlora 14b t4, packing, 4096 ctx, 12k convos", "packing: 12000 samples counted as a sequence each"),
         ("catboost 4M rows 300 feats 5 folds total time", "folds 5: left out; a plan is one run"),
+        ("dpo llama-3.1-8b reference free 8xa100", "DPO is counted with its reference all the same"),
+        ("dpo qwen2.5-7b reference model offloaded", "left out: reference model offloaded; counted on the device"),
+        ("grpo qwen2.5-7b 7b reward model", "left out: 7b reward model"),
     ],
 )
 def test_words_that_a_plan_follows_in_part_are_said(text, part):
     assert any(part in guess for guess in read_line(text).guesses)
+
+
+@pytest.mark.parametrize("reward", ["rule-based reward", "with reward functions", "accuracy reward 8 generations"])
+def test_a_reward_without_a_model_has_no_weights(reward):
+    assert not any("its weights" in guess for guess in read_line(f"grpo qwen2.5-7b {reward}").guesses)
 
 
 def test_samples_that_are_not_packed_are_not_called_so():

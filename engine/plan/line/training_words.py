@@ -25,6 +25,7 @@ from capacity_tui.engine.units import parse_count
 _PARTS = re.compile("[_=-]")  # offload_param=cpu
 _FEWEST_ROWS = 1000  # Fewer may be nodes or devices
 _REWARDED = ("ppo",)  # What has a critic and a reward model
+_REWARD = "reward"  # Of a function too, where no model is named
 _WITH_ROLES = (*_REWARDED, "grpo", "dpo", "kto")
 _FARTHEST_PART = 8  # Words that say what is offloaded, and to where
 _OF_A_KIND, _ROWS, _FEATURES = "features of categories", f"{OWN_PARAMETERS}n", f"{OWN_PARAMETERS}p"
@@ -116,20 +117,49 @@ class TrainingWords(PerceptronWords):
         """Take models by their roles, as ``ppo 7b policy, 7b reward``: all are planned as large as the policy."""
         words, keys = vocabulary(), [key_of(token.text) for token in self._tokens]
         learned = next((name for key in keys if (name := words.objectives.get(key)) in _WITH_ROLES), "")
-        roles = [at for at, key in enumerate(keys) if key in words.roles] if learned else []
-        spans = [self._span_of_role(at, is_before=self._is_size_at(roles[0] - 1)) for at in roles]
+        places = (at for at, key in enumerate(keys) if key in words.roles and learned)
+        wanted = (at for at in places if not self._ruling_out(at))
+        roles = [at for at in wanted if key_of(self._span(at, 2)) not in words.remarks]  # reference free
+        is_before = bool(roles) and self._is_size_at(roles[0] - 1) and not self._is_apart(roles[0] - 1)
+        spans = [self._span_of_role(at, is_before=is_before) for at in roles]
         others = [span for span, at in zip(spans, roles, strict=True) if words.roles[keys[at]] != Key.MODEL_NAME]
+        named = {
+            at
+            for at, key in enumerate(keys)
+            if self._is_size_at(at) or models.named_model(self._tokens[at].text, self._catalog)
+        }
+        if others and named.issubset(at for span in others for at in span):
+            first = next(at for at in roles if at in others[0])
+            others[0] = range(first, others[0].stop)  # dpo llama 8b reference model
         inside = {at for span in others for at in span}
-        trained = next((key for at, key in enumerate(keys) if self._is_size_at(at) and at not in inside), "")
+        policy = next((self._span(at, 1).casefold() for at in sorted(named) if at not in inside), "")
         if any(words.tasks.get(keys[at]) == TRAIN for span in others for at in (span.stop,) if at < len(keys)):
             return  # reward model training
         for at in (at for at in roles if at not in inside):
             self._taken[at] = 1, Meaning()
         for span in others:
-            size = next((keys[at] for at in span if self._is_size_at(at)), trained)
-            self._take(span.start, len(span), self._role(learned, self._span(span.start, len(span)), size == trained))
+            size = next((keys[at] for at in span if self._is_size_at(at)), "")
+            text, whole = self._span(span.start, len(span)), self._with_offloading(span)
+            meaning = self._role(learned, text, is_alike=not size or size in policy.split("-"))
+            if whole != span and meaning.fault is None:
+                meaning = Meaning(why=f"left out: {self._span(whole.start, len(whole))}; counted on the device")
+            self._take(whole.start, len(whole), meaning)
 
-    def _role(self, learned: str, text: str, is_alike: bool) -> Meaning:
+    def _with_offloading(self, span: range) -> range:
+        """Return the words of a model with those that offload it, as ``offload reference model`` does."""
+        named, moved = vocabulary().offload, {"offload", "host"}
+        start, behind = span.start, [*self._offload_kinds(span.stop)] if not self._is_apart(span.stop - 1) else []
+        while start > 0 and named.get(key_of(self._span(start - 1, 1))) in moved and not self._is_apart(start - 1):
+            start -= 1
+        words = [named.get(key_of(self._span(at, 1))) for at in range(max(start - 1, 0), span.start)]
+        is_before = "offload" in words and not {*_KEPT, "states", _OPTIMIZER_NAME}.intersection(words)
+        parts = set().union(*behind)
+        is_behind = "offload" in parts and parts <= {*moved, "joint"}
+        return range(start if is_before else span.start, span.stop + len(behind) * is_behind)
+
+    def _role(self, learned: str, text: str, *, is_alike: bool) -> Meaning:
+        if learned not in _REWARDED and key_of(text) == _REWARD:
+            return Meaning()  # rule-based reward, reward functions
         if learned not in _REWARDED and "ref" not in text.casefold():
             why = f"left out: {text}; beside {learned.upper()} its weights and its passes come on top"
             return Meaning(why=why)
