@@ -7,11 +7,11 @@ import re
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
+from capacity_tui.engine.plan.line.frozen_words import FrozenWords
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import TRAIN, Meaning
-from capacity_tui.engine.plan.line.option_words import OptionWords
 
 _PERCEPTRON, _WIDTHS = "mlp", f"{OWN_PARAMETERS}layers"
 _LIST = re.compile(r"\d+(?:[,-]\d+)+")
@@ -21,7 +21,7 @@ _MOST_LAYERS = 16  # More are a width: no perceptron that people write about is 
 _LAYERS_HINT = "say the widths of all hidden layers, as layers 512,256,128, or 3 layers of 512"
 
 
-class PerceptronWords(OptionWords):
+class PerceptronWords(FrozenWords):
     """A line whose words were recognized, and those of them that shape a perceptron."""
 
     def __init__(self, text: str, catalog: Catalog) -> None:

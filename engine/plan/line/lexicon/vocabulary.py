@@ -223,6 +223,9 @@ class Vocabulary:
     known_by_value: Words  # names of settings that say nothing beside the name of their value
     option_quantities: Mapping[str, str]  # words of what quantities of other tools' options count
     roles: ByWord  # models beside the one that is trained, by word; the field of that one
+    frozen_parts: ByWord  # parts of a model that are trained or frozen, by word
+    frozen_states: ByWord  # what becomes of them, by word
+    frozen_joints: Words  # words between both
     layer_words: Words  # words of the hidden layers of a perceptron
     width_words: Words  # words of how wide these are
     layer_joints: Words  # words between both
