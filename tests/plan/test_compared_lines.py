@@ -13,6 +13,7 @@ COMPARED = {
     "serve llama-8b/qwen-7b on a 4090": ["llama-8b", "qwen-7b"],
     "llama 8b/qwen 7b on a 4090 q4": ["llama 8b", "qwen 7b"],
     "minimum gpu for llama2 7b, 13b, 70b": ["7b", "13b", "70b"],
+    "llama 7b, 13b and 70b on a100": ["7b", "13b", "70b"],
     "serve llama 3 8b, qwen2.5 7b, mistral 7b on a 4090": ["llama 3 8b", "qwen2-5 7b", "mistral 7b"],
     "llama 8b lora on h100, a100, l40s, 20k samples": ["h100", "a100", "l40s"],
     "llama 8b q4 on 4090, 3090 or a6000": ["4090", "3090", "a6000"],

@@ -140,6 +140,16 @@ def test_a_reward_without_a_model_has_no_weights(reward):
     assert not any("its weights" in guess for guess in read_line(f"grpo qwen2.5-7b {reward}").guesses)
 
 
+def test_a_word_is_not_offered_for_itself():
+    fault = read_line("k=5 fold xgboost_like 100k rows").faults[0]
+    assert fault.title == "no such field"
+    assert "did you mean k" not in fault.hint
+
+
+def test_hidden_layers_may_end_in_and():
+    assert read_line("mlp hidden layers 256, 128 and 64").values["model.spec.layers"] == [256, 128, 64]
+
+
 def test_samples_that_are_not_packed_are_not_called_so():
     assert not any("packing: 12000" in guess for guess in read_line("lora 8b h100 no packing 12k samples").guesses)
 

@@ -35,8 +35,8 @@ _CHOICE = re.compile(r",? (?:or|rather than|instead of|in place of) (?:with |in 
 _OVER = re.compile(r"\bover(?=.* worth)", re.IGNORECASE)  # Is a 4090 over a 3090 worth it
 _NAMES = frozenset({Key.MODEL_NAME, Key.HARDWARE_NAME})
 _TWICE, _NO_FAULT = frozenset(f"{name} is given twice" for name in _NAMES), PlanError("")
-_COMMA = re.compile(r"\s*,\s*(?:(?:and|or) )?")
-_SIZES_LISTED = re.compile(r"\b\d[\d.]*b(?:\s*,\s*(?:(?:and|or) )?\d[\d.]*b\b)+", re.IGNORECASE)
+_COMMA = re.compile(r"\s*,\s*(?:(?:and|or) )?|\s+and\s+")
+_SIZES_LISTED = re.compile(rf"\b\d[\d.]*b(?:(?:{_COMMA.pattern})\d[\d.]*b\b)+", re.IGNORECASE)
 _HARDWARE, _CORES = "hardware", f"{OWN_PARAMETERS}n_jobs"  # Cores that an algorithm runs on
 _NUMBERS = frozenset(
     {

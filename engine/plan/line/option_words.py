@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, Plain, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
-from capacity_tui.engine.plan.line.lexicon.task_words import TASK, task_named
+from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.recognition.guessed_words import GuessedWords
@@ -76,6 +77,10 @@ class OptionWords(GuessedWords):
             is_value = bool(behind) and takes(name, Option(name, behind).plain)
             if mark or is_value or written.startswith(_MARK) or takes(name, True):
                 count, option = 1 + int(is_value), Option(name, value or (behind if is_value else ""))
+                method = task_named(option.value)
+                if method is not None and METHOD in method.values:  # finetuning_type lora
+                    self._take(index, count, replace(method, words=option.words))
+                    continue
                 self._options[index], self._taken[index] = (count, option), (count, Meaning())
         self._pass(lambda index: self._flag(index, _MARK) or self._numbered_devices(index))
 
@@ -123,6 +128,14 @@ class OptionWords(GuessedWords):
             except PlanError as fault:
                 meaning = Meaning(fault=fault)
             self._take(index, count, meaning)
+        self._pass(self._alongside)
+
+    def _alongside(self, index: int) -> tuple[int, Meaning] | None:
+        """Leave out what stands beside a model that is named, which alone would be refused as one."""
+        words, text = vocabulary(), self._span(index, 1)
+        if Key.MODEL_NAME not in self._values or key_of(text) not in words.alongside:
+            return None
+        return 1, Meaning() if key_of(text) in words.guessing else Meaning(why=f"left out: {text}")
 
     def _left_open(self, option: Option, path: str | None) -> Meaning:
         """Return what an option sets that its tool is to find by itself: a batch as large as fits, else nothing."""

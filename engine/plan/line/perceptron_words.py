@@ -35,9 +35,11 @@ class PerceptronWords(FrozenWords):
     def _listed(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize hidden layers one by one, before other numbers are: ``layers 512,256``."""
         name, mark, value = self._source(index).partition("=")
-        if key_of(name) not in vocabulary().layer_words | vocabulary().width_words:
+        named = vocabulary().layer_words | vocabulary().width_words
+        count = 2 if key_of(self._span(index, 2)) in named and not mark else 1  # hidden layers 256, 128
+        if count == 1 and key_of(name) not in named:
             return None
-        first = index + int(not mark)
+        first = index + count * int(not mark)
         text, end = self._list_at(first, value or self._source(first))
         if not _LIST.fullmatch(text):
             return None
@@ -64,8 +66,12 @@ class PerceptronWords(FrozenWords):
     def _list_at(self, index: int, text: str) -> tuple[str, int]:
         """Return a list of numbers that begins at a word, ``512, 256`` in several too, and where it ends."""
         end = index + 1
-        while text and self._is_apart(end - 1, ",") and self._source(end).isdecimal() and self._is_width(end):
-            text, end = f"{text},{self._source(end)}", end + 1
+        while text:
+            at = end + int(key_of(self._source(end)) in vocabulary().both)  # 256, 128 and 64
+            is_next = at > end or self._is_apart(end - 1, ",")
+            if not (is_next and self._source(at).isdecimal() and self._is_width(at)):
+                break
+            text, end = f"{text},{self._source(at)}", at + 1
         return text, end
 
     def _is_width(self, index: int) -> bool:

@@ -333,7 +333,7 @@ def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
     named = named_field(key, task, model)
     if named is not None:
         return field_value(named[0], value, task, knob=named[1])
-    near = nearest(key, (*all_fields(), *vocabulary().fields), 2)
+    near = nearest(key, (name for name in (*all_fields(), *vocabulary().fields) if key_of(name) != key_of(key)), 2)
     hint = f"did you mean {' or '.join(near)}?" if near else "the fields are in the list of the screen"
     of_any = f"a line limits time, dollars, ttft, tpot and e2e; `capacity-tui need --limit '{text[:40]}'` any figure"
     return _fault("no such limit", repr(text), of_any) if is_limit else _fault(NO_FIELD, repr(key), hint)

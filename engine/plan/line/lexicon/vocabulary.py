@@ -93,6 +93,7 @@ class Vocabulary:
     aside: Words  # names of models that say of another how long it is trained
     other_currencies: Words  # words and signs of money whose rate is not known
     refused: ByWord  # words that no plan can follow, and what to say instead
+    alongside: Words  # those of them that say nothing beside a model that is named
     closed: Words  # models of those refused that a service alone has
     services: Words  # words of such a service and of what it costs
     passages: Words  # pieces of texts that are found for a prompt
