@@ -77,9 +77,8 @@ class OptionWords(GuessedWords):
             is_value = bool(behind) and takes(name, Option(name, behind).plain)
             if mark or is_value or written.startswith(_MARK) or takes(name, True):
                 count, option = 1 + int(is_value), Option(name, value or (behind if is_value else ""))
-                method = task_named(option.value)
-                if method is not None and METHOD in method.values:  # finetuning_type lora
-                    self._take(index, count, replace(method, words=option.words))
+                if (method := self._method_of(option)) is not None:
+                    self._take(index, count, method)
                     continue
                 self._options[index], self._taken[index] = (count, option), (count, Meaning())
         self._pass(lambda index: self._flag(index, _MARK) or self._numbered_devices(index))
@@ -122,13 +121,28 @@ class OptionWords(GuessedWords):
                 self._take(index, count, self._left_open(option, "" if amount is None else amount.field(self._task)))
                 continue
             try:
-                read = {**vocabulary().option_quantities, _BITS: _BITS}
-                agreement = agreed(option.name, option.plain, serves=self._task == INFER, read=read, named=named)
+                agreement = self._agreement(option, named, serves=self._task == INFER)
                 meaning = self._meaning_of(option, agreement)
             except PlanError as fault:
                 meaning = Meaning(fault=fault)
             self._take(index, count, meaning)
         self._pass(self._alongside)
+
+    def _agreement(self, option: Option, named: set[str], *, serves: bool) -> Agreed | None:
+        read = {**vocabulary().option_quantities, _BITS: _BITS}
+        return agreed(option.name, option.plain, serves=serves, read=read, named=named)
+
+    def _method_of(self, option: Option) -> Meaning | None:
+        """Return the method that an option names, before the task is known: ``finetuning_type lora``; None for others."""
+        method = task_named(option.value)
+        if method is None or METHOD not in method.values:
+            return None
+        try:
+            agreement = self._agreement(option, set(), serves=False)
+        except PlanError:
+            return None
+        is_method = agreement is not None and METHOD in agreement.values
+        return replace(method, words=option.words) if is_method else None
 
     def _alongside(self, index: int) -> tuple[int, Meaning] | None:
         """Leave out what stands beside a model that is named, which alone would be refused as one."""

@@ -202,9 +202,7 @@ class DerivedValues(MoneyWords):
         usual = fabric.node_devices if fabric is not None and devices > fabric.node_devices > 1 else devices
         size = self._degree(hardware.PER_NODE, usual if machine is None else machine.sold_devices)
         places = ((at, at + count) for at, (count, taken) in self._taken.items() if path in taken.values)
-        is_per_device = hardware.PER_NODE not in self._values and any(
-            self._is_of_each_device(*place) for place in places
-        )
+        is_per_device = hardware.PER_NODE not in self._values and any(self._is_per_device(*place) for place in places)
         if size > 1 and not is_per_device:
             share = round(float(str(memory)) / size, 1)
             self._assume(path, share, f"host memory: {share:g} GiB for each of {size} devices of a machine")

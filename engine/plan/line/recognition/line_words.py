@@ -233,7 +233,7 @@ class LineWords:
         """Whether a word says that what stands before it is of each of some, as in ``8 gpus each``."""
         return key_of(self._span(index, 1)) in vocabulary().every["apiece"]
 
-    def _is_of_each_device(self, start: int, end: int) -> bool:
+    def _is_per_device(self, start: int, end: int) -> bool:
         """Whether words are of each device: ``128gb ram per gpu``, ``each gpu has 128gb ram``, ``each with 128gb``."""
         words = vocabulary()
         first = start - int(start > 0 and key_of(self._span(start - 1, 1)) in words.every["owning"])
