@@ -133,7 +133,7 @@ class OptionWords(GuessedWords):
         return agreed(option.name, option.plain, serves=serves, read=read, named=named)
 
     def _method_of(self, option: Option) -> Meaning | None:
-        """Return the method that an option names, before the task is known: ``finetuning_type lora``; None for others."""
+        """Return the method that an option names, before any task is known, as ``finetuning_type lora``, or None."""
         method = task_named(option.value)
         if method is None or METHOD not in method.values:
             return None

@@ -14,6 +14,7 @@ from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
+from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.perceptron_words import PerceptronWords
@@ -154,6 +155,8 @@ class TrainingWords(PerceptronWords):
         words = [named.get(key_of(self._span(at, 1))) for at in range(max(start - 1, 0), span.start)]
         is_before = "offload" in words and not {*_KEPT, "states", _OPTIMIZER_NAME}.intersection(words)
         parts = set().union(*behind)
+        joint, joined = (named.get(key_of(self._span(at, 1))) for at in (span.stop, span.stop + 1))
+        is_before &= not (joint == "joint" and joined in _KEPT)  # offload reference and optimizer
         is_behind = "offload" in parts and parts <= {*moved, "joint"}
         return range(start if is_before else span.start, span.stop + len(behind) * is_behind)
 
@@ -297,6 +300,9 @@ class TrainingWords(PerceptronWords):
         """Recognize what is kept on the host, as ``cpu offload of params`` and ``optimizer states in ram``."""
         if self._task not in (TRAIN, FINETUNE) or self._ruling_out(index) or not self._is_free(index):
             return None
+        before = figures_of(self._span(index - 1, 1)) if index else None
+        if before is not None and key_of(self._span(index, 1)) in vocabulary().ram:
+            return None  # 128gb ram, offload optimizer
         kinds = [*self._offload_kinds(index)]
         while kinds and kinds[-1] == {"joint"}:
             kinds.pop()
