@@ -155,7 +155,7 @@ def listing_options(command: Command) -> Command:
 
 
 def named_or_matching(rows: catalogs.Table[RowT], text: str) -> list[RowT]:
-    """Return the rows whose fields or other names, but for remarks and configurations, contain every word; else the one."""
+    """Return rows whose fields or other names, but for remarks and configurations, contain every word; else the one."""
     others: dict[str, list[str]] = {}
     for alias, row_id in rows.aliases.items():
         others.setdefault(row_id, []).append(alias)
