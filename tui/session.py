@@ -215,13 +215,20 @@ class Session:
         self.store.open(document, path)
         if path is not None:
             self._remember(path, document.name)
-        if assumed:
-            self.say(f"assumed: {'; '.join(assumed)}")
+        words = f"assumed: {'; '.join(assumed)}" if assumed else ""
+        if words:
+            self.say(words)
         elif replaces_changes:
             self.say("u brings back the previous plan and its changes")
         self.plan_changed()
         if document.answered_in:
-            self.app.call_after_refresh(self.show_view, document.answered_in)
+            self.app.call_after_refresh(self._show_answer, document.answered_in, words)
+
+    def _show_answer(self, view: str, words: str) -> None:
+        """Show the view that answers a line's question, whose own status line says what was assumed."""
+        self.show_view(view)
+        if words:
+            self.app.call_after_refresh(self.say, words)
 
     def _remember(self, path: Path, name: str) -> None:
         """Have a file that was opened remembered for the next start."""

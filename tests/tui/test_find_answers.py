@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from flow import burst, once, press, settle, shown
+from flow import burst, cells, once, press, settle, shown
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.line import read_line
@@ -179,3 +179,18 @@ def test_a_line_that_asks_for_one_of_a_family_is_solved_within_it(engine: Capaci
     planned = plan_of_line(read_line("largest gemma 3 i can qlora on a 4090, 10k samples"))
     parts = parts_asked(planned.asked, planned.plan)
     assert set(parts["models"].split(",")) == {"gemma-3-27b", "gemma-3-12b", "gemma-3-4b", "gemma-3-1b", "gemma-3-270m"}
+
+
+async def test_what_was_assumed_of_a_question_stands_in_the_view_that_answers_it(engine: CapacityEngine) -> None:
+    """Its memory among that: the search itself may hold the plan by other means than the line says."""
+    app = CapacityApp(source=PLAN, engine=lambda: engine, settings=Settings(hint=False, start=False))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        document, assumed = engine.plan_of_line(
+            "how much vram for lora llama-3.2-1b batch 4", app.session.store.document
+        )
+        assert any(entry.startswith("memory: ") for entry in assumed)
+        app.session.take_up(document, None, assumed)
+        await once(pilot, lambda: isinstance(app.screen, FindScreen))
+        await once(pilot, lambda: any("assumed: memory: " in "".join(one.text for one in row) for row in cells(app)))
+    assert not app.mistakes
