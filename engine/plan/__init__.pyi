@@ -66,9 +66,11 @@ from .plan import ModelSection as ModelSection
 from .plan import Plan as Plan
 from .plan import accumulation_of as accumulation_of
 from .plan import counted_name as counted_name
+from .sections import FROZEN_TOWERS as FROZEN_TOWERS
 from .sections import FULL as FULL
 from .sections import LENGTHS as LENGTHS
 from .sections import NO_MASTER as NO_MASTER
+from .sections import TRAINED_TOWERS as TRAINED_TOWERS
 from .sections import UNQUANTIZED as UNQUANTIZED
 from .sections import Adapter as Adapter
 from .sections import DataPhase as DataPhase

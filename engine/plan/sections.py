@@ -326,6 +326,10 @@ Preference: TypeAlias = Literal["none", "dpo", "kto", "orpo", "reward", "process
 """What a step learns from besides the next token."""
 
 
+TRAINED_TOWERS, FROZEN_TOWERS = "trained", "frozen"
+"""What becomes of the towers of a model that sees or hears."""
+
+
 class JobFields(Section):
     """What is trained, for how long, in which number formats and by which optimizer."""
 

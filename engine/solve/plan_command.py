@@ -25,7 +25,7 @@ _NOTHING = "null"
 
 
 def command_words(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> tuple[str, ...] | None:
-    """Return the shortest command found that says a plan; None where no command says all of it."""
+    """Return the shortest command for a plan; None where no command covers all of it."""
     facts = catalog or load_catalog()
     flags = _flags(plan)
     try:
@@ -45,7 +45,7 @@ def fewest_settings(base: Plan, plan: Plan) -> tuple[str, ...] | None:
     settings = [*_settings(base, plan)]
     if not _says(base, settings, plan):
         return None
-    # What follows from another setting need not be said.
+    # What follows from another setting need not be given.
     for setting in tuple(settings):
         fewer = [other for other in settings if other != setting]
         if _says(base, fewer, plan):

@@ -17,7 +17,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_
 from capacity_tui.engine.estimate.work import Collective, Operator
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters, output_weights
 from capacity_tui.engine.numeric import Number, any_true, present
-from capacity_tui.engine.plan import Adapter, TrainingSection
+from capacity_tui.engine.plan import FROZEN_TOWERS, TRAINED_TOWERS, Adapter, TrainingSection
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES
 
@@ -147,7 +147,6 @@ def _repeated(operator: Operator, times: Number) -> Operator:
     return operator if not any_true(times != 1.0) else replace(operator, count=operator.count * times)
 
 
-TRAINED_TOWERS = "trained"  # What plans call towers with gradients
 NOTHING, NORMS, ALL = "none", "norms", "all"  # What of a quantized base is cast to fp32, by the words plans use
 # What LoRA adapts, by the names plans use.
 TARGETS = {
@@ -268,7 +267,7 @@ def towers_of(training: TrainingSection, shape: TransformerShape | None) -> str 
     """Return whether a model's towers are trained: as a plan says, else with all weights; None for one without."""
     if shape is None or not any_true(shape.tower_weights > 0):
         return None
-    return training.towers or (TRAINED_TOWERS if training.adapter is None else "frozen")
+    return training.towers or (TRAINED_TOWERS if training.adapter is None else FROZEN_TOWERS)
 
 
 def in_fp32(training: TrainingSection, row: Framework) -> str:

@@ -12,7 +12,7 @@ from capacity_tui.engine.plan.imports.setting import ImportedSetting, Settings, 
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, named_model
 from capacity_tui.engine.plan.options.tools import tools
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.plan.sections import InferenceSection
+from capacity_tui.engine.plan.sections import TRAINED_TOWERS, InferenceSection
 
 SHAPE = "shape."
 _SPEC = f"{Key.MODEL_SPEC}."
@@ -151,7 +151,7 @@ def loaded_by_release(settings: Settings) -> Iterator[str]:
         for path, value in ((Key.TRAINING_PRECISION, loaded.value), (Key.TRAINING_MASTER_WEIGHTS, "none"))
     )
     if loaded is not None and loaded.level == "default" and is_decisive and loaded.value != "fp32":
-        yield f"weights in {loaded.value}, as they are published: Transformers 4 loads them in 32 bits unless told"
+        yield f"weights in {loaded.value}, as they are published: Transformers 4 loads them in 32 bits by default"
 
 
 def towers(settings: Settings, catalog: Catalog) -> Iterator[str]:
@@ -166,7 +166,7 @@ def towers(settings: Settings, catalog: Catalog) -> Iterator[str]:
         return
     if method == "full" or whole is not None:
         settings.set(Key.TRAINING_TOWERS, option.value, option, option.level)
-    elif option.value == "trained":
+    elif option.value == TRAINED_TOWERS:
         yield f"{option.words}: adapters of the towers are not counted"
 
 

@@ -7,10 +7,12 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, TRAIN, Meaning
 from capacity_tui.engine.plan.line.option_words import OptionWords
+from capacity_tui.engine.plan.sections import FROZEN_TOWERS, TRAINED_TOWERS
 from capacity_tui.engine.record import dataclass
 
 _TOWERS, _ALL_THE_REST = "towers", "rest"  # Parts of a model
-_FROZEN, _TRAINED, _UNFROZEN = "frozen", "trained", "unfrozen"  # What becomes of them
+_TRAINED, _FROZEN = TRAINED_TOWERS, FROZEN_TOWERS  # What becomes of them
+_UNFROZEN = "unfrozen"
 _MOST_WORDS = 3  # That name a part
 
 
@@ -95,7 +97,7 @@ class FrozenWords(OptionWords):
         return -1
 
     def _is_of_next(self, end: int) -> bool:
-        """Whether what stands behind a part is all that is said of it: ``frozen vision trained``."""
+        """Whether what stands behind a part is all that the line has of it: ``frozen vision trained``."""
         state, behind = self._state(self._past_joints(end))
         return bool(state) and not self._part(self._past_joints(behind))[0]
 

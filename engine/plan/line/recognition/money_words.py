@@ -232,7 +232,7 @@ class MoneyWords(LoadValues):
         counted = [(price, math.ceil(devices / row.sold_devices), row.id) for price, row in prices if price is not None]
         for index, (count, _) in self._taken.items():
             if vocabulary().clouds.get(key_of(self._span(index, count))) == provider:
-                self._taken[index] = count, Meaning()  # what is said of one provider is said here
+                self._taken[index] = count, Meaning()  # a price of one provider stands here
         offers = [(price * machines, machines, f"{machines} x {machine}") for price, machines, machine in counted]
         if hardware.DEVICES not in self._values:  # nobody says that it is all of a machine
             parts = ((price / row.sold_devices, row) for price, row in prices if price is not None)
