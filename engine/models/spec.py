@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.schema import Knob
-from capacity_tui.engine.units import format_number, parse_count
+from capacity_tui.engine.units import parse_count
 
 # Bounds that keep every product of sizes inside double precision; far beyond any data set.
 LARGEST_ROWS = 10**12
@@ -39,14 +39,6 @@ class Spec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
 
     other_names: ClassVar[Mapping[str, str]] = {}  # Names that other tools give a field
-
-    @property
-    def defaulted(self) -> tuple[str, ...]:
-        """Sizes of the data that were not given, in words."""
-        fields = type(self).model_fields
-        missing = [name for name in ("n", "p") if name in fields and name not in self.model_fields_set]
-        sizes = {name: getattr(self, name) for name in missing}
-        return tuple(f"{name} = {format_number(size)}" for name, size in sizes.items() if isinstance(size, int | float))
 
 
 SpecT = TypeVar("SpecT", bound=Spec)

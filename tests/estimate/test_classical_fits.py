@@ -12,6 +12,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Answer, estimate_plan, resolve_plan
 from capacity_tui.engine.estimate.estimate import work_of
+from capacity_tui.engine.estimate.resolve import unsaid
 from capacity_tui.engine.models import CLASSICAL_SPECS
 from capacity_tui.engine.plan import plan_fields
 from capacity_tui.engine.plan.files import plan_from_data
@@ -148,8 +149,12 @@ def test_counts_and_spellings() -> None:
 
 
 def test_what_was_not_given_is_named() -> None:
-    assert fitted("decision_tree").estimate.basis.assumed == ("n = 100 000", "p = 100")
-    assert fitted("decision_tree", n=10, p=2).estimate.basis.assumed == ()
+    def sizes(**spec: object) -> dict[str, object]:
+        plan = plan_from_data({"model": {"name": "decision_tree", "spec": spec}, "hardware": {"name": CPU}})
+        return {entry.key: entry.value for entry in unsaid(resolve_plan(plan, load_catalog()), {})}
+
+    assert sizes() == {"model.spec.n": 100_000, "model.spec.p": 100}
+    assert sizes(n=10, p=2) == {}
 
 
 def test_iterations_that_the_data_decide_widen_the_range_until_they_are_given() -> None:

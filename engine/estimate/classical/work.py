@@ -92,7 +92,7 @@ def classical_work(
         model_flops_per_step=sum((operator.flops * operator.count for operator in fit.operators), start=0.0),
         peak_flops=device.peak(str(spec.precision)),
         method=METHOD,
-        assumed=(*cluster.assumed, *spec.defaulted, *(() if on_cpu else (GPU_LOOPS,))),
+        assumed=(*cluster.assumed, *(() if on_cpu else (GPU_LOOPS,))),
         warnings=fit_warnings(spec, rates, cluster),
     )
 

@@ -74,8 +74,11 @@ def price_in(tokens: Sequence[Token], index: int) -> tuple[float, str] | None:
         return None
     before = [key_of(token.text) for token in tokens[max(index - 3, 0) : index]]
     behind = [key_of(token.text) for token in tokens[index + 1 : index + 4]]
-    times = (at for at, token in enumerate(tokens[index + 1 : index + 4]) if duration_of(token.text) is not None)
-    ends = behind[: next(times, len(behind) + 1) - 1]  # at $2/h, max 3 days
+    later = tokens[index + 1 : index + 5]
+    number = next((at for at, token in enumerate(later) if token.text[:1].isdigit() or sum_of(token.text)), None)
+    start = len(behind) if number is None else words.start_of([key_of(token.text) for token in later[:number]])
+    is_apart = number is None or (0 < start <= number and later[start - 1].ends)
+    ends = behind[: start - int(not is_apart)]  # at $2/h, max 3 days, and at $2/h, a budget of 500
     near = {*before[-2:], "".join(before[-2:]), *({*ends[:1], "".join(ends[:2])} - {_THAN})}
     if not words.limiting.isdisjoint(near) or tokens[index].text[0] in "<≤":
         return None

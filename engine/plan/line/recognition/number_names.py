@@ -13,6 +13,7 @@ from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size, named_model
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_of
+from capacity_tui.engine.plan.line.lexicon.similarity import is_near_scale
 from capacity_tui.engine.plan.line.lexicon.task_words import task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Amount, Meaning
@@ -307,7 +308,7 @@ class NumberNames(TakenWords):
         words, key = vocabulary(), key_of(word)
         named = task_named(word) or hardware.named_hardware(word, self._catalog) or named_model(word, self._catalog)
         groups = (words.joints, words.fillers, words.refused, words.queries)
-        return named is not None or any(key in group for group in groups)
+        return named is not None or any(key in group for group in groups) or is_near_scale(word)
 
     def _unit_at(self, index: int) -> str:
         """Return the unit that a word is, as ``tokens``; empty for other words."""
