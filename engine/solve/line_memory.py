@@ -1,4 +1,4 @@
-"""How much memory that takes which a line says, where it asks for it and names no hardware."""
+"""Memory that a line asks for without naming hardware, and layers that go to the memory of a host which it names."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import Plan, edited
-from capacity_tui.engine.plan.line import FINETUNE, INFER, TRAIN, OneLine, asks_for_memory, vocabulary
+from capacity_tui.engine.plan.line import FINETUNE, INFER, TRAIN, Asked, OneLine, asks_for_memory, vocabulary
 from capacity_tui.engine.solve.modes.modes import fill
 from capacity_tui.engine.units import format_bytes
 
+OF_LAYERS = "layers on the host"  # What engines are usual for that keep some of a model there
+_HOST_MEMORY = f"{Key.HARDWARE_SPEC}.host_memory_gib"
 _ROOM = {"memory_mib": 1_000_000_000}  # Of a device that has room for anything
 _METHODS = ("full", "lora", "qlora")  # Of fine-tuning, where a line says none
 _USERS, _BATCH, _CHECKPOINTING = Key.INFERENCE_USERS, Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_CHECKPOINTING
@@ -24,6 +26,26 @@ def is_asked_for_memory(line: OneLine) -> bool:
     """Whether a line asks how much memory its model takes, on no hardware that it names."""
     is_open = line.asked is None or line.asked.solve == Key.HARDWARE_NAME
     return is_open and line.has(Key.MODEL_NAME) and not line.has(Key.HARDWARE_NAME) and asks_for_memory(line.text)
+
+
+def layers_asked(line: OneLine, plan: Plan, catalog: Catalog) -> Asked | None:
+    """Return the question for layers on a card that has no room for a model which a host's memory helps out.
+
+    None where all weights have room, where the line asks for something else, and where it names an engine that keeps no
+    layers on the host.
+    """
+    layers, usual = Key.INFERENCE_GPU_LAYERS, vocabulary().engines[OF_LAYERS]
+    is_other = line.has(Key.INFERENCE_ENGINE) and catalog.engines.find_id(plan.inference.engine) != usual
+    is_split = line.task == INFER and line.has(_HOST_MEMORY) and not (line.has(layers) or is_other)
+    if not is_split or line.asked is not None or not line.has(Key.HARDWARE_NAME):
+        return None
+    try:
+        memory = fill(plan, "balanced", None, catalog).estimate.memory
+    except CapacityError:
+        return None
+    if memory.capacity_bytes is None or largest(memory.parts["weights"]) <= largest(memory.capacity_bytes):
+        return None
+    return Asked(layers, why="as many layers on the device as fit, the others in the memory of the host")
 
 
 def memory_words(line: OneLine, plan: Plan, catalog: Catalog) -> Iterator[str]:

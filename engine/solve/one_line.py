@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, counted, key_of, load_catalog
@@ -17,7 +18,7 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.answers import LargestModel, largest_model, open_plan, usual_models
 from capacity_tui.engine.solve.idle_words import idle_words
 from capacity_tui.engine.solve.line_job import job_words
-from capacity_tui.engine.solve.line_memory import is_asked_for_memory, memory_words
+from capacity_tui.engine.solve.line_memory import OF_LAYERS, is_asked_for_memory, layers_asked, memory_words
 from capacity_tui.engine.solve.modes.modes import with_placeholders
 from capacity_tui.engine.units import format_count, parse_quantity
 
@@ -30,7 +31,6 @@ _WEIGHTS, _FEWEST_BITS = Key.INFERENCE_WEIGHTS, "4bit"
 _LIMITED = {figure: limit for word, limit in JOB_LIMITS.items() for figure in (word, limit.served)}
 """What limits a whole job, by the figures that lines say it of."""
 
-_OF_LAYERS = "layers on the host"  # What engines are usual for that keep some of a model there
 _TOKENS, _EPOCHS, _METHOD = Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS, Key.TRAINING_METHOD
 
 
@@ -92,6 +92,7 @@ def plan_of_line(
     if _takes_all_of_the_context(line):
         del values[Key.INFERENCE_PROMPT_TOKENS]
     plan = edited(open_plan(line.task), {_MODEL: usual_models(facts)[-1], **values}, facts).plan
+    line = replace(line, asked=line.asked or layers_asked(line, plan, facts))
     asked = "" if line.asked is None else line.asked.solve
     if not line.has(Key.INFERENCE_ENGINE) and (guess := _usual_engine(plan, machine, facts, asked, is_open=is_open)):
         engine, where = guess
@@ -176,7 +177,7 @@ def _usual_engine(
     row = None if is_open else catalog.accelerators.get(resolved.cluster.device.id)
     has_layers = plan.inference.gpu_layers is not None or asked == Key.INFERENCE_GPU_LAYERS
     kinds = (
-        (_OF_LAYERS if has_layers else None, f"with {_OF_LAYERS}"),
+        (OF_LAYERS if has_layers else None, f"with {OF_LAYERS}"),
         (weights.family, f"of {weights.family} weights"),
         (None if row is None else row.generation, f"on {row.name if row else ''}"),
         (maker, f"on {maker}"),

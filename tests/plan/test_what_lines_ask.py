@@ -297,3 +297,25 @@ def test_memory_of_a_line_that_says_no_method_is_told_of_each() -> None:
 @pytest.mark.parametrize("text", ["biggest model for 24gb vram", "llama 8b on 24gb vram", "which gpu for llama 8b"])
 def test_other_lines_are_told_no_memory(text: str) -> None:
     assert not any(remark.startswith("memory: ") for remark in plan_of_line(read_line(text)).remarks)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "engine"),
+    [
+        ("llama.cpp llama-3.1-70b q4 ryzen 7950x 128gb + 3090", "inference.gpu_layers", "llama.cpp"),
+        ("gpt-oss-120b 4090 + 64gb ddr5", "inference.gpu_layers", "llamacpp"),
+        ("ollama llama-3.1-8b q4 4090 64gb ram", "", "ollama"),  # all of it has room
+        ("vllm llama-3.1-70b 4090 64gb ram", "", "vllm"),  # which keeps no layers there
+        ("llama.cpp llama-3.1-70b q4 3090 64gb ram, gpu layers 40", "", "llama.cpp"),
+        ("llama.cpp llama-3.1-70b q4 3090", "", "llama.cpp"),
+    ],
+)
+def test_a_host_whose_memory_is_named_takes_the_layers_that_a_card_has_no_room_for(text, asked, engine):
+    made = plan_of_line(read_line(text))
+    assert ("" if made.asked is None else made.asked.solve) == asked
+    assert made.plan.inference.engine == engine
+
+
+@pytest.mark.parametrize("text", ["epyc 7742 and one 3090", "one 3090, epyc 7742"])
+def test_a_processor_beside_a_card_is_named_as_that_of_the_host_wherever_it_stands(text):
+    assert any("the processor of the host" in remark for remark in read_line(f"llama-3.1-8b {text}").remarks)

@@ -37,11 +37,17 @@ class MachineWords(RuledOutWords):
         if name and named and self._is_chosen(index):
             return meaning  # a 3060, or just my ryzen 5800x
         if named in processors and name in accelerators:
-            why = f"{self._tokens[index].text}: the processor of the host; what counts of it goes into hardware.spec"
-            return Meaning(why=why)
+            return self._of_host(self._tokens[index].text)
         if name in processors and named in accelerators:
             self._values = {path: value for path, value in self._values.items() if path not in _OF_HOST}
+            hosts = {at: count for at, (count, of) in self._taken.items() if of.values.get(hardware.NAME) == name}
+            self._taken |= {at: (count, self._of_host(self._span(at, count))) for at, count in hosts.items()}
         return self._machine(name, named, meaning)
+
+    @staticmethod
+    def _of_host(text: str) -> Meaning:
+        """Return what to know of a processor that computes nothing itself."""
+        return Meaning(why=f"{text}: the processor of the host; what counts of it goes into hardware.spec")
 
     def _machine(self, name: object, named: object, meaning: Meaning) -> Meaning:
         """Take a machine beside its own accelerators for the same hardware, as ``g4dn.12xlarge (4x T4)``."""
