@@ -23,7 +23,7 @@ from capacity_tui.engine.present.results import (
     to_builtins,
 )
 from capacity_tui.engine.solve import Candidate, CheckedConstraint
-from capacity_tui.engine.solve.need import GROWING, READS, Needed
+from capacity_tui.engine.solve.need import GROWING, LAYERS, READS, Needed
 from capacity_tui.engine.solve.search import Answer, SearchResult, unit_of
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_count, format_number, format_percent, format_quantity
@@ -248,6 +248,8 @@ def remarks(needed: Needed, named: Callable[[str], str] = str) -> Iterator[str]:
         yield f"next {_change_text(beyond, named)}: {why}"
     elif needed.ended_by == READS:
         yield "the model's context ends here: memory and limits would allow more"
+    elif needed.ended_by == LAYERS:
+        yield "these are all layers of the model"
     elif needed.ended_by in GROWING:
         yield f"the limit of {needed.ended_by} pays for no more tokens; another size would learn less from them"
     elif needed.ended_by:

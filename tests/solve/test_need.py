@@ -87,6 +87,12 @@ def test_a_context_ends_where_the_model_reads_no_more():
     assert (found.neighbour, found.binding) == (None, "model.max_context")
 
 
+def test_layers_on_a_device_end_with_those_of_the_model():
+    small = edited(SERVED, {"inference.batch": 1, "inference.engine": "llamacpp", "hardware.name": "rtx-4090"}, FACTS)
+    found = asked(edited(small.plan, {"inference.weights": "q4_0"}, FACTS).plan, "inference.gpu_layers")
+    assert (found.value, found.binding) == (32, "model.spec.layers")
+
+
 @settings(max_examples=4, deadline=None)
 @given(
     hours=st.floats(0.3, 30),

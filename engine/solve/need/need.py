@@ -12,6 +12,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.estimate import resolve_plan
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.numeric import largest
@@ -20,6 +21,7 @@ from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import LARGEST_COUNT, Knob
 from capacity_tui.engine.solve.candidate import Candidate, Evaluator, is_better
+from capacity_tui.engine.solve.modes.modes import with_placeholders
 from capacity_tui.engine.solve.need.bounds import NAME, PARAMETERS
 from capacity_tui.engine.solve.need.names import (
     DEVICES,
@@ -81,6 +83,7 @@ class Needed(ShownInNotebooks):
 
 NUMBERS = ("integer", "power-of-two", "number")
 READS = "model.max_context"  # What ends a context where memory does not
+LAYERS = "model.spec.layers"  # What ends the layers on a device where all of them have room
 _PROMPT, _OUTPUT, _SEQUENCE = Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS, Key.TRAINING_SEQ_LEN
 _NO_PACE = ("cost.", "energy.", "memory.")
 _SPLITS = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
@@ -136,8 +139,8 @@ def outermost_value(path: str, question: Question, trials: Evaluator, stopped: C
     """
     plan, goal, catalog = question.plan, question.goal, trials.catalog
     entry, is_whole = _numeric_field(path, plan, catalog)
-    reads = _reads(path, plan, catalog)
-    knob = entry.knob if reads is None else replace(entry.knob, maximum=float(reads))
+    most, ends = _most(path, trials) or (None, path)
+    knob = entry.knob if most is None else replace(entry.knob, maximum=float(most))
     scale = scale_of(knob, is_whole, _grain(path, plan))
     if path == DEVICES and (node := _node(trials)) is not None:
         scale = whole_nodes(node, _grain(path, plan), int(knob.maximum or LARGEST_COUNT))
@@ -155,8 +158,8 @@ def outermost_value(path: str, question: Question, trials: Evaluator, stopped: C
         so_far = holding[0 if _fewest(path) else -1 :][:1]
         return replace(needed, best=line.at(so_far[0]) if so_far else None, complete=False)
     ended = "" if fails is not None or index not in (scale.low, scale.high) else path
-    if ended and reads is not None and index == scale.high == reads:
-        ended = READS
+    if ended and index == scale.high == most:
+        ended = ends
     beyond = None if fails is None else line.at(fails)
     return replace(needed, best=line.at(index), neighbour=beyond, is_monotonic=line.is_monotonic, ended_by=ended)
 
@@ -251,15 +254,21 @@ def _node(trials: Evaluator) -> int | None:
     return int(np.max(np.asarray(cluster.per_node)))
 
 
-def _reads(path: str, plan: Plan, catalog: Catalog) -> int | None:
-    """Return the longest prompt that a served model reads; None for other fields, and where that is not known."""
-    if path not in (_PROMPT, _OUTPUT) or not plan.is_inference:
+def _most(path: str, trials: Evaluator) -> tuple[int, str] | None:
+    """Return the longest prompt that a served model reads, or its layers, and what ends there; None for other fields.
+
+    None also where that is not known.
+    """
+    plan, row = trials.plan, trials.catalog.architectures.known(trials.plan.model.name)
+    if row is None or not plan.is_inference:
         return None
-    row = catalog.architectures.known(plan.model.name)
+    if path == Key.INFERENCE_GPU_LAYERS:
+        shape = resolve_plan(with_placeholders(plan, trials.catalog), trials.catalog, trials.machine).shape
+        return None if shape is None else (int(shape.layers), LAYERS)
     other = plan.value(_OUTPUT if path == _PROMPT else _PROMPT)
-    if row is None or row.max_context is None or not isinstance(other, int):
+    if path not in (_PROMPT, _OUTPUT) or row.max_context is None or not isinstance(other, int):
         return None
-    return max(row.max_context - (other if row.kind == "decoder" else 0), 1)
+    return max(row.max_context - (other if row.kind == "decoder" else 0), 1), READS
 
 
 def solved_path(name: str) -> str:
