@@ -17,7 +17,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.answers import LargestModel, largest_model, open_plan, usual_models
 from capacity_tui.engine.solve.idle_words import idle_words
-from capacity_tui.engine.solve.line_job import job_words
+from capacity_tui.engine.solve.line_job import job_words, rent_words
 from capacity_tui.engine.solve.line_memory import OF_LAYERS, is_asked_for_memory, layers_asked, memory_words
 from capacity_tui.engine.solve.modes.modes import with_placeholders
 from capacity_tui.engine.units import format_count, parse_quantity
@@ -116,7 +116,13 @@ def plan_of_line(
     plan, paced = _as_people_read(line, plan, facts)
     assumed += [*shorter, *paced, *_settings_of_the_model(line, plan)]
     memory = memory_words(line, plan, facts) if is_asked_for_memory(line) else ()
-    remarks = (*memory, *job_words(line, plan, facts), *line.remarks, *idle_words(line, plan, facts))
+    remarks = (
+        *memory,
+        *job_words(line, plan, facts),
+        *rent_words(line, plan, facts),
+        *line.remarks,
+        *idle_words(line, plan, facts),
+    )
     return LinePlan(plan, tuple(assumed), remarks, line.readings, line.asked)
 
 

@@ -319,3 +319,36 @@ def test_a_host_whose_memory_is_named_takes_the_layers_that_a_card_has_no_room_f
 @pytest.mark.parametrize("text", ["epyc 7742 and one 3090", "one 3090, epyc 7742"])
 def test_a_processor_beside_a_card_is_named_as_that_of_the_host_wherever_it_stands(text):
     assert any("the processor of the host" in remark for remark in read_line(f"llama-3.1-8b {text}").remarks)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("serve llama-3.1-70b 24/7 monthly cost 4xh100 at $2/gpu/h", "monthly: 720 h at $8.00 an hour are $5 760.00"),
+        ("llama-3.1-8b a100 at $1.5/h for 3 months, cost", "3 months: 2 160 h at $1.50 an hour are $3 240.00"),
+        (
+            "running llama-3.1-8b on an l4 at $0.5/h 10h/day, price per month?",
+            "per month of 10 h a day: 300 h at $0.50 an hour are $150.00",
+        ),
+        (
+            "serve llama-3.1-70b 8xh100 at $2 each, or buy for 250k over 3 years",
+            "3 years: 26 280 h at $16.00 an hour are $420 480.00",
+        ),
+        ("serve llama-3.1-8b on an l4, 1M requests per month", ""),
+        ("lora llama-3.1-8b 4090 within 8 hours", ""),
+        ("serve llama-3.1-8b, $500 a month", ""),
+    ],
+)
+def test_what_is_served_has_a_bill_of_the_span_that_a_line_names(text, words):
+    bills = [remark for remark in plan_of_line(read_line(text)).remarks if " h at " in remark]
+    assert bills == ([words] if words else [])
+
+
+def test_a_job_that_runs_some_hours_of_each_day_takes_more_days():
+    line = read_line("resnet50 imagenet 90 epochs 3090 10 hours a day, how many days")
+    assert not line.limits and line.asked is None
+    (days,) = [remark for remark in plan_of_line(line).remarks if "h a day" in remark]
+    whole = plan_of_line(read_line("resnet50 imagenet 90 epochs 3090 5 hours a day, how many days"))
+    (twice,) = [remark for remark in whole.remarks if "h a day" in remark]
+    counts = [float(words.split(": ")[1].split()[0]) for words in (days, twice)]
+    assert counts[1] == pytest.approx(2 * counts[0], rel=0.03)

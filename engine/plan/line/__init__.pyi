@@ -14,3 +14,5 @@ from .lexicon.words import OneLine as OneLine
 from .lexicon.words import PlanFlags as PlanFlags
 from .questions import asks_for_memory as asks_for_memory
 from .reading import read_line as read_line
+from .rented_time import DAY_HOURS as DAY_HOURS
+from .rented_time import rented_time as rented_time

@@ -26,6 +26,7 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.questions import OF_ALL, OF_BOX, clouds_in, price_in
 from capacity_tui.engine.plan.line.recognition.load_values import LoadValues
+from capacity_tui.engine.plan.line.rented_time import hours_a_day
 from capacity_tui.engine.units import HOUR_SECONDS, format_energy, format_money, parse_quantity
 
 A_SPAN = re.compile(r"\d[\d.,]*[kKmM]?/([a-z]+)")  # 40k/month
@@ -295,13 +296,17 @@ class MoneyWords(LoadValues):
                 self._taken[index] = 1, self._to_buy(index)
                 self._limits.pop(index)
             elif is_served and figure == "time" and before in vocabulary().as_long_as:
-                why = f"left out: {self._span(index - 1, 1)} {text}; it is served without an end, at a price an hour"
-                self._taken[index] = 1, Meaning(why=why)
+                self._taken[index] = 1, Meaning(f"the bill of {text}")
                 self._limits.pop(index)
             else:
                 self._limits[index] = f"{JOB_LIMITS[figure].served}{sign}{most}"
                 hint = "of a job say train or lora; of a load that is served say ttft 1s, tpot 50ms or e2e 8s"
                 self._faults += [] if ends else [PlanError("what does this limit?", text, hint)]
+
+    def _hours_a_day(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize how many hours of each day hardware is used, as in ``10 hours a day``."""
+        used = hours_a_day(self._tokens, index)
+        return None if used is None else (used[0], Meaning(f"used {used[1]:g} h a day"))
 
     def _to_buy(self, index: int) -> Meaning:
         """Leave out what hardware is bought for; the cheapest is asked for where none is named."""
