@@ -108,6 +108,8 @@ class Vocabulary:
     owned: Words  # words between a part and the number that it is of
     single: Words  # words before a device of which there is one
     as_long_as: Words  # words before how long something is served
+    owning: Words  # words that say that hardware is owned, wherever they stand
+    owned_hardware: Words  # the same, before its name alone
     numbered: Words  # words before a number that is a name
     transactions: Words  # what are tokens a second where a model writes some, and requests elsewhere
     of_something: Words  # words between a number and what it counts

@@ -206,7 +206,7 @@ class MoneyWords(LoadValues):
     def _price_of_devices(self) -> None:
         """Make the price of all devices of that of each, of each machine, or of whichever is the nearest to offers."""
         if not self._device_price:
-            self._price_of_provider()
+            self._price_of_owned() or self._price_of_provider()
             return
         if hardware.NAME not in self._values:
             hint = "name the hardware that costs so much, or write under $2/h of all of it together"
@@ -219,6 +219,21 @@ class MoneyWords(LoadValues):
         of = {OF_ONE: "for each device", OF_BOX: "for each machine", OF_ALL: f"for all {counts[OF_ONE]} devices"}[what]
         why = f"price: ${price:g} an hour, ${self._device_price:g} {of} (of all: pricing.usd_per_hour=)"
         self._assume(Key.PRICING_USD_PER_HOUR, price, why)
+
+    def _price_of_owned(self) -> bool:
+        """Leave out the rent of cards that a line says somebody has, as in ``my own 4090`` and ``a 3090 at home``."""
+        words, keys = vocabulary(), [key_of(token.text) for token in self._tokens]
+        named = {at for at, (_, meaning) in self._taken.items() if hardware.NAME in meaning.values}
+        owning = {"".join(keys[at : at + few]) for at in range(len(keys)) for few in (1, 2)}
+        is_owned = not words.owning.isdisjoint(owning)
+        is_owned |= any(keys[at - 1] in words.owned_hardware for at in named if at)
+        is_card = self._values.get(hardware.NAME) in self._catalog.accelerators and not clouds_in(self._tokens)
+        if not (is_owned and is_card) or self._limits or len(named) > 1:
+            return False
+        self._assume(
+            Key.PRICING_USD_PER_HOUR, 0, "no rent of own hardware; a training tells what its electricity costs"
+        )
+        return True
 
     def _price_of_provider(self) -> None:
         """Take the price of the provider that a line names behind devices, as in ``8 h100 on lambda``."""

@@ -137,10 +137,11 @@ class TakenWords(MachineWords):
         return Meaning(base.words, {METHOD: _PACKED, **base.values}, why)
 
     def _too_few_for_all(self, index: int, count: int) -> str:
-        """Return why a batch is of each device: replicas need a sequence each, whatever they share; empty for others."""
-        name, is_shared = self._span(index, count), self._values.get(Key.PARALLELISM_ZERO, 0) not in (0, "0")
+        """Return why a batch is of each device: replicas need a sequence each; empty for others."""
+        name = self._span(index, count)
         shards = math.prod(map(self._degree, (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)))
-        replicas = self._degree(Key.PARALLELISM_DP, self._degree(hardware.DEVICES) // shards if is_shared or shards == 1 else 1)
+        is_split = shards > 1 and self._values.get(Key.PARALLELISM_ZERO, 0) in (0, "0")
+        replicas = self._degree(Key.PARALLELISM_DP, 1 if is_split else self._degree(hardware.DEVICES) // shards)
         is_bare = "".join(filter(str.isalpha, key_of(name))) in vocabulary().bare_batches
         is_bare &= key_of(self._span(index + count, 1)) not in vocabulary().totals
         is_few = is_bare and self._degree(Key.TRAINING_GLOBAL_BATCH) < replicas
