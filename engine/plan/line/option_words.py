@@ -20,6 +20,8 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_quantity
 
 _NUMBERED = re.compile(r"device=(0|\d(?:,\d)+|(?:cuda|gpu)(?::\d)?)", re.IGNORECASE)
+_GROUP = re.compile(r"([a-z_-]+)[=:]?(\d+)|(\d+)([a-z_-]+)", re.IGNORECASE)
+_FEWEST_OF_A_GROUP = 16  # Weights that share a scale
 _MARK, _BITS = "--", "bits"
 _UNKNOWN, _LEAVE_OUT = "an option that no tool known here has", "leave it out, or say what it is in words"
 _HINT = "write it into a file of options of its tool, and name that file"
@@ -81,6 +83,7 @@ class OptionWords(GuessedWords):
                     self._take(index, count, method)
                     continue
                 self._options[index], self._taken[index] = (count, option), (count, Meaning())
+        self._pass(self._group_of_weights)
         self._pass(lambda index: self._flag(index, _MARK) or self._numbered_devices(index))
 
     def _is_of_a_tool(self, name: str, text: str) -> bool:
@@ -104,6 +107,21 @@ class OptionWords(GuessedWords):
         if match is None or not name.startswith(_MARK) or not bears_on_a_run(name):
             return match
         return match[0], Meaning(fault=PlanError(_UNKNOWN, self._span(index, match[0]), _LEAVE_OUT))
+
+    def _group_of_weights(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize how many weights share a scale, as in ``gptq 4bit group 128``, where no answers are drawn."""
+        words, keys = vocabulary(), self._keys()
+        formats = tuple(words.grouped["formats"])
+        is_packed = any(key in words.formats or key.startswith(formats) for key in keys)
+        if not is_packed or not keys.isdisjoint(words.objectives):
+            return None
+        for count in (count for count in (3, 2, 1) if self._is_free(index, count)):
+            match = _GROUP.fullmatch(self._span(index, count).replace(" ", ""))
+            name, number = ("", "") if match is None else (match[1] or match[4], match[2] or match[3])
+            is_name = key_of(name) in words.grouped["words"] and (count > 1 or bool(match and match[1]))  # but 128g
+            if is_name and int(number) >= _FEWEST_OF_A_GROUP and int(number).bit_count() == 1:
+                return count, Meaning(f"{number} weights share a scale")
+        return None
 
     def _numbered_devices(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize devices by their numbers or their kind, as ``device=0,1`` and ``device=cuda``."""

@@ -235,8 +235,8 @@ class _Line(TrainingWords):
         if TASK in self._values:
             self._task = str(self._values[TASK])
             return
-        telling = [index for index in range(len(self._tokens)) if not self._is_size_of_model(index)]
-        telling = [index for index in telling if not (self._is_other_size(index) or self._is_of_degree(index))]
+        others = (self._is_size_of_model, self._is_other_size, self._is_of_degree, self._is_of_nothing)
+        telling = [at for at in range(len(self._tokens)) if not any(is_other(at) for is_other in others)]
         telling = [index for index in telling if not self._is_active_size(index - 1)]  # 37B active are no users
         counts = {index: self._count_of(index) for index in telling if self._is_number_at(index)}
         of_job = (settings.TOKENS, BATCH_OF_TOKENS, "compute")

@@ -16,7 +16,7 @@ from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Amount, Assumption, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.perceptron_words import PerceptronWords
 from capacity_tui.engine.plan.line.questions import asks_how_much_memory
 from capacity_tui.engine.plan.line.recognition.derived_values import DEGREES_OF_MODEL
@@ -32,8 +32,9 @@ _FARTHEST_PART = 8  # Words that say what is offloaded, and to where
 _OF_A_KIND, _ROWS, _FEATURES = "features of categories", f"{OWN_PARAMETERS}n", f"{OWN_PARAMETERS}p"
 _KEPT = ("parameters", "optimizer", "activations")  # What is offloaded, with less that goes with it
 _WHOLE_BITS = ("full bf16", "full fp16")
+_ENGINE = "vllm"  # What answers of a training come from
 _OPTIMIZER_NAME = "named"  # An optimizer that is offloaded, or whose name alone stands before "on cpu"
-_MEAN_LENGTH = "mean length"
+_MEAN_LENGTH, _PROMPT, _ANSWER = "mean length", "prompt", "answer"
 _BROAD = "tf32"  # Of products in 32 bits, of which a run in 16 has none
 
 
@@ -44,6 +45,7 @@ class TrainingWords(PerceptronWords):
         super().__init__(text, catalog)
         self._mean_tokens = 0  # of a sample
         self._features = 0  # of all kinds that the line names
+        self._parts_of_sequence = {_PROMPT: 0, _ANSWER: 0}  # tokens of them
 
     def _set_options(self) -> None:
         super()._set_options()
@@ -188,11 +190,11 @@ class TrainingWords(PerceptronWords):
     def _derive(self) -> None:
         self._make_layers()
         self._make_lengths()
+        self._make_sequences()
         self._make_features()
         self._batch_in_one_pass()
         self._replicas_of_groups()
         super()._derive()
-        self._answers_of_usual_length()
         self._groups_of_nodes()
         self._whole_bits()
         self._offload_of_the_framework()
@@ -200,13 +202,21 @@ class TrainingWords(PerceptronWords):
         self._samples_in_a_sequence()
 
     def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
-        """Keep features of one kind, as ``120 numeric feats``, which may be all that there are."""
+        """Keep features of one kind, as ``120 numeric feats``, and the tokens of a prompt and of its answer."""
         if amount.name == _OF_A_KIND and self._task == FIT and value.isdigit():
             self._features += int(value)
             return Meaning(f"{value} {name}")
         if amount.name == _MEAN_LENGTH and self._task in (TRAIN, FINETUNE):
             self._mean_tokens = parse_count(value)
             return Meaning(f"samples of {value} tokens")
+        if self._task == FINETUNE and amount.field(INFER) == Key.INFERENCE_GPU_MEMORY_UTILIZATION:
+            return Meaning(why=f"{name} {value}: {vocabulary().remarks[_ENGINE]}")
+        part = _ANSWER if amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS else amount.name
+        if self._task == FINETUNE and part in self._parts_of_sequence:
+            length = settings.field_value(Key.TRAINING_SEQ_LEN, value, TRAIN)
+            tokens = length.values.get(Key.TRAINING_SEQ_LEN)
+            self._parts_of_sequence[part] = tokens if isinstance(tokens, int) else 0
+            return Meaning(f"{part} {value}", fault=length.fault)
         return super()._kept(amount, value, name)
 
     def _make_lengths(self) -> None:
@@ -236,14 +246,29 @@ class TrainingWords(PerceptronWords):
                 why = "nothing is recomputed, as is usual of such networks (or say checkpointing)"
                 self._assume(Key.TRAINING_CHECKPOINTING, "none", why)
 
-    def _answers_of_usual_length(self) -> None:
-        """Add an answer to the prompt that is all that a line says of a training from answers."""
-        learned, read = self._values.get(Key.TRAINING_PREFERENCE), self._values.get(Key.TRAINING_SEQ_LEN)
-        of_prompt = any(taken.words.startswith("prompt ") for _, taken in self._taken.values())
-        if learned in _WITH_ROLES and of_prompt and isinstance(read, int) and not self._answer_tokens:
-            usual = int(vocabulary().usual[FINETUNE]["answer_tokens"])
-            why = f"sequences of {read + usual} tokens: a prompt of {read}, an answer of {usual} (or say response 1024)"
-            self._assume(Key.TRAINING_SEQ_LEN, read + usual, why)
+    def _make_sequences(self) -> None:
+        """Make sequences of a prompt and its answer, which lie in those that the line says: ``max_length 1024``.
+
+        A training from preferences has an answer, of usual length where the line has a prompt alone.
+        """
+        path, prompt, answer = Key.TRAINING_SEQ_LEN, self._parts_of_sequence[_PROMPT], self._parts_of_sequence[_ANSWER]
+        if not prompt and not answer:
+            return
+        if path in self._values:
+            parts = " and ".join(f"{name} {tokens}" for name, tokens in self._parts_of_sequence.items() if tokens)
+            why = f"{parts}: within sequences of {self._values[path]} tokens"
+            self._assumed.append(Assumption(path, None, why))
+            return
+        if not prompt and Key.TRAINING_PREFERENCE not in self._values:
+            hint = "say its prompt too, as prompt 512, or seq for both"
+            self._faults.append(PlanError("an answer to what?", f"{answer} tokens", hint))
+            return
+        parts = f"a prompt of {prompt} and an answer" if prompt else "an answer; say seq for it and its prompt"
+        if not answer and Key.TRAINING_PREFERENCE in self._values:
+            answer = int(vocabulary().usual[FINETUNE]["answer_tokens"])
+            parts = f"a prompt of {prompt}, an answer of {answer} (or say response 1024)"
+        parts = parts if answer else "prompts, without answers"
+        self._assume(path, prompt + answer, f"sequences of {prompt + answer} tokens: {parts}")
 
     def _whole_bits(self) -> None:
         """Say that ``full bf16`` is taken for all weights in mixed precision, which others call pure."""

@@ -100,10 +100,11 @@ def unlike(word: str, what: str, task: str) -> Meaning:
 
 def is_amount(word: str, amount: Amount, task: str) -> bool:
     """Return whether a word says how many of something there are: a number, or a time of what is counted in seconds."""
-    known = all_fields().get(amount.field(task) or "")
+    known, served = (all_fields().get(amount.field(of) or "") for of in (task, INFER))
+    if served is not None and served.knob.maximum == 1 and amount.field(TRAIN) == "" and task != INFER:
+        return word.endswith("%") or "." in word  # colocate 0.4, but colocate 8 h100
     if word.endswith("%"):
-        is_share = known is not None and (known.knob.maximum == 1 or amount.name in SHARED)
-        return is_share or amount.field(task) == ""  # warmup 3%
+        return amount.field(task) == "" or (known is not None and (known.knob.maximum == 1 or amount.name in SHARED))
     takes_time = known is not None and known.knob.unit == "s"
     return is_number(word) or ((takes_time or bool(amount.hint)) and is_time(word))
 

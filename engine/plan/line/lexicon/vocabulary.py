@@ -212,7 +212,7 @@ class Vocabulary:
     fields: Mapping[str, tuple[str, ...]]  # fields of a plan by label and key
     values: Mapping[str, tuple[str, ...]]  # fields that take a name, by what is done
     formats: Mapping[str, str]  # number formats by their bits
-    grouped: Mapping[str, Sequence[str]]  # formats whose weights share a scale by groups, and their bits
+    grouped: Groups  # formats whose weights share a scale by groups, their bits, and words of a group
     bits: Mapping[str, Mapping[str, str]]  # formats of weights by engine and bits
     served: Mapping[str, str]  # what is served in place of those that are trained on
     weights_of: Mapping[str, str]  # formats of weights that are served where no other is named, by what serves them

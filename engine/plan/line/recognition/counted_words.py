@@ -217,9 +217,6 @@ class CountedWords(NumberNames):
             kept = f"{amount.name} {value}"
         elif is_drawn and value.isdigit() and (amount.name in _GROUPS or self._is_group(name, value)):
             self._group, kept = int(value), f"{value} answers to each prompt"
-        elif is_drawn and amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS:
-            length = settings.field_value(Key.TRAINING_SEQ_LEN, value, TRAIN).values
-            self._answer_tokens, kept = int(str(length.get(Key.TRAINING_SEQ_LEN, 0))), f"answers of {value} tokens"
         elif amount.name == "compute" and self._task == TRAIN and self._computed(value, name):
             self._compute, kept = self._computed(value, name), f"{value} {name}"
         elif amount.name == BATCH_OF_TOKENS:

@@ -329,8 +329,8 @@ class DerivedValues(MoneyWords):
         self._assume(Key.TRAINING_GLOBAL_BATCH, batch, why)
 
     def _answers_to_prompts(self) -> None:
-        """Make the samples of a training of its prompts and the answers drawn to each, which follow their prompt."""
-        prompts, read = self._values.get(Key.TRAINING_SAMPLES), self._values.get(Key.TRAINING_SEQ_LEN)
+        """Make the samples of a training of its prompts and the answers drawn to each."""
+        prompts = self._values.get(Key.TRAINING_SAMPLES)
         if self._group and isinstance(prompts, int):
             samples = prompts * self._group
             why = f"{samples} samples: {self._group} answers to each of {prompts} prompts"
@@ -339,12 +339,6 @@ class DerivedValues(MoneyWords):
             is_open = self._values.keys().isdisjoint({Key.TRAINING_TOKENS, Key.TRAINING_STEPS})
             how = "say how many prompts there are, as 7.5k prompts" if is_open else "left out; each is a sample"
             self._assumed.append(Assumption(Key.TRAINING_SAMPLES, None, f"{self._group} answers to each prompt: {how}"))
-        of_prompt = any(taken.words.startswith("prompt ") for _, taken in self._taken.values())
-        if self._answer_tokens and (read is None or (of_prompt and isinstance(read, int))):
-            before = read if isinstance(read, int) else 0
-            sequence = before + self._answer_tokens
-            parts = f"a prompt of {before} and an answer" if before else "an answer; say seq for it and its prompt"
-            self._assume(Key.TRAINING_SEQ_LEN, sequence, f"sequences of {sequence} tokens: {parts}")
 
     def _method_of_the_framework(self) -> None:
         """Train as is usual of the framework where the line names no method, as adapters with Unsloth."""

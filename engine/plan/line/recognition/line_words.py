@@ -20,7 +20,7 @@ from capacity_tui.engine.plan.line.lexicon.question_words import Question
 from capacity_tui.engine.plan.line.lexicon.task_words import usual_listeners
 from capacity_tui.engine.plan.line.lexicon.tokens import WHOLE
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Amount, Assumption, Meaning, Sight
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount, Assumption, Meaning, Sight
 
 ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "repeats"
 DRAWING = ("grpo", "ppo")  # Preferences that draw answers
@@ -49,7 +49,6 @@ class LineWords:
         self._asks_for_model = False
         self._tokens_of_job: tuple[str, int] = "", 0  # the length that requests have of them, and all that are served
         self._group = 0  # answers that are drawn to each prompt of a training
-        self._answer_tokens = 0  # tokens of one of them
         self._picture_sides = (0, 0)  # pixels of a picture that a language model looks at
         self._pictures = 0  # of them in a request
         self._share_of_users = 0.0
@@ -104,6 +103,11 @@ class LineWords:
         after = self._tokens[index + 1].start if index + 1 < len(self._tokens) else len(self._text)
         return any(mark in self._text[self._tokens[index].end : after] for mark in marks)
 
+    def _is_of_nothing(self, index: int) -> bool:
+        """Whether a word is of what was read and sets nothing, as the size of a group of weights."""
+        places = ((start, start + few) for start, (few, taken) in self._taken.items() if taken.words)
+        return any(start <= index < end and not self._taken[start][1].values for start, end in places)
+
     def _keys(self) -> set[str]:
         """Return the keys of all words, and of each two."""
         keys = [key_of(token.text) for token in self._tokens]
@@ -155,10 +159,9 @@ class LineWords:
         return vocabulary().amounts["requests"] in amounts
 
     def _is_followed(self, amount: Amount) -> bool:
-        """Whether what is done has a field for an amount, or draws answers that are so long."""
-        is_answer = amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS
-        is_drawn = is_answer and self._values.get(Key.TRAINING_PREFERENCE) in DRAWING
-        return is_drawn or amount.field(self._task) is not None
+        """Whether what is done has a field for an amount, or learns from answers that are so long."""
+        is_answer = amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS and self._task == FINETUNE
+        return is_answer or amount.field(self._task) is not None
 
     def _is_bounded(self, index: int, amount: Amount) -> bool:
         """Whether the number before a word of the most is how much that is, as in ``32k max response length``."""
