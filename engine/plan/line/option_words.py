@@ -9,6 +9,7 @@ from dataclasses import replace
 from capacity_tui.engine.catalog import Catalog, Plain, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK, task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -25,6 +26,7 @@ _FEWEST_OF_A_GROUP = 16  # Weights that share a scale
 _MARK, _BITS = "--", "bits"
 _UNKNOWN, _LEAVE_OUT = "an option that no tool known here has", "leave it out, or say what it is in words"
 _HINT = "write it into a file of options of its tool, and name that file"
+WHOLE_BITS = ("full bf16", "full fp16")
 _TASKS = (TRAIN, INFER)
 _LEFT_OPEN = ("-1", AUTO)
 _BATCHES = frozenset({Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH, Key.INFERENCE_BATCH})
@@ -83,7 +85,7 @@ class OptionWords(GuessedWords):
                     self._take(index, count, method)
                     continue
                 self._options[index], self._taken[index] = (count, option), (count, Meaning())
-        self._pass(self._group_of_weights)
+        self._pass(lambda index: self._group_of_weights(index) or self._pure_bits(index))
         self._pass(lambda index: self._flag(index, _MARK) or self._numbered_devices(index))
 
     def _is_of_a_tool(self, name: str, text: str) -> bool:
@@ -122,6 +124,20 @@ class OptionWords(GuessedWords):
             if is_name and int(number) >= _FEWEST_OF_A_GROUP and int(number).bit_count() == 1:
                 return count, Meaning(f"{number} weights share a scale")
         return None
+
+    def _pure_bits(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize 16 bits throughout, as ``full bf16`` says them of a network or beside a method."""
+        key, others = key_of(self._span(index, 2)), [token.text for token in self._tokens]
+        del others[index : index + 2]
+        is_method = any(METHOD in (task_named(other) or Meaning()).values for other in others)
+        named = (models.named_model(other, self._catalog) or Meaning() for other in others)
+        is_network = any(meaning.values.get(Key.MODEL_NAME) in self._catalog.networks for meaning in named)
+        tasks = {rows.get(key_of(other)) for rows in (vocabulary().tasks, vocabulary().suggests) for other in others}
+        if key not in map(key_of, WHOLE_BITS) or not (is_method or (is_network and tasks & {TRAIN, FINETUNE})):
+            return None
+        pure = key.replace("full", "pure")
+        meaning = Meaning(pure, vocabulary().phrases[TRAIN][pure], vocabulary().remarks[pure])
+        return (2, meaning) if self._is_free(index, 2) else None
 
     def _numbered_devices(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize devices by their numbers or their kind, as ``device=0,1`` and ``device=cuda``."""

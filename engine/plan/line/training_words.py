@@ -17,6 +17,7 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
+from capacity_tui.engine.plan.line.option_words import WHOLE_BITS
 from capacity_tui.engine.plan.line.perceptron_words import PerceptronWords
 from capacity_tui.engine.plan.line.questions import asks_how_much_memory
 from capacity_tui.engine.plan.line.recognition.derived_values import DEGREES_OF_MODEL
@@ -31,7 +32,6 @@ _WITH_ROLES = (*_REWARDED, "grpo", "dpo", "kto")
 _FARTHEST_PART = 8  # Words that say what is offloaded, and to where
 _OF_A_KIND, _ROWS, _FEATURES = "features of categories", f"{OWN_PARAMETERS}n", f"{OWN_PARAMETERS}p"
 _KEPT = ("parameters", "optimizer", "activations")  # What is offloaded, with less that goes with it
-_WHOLE_BITS = ("full bf16", "full fp16")
 _ENGINE = "vllm"  # What answers of a training come from
 _OPTIMIZER_NAME = "named"  # An optimizer that is offloaded, or whose name alone stands before "on cpu"
 _MEAN_LENGTH, _PROMPT, _ANSWER = "mean length", "prompt", "answer"
@@ -272,7 +272,7 @@ class TrainingWords(PerceptronWords):
 
     def _whole_bits(self) -> None:
         """Say that ``full bf16`` is taken for all weights in mixed precision, which others call pure."""
-        whole = next((name for name in _WHOLE_BITS if key_of(name) in self._keys()), "")
+        whole = next((name for name in WHOLE_BITS if key_of(name) in self._keys()), "")
         if whole and self._task in (TRAIN, FINETUNE) and Key.TRAINING_MASTER_WEIGHTS not in self._values:
             why = (
                 f"{whole}: mixed precision, with weights in 32 bits as well (or say pure {whole.removeprefix('full ')})"

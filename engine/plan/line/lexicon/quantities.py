@@ -259,7 +259,9 @@ def _of_option(word: str) -> list[str]:
     is_switched = key_of(value) in words.switched_on | words.switched_off
     if is_switched and (name in words.switches or any(name in phrases for phrases in words.phrases.values())):
         return [words.short_options.get(key, key), *([] if key_of(value) in words.switched_on else [value])]
-    is_option = name in words.known_by_value and (value[:1].isalpha() if mark else word.startswith("-"))
+    value = words.short_options.get(value, value)  # precision=bf16-true
+    is_named = value[:1].isalpha() or any(name + value in phrases for phrases in words.phrases.values())  # precision=16
+    is_option = name in words.known_by_value and (is_named if mark else word.startswith("-"))
     return [key, *([value] if mark else [])] if is_option and not is_switched else []
 
 

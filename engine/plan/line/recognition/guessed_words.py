@@ -381,7 +381,7 @@ def _uncounted(tokens: Sequence[Token], empty: Sequence[int], task: str, fields:
             continue
         is_load = amount is not None and amount.field(task) in _LOADS and fields.isdisjoint(_LOADS)
         is_solved = words.needs.get(key, ("", ""))[0] in fields
-        is_open = amount is None and not is_solved and key not in words.fillers
+        is_open = amount is None and not is_solved and key not in words.fillers and words.phrase(key, task) is None
         is_open &= fields.isdisjoint(words.fields.get(key, fields))
         if is_load or is_open:
             yield tokens[at].text
