@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from functools import cache
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import Currency
 from capacity_tui.engine.units import parse_quantity
 
+_LONGEST_UNSPACED = 12  # Characters of a word that no space parts from the next
+_SCRIPT, _MARKS_BEHIND, _MEASURE_WORD = "\u3040-\u30fa\u30fc-\u30ff\u3400-\u9fff", ",;:?!，、；。", "个"
+_UNSPACED = re.compile(f"[{_SCRIPT}]+")
+_PIECES = re.compile(
+    rf"(?<=\d)[千万亿億]|(?<=\d)[wW](?=[{_SCRIPT}])|[{_SCRIPT}]+[{_MARKS_BEHIND}]*|(?:p\d\d|e2el?)(?=[<≤])"
+    rf"|(?<=\d)(?:[-=]>|→)(?=\d)|(?:(?!(?<=\d)(?:[-=]>|→)\d|(?<=\d)[wW][{_SCRIPT}]"
+    rf"|(?<=\d),(?!\d{{3}}(?!\d))\d+(?:\.\d+)?[wW]?[{_SCRIPT}])[^{_SCRIPT}])+"
+)
+"""Words of a text without spaces, and what stands between them; a percentile, an arrow and e2e are words themselves."""
+_LONGEST_YEARS = 2  # Digits
 _LONGEST_NUMBER = 15  # Characters of a number that is read with its scale behind it
 _MONEY = re.compile(
     r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?[km]?)|(?P<other>\d[\d,]*(?:\.\d+)?[km]?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
@@ -31,7 +44,7 @@ SUM_OF_ONE = re.compile(
     re.IGNORECASE,
 )
 """What each device costs an hour, or energy: ``$2 per gpu hour``, ``$2/h per gpu``, ``$2 each``, ``30 cents a kWh``."""
-_MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go", "giga", "gigas", "gigabyte", "gigabytes")
+_MEMORY_UNITS = ("gb", "gib", "gig", "gigs", "go", "giga", "gigas", "gigabyte", "gigabytes", "гб", "гигабайт")
 _BITS = ("bit", "bits")
 QUANTIZED = ("quantization", "quantisation", "quantizing", "quantized", "quantised", "quant")
 _UNITS = (
@@ -58,17 +71,17 @@ _BOUND = r"(?:reserv(?:ed|ations?)|commit(?:ments?|ted)?|contract)"
 COMMITMENT = re.compile(rf"{_SPAN}[\s-]*{_BOUND}\b|{_BOUND}\s+(?:for\s+|of\s+)?\(?{_SPAN}\b\)?", re.IGNORECASE)
 """For how long hardware is rented, as ``1yr reserved`` and ``reserved for 3 years``."""
 SPANS = {"hourly": "h", "daily": "day", "weekly": "week", "monthly": "mo", "yearly": "y"}
-_MONEY_WORDS = ("$", "usd", "dollar", "dollars", "bucks")
+_MONEY_WORDS = ("$", "usd", "dollar", "dollars", "bucks", "美元", "美金", "ドル", "долларов", "dólares", "dollari")
 _SUM_IN_WORDS = re.compile(r"([^\d\s]*)\s?\d[\d.,]*[km]?\s?((?:[€£]|[a-z]*))(?:(?:/|per).*)?", re.IGNORECASE)
 _OF_TIME = re.compile(r"(?:/|per)(?:gpu)?(h|hr|hour|d|day|w|wk|week|mo|month|y|yr|year)", re.IGNORECASE)
 _APART = re.compile(r"[.,](?=\d{3}(?!\d))")  # Before thousands, as in ``€1.500``
 _HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
-_GIGABYTES = re.compile(r"(\d+(?:\.\d+)?)(?:g|gig|gigs|giga|gigas|go)", re.IGNORECASE)
+_GIGABYTES = re.compile(r"(\d+(?:\.\d+)?)(?:g|gig|gigs|giga|gigas|go|гб)", re.IGNORECASE)
 _PERCENT = re.compile(r"^(\d+(?:\.\d+)?)-?(?:pct|percent)$", re.IGNORECASE)
 _MANY_BITS = re.compile(r"\d{1,2}-?bits", re.IGNORECASE)
 _UNDER = re.compile(r"[<≤]=?\d[\d.]*(?:us|ms|s|min|h|days?)", re.IGNORECASE)  # <300ms ttft
 _SUB = re.compile(r"^sub-?(?:second|(\d+m?s))$", re.IGNORECASE)  # sub-second, sub-500ms
-_SCALED = re.compile(r"(\d[\d.,]*)-?([a-z]{2,})", re.IGNORECASE)  # 2bn, 7-billion
+_SCALED = re.compile(r"(\d[\d.,]*)-?([a-z]{2,}|[а-я]+)", re.IGNORECASE)  # 2bn, 7-billion, 10к
 _AT_LEAST = re.compile(r"^(\d[\d.,]*[kKmMbB]?)\+$")  # 30+ t/s
 _POSSESSIVE = re.compile(r"^(.*\d.*|[a-z]{4,}|ti)['’]s$", re.IGNORECASE)
 _LIKE = re.compile(r"^(.*\d[a-z]*)-(?:equivalent|like|style|type|class|sized|scale|ish)$", re.IGNORECASE)  # 7b-like
@@ -222,6 +235,7 @@ def with_unit(number: str, word: str) -> str | None:
         return number
     if seconds is not None and number[-1:].isdigit():
         return f"{number.lstrip('<≤')}{seconds}"
+    span = None if span == "y" and len(number) > _LONGEST_YEARS else span  # 4096 y 8
     number = number.lstrip("<≤") if span is not None else number  # <10 days
     if span == "h" and number[-1:] in "kK" and _NUMBER.fullmatch(number[:-1]):
         return f"{plain_number(number[:-1])}k{span}"  # 40k hours of calls
@@ -230,6 +244,49 @@ def with_unit(number: str, word: str) -> str | None:
     unit = next((written for units, written in _UNITS if word in units), span)
     measured = None if unit is None else f"{number}{unit}"
     return measured if scale is None else times_scale(plain_number(number), scale)
+
+
+def pieces_of(word: str) -> Iterator[tuple[int, str]]:
+    """Yield where words begin that no space parts, and them: ``全参微调``, ``4090一枚``, ``2048,5万条``, ``p95<2s``.
+
+    A measure word says nothing by itself, as in ``10个epoch``; w behind a number stands for ten thousand.
+    """
+    for piece in _PIECES.finditer(word):
+        if _UNSPACED.match(piece[0]) is None or piece[0] in vocabulary().scales:
+            yield piece.start(), "万" if piece[0] in ("w", "W") else piece[0]
+            continue
+        text, start = piece[0], 0
+        while start < len(text):
+            end = _end_of_known(text, start)
+            unknown = next((at for at in range(start, len(text)) if _end_of_known(text, at) > at), len(text))
+            end = max(end, unknown)
+            end += len(text[end:]) - len(text[end:].lstrip(_MARKS_BEHIND))
+            if text[start:end].rstrip(_MARKS_BEHIND) != _MEASURE_WORD:
+                yield piece.start() + start, text[start:end]
+            start = end
+
+
+def _end_of_known(text: str, start: int) -> int:
+    """Return where the longest word ends that begins at a place and means something; the place where none does."""
+    ends = range(min(len(text), start + _LONGEST_UNSPACED), start, -1)
+    return next((end for end in ends if text[start:end] in _unspaced_words()), start)
+
+
+@cache
+def _unspaced_words() -> frozenset[str]:
+    """Return all words that mean something and are written without spaces between."""
+    rows = [getattr(vocabulary(), field.name) for field in fields(vocabulary())]
+    return frozenset(word for word in _strings(rows) if _UNSPACED.fullmatch(word))
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Yield the strings in a value, those of its keys among them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (text for entry in (*value.keys(), *value.values()) for text in _strings(entry))
+    elif isinstance(value, Iterable):
+        yield from (text for entry in value for text in _strings(entry))
 
 
 def words_in(word: str) -> list[str]:

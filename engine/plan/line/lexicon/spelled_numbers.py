@@ -106,13 +106,16 @@ def _reads_images(tokens: list[Token], catalog: Catalog) -> bool:
 
 def _scaled_in_words(keys: list[str], index: int) -> tuple[str, int]:
     """Return a number in some words, and where it ends: 2.5M of ``two and a half million``."""
-    number, end = _number_in_words(keys, index)
+    words, (number, end) = vocabulary(), _number_in_words(keys, index)
     if keys[index] in ("a", "an") and keys[index - 1 : index] != ["per"]:  # a million
         number, end = 1, index + 1
     half = index + 2 if keys[index : index + 2] == [_HALF, "a"] else 0
     half = end + 3 if number and keys[end : end + 3] == AND_A_HALF else half
     if half and keys[half : half + 1] == [_DOZENS[0]]:
         return str(round((number + 0.5) * vocabulary().counts[_DOZENS[0]])), half + 1  # half a dozen
+    is_long = {*keys[end : end + 1]} & words.thousands.keys() and words.scales.get("".join(keys[end + 1 : end + 2])) == "M"
+    if number and is_long:
+        return times_scale(str(number), "1000M"), end + 2  # 100 mil millones
     for value, at in ((number + 0.5, half), (number, end)):
         scale = _scale_of(keys, at) if index < at < len(keys) else ""
         if scale:

@@ -13,6 +13,7 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
     OF_TOKEN,
     SUM_OF_ONE,
     is_date,
+    pieces_of,
     plain_number,
     price_as_one,
     sum_of,
@@ -40,11 +41,13 @@ _SHARE_OF = re.compile(
 # A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
 _SUM_PER_MILLION = r"\$[\d.,]+(?=\s?/\s?(?:1\s?)?(?:million|(?-i:M)\b|m\s?tok))"  # $0.60/M tokens
 _WORD = re.compile(
-    rf"{_SUM_PER_MILLION}|{_ORDINAL.pattern}|{_SHARE_OF.pattern}|{SUM_OF_ONE.pattern}|{COMMITMENT.pattern}|{_PER_MILLION.pattern}|(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+",
+    rf"{_SUM_PER_MILLION}|{_ORDINAL.pattern}|{_SHARE_OF.pattern}|{SUM_OF_ONE.pattern}|{COMMITMENT.pattern}|{_PER_MILLION.pattern}|(?:\d+\s*[x×*]\s*)?[^\s()，、；。]*\([^()]*\)?|[^\s，、；。]+[，、；。]*",
     re.IGNORECASE,
 )
 
-_ENDINGS = ",;:?!\"'`[]"
+_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F) if chr(code) not in "，；"}
+"""Letters, digits and marks as wide as ideographs, by their code; commas stay, which end a word wherever they stand."""
+_ENDINGS = ",;:?!\"'`[]，、；。"
 
 _PICTURES = re.compile("[\u2190-\u2191\u2193-\u21ff\u2600-\u27bf\ufe0f\u200d\U0001f000-\U0001faff]")
 """Small pictures, which say nothing, wherever they stand."""
@@ -89,11 +92,6 @@ _RELEASED, _PARTS = re.compile(r"(.+)==(\d+\.\d+)"), 3
 PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
 """A number that may count what stands behind another one, as in ``50M 384-dim vectors``."""
 
-_IDEOGRAPHS = re.compile(
-    r"(?<=\d)[千万亿]|[\u3400-\u9fff]+|(?:p\d\d|e2el?)(?=[<≤])|(?<=\d)(?:[-=]>|→)(?=\d)|(?:(?!(?<=\d)(?:[-=]>|→)\d)[^\u3400-\u9fff])+"
-)
-"""Words of a text without spaces, and what stands between them; a percentile, an arrow and e2e are words themselves."""
-
 _WITH_FRACTIONS = frozenset({Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TPOT_SECONDS, Key.TRAINING_EPOCHS})
 """What may be 2.5, as a release may."""
 _MARKS = "`@~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
@@ -130,7 +128,7 @@ class Token:
 def split(text: str) -> list[Token]:
     """Return the words of a line; what is longer than a line may be is left out."""
     tokens: list[Token] = []
-    plain_text = _LANES.sub(_bus, text[:LONGEST_LINE])
+    plain_text = _LANES.sub(_bus, text[:LONGEST_LINE].translate(_WIDE))
     plain_text = _FEWEST.sub(
         "min_tokens", _OF_A_NODE.sub(lambda node: f"{node[1]} of ".ljust(len(node[0])), plain_text)
     )
@@ -140,7 +138,7 @@ def split(text: str) -> list[Token]:
         parts = [(start, word)]
         if word.startswith("(") and not _FIGURES.match(word):  # a remark in brackets, not the figures of a device
             parts = [(start + 1 + part.start(), part[0]) for part in re.finditer(r"[^\s()]+", word[1:])]
-        parts = [(at + piece.start(), piece[0]) for at, part in parts for piece in _IDEOGRAPHS.finditer(part)]
+        parts = [(at + start, piece) for at, part in parts for start, piece in pieces_of(part)]
         for at, part in parts:
             plain = part.rstrip(f"{_ENDINGS}.") or part.strip(_ENDINGS)
             if not plain.strip("~≈"):
