@@ -109,6 +109,15 @@ def amount_meant(word: str) -> str | None:
     return next(iter(close_matches(key, [*counting], 1, _SLIP_OF_AN_AMOUNT)), None)
 
 
+@lru_cache(maxsize=4096)
+def data_meant(word: str) -> str | None:
+    """Return the data set that a word is a slip of, as ``imagnet``, with the very digits of its name; None for others."""
+    key = key_of(word)
+    known = (*vocabulary().datasets, *vocabulary().sounds)
+    names = [name for name in known if _DIGIT.findall(name) == _DIGIT.findall(key)]
+    return next(iter(close_matches(key, names, 1, _SLIP)), None) if len(key) >= _FEWEST_OF_AN_AMOUNT else None
+
+
 def is_near_filler(word: str) -> bool:
     """Return whether a word is a form of one that says nothing, as ``sizing``, or a slip of a long one."""
     key = key_of(word)

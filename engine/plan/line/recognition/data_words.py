@@ -299,7 +299,8 @@ class DataWords(ModelDetails):
     def _dataset(self, text: str) -> Meaning | None:
         """Recognize a data set by name; what the line says of its length goes before."""
         words = vocabulary()
-        path, size = words.datasets.get(key_of(text), ("", 0))
+        names = (key_of(text), key_of(text.rpartition("/")[2]))  # tatsu-lab/alpaca
+        path, size = next((words.datasets[name] for name in names if name in words.datasets), ("", 0))
         if (speech := words.sounds.get(key_of(text))) is not None:
             path, size = Key.TRAINING_SAMPLES, math.ceil(parse_quantity(f"{speech['hours']}h", "s") / speech["seconds"])
             size = 0 if any(self._words_of_sound(at, is_open=True) for at in range(len(self._tokens))) else size
@@ -391,10 +392,3 @@ class DataWords(ModelDetails):
             tokens = round(usual["tokens_per_parameter"] * row.params_total)
             why = "tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
             self._assume(Key.TRAINING_TOKENS, tokens, f"{usual['tokens_per_parameter']:g} {why}")
-
-    def _same_value(self, text: str) -> Meaning | None:
-        """Recognize names of one value with hyphens between, as ``int4-awq``."""
-        named = [settings.named_value(part, self._task, "", self._catalog) for part in text.split("-")]
-        first = named[0] if len(named) > 1 else None
-        is_one = first is not None and all(part is not None and part.values == first.values for part in named)
-        return first if is_one else None

@@ -22,6 +22,7 @@ from capacity_tui.engine.plan.line.lexicon.similarity import (
     HARDWARE_NAME,
     MODEL_NAME,
     TASK_NAME,
+    data_meant,
     is_common,
     is_near_filler,
     similar_names,
@@ -252,6 +253,9 @@ class GuessedWords(DerivedValues):
         if is_common(text):
             self._unknown[text] = text  # left out, unless it may be a name where it stands
             return Meaning(fault=unknown_words({text: text}, self._catalog))
+        meant = data_meant(text)
+        if meant is not None and (data := self._dataset(meant)) is not None:
+            return replace(data, why=f"{text[:40]}: {meant} is the nearest name")
         counted = hardware.counted(text)
         name = counted[1] if counted else text
         for kind, near in similar_names(name, self._catalog):

@@ -165,3 +165,10 @@ class TakenWords(MachineWords):
             return False
         is_some = amount.field(TRAIN) == Key.TRAINING_SAMPLES and word.casefold().endswith("s")
         return is_some or settings.SEQUENCE in (amount.name, amount.leading)
+
+    def _same_value(self, text: str) -> Meaning | None:
+        """Recognize names of one value with hyphens between, as ``int4-awq``."""
+        named = [settings.named_value(part, self._task, "", self._catalog) for part in text.split("-")]
+        first = named[0] if len(named) > 1 else None
+        is_one = first is not None and all(part is not None and part.values == first.values for part in named)
+        return first if is_one else None
