@@ -18,10 +18,8 @@ from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.option_words import WHOLE_BITS
-from capacity_tui.engine.plan.line.perceptron_words import PerceptronWords
-from capacity_tui.engine.plan.line.questions import asks_how_much_memory
+from capacity_tui.engine.plan.line.batch_words import BatchWords
 from capacity_tui.engine.plan.line.recognition.derived_values import DEGREES_OF_MODEL
-from capacity_tui.engine.plan.line.recognition.line_words import ACCUMULATION
 from capacity_tui.engine.units import parse_count
 
 _PARTS = re.compile("[_=-]")  # offload_param=cpu
@@ -38,7 +36,7 @@ _MEAN_LENGTH, _PROMPT, _ANSWER = "mean length", "prompt", "answer"
 _BROAD = "tf32"  # Of products in 32 bits, of which a run in 16 has none
 
 
-class TrainingWords(PerceptronWords):
+class TrainingWords(BatchWords):
     """A line whose words were recognized, and what only several of them together say of a training."""
 
     def __init__(self, text: str, catalog: Catalog) -> None:
@@ -230,21 +228,6 @@ class TrainingWords(PerceptronWords):
         """Make the features of data of those of each kind, where the line does not say how many there are."""
         if self._features and _FEATURES not in self._values:
             self._assume(_FEATURES, self._features, f"{self._features} features, of whichever kind")
-
-    def _batch_in_one_pass(self) -> None:
-        """Hold the batch of one device in one pass where the line asks whether it fits, or its memory: ``mem?``."""
-        batch, keys = self._values.get(Key.TRAINING_GLOBAL_BATCH), self._keys()
-        is_one = self._degree(Key.HARDWARE_DEVICES) == 1 and Key.HARDWARE_NAME in self._values
-        is_open = Key.TRAINING_MICRO_BATCH not in self._values and not self._counts[ACCUMULATION]
-        is_fit = not keys.isdisjoint(vocabulary().whether_it_fits)
-        if is_one and is_open and isinstance(batch, int) and (is_fit or asks_how_much_memory(self._text)):
-            asked = "whether it fits" if is_fit else "for its memory"
-            why = f"batch {batch}: in one pass, as the line asks {asked} (or give accumulation 4)"
-            self._assume(Key.TRAINING_MICRO_BATCH, batch, why)
-            is_network = self._model is not None and self._model.kind != "transformer"
-            if is_network and Key.TRAINING_CHECKPOINTING not in self._values:
-                why = "nothing is recomputed, as is usual of such networks (or say checkpointing)"
-                self._assume(Key.TRAINING_CHECKPOINTING, "none", why)
 
     def _make_sequences(self) -> None:
         """Make sequences of a prompt and its answer, which lie in those that the line says: ``max_length 1024``.

@@ -170,9 +170,12 @@ def given_figure(
         if is_memory_of(row, memory):
             return Meaning(f"{text}, as it has")
         sibling = with_memory(row, memory, catalog)
-        if devices > 1 and is_memory_of(row, memory / devices) and (is_total or sibling is None):
-            why = f"{text}: {memory / devices / 1024:g}GB of each; write {text} each where each has so much"
+        is_shared, one = devices > 1 and (is_total or sibling is None), memory / devices
+        why = f"{text}: {one / 1024:g}GB of each; write {text} each where each has so much"
+        if is_shared and is_memory_of(row, one):
             return Meaning(f"{text}, as they have together", why=why)
+        if is_shared and (other := with_memory(row, one, catalog)) is not None:  # 4xA100 160GB
+            return Meaning(other, {NAME: other}, why)
         if sibling is not None:
             return Meaning(sibling, {NAME: sibling})
         if (fault := memory_of_another(row, memory)) is not None:

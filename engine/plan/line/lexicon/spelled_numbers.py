@@ -113,7 +113,9 @@ def _scaled_in_words(keys: list[str], index: int) -> tuple[str, int]:
     half = end + 3 if number and keys[end : end + 3] == AND_A_HALF else half
     if half and keys[half : half + 1] == [_DOZENS[0]]:
         return str(round((number + 0.5) * vocabulary().counts[_DOZENS[0]])), half + 1  # half a dozen
-    is_long = {*keys[end : end + 1]} & words.thousands.keys() and words.scales.get("".join(keys[end + 1 : end + 2])) == "M"
+    is_long = {*keys[end : end + 1]} & words.thousands.keys() and words.scales.get(
+        "".join(keys[end + 1 : end + 2])
+    ) == "M"
     if number and is_long:
         return times_scale(str(number), "1000M"), end + 2  # 100 mil millones
     for value, at in ((number + 0.5, half), (number, end)):
