@@ -16,6 +16,7 @@ from capacity_tui.engine.plan.line.recognition.line_words import ACCUMULATION
 _FACTORS = re.compile(r"([a-z_ -]+?)\s*=?\s*(\d+(?:\s*[x×*]\s*\d+)+)(?:\s*=\s*\d+)?", re.IGNORECASE)  # bs 8*4=32
 _TIMES = re.compile(r"\s*[x×*]\s*")
 _MOST_WORDS = 7  # Of a batch with its factors, as in ``batch size 8 x 4 x 2``
+_SHORTEST_SEQUENCE = 512  # Of a product that is a batch and its tokens, as in ``bs 4 x 2048``
 _SMALLEST_SIDE = 64  # Of two equal factors, which are the sides of an image
 _BATCHES = (Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH)
 
@@ -59,6 +60,11 @@ class BatchWords(PerceptronWords):
         batch, devices = math.prod(factors), self._degree(Key.HARDWARE_DEVICES)
         if len(set(factors)) == 1 and factors[0] >= _SMALLEST_SIDE:
             return Meaning(why=f"left out: {text}")
+        row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME)))
+        if row is not None and row.kind != "vit" and factors[-1] >= _SHORTEST_SEQUENCE:
+            batch = math.prod(factors[:-1])
+            whole: dict[str, object] = {Key.TRAINING_GLOBAL_BATCH: batch, Key.TRAINING_SEQ_LEN: factors[-1]}
+            return Meaning(f"batch {batch} of {factors[-1]} tokens", whole)
         values: dict[str, object] = {Key.TRAINING_GLOBAL_BATCH: batch}
         own = next((factor for factor in factors if factor != devices), factors[0])
         if devices in factors or devices == 1:

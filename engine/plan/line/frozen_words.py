@@ -27,8 +27,7 @@ class Statement:
     @property
     def is_read(self) -> bool:
         """Whether a plan follows it: all but a frozen language model, and a trained one, which any line may have."""
-        is_unsaid = self.part == _ALL_THE_REST and self.state == _TRAINED
-        return self.part == _TOWERS or not (self.state == _FROZEN or is_unsaid)
+        return self.part != _ALL_THE_REST or self.state not in (_FROZEN, _TRAINED)
 
 
 class FrozenWords(OptionWords):
@@ -56,8 +55,10 @@ class FrozenWords(OptionWords):
             is_training, text = self._task in (TRAIN, FINETUNE), self._span(start, count)
             state = _FROZEN if statement.state == _FROZEN else _TRAINED
             values: dict[str, object] = {Key.TRAINING_TOWERS: state} if statement.part == _TOWERS else {}
-            left_out = Meaning(why=f"left out: {text}")
-            self._take(start, count, Meaning(text if values else "", values) if is_training else left_out)
+            is_small = state == _FROZEN and statement.part != _TOWERS
+            why = f"left out: {text}" if is_small or not is_training else ""
+            why += "; its few weights are counted as trained" if is_small and is_training else ""
+            self._take(start, count, Meaning(why=why) if why else Meaning(text if values else "", values))
 
     def _statement(self, index: int) -> Statement | None:
         """Return what begins at a word: ``vision tower frozen``, ``frozen vision``, ``not freeze``; None elsewhere."""

@@ -15,6 +15,7 @@ from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of
+from capacity_tui.engine.plan.line.lexicon.task_words import task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.option_words import WHOLE_BITS
@@ -30,6 +31,7 @@ _WITH_ROLES = (*_REWARDED, "grpo", "dpo", "kto")
 _FARTHEST_PART = 8  # Words that say what is offloaded, and to where
 _OF_A_KIND, _ROWS, _FEATURES = "features of categories", f"{OWN_PARAMETERS}n", f"{OWN_PARAMETERS}p"
 _KEPT = ("parameters", "optimizer", "activations")  # What is offloaded, with less that goes with it
+_STAGE, _SHARDING = "stage", ("zero", "deepspeed")  # A stage of ZeRO beside what begins so
 _ENGINE = "vllm"  # What answers of a training come from
 _OPTIMIZER_NAME = "named"  # An optimizer that is offloaded, or whose name alone stands before "on cpu"
 _MEAN_LENGTH, _PROMPT, _ANSWER = "mean length", "prompt", "answer"
@@ -88,6 +90,14 @@ class TrainingWords(BatchWords):
         meaning = models.named_model(word, self._catalog)
         family = None if meaning is None else presumed_family(str(meaning.values[models.MODEL]), self._catalog)
         return models.is_family(word) or (family is not None and family.task == FIT)
+
+    def _counted(self, index: int) -> tuple[int, Meaning] | None:
+        """Leave out which of several trainings it is, as ``stage 1 pretrain``, which is no stage of ZeRO."""
+        is_run = key_of(self._word(index)) == _STAGE and self._is_number_at(index + 1) and self._is_free(index, 2)
+        is_run = is_run and task_named(self._word(index + 2)) is not None
+        if is_run and not any(key_of(token.text).startswith(_SHARDING) for token in self._tokens):
+            return 2, Meaning(why=f"left out: {self._span(index, 2)}; a plan is one run")
+        return super()._counted(index)
 
     def _trained_on(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize samples with the word of the task before what they are, as ``5560 training images``."""
@@ -264,7 +274,7 @@ class TrainingWords(BatchWords):
 
     def _groups_of_nodes(self) -> None:
         """Shard within each node where the line says so, as ``hsdp``."""
-        if self._keys().isdisjoint(vocabulary().sharded_in_nodes) or Key.PARALLELISM_SHARD in self._values:
+        if not self._is_sharded_in_nodes() or Key.PARALLELISM_SHARD in self._values:
             return
         row = self._catalog.accelerators.get(str(self._values.get(Key.HARDWARE_NAME)))
         fabric = None if row is None else self._catalog.fabric_of(row)
@@ -272,9 +282,16 @@ class TrainingWords(BatchWords):
         if 1 < size < self._degree(Key.HARDWARE_DEVICES):
             self._assume(Key.PARALLELISM_SHARD, size, f"shards within each node of {size} devices")
 
+    def _is_sharded_in_nodes(self) -> bool:
+        return not self._keys().isdisjoint(vocabulary().sharded_in_nodes)
+
     def _replicas_of_groups(self) -> None:
         """Count the replicas of all groups that share states: ``8-way shard x 4 replicas`` makes up 32 devices."""
         size, groups = self._degree(Key.PARALLELISM_SHARD), self._degree(Key.PARALLELISM_DP)
+        all_, is_open = self._degree(Key.HARDWARE_DEVICES), Key.PARALLELISM_SHARD not in self._values
+        if is_open and 1 < groups < all_ and not all_ % groups and self._is_sharded_in_nodes():  # hsdp, 4 replicas
+            size = all_ // groups
+            self._assume(Key.PARALLELISM_SHARD, size, f"shards within each group of {size} devices")
         is_of_groups = any(taken.words.startswith("replicas ") for _, taken in self._taken.values())
         is_of_groups &= Key.HARDWARE_DEVICES not in self._values
         devices = size * groups * math.prod(map(self._degree, DEGREES_OF_MODEL))

@@ -223,6 +223,7 @@ def _with_kinds_first(tokens: list[Token], catalog: Catalog) -> list[Token]:
         is_kind = PLAIN_COUNT.fullmatch(first) is not None and (is_image or few > 0 or key_of(second) in kinds)
         is_data = (
             key_of(first) in words.datasets
+            and second[0].isdigit()
             and second[-1] in ("kKmMbBtT" if words.datasets[key_of(first)][0] == Key.TRAINING_TOKENS else "kKmM")
             and key_of(first + second) not in words.datasets
         )

@@ -105,8 +105,7 @@ def is_amount(word: str, amount: Amount, task: str) -> bool:
         return word.endswith("%") or "." in word  # colocate 0.4, but colocate 8 h100
     if word.endswith("%"):
         return amount.field(task) == "" or (known is not None and (known.knob.maximum == 1 or amount.name in SHARED))
-    takes_time = known is not None and known.knob.unit == "s"
-    return is_number(word) or ((takes_time or bool(amount.hint)) and is_time(word))
+    return is_number(word) or (is_time(word) and bool(amount.hint or (known is not None and known.knob.unit == "s")))
 
 
 def amount_of(word: str) -> Amount | None:

@@ -62,7 +62,7 @@ _OF_A_NODE = re.compile(r"\b(nodes|servers|machines|hosts),? each (?:with|of|hav
 _FEWEST = re.compile(r"\bmin tokens\b", re.IGNORECASE)  # No minutes
 _MACHINE = re.compile(
     r"(?<=\b[dh]gx)-(?=[a-z]\d)|-(?=nvl\d\d)|\bnvidia (?=[dh]gx\b)|\bUS ?\$ ?(?=\d)|\bUS(?= ?\$)"
-    r"|(?<= )=(?= ?\d[\d.,]*k? steps\b)",
+    r"|(?<= )=(?= ?\d[\d.,]*k? (?:steps|epochs|iterations|iters)\b)",
     re.IGNORECASE,
 )
 """Marks that say nothing: ``DGX-H100``, ``GB200-NVL72``, ``NVIDIA DGX A100``, ``US$ 500``, ``2 epochs = 90 steps``."""

@@ -29,6 +29,7 @@ _PIXELS = 32  # Sides of images are so many times a whole number
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
+_TILES = frozenset({"tiles", "tile", "crops"})  # Of a picture, each of which has the tokens of one
 _IMAGE_SIZES = ("image size", "pixels of a side", "edge of images")
 _PICTURES, _VOCABULARY = "pictures of a request", "vocabulary"
 _ARROWS, _TOKENS = frozenset({"->", "=>", "→", "-->"}), "tokens"
@@ -82,8 +83,9 @@ class DataWords(ModelDetails):
             return Meaning(f"pictures of {value} pixels")
         if amount.name in _IMAGE_SIZES and value.isdigit() and (both := self._height_and_width(int(value), int(value))):
             return both
-        is_few = value.isdigit() and self._task == INFER and int(value) < _FEWEST_PICTURES and self._sees() is not None
-        if (amount.name == _PICTURES and value.isdigit()) or (is_few and key_of(name) in _OF_PICTURES):
+        is_few = value.isdigit() and int(value) < _FEWEST_PICTURES and self._sees() is not None
+        few = _TILES | (_OF_PICTURES if self._task == INFER else frozenset())
+        if (amount.name == _PICTURES and value.isdigit()) or (is_few and key_of(name) in few):
             self._pictures = int(value)
             return Meaning(f"{value} pictures a request")
         named = [at for at, (_, taken) in self._taken.items() if models.MODEL in taken.values]
@@ -98,6 +100,9 @@ class DataWords(ModelDetails):
         (width, height), sight = self._picture_sides, self._sees()
         path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
         count, given = max(self._pictures, 1), self._values.get(path)
+        if given is not None and self._task != INFER and self._pictures:
+            why = f"{self._pictures} pictures: within sequences of {given} tokens (or say a longer sequence)"
+            self._assumed.append(Assumption(path, None, why))
         if (not width and not self._pictures) or (given is not None and self._task != INFER):
             return  # a sequence that is given holds its pictures
         tokens = 0 if sight is None else sight.tokens_of(width, height)
@@ -203,7 +208,7 @@ class DataWords(ModelDetails):
         """Recognize the sound that is heard, as ``1000 hours of audio``: a request, or a sample, is a piece of it."""
         count = Key.INFERENCE_REQUESTS if self._task == INFER else Key.TRAINING_SAMPLES
         words = self._words_of_sound(index, is_open=count not in self._values)
-        if not words:
+        if not words or (words == 1 and self._is_measured(index, "time")):
             return None
         span, model = str(duration_of(self._tokens[index].text)), self._values.get(models.MODEL)
         row = self._catalog.architectures.get(str(model))

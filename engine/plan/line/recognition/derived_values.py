@@ -151,7 +151,9 @@ class DerivedValues(MoneyWords):
             why = f"{steps} steps: {self._counts[STEPS_OF_EPOCH]} in each of {epochs or 1} epochs"
         elif steps is None or epochs is None:
             return
-        elif Key.TRAINING_SAMPLES in self._values and float(str(steps)) >= samples * float(str(epochs)):
+        elif self._are_all_steps() or (
+            Key.TRAINING_SAMPLES in self._values and float(str(steps)) >= samples * float(str(epochs))
+        ):
             self._values.pop(Key.TRAINING_EPOCHS)
             why = f"{steps} steps in all; left out: {epochs} epochs"
         else:
@@ -159,6 +161,14 @@ class DerivedValues(MoneyWords):
             self._faults.append(fault)
             return
         self._assume(Key.TRAINING_STEPS, steps, why)
+
+    def _are_all_steps(self) -> bool:
+        """Whether a line says that its steps are those of all epochs: ``8 epochs = 4032 steps``, ``(1500 steps)``."""
+        paths = {Key.TRAINING_STEPS, Key.TRAINING_EPOCHS}
+        places = [at for at, (_, taken) in self._taken.items() if not paths.isdisjoint(taken.values)]
+        marks = (self._text[: self._tokens[at].start].rstrip()[-1:] for at in places)
+        is_total = any(key_of(self._span(at - 1, 1)) in vocabulary().totals for at in places if at)
+        return is_total or not {"=", "("}.isdisjoint(marks)
 
     def _devices_of_layout(self) -> None:
         """Take as many devices as the degrees of the line make up, where it does not say how many there are.

@@ -24,6 +24,7 @@ class RuledOutWords(LineWords):
         """Return the words right before a place that rule out what stands there; empty for others."""
         spans = (self._span(index - few, few) for few in (4, 3, 2, 1) if few <= index)
         is_apart = index > 0 and self._tokens[index - 1].ends
+        is_apart |= key_of(self._span(index, 1)) in vocabulary().datasets  # treinar resnet50 no imagenet
         return "" if is_apart else next((span for span in spans if key_of(span) in vocabulary().negations), "")
 
     def _ruling_out_as_well(self, index: int, count: int, meaning: Meaning) -> str:
