@@ -129,6 +129,14 @@ def test_a_model_computed_as_one_of_another_name_says_so_with_its_context():
         ("dpo llama-3.1-8b reference free 8xa100", "DPO is counted with its reference all the same"),
         ("dpo qwen2.5-7b reference model offloaded", "left out: reference model offloaded; counted on the device"),
         ("grpo qwen2.5-7b 7b reward model", "left out: 7b reward model"),
+        ("grpo qwen2.5-7b 8xh100 vllm colocate 0.4", "vllm colocate 0.4: an engine that answers"),
+        ("llava 7b sft projector frozen 8xa100", "projector frozen; its few weights are counted as trained"),
+        ("llava 7b stage 1 pretrain 558k pairs 8xa100", "left out: stage 1; a plan is one run"),
+        ("dpo llama-3.1-8b max_length 1024 max_prompt_length 512 a100", "prompt 512: within sequences of 1024 tokens"),
+        ("qwen2.5-vl-7b lora, 3 images per sample, seq 4096 a100", "3 pictures: within sequences of 4096 tokens"),
+        ("whisper small finetune common voice a100", "depends on the language, the subset or the release"),
+        ("whisper small finetune took 7 hours a6000", "left out: 7h, as measured"),
+        ("resnet152 imagnet 90 epochs", "imagnet: imagenet is the nearest name"),
     ],
 )
 def test_words_that_a_plan_follows_in_part_are_said(text, part):
@@ -148,6 +156,12 @@ def test_a_word_is_not_offered_for_itself():
 
 def test_hidden_layers_may_end_in_and():
     assert read_line("mlp hidden layers 256, 128 and 64").values["model.spec.layers"] == [256, 128, 64]
+
+
+def test_all_layers_of_a_perceptron_begin_with_what_it_reads():
+    values = read_line("mlp 784-512-256-10 mnist 20 epochs").values
+    assert values["model.spec.layers"] == [512, 256]
+    assert (values["model.spec.d_in"], values["model.spec.d_out"]) == (784, 10)
 
 
 def test_samples_that_are_not_packed_are_not_called_so():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 
+from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, TRAIN, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, TRAIN, Amount, Meaning
 from capacity_tui.engine.plan.line.perceptron_words import PerceptronWords
 from capacity_tui.engine.plan.line.questions import asks_how_much_memory
 from capacity_tui.engine.plan.line.recognition.line_words import ACCUMULATION
@@ -16,6 +17,7 @@ from capacity_tui.engine.plan.line.recognition.line_words import ACCUMULATION
 _FACTORS = re.compile(r"([a-z_ -]+?)\s*=?\s*(\d+(?:\s*[x×*]\s*\d+)+)(?:\s*=\s*\d+)?", re.IGNORECASE)  # bs 8*4=32
 _TIMES = re.compile(r"\s*[x×*]\s*")
 _MOST_WORDS = 7  # Of a batch with its factors, as in ``batch size 8 x 4 x 2``
+_FEWEST_PICTURES = 100  # Before the name of a device, of which a line has fewer
 _SHORTEST_SEQUENCE = 512  # Of a product that is a batch and its tokens, as in ``bs 4 x 2048``
 _SMALLEST_SIDE = 64  # Of two equal factors, which are the sides of an image
 _BATCHES = (Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH)
@@ -32,6 +34,15 @@ class BatchWords(PerceptronWords):
         _, behind = self._taken.get(index + count + 1, (1, Meaning()))
         is_times = _TIMES.fullmatch(self._word(index + count)) is not None  # batch 4 x 8 gpus
         return (is_times and Key.HARDWARE_DEVICES in behind.values) or super()._is_of_one_device(index, count)
+
+    def _kept(self, amount: Amount, value: str, name: str) -> Meaning | None:
+        """Take what a measure word counts for pictures where no device stands before it: ``图片5000张``."""
+        places = [at for at, token in enumerate(self._tokens) if token.text == value and self._word(at + 1) == name]
+        few = 2 * (not settings.at_least(value, _FEWEST_PICTURES))  # 2张4090, but 5000张 3060
+        near = {at - 1 for at in places} | {at + few for at in places if few}
+        if key_of(name) not in vocabulary().measures or near & self._places_of(Key.HARDWARE_NAME):
+            return super()._kept(amount, value, name)
+        return settings.counted(vocabulary().amounts["images"], value, self._task, self._model)
 
     def _batch_of_factors(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a batch as a product: of each device and how many there are, or how often: ``batch 256x8``."""

@@ -21,6 +21,7 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_quantity
 
 _NUMBERED = re.compile(r"device=(0|\d(?:,\d)+|(?:cuda|gpu)(?::\d)?)", re.IGNORECASE)
+_FILE = re.compile(r"[a-z_-]+=\S+\.(?:ya?ml|jsonl?|csv|parquet|txt)", re.IGNORECASE)  # Of data or of settings
 _GROUP = re.compile(r"([a-z_-]+)[=:]?(\d+)|(\d+)([a-z_-]+)", re.IGNORECASE)
 _FEWEST_OF_A_GROUP = 16  # Weights that share a scale
 _MARK, _BITS = "--", "bits"
@@ -140,7 +141,9 @@ class OptionWords(GuessedWords):
         return (2, meaning) if self._is_free(index, 2) else None
 
     def _numbered_devices(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize devices by their numbers or their kind, as ``device=0,1`` and ``device=cuda``."""
+        """Recognize devices by their numbers or their kind, as ``device=0,1``; pass over files, as ``data=my.yaml``."""
+        if _FILE.fullmatch(self._word(index)) and "config" not in self._word(index):
+            return 1, Meaning(why=f"left out: {self._word(index)}")
         match = _NUMBERED.fullmatch(self._word(index))
         devices = 0 if match is None else len(match[1].split(",")) * match[1][:1].isdecimal()
         values: dict[str, object] = {Key.HARDWARE_DEVICES: devices} if devices > 1 else {}

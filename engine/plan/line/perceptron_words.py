@@ -15,6 +15,7 @@ from capacity_tui.engine.plan.line.lexicon.words import TRAIN, Meaning
 
 _PERCEPTRON, _WIDTHS = "mlp", f"{OWN_PARAMETERS}layers"
 _LIST = re.compile(r"\d+(?:[,-]\d+)+")
+_WHOLE = re.compile(r"\d+(?:-\d+){2,}")  # 784-512-10, from what it reads to what it says
 _ALIKE = re.compile(r"(\d{1,2})[x×](\d{2,})")  # 3x512
 _COUNTED = re.compile(r"(\d+)-([a-z]+)", re.IGNORECASE)  # 3-layer, 512-wide
 _MOST_LAYERS = 16  # More are a width: no perceptron that people write about is as deep
@@ -33,8 +34,12 @@ class PerceptronWords(FrozenWords):
         return any(match is not None and match.values[models.MODEL] == _PERCEPTRON for match in named)
 
     def _listed(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize hidden layers one by one, before other numbers are: ``layers 512,256``."""
+        """Recognize hidden layers one by one, before other numbers are: ``layers 512,256``, ``784-512-10``."""
         name, mark, value = self._source(index).partition("=")
+        if _WHOLE.fullmatch(name):
+            features, *widths, classes = map(int, name.split("-"))
+            ends: dict[str, object] = {f"{OWN_PARAMETERS}d_in": features, f"{OWN_PARAMETERS}d_out": classes}
+            return 1, Meaning(f"layers of {name}", {_WIDTHS: widths, **ends})
         named = vocabulary().layer_words | vocabulary().width_words
         count = 2 if key_of(self._span(index, 2)) in named and not mark else 1  # hidden layers 256, 128
         if count == 1 and key_of(name) not in named:

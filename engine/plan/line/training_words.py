@@ -12,6 +12,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
+from capacity_tui.engine.plan.line.batch_words import BatchWords
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of
@@ -19,7 +20,6 @@ from capacity_tui.engine.plan.line.lexicon.task_words import task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
 from capacity_tui.engine.plan.line.option_words import WHOLE_BITS
-from capacity_tui.engine.plan.line.batch_words import BatchWords
 from capacity_tui.engine.plan.line.recognition.derived_values import DEGREES_OF_MODEL
 from capacity_tui.engine.units import parse_count
 
@@ -80,9 +80,11 @@ class TrainingWords(BatchWords):
         mark, numbers = self._word(index + 1), [self._word(index), self._word(index + 2)]
         is_table = mark in ("x", "×", "*") and all(map(settings.is_number, numbers))
         is_table = is_table and settings.at_least(numbers[0], _FEWEST_ROWS)
-        if not (is_table and any(self._is_algorithm(token.text) for token in self._tokens)):
+        paths = (Key.TRAINING_SAMPLES, f"{OWN_PARAMETERS}d_in") if self._is_of_perceptron() else (_ROWS, _FEATURES)
+        is_of_table = paths[0] != _ROWS or any(self._is_algorithm(token.text) for token in self._tokens)
+        if not (is_table and is_of_table):
             return None
-        values: dict[str, object] = dict(zip((_ROWS, _FEATURES), map(parse_count, numbers), strict=True))
+        values: dict[str, object] = dict(zip(paths, map(parse_count, numbers), strict=True))
         return 3, Meaning(f"{numbers[0]} rows, {numbers[1]} features", values)
 
     def _is_algorithm(self, word: str) -> bool:

@@ -176,10 +176,8 @@ def given_figure(
             return Meaning(f"{text}, as they have together", why=why)
         if is_shared and (other := with_memory(row, one, catalog)) is not None:  # 4xA100 160GB
             return Meaning(other, {NAME: other}, why)
-        if sibling is not None:
-            return Meaning(sibling, {NAME: sibling})
-        if (fault := memory_of_another(row, memory)) is not None:
-            return Meaning(fault=fault)
+        if sibling is not None or (fault := memory_of_another(row, memory)) is not None:
+            return Meaning(sibling, {NAME: sibling}) if sibling is not None else Meaning(fault=fault)
     is_other = row is not None and row.kind == "gpu" and not row.unified_memory and bool(memory)
     why = f"{text}: what else counts is that of {name}, which is sold with another memory" if is_other else ""
     return Meaning(f"{text} of each device", {f"{SPEC}.{key}": value for key, value in figure.items()}, why)

@@ -84,6 +84,7 @@ _SUB = re.compile(r"^sub-?(?:second|(\d+m?s))$", re.IGNORECASE)  # sub-second, s
 _SCALED = re.compile(r"(\d[\d.,]*)-?([a-z]{2,}|[а-я]+)", re.IGNORECASE)  # 2bn, 7-billion, 10к
 _AT_LEAST = re.compile(r"^(\d[\d.,]*[kKmMbB]?)\+$")  # 30+ t/s
 _POSSESSIVE = re.compile(r"^(.*\d.*|[a-z]{4,}|ti)['’]s$", re.IGNORECASE)
+_FILE = re.compile(r"^([^=]*\w)\.(?:pth?|ya?ml)$", re.IGNORECASE)  # yolov8s.pt, coco.yaml
 _LIKE = re.compile(r"^(.*\d[a-z]*)-(?:equivalent|like|style|type|class|sized|scale|ish)$", re.IGNORECASE)  # 7b-like
 _EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+[kKmMbBtT]?|[1-9]\d{0,2}(?:\.\d{3})*\.000")
@@ -198,6 +199,7 @@ def is_date(word: str) -> bool:
 
 def plain_number(word: str) -> str:
     """Return a word with its number as it is read everywhere: ``10,5M`` is 10.5M, ``10,000`` 10000, ``24G`` 24gb."""
+    word = _FILE.sub(r"\1", word)
     word = _LIKE.sub(r"\1", _AT_LEAST.sub(r"\1", _POSSESSIVE.sub(r"\1", word)))
     word = _SUB.sub(lambda below: below[1] or "1s", word)
     word = word.lstrip("<≤") if _UNDER.fullmatch(word) else word
@@ -316,7 +318,9 @@ def _of_option(word: str) -> list[str]:
     is_switched = key_of(value) in words.switched_on | words.switched_off
     if is_switched and (name in words.switches or any(name in phrases for phrases in words.phrases.values())):
         return [words.short_options.get(key, key), *([] if key_of(value) in words.switched_on else [value])]
-    value = words.short_options.get(value, value)  # precision=bf16-true
+    value = _FILE.sub(r"\1", words.short_options.get(value, value))  # precision=bf16-true, model=yolov8s.pt
+    if mark and key_of(value) in words.datasets and words.datasets.keys().isdisjoint({name}):
+        return [value]  # data=coco.yaml
     is_named = value[:1].isalpha() or any(name + value in phrases for phrases in words.phrases.values())  # precision=16
     is_option = name in words.known_by_value and (is_named if mark else word.startswith("-"))
     return [key, *([value] if mark else [])] if is_option and not is_switched else []

@@ -111,7 +111,7 @@ def amount_meant(word: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def data_meant(word: str) -> str | None:
-    """Return the data set that a word is a slip of, as ``imagnet``, with the very digits of its name; None for others."""
+    """Return the data set that a word is a slip of, as ``imagnet``, with the very digits; None for others."""
     key = key_of(word)
     known = (*vocabulary().datasets, *vocabulary().sounds)
     names = [name for name in known if _DIGIT.findall(name) == _DIGIT.findall(key)]

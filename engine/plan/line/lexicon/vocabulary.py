@@ -197,6 +197,7 @@ class Vocabulary:
     objectives: ByWord  # of fine-tuning, by word
     supervised: Words  # fine-tuning from examples, beside which one from preferences is another run
     here: Words  # names of this machine
+    measures: Words  # measure words of devices and of pictures
     amounts: Mapping[str, Amount]  # what numbers count, by word
     units: Words  # those that are units of others
     sent: Words  # what is a request, where so many of it come in a span of time

@@ -17,15 +17,16 @@ from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_of
+from capacity_tui.engine.plan.line.lexicon.similarity import data_meant
 from capacity_tui.engine.plan.line.lexicon.task_words import TASK, is_of_training, task_named, usual_listeners
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning
+from capacity_tui.engine.plan.line.recognition.line_words import PIXELS
 from capacity_tui.engine.plan.line.recognition.model_details import ModelDetails
 from capacity_tui.engine.units import format_count, parse_quantity
 
 _SHAPE = re.compile(r"(\S+?)\s*(?:[x×*]|(?<=\s)by(?=\s))\s*(\S+)", re.IGNORECASE)
 _LENGTHS = re.compile(r"(\d\d+k?|\d*\.?\d+k)[/:+](\d+(?:\.\d+)?k?)|(\d+k)(\d+k)", re.IGNORECASE)
-_PIXELS = 32  # Sides of images are so many times a whole number
 _FEWEST_SAMPLES = 1000  # Of something that no word counts; fewer may be anything
 _FEWEST_PICTURES = 100  # Of somebody who sends them one by one; fewer are those of one request
 _OF_PICTURES = frozenset({"image", "images", "imgs", "pictures", "pics", "photos"})
@@ -137,18 +138,10 @@ class DataWords(ModelDetails):
     def _side_at(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize the side of images right behind a sign, as ``yolo11m fps @640``, which is no number of anything."""
         text, path = self._tokens[index].text, f"{OWN_PARAMETERS}{settings.IMAGE_SIZE}"
-        is_side = self._text[: self._tokens[index].start].endswith("@") and text.isdecimal() and not int(text) % _PIXELS
+        is_side = self._text[: self._tokens[index].start].endswith("@") and text.isdecimal() and not int(text) % PIXELS
         rows = (find_known_model(token.text, self._catalog) for token in self._tokens) if is_side else ()
         is_own = any(row and settings.IMAGE_SIZE in (name for name, _, _ in row.parameters()) for row in rows)
         return (1, Meaning(f"image {text}", {path: int(text)})) if is_own else None
-
-    def _height_and_width(self, width: int, height: int) -> Meaning | None:
-        """Recognize the sides of images that a network takes one by one; None where it has no such sides."""
-        own = {name for name, _, _ in self._model.parameters()} if self._model is not None else set[str]()
-        names = vocabulary().image_sides
-        sides = {f"{OWN_PARAMETERS}{name}": pixels for name, pixels in zip(names, (width, height), strict=True)}
-        is_apart = own.issuperset(names) and settings.IMAGE_SIZE not in own
-        return Meaning(f"images of {width}x{height} pixels", sides) if is_apart else None
 
     def _lengths(self, text: str) -> Meaning | None:
         """Recognize the tokens of prompts and answers, as ``2k/512`` says them."""
@@ -308,10 +301,17 @@ class DataWords(ModelDetails):
         path, size = next((words.datasets[name] for name in names if name in words.datasets), ("", 0))
         if (speech := words.sounds.get(key_of(text))) is not None:
             path, size = Key.TRAINING_SAMPLES, math.ceil(parse_quantity(f"{speech['hours']}h", "s") / speech["seconds"])
-            size = 0 if any(self._words_of_sound(at, is_open=True) for at in range(len(self._tokens))) else size
+            places = set(range(len(self._tokens))) - self._places_of(models.MODEL)  # wav2vec2-large 960h librispeech
+            size = 0 if any(self._words_of_sound(at, is_open=True) for at in places) else size
         if not path or self._task not in (TRAIN, FINETUNE):
             return None
         return Meaning(f"data of {text}", {} if self._has_length() or not size else {path: size})
+
+    def _data_like(self, text: str) -> Meaning | None:
+        """Recognize a slip in the name of a data set, as ``imagnet``."""
+        meant = data_meant(text)
+        data = None if meant is None else self._dataset(meant)
+        return None if data is None else replace(data, why=f"{text[:40]}: {meant} is the nearest name")
 
     def _samples_of(self, index: int) -> tuple[int, Meaning] | None:
         """Take thousands of something that nothing else counts for samples to train on, as ``12k patents``."""
@@ -341,10 +341,11 @@ class DataWords(ModelDetails):
         return text.isalpha() and is_open and is_other and not self._is_setting(text)
 
     def _part_of_data(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize how much of a data set there is, as in ``52k alpaca``."""
+        """Recognize how much of a data set there is, as in ``52k alpaca``, but not ``swin-b 384 imagenet``."""
         name = key_of(self._tokens[index + 1].text) if self._is_free(index + 1) else ""
         path = vocabulary().datasets.get(name, ("", 0))[0]
-        if not path or self._task not in (TRAIN, FINETUNE) or self._is_size_of_model(index):
+        is_some = settings.at_least(text := self._tokens[index].text, 1) and not self._is_edge(text)
+        if not (path and is_some) or self._task not in (TRAIN, FINETUNE) or self._is_size_of_model(index):
             return None
         return 2, settings.field_value(path, self._tokens[index].text, self._task, f"data of {name}")
 

@@ -235,7 +235,9 @@ class FigureWords(NamedWords):
             return None
         near = (at for at in (index + 1, index + 2, index - 1) if 0 <= at < len(self._tokens))
         places = [at for at in near if self._is_of_speed(index, at)]
-        named = key_of(self._span(places[0], 1)) if places else match["unit"].casefold()
+        is_of_nodes = any(settings.amount_of(one.text) == vocabulary().amounts["nodes"] for one in self._tokens)
+        unit = "gbps" if is_of_nodes and match["unit"].endswith("b/s") else match["unit"].casefold()  # 200Gb/s
+        named = key_of(self._span(places[0], 1)) if places else unit
         if (kind := vocabulary().networks.get(named)) is None or self._shared_by(index):
             return None
         scale = (1000 if match["unit"][0] in "tT" else 1) * (_BITS_OF_A_BYTE if "B/s" in self._written(index) else 1)

@@ -22,7 +22,6 @@ from capacity_tui.engine.plan.line.lexicon.similarity import (
     HARDWARE_NAME,
     MODEL_NAME,
     TASK_NAME,
-    data_meant,
     is_common,
     is_near_filler,
     similar_names,
@@ -73,7 +72,7 @@ class GuessedWords(DerivedValues):
             return 1, Meaning(fault=fault)
         if settings.is_number(text):
             return 1, self._memory_behind(index) or self._bare_number(index)
-        return 1, _NOTHING if is_near_filler(text) else self._similar(text)
+        return 1, _NOTHING if is_near_filler(text) else self._data_like(text) or self._similar(text)
 
     def _around(self, index: int) -> tuple[int, Meaning] | None:
         """Leave out a number of what stands around devices, or of a release: ``4 racks``, ``x8``, ``windows 11``."""
@@ -253,9 +252,6 @@ class GuessedWords(DerivedValues):
         if is_common(text):
             self._unknown[text] = text  # left out, unless it may be a name where it stands
             return Meaning(fault=unknown_words({text: text}, self._catalog))
-        meant = data_meant(text)
-        if meant is not None and (data := self._dataset(meant)) is not None:
-            return replace(data, why=f"{text[:40]}: {meant} is the nearest name")
         counted = hardware.counted(text)
         name = counted[1] if counted else text
         for kind, near in similar_names(name, self._catalog):

@@ -11,6 +11,7 @@ from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import model_words as models
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
@@ -23,6 +24,7 @@ from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Amount, Assumption, Meaning, Sight
 
 ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "repeats"
+PIXELS, LARGEST_SIDE = 32, 1536  # Sides of images are so many times a whole number, and no longer
 DRAWING = ("grpo", "ppo")  # Preferences that draw answers
 _LENGTHS = frozenset({Key.TRAINING_SEQ_LEN, Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS})
 _FAR_PASS = 6  # Words between a part of a training and how long it takes
@@ -119,11 +121,30 @@ class LineWords:
         ranges = (range_in(self._text[token.start : token.end], token.text) for token in tokens)
         return next(filter(None, ranges), None)
 
+    def _height_and_width(self, width: int, height: int) -> Meaning | None:
+        """Recognize the sides of images that a network takes one by one; None where it has no such sides."""
+        own = {name for name, _, _ in self._model.parameters()} if self._model is not None else set[str]()
+        names = vocabulary().image_sides
+        sides = {f"{OWN_PARAMETERS}{name}": pixels for name, pixels in zip(names, (width, height), strict=True)}
+        is_apart = own.issuperset(names) and settings.IMAGE_SIZE not in own
+        return Meaning(f"images of {width}x{height} pixels", sides) if is_apart else None
+
+    def _is_edge(self, text: str) -> bool:
+        """Whether a number may be the side of the images that the model reads: ``384`` beside a network of pictures."""
+        row = self._catalog.architectures.get(str(self._values.get(Key.MODEL_NAME)))
+        has_edge = settings.named_field(settings.IMAGE_SIZE, self._task, self._model) is not None
+        is_side = text.isdecimal() and not int(text) % PIXELS and int(text) <= LARGEST_SIDE
+        return is_side and (has_edge or (row is not None and row.kind == "vit"))
+
+    def _places_of(self, path: str) -> set[int]:
+        """Return where words stand that say a field."""
+        spans = ((start, count) for start, (count, taken) in self._taken.items() if path in taken.values)
+        return {at for start, count in spans for at in range(start, start + count)}
+
     def _subject_of(self, verb: int) -> str:
         """Return what a verb is of, by the nearest word before it: the model, a machine, or neither."""
         words, amounts = vocabulary(), vocabulary().amounts
-        named = ((at, few) for at, (few, taken) in self._taken.items() if Key.MODEL_NAME in taken.values)
-        model = {at for start, few in named for at in range(start, start + few)}
+        model = self._places_of(Key.MODEL_NAME)
         for at in range(verb - 1, -1, -1):
             key = key_of(self._span(at, 1))
             if at in model or key in words.model_words:
