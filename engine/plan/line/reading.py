@@ -167,11 +167,6 @@ class _Line(TrainingWords):
         limits = () if asked is not None else tuple(map(self._of_the_job, self._limits.values()))
         return OneLine(self._text, self._task, words, assumed, self._values, faults, unknown, asked, limits)
 
-    def _hardware_words(self) -> set[int]:
-        """Return where words stand that name hardware."""
-        of_hardware = {hardware.NAME, hardware.SPEC}
-        return {index for index, (_, meaning) in self._taken.items() if meaning.values.keys() & of_hardware}
-
     def _asked(self) -> Asked | None:
         """Return what the line asks for."""
         named = self._hardware_words()

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL, families_of_models, named_model, resembling_model
-from capacity_tui.engine.plan.line.lexicon.quantities import image_of
+from capacity_tui.engine.plan.line.lexicon.quantities import image_of, with_software
 from capacity_tui.engine.plan.line.lexicon.spelled_numbers import AND_A_HALF, number_of, with_products, with_sides
 from capacity_tui.engine.plan.line.lexicon.tokens import PLAIN_COUNT, Token, is_latency, split, with_latencies
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
@@ -44,7 +44,8 @@ _OF = frozenset({"of", "x", "×"})  # Words between a number in words and what i
 
 def counted_tokens(text: str, catalog: Catalog) -> list[Token]:
     """Return the words of a line, its numbers as digits before hardware and before what they count."""
-    words = with_sides(split(_VERSION.sub(lambda match: _version(match, catalog), text)), text, catalog)
+    named = _VERSION.sub(lambda match: _version(match, catalog), with_software(text))
+    words = with_sides(split(named), text, catalog)
     tokens = with_products(_with_ranges(_with_hours_of_day(with_products([*_without_dashes(words)]))))
     tokens = _with_host_memory(with_latencies(_with_times(tokens, catalog)), catalog)
     tokens = _with_kinds_first([*_with_memory_apart(tokens, catalog)], catalog)

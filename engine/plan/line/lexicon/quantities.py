@@ -63,6 +63,11 @@ _UNITS = (
     (("pflops", "pflop", "pflop/s", "pflops/s"), "pflops"),
     (("tflops/gpu", "tflop/s/gpu", "tflops/s/gpu", "tflops/device", "tflops/card"), "tflops"),
 )
+_SOFTWARE = re.compile(
+    r"\b(?:(?:insanely[ _-])?fast|faster|openai|mlx)[ _-]whisper(?: (?=(?:tiny|base|small|medium|large|turbo)\b))?",
+    re.IGNORECASE,
+)
+_RUN_BY = re.compile(r"([\w-]+-(whisper))-(.+)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
 _MONTHS = 12  # Of a year
 _CENTS = ("c", "¢")  # What words for hundredths of a dollar begin with
@@ -296,7 +301,19 @@ def words_in(word: str) -> list[str]:
     of_one = _OF_DEVICE.fullmatch(word)
     if of_one is not None:
         return [of_one[1], "per", of_one[2]]
-    return _of_option(word) or _of_settings(word) or _of_several(word)
+    return _of_option(word) or _of_settings(word) or _of_several(word) or _of_software(word)
+
+
+def with_software(text: str) -> str:
+    """Return a text of the same length in which names of software that end in that of a model are one word."""
+    return _SOFTWARE.sub(lambda match: re.sub("[ _]", "-", match[0]), text)
+
+
+def _of_software(word: str) -> list[str]:
+    """Return software and the model it runs, of a name that has both: ``Systran/faster-whisper-large-v3``."""
+    match = _RUN_BY.fullmatch(word.rpartition("/")[2])
+    is_known = match is not None and key_of(match[1]) in vocabulary().works
+    return [match[1], f"{match[2]}-{match[3]}"] if match is not None and is_known else []
 
 
 def _of_several(word: str) -> list[str]:

@@ -176,6 +176,7 @@ class Vocabulary:
     quantized: Words  # what weights are called of which nobody says the format
     active: Words  # words behind a size that is what one token uses of a mixture
     whole_context: Words  # engines to which a context of 0 is all that the model reads
+    context_in_all: Words  # engines of which a context is prompt and answer together
     following: Words  # words between two jobs of a line
     money: Words  # words before or behind a sum that has no sign
     credits: Words  # words behind a sum of what may be spent with a provider
@@ -205,6 +206,7 @@ class Vocabulary:
     per: Words  # words between a number and the span of time, or the one, that it is of
     adverbs: Mapping[str, int]  # seconds of the span that a word or two say, as ``daily`` and ``per day``
     asked_at_once: Words  # what may have several of something
+    together: Words  # what says of users that each of so many has a request at work
     present: Words  # what says of users that so many of all are there at once
     drawn: Words  # words that count answers to a prompt where a training draws some
     written: Words  # what is written, of which so many may be so long

@@ -35,7 +35,6 @@ _EVERY_SO_LONG = re.compile(r"(?=.*[1-9])\d{1,6}(?:\.\d{1,3})?(?:us|ms|s)", re.I
 _OF_TEXT = (settings.TOKENS, settings.WORDS)  # What a text is counted in
 _DEVICE_HOURS = ("GPU-hours", "GPU-days", "node-hours")
 _DEVICES = frozenset({hardware.NAME, hardware.DEVICES})
-_CONTEXTS = ("context that an engine is started with", "longest sequence")
 _BUSY = "time that devices are busy"
 _GROUPS = ("answers to a prompt", "answers of a group", "generations")
 
@@ -167,7 +166,7 @@ class CountedWords(NumberNames):
             return Meaning(f"{value} {amount.name} in all")
         if amount.name == "cores" and value.isdigit() and (self._task != FIT or self._is_alternative(value)):
             self._cores = int(value)
-        elif amount.name in _CONTEXTS and self._task == INFER and value[0] in "123456789":
+        elif amount.name in self._contexts() and self._task == INFER and value[0] in "123456789":
             length = settings.field_value(Key.INFERENCE_PROMPT_TOKENS, value, INFER).values
             self._context = int(str(length.get(Key.INFERENCE_PROMPT_TOKENS, 0)))
         elif is_of_all and self._task == INFER:

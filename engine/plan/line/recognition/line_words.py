@@ -27,6 +27,7 @@ ACCUMULATION, STEPS_OF_EPOCH, REPEATS = "accumulation", "steps of an epoch", "re
 PIXELS, LARGEST_SIDE = 32, 1536  # Sides of images are so many times a whole number, and no longer
 DRAWING = ("grpo", "ppo")  # Preferences that draw answers
 _LENGTHS = frozenset({Key.TRAINING_SEQ_LEN, Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS})
+_CONTEXTS = ("context that an engine is started with", "longest sequence")
 _FAR_PASS = 6  # Words between a part of a training and how long it takes
 
 
@@ -91,6 +92,16 @@ class LineWords:
     def _span(self, index: int, count: int) -> str:
         words = self._tokens[index : index + count]
         return words[0].text if len(words) == 1 else " ".join([token.text for token in words])
+
+    def _hardware_words(self) -> set[int]:
+        """Return where words stand that name hardware."""
+        of_hardware = {hardware.NAME, hardware.SPEC}
+        return {index for index, (_, meaning) in self._taken.items() if meaning.values.keys() & of_hardware}
+
+    def _contexts(self) -> tuple[str, ...]:
+        """Return what counts the tokens of prompt and answer together: of some engines each word of a length."""
+        is_whole = not vocabulary().context_in_all.isdisjoint(self._keys())
+        return (*_CONTEXTS, settings.SEQUENCE) if is_whole else _CONTEXTS
 
     def _is_free(self, index: int, count: int = 1) -> bool:
         """Whether so many words from here on were not recognized yet."""

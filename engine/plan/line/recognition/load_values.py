@@ -14,7 +14,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
-from capacity_tui.engine.plan.line.lexicon.quantities import duration_of
+from capacity_tui.engine.plan.line.lexicon.question_words import Questions
 from capacity_tui.engine.plan.line.lexicon.task_words import is_camera
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Amount, Assumption, Meaning
@@ -27,9 +27,7 @@ _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_U
 _PER = frozenset({"per", "/", "by", "for", "from", "a"})  # Words before one of the users
 _IN_A_TIME = "time<="  # What a limit on the time of the whole begins with
 _AT_ONCE, _SHORTEST_ADVERB = "at once", 5  # Letters, as of ``daily``: any is not an y
-_PARTS_IN_A_TIME = re.compile(r"\d[\d.]* ?([a-z]+/[a-z]+)", re.IGNORECASE)  # 2s/it, 1.3 it/s, 45 min/epoch
-_TOKENS_READ = (settings.TOKENS, "tokens in")
-_MEASURED = ", as measured"  # What took so long
+TOKENS_READ = (settings.TOKENS, "tokens in")
 _FAR = 3  # Words between how many times and what has a peak, as in ``peak gpu memory 2x``
 _TIMES_THE_USUAL = re.compile(r"(\d+(?:\.\d+)?)[x×]", re.IGNORECASE)
 
@@ -137,10 +135,30 @@ class LoadValues(DataWords):
         if self._share_of_users and not isinstance(users, int):
             share = f"{100 * self._share_of_users:g}%"
             self._faults.append(PlanError("a share of how many?", share, "say how many users there are, as 300 users"))
+        elif isinstance(users, int) and self._are_together():
+            self._values.pop(Key.INFERENCE_USERS)
+            why = f"{users} requests at once: one of each of {users} users (or say {users} users)"
+            self._assume(Key.INFERENCE_CONCURRENCY, users, why)
         elif self._share_of_users and isinstance(users, int):
             self._values[Key.INFERENCE_USERS] = some = max(round(users * self._share_of_users), 1)
             why = f"{some} users: {100 * self._share_of_users:g}% of {users}"
             self._assumed.append(Assumption(Key.INFERENCE_USERS, some, why))
+
+    def _are_together(self) -> bool:
+        """Whether words beside the users say that all have a request at work, as in ``4 users at once``.
+
+        Not where each of them is said to pause, or where they are a share of all.
+        """
+        last = len(self._tokens) + 1
+        if self._share_of_users or Key.INFERENCE_SECONDS_BETWEEN_REQUESTS in self._values:
+            return False
+        for at, (count, taken) in self._taken.items():
+            if Key.INFERENCE_USERS in taken.values:
+                places = [(place, few) for few in (1, 2, 3, 4) for place in range(at, min(at + count + 2, last - few))]
+                words = [place for place in places if key_of(self._span(*place)) in vocabulary().together]
+                self._taken |= {place: (few, Meaning("at once")) for place, few in words if place >= at + count}
+                return bool(words)
+        return False
 
     def _rate_of_tokens(self) -> None:
         """Send requests of as many tokens as there are in a second: of their answers, or of prompts and answers."""
@@ -265,12 +283,12 @@ class LoadValues(DataWords):
 
     def _most_tokens(self, counts: Mapping[int, Count | None]) -> float:
         """Return the most tokens that a number of the line counts; 0 where none does."""
-        read = (at for at, count in counts.items() if count is not None and count.amount.name in _TOKENS_READ)
+        read = (at for at, count in counts.items() if count is not None and count.amount.name in TOKENS_READ)
         return max((parse_quantity(self._tokens[at].text, "") for at in read), default=0.0)
 
     def _few_tokens(self, amount: Amount, value: str, name: str) -> Meaning | None:
         """Ask for what so few tokens or answers are, unless some are guessed: ``a 1b draft, 4 tokens``."""
-        is_plain = amount.name in _TOKENS_READ and not self._is_written(value)
+        is_plain = amount.name in TOKENS_READ and not self._is_written(value)
         is_plain |= key_of(name) in vocabulary().written and amount.field(INFER) == Key.INFERENCE_OUTPUT_TOKENS
         if not is_plain or not value.isdecimal() or int(value) >= vocabulary().bounds["tokens of a prompt"]:
             return None
@@ -278,43 +296,6 @@ class LoadValues(DataWords):
             return settings.counted(vocabulary().amounts["drafttokens"], value, INFER, self._model)
         hint = "write prompt 16 or output 16 where they are so short"
         return Meaning(fault=PlanError("what does this number count?", f"{value} {name}", hint))
-
-    def _measured_time(self, index: int) -> tuple[int, Meaning] | None:
-        """Leave out how long something took, or a part of it: ``took 7 hours``, ``5 min per epoch``, ``epoch=753s``.
-
-        So are speeds, as ``gave 12 tok/s``, and those that every plan tells, as ``2s/it``.
-        """
-        words = vocabulary()
-        other = self._span(index + 1, 1) if key_of(self._span(index, 1)) in words.comparing | words.both else ""
-        is_other = settings.is_time(other) or duration_of(other) is not None
-        if is_other and any(taken.why.endswith(_MEASURED) for _, taken in self._taken.values()):
-            return 2, Meaning(why=f"left out: {other}{_MEASURED}")  # takes 753 s on cpu vs 2190 s
-        spans = (self._span(index, few) for few in (2, 1))
-        speed = next(filter(None, map(_PARTS_IN_A_TIME.fullmatch, spans)), None)
-        if speed is not None and key_of(speed[1]) in vocabulary().fillers and not self._is_counted(index):
-            return speed[0].count(" ") + 1, Meaning(why=f"left out: {speed[0]}{_MEASURED}")
-        count = self._count_of(index) if self._is_number_at(index) else None
-        is_held = count is not None and count.amount.name in _TOKENS_READ and self._is_measured(index, "cache")
-        speed_end = count.end if count is not None and (count.amount.reciprocal or is_held) else 0
-        key, _, value = self._tokens[index].text.rpartition("=")
-        is_time = settings.is_time(value) or duration_of(value) is not None
-        is_measured = bool(speed_end or is_time) and (
-            is_held or self._is_measured(index, "time") or (self._is_judged() and not self._is_in_clause(index, "due"))
-        )
-        if speed_end and is_measured:
-            return speed_end - index, Meaning(why=f"left out: {self._span(index, speed_end - index)}{_MEASURED}")
-        if not is_time:
-            return None
-        is_per = self._task != INFER and self._span(index + 1, 1) in vocabulary().per and not self._is_apart(index)
-        is_per &= self._is_pass(self._span(index + 2, 1))
-        few = 3 if is_per and not key else 1
-        is_of_part = is_per or (self._task != INFER and (self._is_pass(key) or self._is_of_pass(index)))
-        is_limit = self._is_in_clause(index, "due") or self._span(index - 1, 1) == "in"
-        if is_of_part and is_limit and not is_measured:
-            hint = "say how long all of the training may take, as within 10h"
-            return few, Meaning(fault=PlanError("a limit on a part of a training", self._span(index, few), hint))
-        left_out = Meaning(why=f"left out: {self._span(index, few)}{_MEASURED}")
-        return (few, left_out) if is_of_part or is_measured else None
 
     def _parts_of_requests(self) -> None:
         """Take a rate of each user for the pause between its requests; refuse what each request has several of.
@@ -368,16 +349,12 @@ class LoadValues(DataWords):
             rate = f"{1 / float(str(pause)):.4g}"
             self._assume(Key.INFERENCE_REQUEST_RATE, rate, f"{rate} requests a second: one every {pause} s")
             return
-        if self._model is not None and self._model.kind == "network":
+        is_network = self._model is not None and self._model.kind == "network"
+        if (is_network or self._asks_for_devices()) and self._rate_within():
+            return
+        if is_network:
             requests = int(str(self._values.pop(Key.INFERENCE_REQUESTS)))
             count = format_count(requests)
-            limit = next((at for at, most in self._limits.items() if most.startswith(_IN_A_TIME)), None)
-            if limit is not None:
-                span = self._limits.pop(limit).removeprefix(_IN_A_TIME)
-                rate = f"{requests / parse_quantity(span, 's'):.4g}"
-                why = f"{rate} pictures a second: {count} within {span}"
-                self._assume(Key.INFERENCE_REQUEST_RATE, rate, why)
-                return
             why = f"all {count}: of a network a plan tells how many a second, and what a million costs"
             self._assumed.append(Assumption(Key.INFERENCE_REQUESTS, requests, why))
             return
@@ -386,6 +363,23 @@ class LoadValues(DataWords):
         if isinstance(batch, int):  # transcribe 300 minutes with batch 96
             self._values.pop(Key.INFERENCE_BATCH)
             most = batch
-        at_once = min(most, self._degree(Key.INFERENCE_REQUESTS))
+        at_once = min(most * self._degree(Key.HARDWARE_DEVICES), self._degree(Key.INFERENCE_REQUESTS))
         why = f"{at_once} requests at once, until all are answered (or give 5 requests/s)"
         self._assume(Key.INFERENCE_CONCURRENCY, at_once, why)
+
+    def _asks_for_devices(self) -> bool:
+        """Whether a line asks how many devices, or which, so that nobody knows how many requests they take up."""
+        questions = Questions(self._text, self._tokens, self._task, self._hardware_words()).all()
+        is_asked = any(question.field in (Key.HARDWARE_DEVICES, Key.HARDWARE_NAME) for question in questions)
+        return is_asked or Key.HARDWARE_NAME not in self._values
+
+    def _rate_within(self) -> bool:
+        """Send as many requests a second as answer all of them in the time that the line has for them."""
+        limit = next((at for at, most in self._limits.items() if most.startswith(_IN_A_TIME)), None)
+        if limit is None:
+            return False
+        requests, span = int(str(self._values.pop(Key.INFERENCE_REQUESTS))), self._limits.pop(limit)
+        rate = f"{requests / parse_quantity(span.removeprefix(_IN_A_TIME), 's'):.4g}"
+        why = f"{rate} requests a second: {format_count(requests)} within {span.removeprefix(_IN_A_TIME)}"
+        self._assume(Key.INFERENCE_REQUEST_RATE, rate, why)
+        return True

@@ -1,4 +1,4 @@
-"""The words of a line that are money: what hardware costs, what is paid at most, what something is bought for."""
+"""The words of a line that are money: what hardware costs, is paid at most, is bought for; and times taken so far."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from capacity_tui.engine.plan.line.lexicon.quantities import (
     OF_ONE,
     SPANS,
     currency_of,
+    duration_of,
     is_of_no_rate,
     sum_of,
 )
@@ -25,10 +26,12 @@ from capacity_tui.engine.plan.line.lexicon.question_words import CHEAPEST, MANY,
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, INFER, TRAIN, Assumption, Meaning
 from capacity_tui.engine.plan.line.questions import OF_ALL, OF_BOX, clouds_in, price_in
-from capacity_tui.engine.plan.line.recognition.load_values import LoadValues
+from capacity_tui.engine.plan.line.recognition.load_values import TOKENS_READ, LoadValues
 from capacity_tui.engine.plan.line.rented_time import hours_a_day
 from capacity_tui.engine.units import HOUR_SECONDS, format_energy, format_money, parse_quantity
 
+_PARTS_IN_A_TIME = re.compile(r"\d[\d.]* ?([a-z]+/[a-z]+)", re.IGNORECASE)  # 2s/it, 1.3 it/s, 45 min/epoch
+_MEASURED = ", as measured"  # What took so long
 A_SPAN = re.compile(r"\d[\d.,]*[kKmM]?/([a-z]+)")  # 40k/month
 _FAR_FROM_OFFERS = 4  # Times the cheapest offer, or part of it, that hardware of the line hardly costs
 _PAID_BY = ("h", "mo", "y")  # Spans of sums that are limited; requests of other spans may be as well
@@ -42,7 +45,7 @@ _FARTHEST = 5  # Words between a sum and what is bought for it
 
 
 class MoneyWords(LoadValues):
-    """A line whose words are being recognized, and those of them that are money."""
+    """A line whose words are being recognized, and those of them that are money, or times that something took."""
 
     def _other_service(self) -> None:
         """Leave out a service that a model is compared with, and what it costs: ``cheaper than gpt-4o at $2k/mo``."""
@@ -341,3 +344,40 @@ class MoneyWords(LoadValues):
         if share is None or self._task == INFER:
             return share
         return settings.unlike(text, "a percentile of latency", self._task)
+
+    def _measured_time(self, index: int) -> tuple[int, Meaning] | None:
+        """Leave out how long something took, or a part of it: ``took 7 hours``, ``5 min per epoch``, ``epoch=753s``.
+
+        So are speeds, as ``gave 12 tok/s``, and those that every plan tells, as ``2s/it``.
+        """
+        words = vocabulary()
+        other = self._span(index + 1, 1) if key_of(self._span(index, 1)) in words.comparing | words.both else ""
+        is_other = settings.is_time(other) or duration_of(other) is not None
+        if is_other and any(taken.why.endswith(_MEASURED) for _, taken in self._taken.values()):
+            return 2, Meaning(why=f"left out: {other}{_MEASURED}")  # takes 753 s on cpu vs 2190 s
+        spans = (self._span(index, few) for few in (2, 1))
+        speed = next(filter(None, map(_PARTS_IN_A_TIME.fullmatch, spans)), None)
+        if speed is not None and key_of(speed[1]) in vocabulary().fillers and not self._is_counted(index):
+            return speed[0].count(" ") + 1, Meaning(why=f"left out: {speed[0]}{_MEASURED}")
+        count = self._count_of(index) if self._is_number_at(index) else None
+        is_held = count is not None and count.amount.name in TOKENS_READ and self._is_measured(index, "cache")
+        speed_end = count.end if count is not None and (count.amount.reciprocal or is_held) else 0
+        key, _, value = self._tokens[index].text.rpartition("=")
+        is_time = settings.is_time(value) or duration_of(value) is not None
+        is_measured = bool(speed_end or is_time) and (
+            is_held or self._is_measured(index, "time") or (self._is_judged() and not self._is_in_clause(index, "due"))
+        )
+        if speed_end and is_measured:
+            return speed_end - index, Meaning(why=f"left out: {self._span(index, speed_end - index)}{_MEASURED}")
+        if not is_time:
+            return None
+        is_per = self._task != INFER and self._span(index + 1, 1) in vocabulary().per and not self._is_apart(index)
+        is_per &= self._is_pass(self._span(index + 2, 1))
+        few = 3 if is_per and not key else 1
+        is_of_part = is_per or (self._task != INFER and (self._is_pass(key) or self._is_of_pass(index)))
+        is_limit = self._is_in_clause(index, "due") or self._span(index - 1, 1) == "in"
+        if is_of_part and is_limit and not is_measured:
+            hint = "say how long all of the training may take, as within 10h"
+            return few, Meaning(fault=PlanError("a limit on a part of a training", self._span(index, few), hint))
+        left_out = Meaning(why=f"left out: {self._span(index, few)}{_MEASURED}")
+        return (few, left_out) if is_of_part or is_measured else None

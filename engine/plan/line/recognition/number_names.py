@@ -203,6 +203,7 @@ class NumberNames(TakenWords):
                 is_other |= amount is not None and not amount.tells and self._span(end, 1) == "of"  # out of 2 4080s
                 is_other |= self._span(index + 1, 1) == "of" and settings.is_part_of_a_run(self._span(start, words))
                 is_sum = amount is not None and (amount.field(self._task) or "").startswith(_OF_MONEY)
+                is_sum |= key_of(self._span(start, words)) in vocabulary().writing  # generate 1M answers
                 is_other |= is_sum and next(self._names_behind(index), None) is not None  # a $2000 budget, 4k context
                 if amount is None or amount.behind == "only" or is_other:
                     continue
@@ -265,6 +266,8 @@ class NumberNames(TakenWords):
         amount = settings.amount_named(self._span(index, words), self._task, self._model, is_before=is_before)
         if amount is not None and not amount.tells and settings.is_year(number):
             return None  # in 2025
+        if amount is not None and amount.name == "tokens in" and duration_of(self._span(index + words, 1)) is not None:
+            return None  # docs of 300 tokens in 24h
         is_plain = words > 1 or (amount is not None and not amount.tells)
         if is_plain and self._task and amount is not None and not self._is_followed(amount):
             return None  # 2T tokens in 30 days, 10M in a weekend
