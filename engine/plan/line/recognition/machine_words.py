@@ -10,7 +10,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import Meaning
+from capacity_tui.engine.plan.line.lexicon.words import INFER, Meaning
 from capacity_tui.engine.plan.line.recognition.ruled_out_words import RuledOutWords
 from capacity_tui.engine.plan.plan import DETECTED
 
@@ -161,3 +161,7 @@ class MachineWords(RuledOutWords):
         is_named = settings.amount_of(after) == vocabulary().amounts["devices"] or key_of(after).endswith("vram")
         is_named |= hardware.named_hardware(after, self._catalog) is not None
         return is_named and not self._is_apart(index)
+
+    def _is_companion(self, word: str) -> bool:
+        is_software = settings.named_value(word, INFER, "", self._catalog) is not None  # faster-whisper
+        return not is_software and not vocabulary().companions.isdisjoint(word.casefold().split("-"))

@@ -101,10 +101,6 @@ class ModelDetails(FigureWords):
         """Whether a word names hardware with the one before it, as ``xeon e5-2680``."""
         return index > 0 and hardware.named_hardware(self._span(index - 1, 2), self._catalog) is not None
 
-    def _is_companion(self, word: str) -> bool:
-        is_software = settings.named_value(word, INFER, "", self._catalog) is not None  # faster-whisper
-        return not is_software and not vocabulary().companions.isdisjoint(word.casefold().split("-"))
-
     def _draft(self, named: Sequence[_Model]) -> _Model:
         """Return the model that stands next to the word draft; the smaller where neither or both do."""
         words = vocabulary().drafts
