@@ -11,6 +11,7 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
+from capacity_tui.engine.plan.line.compared_settings import with_and_without
 from capacity_tui.engine.plan.line.lexicon.hardware_words import figures_of, named_hardware
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size
 from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sum_of
@@ -118,6 +119,8 @@ def _compared(text: str, whole: OneLine, catalog: Catalog, read: Callable[[str],
         return _recounted(words, marks[-1], read)
     if not marks or not (whole.faults or _joins_values(whole)):
         return ()
+    if settings := with_and_without(words, marks[-1], read):
+        return tuple(Alternative(_name(name.split()), line) for name, line in settings)
     every = sorted({*marks, *both}) if both else []
     for places, is_other_size in ((marks, False), *([(every, False)] if every else []), (marks, True)):
         splits = _splits(words, places, is_other_size=is_other_size)
@@ -181,11 +184,10 @@ def _splits(words: list[str], marks: list[int], *, is_other_size: bool = False) 
             continue  # 4090 or a100 80gb; 5090s or an a100 at $1.60/h
         if _goes_on(tail):
             continue  # m2 macbook air 16gb
-        if tail and is_size(tail[0]) and any(is_size(word) for name in names for word in name):
-            continue  # llama 3.1 8b vs qwen2.5 7b: the size belongs to the last name
+        is_other = bool(tail) and is_size(tail[0]) and any(is_size(word) for name in names for word in name)
         plain = [name[0].rstrip(_ENDS) if len(name) == 1 else "" for name in names]
-        if len({name.isdecimal() and len(name) <= _LONGEST_COUNT for name in plain}) > 1:
-            continue  # pp 4 dp 2 vs tp 8; batch 8, or a 4090
+        if is_other or len({name.isdecimal() and len(name) <= _LONGEST_COUNT for name in plain}) > 1:
+            continue  # llama 3.1 8b vs qwen2.5 7b: a size of the last name; pp 4 dp 2 vs tp 8; batch 8, or a 4090
         is_size_last = is_size(names[-1][0].rstrip(_ENDS))
         if is_size_last and is_other_size is all(is_size(name[0].rstrip(_ENDS)) for name in names):
             continue  # gemma 2 9b or 27b: both are sizes of the name before them

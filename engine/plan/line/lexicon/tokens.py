@@ -62,10 +62,10 @@ _OF_A_NODE = re.compile(r"\b(nodes|servers|machines|hosts),? each (?:with|of|hav
 _FEWEST = re.compile(r"\bmin tokens\b", re.IGNORECASE)  # No minutes
 _MACHINE = re.compile(
     r"(?<=\b[dh]gx)-(?=[a-z]\d)|-(?=nvl\d\d)|\bnvidia (?=[dh]gx\b)|\bUS ?\$ ?(?=\d)|\bUS(?= ?\$)"
-    r"|(?<= )=(?= ?\d[\d.,]*k? (?:steps|epochs|iterations|iters)\b)",
+    r"|(?<= )=(?= ?\d[\d.,]*k? (?:steps|epochs|iterations|iters)\b)|(?<!\S)w/(?=\d)",
     re.IGNORECASE,
 )
-"""Marks that say nothing: ``DGX-H100``, ``GB200-NVL72``, ``NVIDIA DGX A100``, ``US$ 500``, ``2 epochs = 90 steps``."""
+"""Marks that say nothing: ``DGX-H100``, ``GB200-NVL72``, ``NVIDIA DGX A100``, ``US$ 500``, ``w/24GB``."""
 _COUNTED_WORD = re.compile(r"(\d[\d.,]*(?:[kKmM%]??|[bB](?=-)))-?([a-zA-Z]{2,}(?:/[a-z]+)?)")
 """A number and what it counts as one word: ``384-dim``, ``50rps``, ``20req/s``."""
 _BRACKETED = re.compile(r"\((\d{1,3})[x×]\)", re.IGNORECASE)
@@ -102,7 +102,7 @@ _NAMED = ("model", "gpu", "gpus", "hardware", "device", "card")  # What its name
 _LATENCIES = (Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS, Key.INFERENCE_REQUEST_SECONDS)
 _SECONDS = re.compile(r"[<≤]?=?(\d+(?:\.\d+)?(?:us|ms|s))", re.IGNORECASE)
 _FARTHEST_TIME, _LONGEST_LATENCY = 6, 4  # Words between a latency and its time, and of its name: time to first token
-WHOLE = "endtoend"  # The latency of a whole request
+WHOLE, _LATENCY = "endtoend", "latency"  # The latency of a whole request, and one of which nobody says of what
 _TOWARDS = frozenset({"for", "to", "until", "till", "before", "the", "a"})  # Words between a time and its latency
 PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 _TOKEN, _DEVICE, _HOURS = ("token", "tok"), ("gpu", "device", "accelerator", "node", "card"), ("hours", "hour", "hrs")
@@ -186,7 +186,7 @@ def with_latencies(tokens: list[Token]) -> list[Token]:
         if match is None or at is None:
             continue
         first, last = min(at.start, index), max(at.stop - 1, index)
-        name = WHOLE if name.startswith("e2e") else name
+        name = WHOLE if name.startswith("e2e") or name == _LATENCY else name
         limit = Token(f"{name}<{match[1]}", tokens[first].start, tokens[last].end, tokens[last].ends)
         share = [between for between in tokens[first:last] if PERCENTILE.fullmatch(between.text)]
         return [*tokens[:first], *share, limit, *with_latencies(tokens[last + 1 :])]
@@ -204,7 +204,7 @@ def _timed_at(tokens: list[Token], index: int) -> tuple[range | None, str]:
         key = key_of(tokens[at].text)
         if PERCENTILE.fullmatch(tokens[at].text):
             return range(at + 1, index), WHOLE
-        if limits and key in words.timed:
+        if limits and key in words.timed and not (key == _LATENCY and tokens[index].text.endswith("ms")):
             return range(at, index), words.timed[key]
         if any(map(str.isdigit, key)):
             break

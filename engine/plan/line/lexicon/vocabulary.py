@@ -151,6 +151,7 @@ class Vocabulary:
     queries: Mapping[str, str]  # words that ask for what no plan says, by what they ask for
     answered: Words  # what every plan tells
     whether: Groups  # words before and behind a setting that ask whether it is needed
+    nothing: Words  # what a setting is compared with that is left away
     instead: Mapping[str, str]  # what a method of training is compared with where a line asks whether it is needed
     ending: Words  # words behind which nothing is asked for any more
     closing: Words  # those right behind one that asks for what stands before it

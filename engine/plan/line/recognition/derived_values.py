@@ -293,7 +293,7 @@ class DerivedValues(MoneyWords):
     def _guesses_ahead(self) -> None:
         """Guess as many tokens as usual where the line says that some are guessed."""
         path, has_draft = Key.INFERENCE_NUM_SPECULATIVE_TOKENS, Key.INFERENCE_DRAFT_PARAMETERS in self._values
-        is_guessed = has_draft or not self._keys().isdisjoint(vocabulary().guessing)
+        is_guessed = has_draft or not self._wanted_keys().isdisjoint(vocabulary().guessing)
         if self._task == INFER and is_guessed and path not in self._values:
             self._values[path] = tokens = int(vocabulary().usual[INFER][path])
             self._assumed.append(

@@ -107,7 +107,8 @@ class FigureWords(NamedWords):
         """
         is_memory = hardware.MEMORY in (hardware.figures_of(self._tokens[index].text) or {})
         is_part = self._span(index + 1, 1) == "of" and hardware.figures_of(self._span(index + 2, 1)) is not None
-        if is_memory and self._is_measured(index + 2 * is_part, "memory"):  # 4 GB of 8 GB in use
+        is_measured = is_memory and (self._is_measured(index + 2 * is_part, "memory") or self._is_fraction(index))
+        if is_measured:  # 4 GB of 8 GB in use
             return 1, Meaning(why=f"left out: {self._written(index)}, as measured or needed")
         is_stored = self._is_named_before(index, stores) and not self._is_before_device(index)
         count = self._words_of_one(index + 1) if is_memory and not self._is_apart(index) else 0

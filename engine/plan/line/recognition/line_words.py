@@ -126,6 +126,12 @@ class LineWords:
         keys = [key_of(token.text) for token in self._tokens]
         return {*keys, *map("".join, pairwise(keys))}
 
+    def _wanted_keys(self) -> set[str]:
+        """Return the keys of words, and of each two, but of those behind a negation: ``no speculative decoding``."""
+        keys, negations = [key_of(token.text) for token in self._tokens], vocabulary().negations
+        wanted = ["" if {*keys[max(at - 2, 0) : at]} & negations else key for at, key in enumerate(keys)]
+        return {*wanted, *map("".join, pairwise(wanted))}
+
     def _written_range(self, index: int, count: int) -> str | None:
         """Return the range of which some words have the larger number, as the line has it; None for other words."""
         tokens = self._tokens[index : index + count]

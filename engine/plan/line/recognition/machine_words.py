@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Container
 from dataclasses import replace
 
@@ -14,6 +16,9 @@ from capacity_tui.engine.plan.line.lexicon.words import INFER, Meaning
 from capacity_tui.engine.plan.line.recognition.ruled_out_words import RuledOutWords
 from capacity_tui.engine.plan.plan import DETECTED
 
+_LAYERS_OF_ALL = re.compile(
+    r"(\d{1,3})(?:/| of | out of )\d{1,3} layers(?: (?:to|on|in) (?:the )?(?:gpu|vram|card))?", re.IGNORECASE
+)
 _FAR = 4  # Words before a time or a memory that may say that it is wanted
 _OF_HOST = (hardware.NAME, hardware.DEVICES)  # What a processor sets until accelerators stand beside it
 
@@ -106,6 +111,8 @@ class MachineWords(RuledOutWords):
         before = {"".join(keys[max(start - few, 0) : start]) for few in (1, 2, 3) if few <= start}
         is_used = not before.isdisjoint(measured[kind]) and not self._is_apart(start - 1, ",;?")
         is_used |= any("".join(keys[index + 1 : index + 1 + few]) in measured[f"{kind} behind"] for few in (1, 2, 3))
+        is_less = not measured[kind].isdisjoint(keys[start:index]) and not self._is_in_clause(index, "due")
+        is_used |= is_less  # 4xa100 only 19 tok/s, but i need only 5 tok/s
         after = index if self._is_apart(index, ",;?()") else index + 2
         few = max((few for few in (1, 2, 3) if "".join(keys[max(start - few, 0) : start]) in measured[kind]), default=0)
         near = {*keys[max(start - _FAR, 0) : start - few], *keys[start:index], *keys[index + 1 : after + 1]}
@@ -165,3 +172,20 @@ class MachineWords(RuledOutWords):
     def _is_companion(self, word: str) -> bool:
         is_software = settings.named_value(word, INFER, "", self._catalog) is not None  # faster-whisper
         return not is_software and not vocabulary().companions.isdisjoint(word.casefold().split("-"))
+
+    def _layers_of_all(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize how many of all layers are on devices, as ``27/33 layers`` and ``offload 27 of 33 layers``."""
+        few = next((few for few in range(8, 1, -1) if _LAYERS_OF_ALL.fullmatch(self._span(index, few))), 0)
+        match = _LAYERS_OF_ALL.fullmatch(self._span(index, few)) if few and self._task == INFER else None
+        return None if match is None else (few, settings.field_value(Key.INFERENCE_GPU_LAYERS, match[1], INFER))
+
+    def _is_fraction(self, index: int) -> bool:
+        """Whether a memory is a part of that of the card which the line names: none is sold with 44.8 GB."""
+        row, text = self._catalog.accelerators.get(str(self._values.get(hardware.NAME))), self._span(index, 1)
+        memory = (hardware.figures_of(text) or {}).get(hardware.MEMORY, math.inf)
+        is_less = row is not None and row.kind == "gpu" and not row.unified_memory and memory < (row.memory_mib or 0)
+        sold = 1024 * math.ceil(memory / 1024) if is_less else 0  # 39.6 GB are the A100 of 40
+        same = hardware.with_memory(row, sold, self._catalog) if is_less and row is not None else ""
+        is_part = "." in text and (same is None or (row is not None and same == row.id))
+        words, after = vocabulary(), key_of(self._span(index + 1, 1))
+        return is_part and after != "of" and after not in words.ram | words.stored.keys()

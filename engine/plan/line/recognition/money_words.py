@@ -31,6 +31,7 @@ from capacity_tui.engine.plan.line.rented_time import hours_a_day
 from capacity_tui.engine.units import HOUR_SECONDS, format_energy, format_money, parse_quantity
 
 _PARTS_IN_A_TIME = re.compile(r"\d[\d.]* ?([a-z]+/[a-z]+)", re.IGNORECASE)  # 2s/it, 1.3 it/s, 45 min/epoch
+_IN_USE = re.compile(r"\d[\d.]*\s?(?:[gm]i?b?)?/\d[\d.]*\s?[gm]i?b?", re.IGNORECASE)  # 31.2/31.5 GB
 _MEASURED = ", as measured"  # What took so long
 A_SPAN = re.compile(r"\d[\d.,]*[kKmM]?/([a-z]+)")  # 40k/month
 _FAR_FROM_OFFERS = 4  # Times the cheapest offer, or part of it, that hardware of the line hardly costs
@@ -357,8 +358,9 @@ class MoneyWords(LoadValues):
             return 2, Meaning(why=f"left out: {other}{_MEASURED}")  # takes 753 s on cpu vs 2190 s
         spans = (self._span(index, few) for few in (2, 1))
         speed = next(filter(None, map(_PARTS_IN_A_TIME.fullmatch, spans)), None)
-        if speed is not None and key_of(speed[1]) in vocabulary().fillers and not self._is_counted(index):
-            return speed[0].count(" ") + 1, Meaning(why=f"left out: {speed[0]}{_MEASURED}")
+        is_speed = speed is not None and key_of(speed[1]) in vocabulary().fillers and not self._is_counted(index)
+        if few := speed[0].count(" ") + 1 if speed is not None and is_speed else self._words_in_use(index):
+            return few, Meaning(why=f"left out: {self._span(index, few)}{_MEASURED}")
         count = self._count_of(index) if self._is_number_at(index) else None
         is_held = count is not None and count.amount.name in TOKENS_READ and self._is_measured(index, "cache")
         speed_end = count.end if count is not None and (count.amount.reciprocal or is_held) else 0
@@ -381,3 +383,9 @@ class MoneyWords(LoadValues):
             return few, Meaning(fault=PlanError("a limit on a part of a training", self._span(index, few), hint))
         left_out = Meaning(why=f"left out: {self._span(index, few)}{_MEASURED}")
         return (few, left_out) if is_of_part or is_measured else None
+
+    def _words_in_use(self, index: int) -> int:
+        """Return how many words say how much of a memory is in use, as ``31.2/31.5 GB`` and ``VRAM 20/24gb``."""
+        few = next((few for few in (2, 1) if _IN_USE.fullmatch(self._span(index, few))), 0)
+        is_named = "." in self._span(index, few) or key_of(self._span(index - 1, 1)) in vocabulary().asked["memory"]
+        return few if few and index and is_named else 0

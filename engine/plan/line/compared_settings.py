@@ -1,0 +1,54 @@
+"""A setting of a line that is compared with nothing: the plan with it and the plan without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
+from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
+from capacity_tui.engine.plan.line.lexicon.words import OneLine
+
+_MOST_WORDS, _ENDS = 5, ".,;:?!"  # Words that a setting may have, as in ``1b draft with 4 tokens``
+_SAME = (Key.TASK, Key.MODEL_NAME, OWN_PARAMETERS, "hardware.")
+
+
+def with_and_without(words: Sequence[str], mark: int, read: Callable[[str], OneLine]) -> tuple[tuple[str, str], ...]:
+    """Return names and lines with and without a setting: ``eagle3 vs plain``, ``eagle3 vs no speculation``.
+
+    It is the fewest words before the mark, the nearest to it, without which the line says less of the same.
+
+    Args:
+        words: of the line.
+        mark: where the word stands that compares.
+        read: reads a line.
+    """
+    keys, nothing = [key_of(word.rstrip(_ENDS)) for word in words], vocabulary().nothing
+    if not keys[mark + 1 :] or keys[mark + 1] not in nothing:
+        return ()
+    after = next((at for at in range(mark + 1, len(words)) if keys[at] not in nothing), len(words))
+    ruled_out = (words[after : after + few] for few in (2, 1) if keys[mark + 1] in vocabulary().negations)
+    plain = (name for name in ruled_out if "".join(name).rstrip(_ENDS).isalpha() and not _said(read(" ".join(name))))
+    after += len(next(plain, ()))  # no prefix caching, but no speculation 2xh200
+    head, tail = words[:mark], words[after:]
+    first = read(" ".join((*head, *tail)))
+    for few in range(1, _MOST_WORDS + 1):
+        for start in range(mark - few, -1, -1):
+            second, name = read(" ".join((*head[:start], *head[start + few :], *tail))), head[start : start + few]
+            is_less = _said(second) == _said(first) and second.values.keys() < first.values.keys()
+            if is_less and not (first.faults or second.faults):
+                named = f"no {' '.join(name)}"
+                other = read(f"{second.text}, {named}")
+                is_other = not other.faults and _said(other) == _said(first) and other.values != first.values
+                return (" ".join(name), first.text), (named, other.text if is_other else second.text)
+    return ()
+
+
+def _said(line: OneLine) -> dict[str, object]:
+    """Return what a line says of task, model and hardware."""
+    return {path: value for path, value in line.values.items() if path.startswith(_SAME) and path not in _guessed(line)}
+
+
+def _guessed(line: OneLine) -> set[str]:
+    return {entry.key for entry in line.assumed if entry.key == Key.TASK}
