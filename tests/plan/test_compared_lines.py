@@ -129,6 +129,8 @@ COMPARED = {
     "llama 8b lora 4090 with and without flash attention": ["flash attention", "no flash attention"],
     "llama 8b lora 4090 unsloth vs plain": ["unsloth", "no unsloth"],
     "zero3 offload vs no offload 8xa100 llama 70b full ft": ["offload", "no offload"],
+    "llama 8b lora 1B tokens 8xh100 on lambda vs aws": ["lambda", "aws"],
+    "serve llama 70b on runpod vs lambda, 2xh100": ["runpod", "lambda"],
     "yolov8m tensorrt vs plain t4": ["tensorrt", "no tensorrt"],
     "how much longer is a LoRA of llama 3.1 8b on one A100 80GB compared with one H100, 50M tokens": [
         "one A100 80GB",

@@ -204,10 +204,11 @@ def _goes_on(tail: list[str]) -> bool:
 
 
 def _are_parted_from_providers(names: list[list[str]], others: list[str]) -> bool:
-    """Whether some names have a provider that others have around them, or one of them is a provider alone."""
+    """Whether some names have a provider that others have around them, or some of them are a provider alone."""
     clouds = vocabulary().clouds.keys()
     known = [[key_of(word.rstrip(_ENDS)) in clouds for word in name] for name in (*names, others)]
-    return (len(set(map(any, known[:-1]))) > 1 and any(known[-1])) or any(map(all, known[:-1]))
+    are_alone = [*map(all, known[:-1])]
+    return (len(set(map(any, known[:-1]))) > 1 and any(known[-1])) or (any(are_alone) and not all(are_alone))
 
 
 @cache

@@ -246,8 +246,8 @@ def with_unit(number: str, word: str) -> str | None:
     number = number.lstrip("<≤") if span is not None else number  # <10 days
     if span == "h" and number[-1:] in "kK" and _NUMBER.fullmatch(number[:-1]):
         return f"{plain_number(number[:-1])}k{span}"  # 40k hours of calls
-    if not _NUMBER.fullmatch(number):
-        return None
+    if not _NUMBER.fullmatch(number) or (span == word == "y" and len(number) > _LONGEST_YEARS):
+        return None  # contexto 4096 y batch 4
     unit = next((written for units, written in _UNITS if word in units), span)
     measured = None if unit is None else f"{number}{unit}"
     return measured if scale is None else times_scale(plain_number(number), scale)

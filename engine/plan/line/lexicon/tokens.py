@@ -92,6 +92,7 @@ _RELEASED, _PARTS = re.compile(r"(.+)==(\d+\.\d+)"), 3
 PLAIN_COUNT = re.compile(r"\d[\d.]*[kKmM]?x?")
 """A number that may count what stands behind another one, as in ``50M 384-dim vectors``."""
 
+_EXPERTS_ON_HOST, _OF_EXPERTS = "cpu-moe", re.compile(r"[\"']?\S*exps\S*=cpu[\"']?", re.IGNORECASE)  # -ot exps=CPU
 _WITH_FRACTIONS = frozenset({Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TPOT_SECONDS, Key.TRAINING_EPOCHS})
 """What may be 2.5, as a release may."""
 _MARKS = "`@~≈#¿¡\"'>≥[]"  # What may stand before a word and says nothing: ``~5k samples``
@@ -389,7 +390,7 @@ def _phrase(word: str) -> str:
         return price
     if ordinal is not None:
         return f"p{ordinal[1]}"  # 99th percentile
-    option = vocabulary().short_options.get(word, word)
+    option = _EXPERTS_ON_HOST if _OF_EXPERTS.fullmatch(word) else vocabulary().short_options.get(word, word)
     return OF_MILLION if _PER_MILLION.fullmatch(word) else plain_number(option)
 
 

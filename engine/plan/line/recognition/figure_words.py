@@ -77,7 +77,8 @@ class FigureWords(NamedWords):
         is_ram |= (self._is_of_host(index) or self._is_named_before(index, words.ram)) and is_memory
         name = str(self._values.get(hardware.NAME, ""))
         row = self._catalog.accelerators.get(name)
-        if of in _MEMORY and row is not None and hardware.memory_of_another(row, figure.get(hardware.MEMORY, 0)):
+        is_shared = of in _MEMORY or self._keeps_some_on_host()
+        if is_shared and row is not None and hardware.memory_of_another(row, figure.get(hardware.MEMORY, 0)):
             is_ram |= figure.get(hardware.MEMORY, 0) > (row.memory_mib or 0)  # 4090, 256GB memory
         if row is not None and is_trained and (reached := self._reached(row, figure, size)) is not None:
             return 1, reached

@@ -149,14 +149,15 @@ class LoadValues(DataWords):
 
         Not where each of them is said to pause, or where they are a share of all.
         """
-        last = len(self._tokens) + 1
+        last, together = len(self._tokens) + 1, vocabulary().together
         if self._share_of_users or Key.INFERENCE_SECONDS_BETWEEN_REQUESTS in self._values:
             return False
         for at, (count, taken) in self._taken.items():
             if Key.INFERENCE_USERS in taken.values:
                 places = [(place, few) for few in (1, 2, 3, 4) for place in range(at, min(at + count + 2, last - few))]
-                words = [place for place in places if key_of(self._span(*place)) in vocabulary().together]
+                words = [place for place in places if key_of(self._span(*place)) in together]
                 self._taken |= {place: (few, Meaning("at once")) for place, few in words if place >= at + count}
+                self._unknown = {text: name for text, name in self._unknown.items() if key_of(text) not in together}
                 return bool(words)
         return False
 

@@ -189,3 +189,9 @@ class MachineWords(RuledOutWords):
         is_part = "." in text and (same is None or (row is not None and same == row.id))
         words, after = vocabulary(), key_of(self._span(index + 1, 1))
         return is_part and after != "of" and after not in words.ram | words.stored.keys()
+
+    def _keeps_some_on_host(self) -> bool:
+        """Whether words say that a part of the model lies in host memory: ``--cpu-moe 3090 128gb``."""
+        words, keys = vocabulary(), self._keys()
+        on_host = {key for key, (path, _) in words.needs.items() if path == Key.INFERENCE_GPU_LAYERS}
+        return not keys.isdisjoint(on_host | words.on_host) or Key.INFERENCE_GPU_LAYERS in self._values

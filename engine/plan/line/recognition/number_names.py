@@ -196,6 +196,7 @@ class NumberNames(TakenWords):
                 is_apart = self._is_apart(index - 1) or self._span(end, 1) == "of"  # how many nodes of 8 h100
                 is_other = amount is not None and ((amount.is_behind and is_apart) or self._is_length(index, amount))
                 is_other |= amount is not None and amount.reciprocal and text[-1] in "kK"  # tok/s 8k
+                is_other |= amount is not None and amount.name in _AT_ONCE and self._are_users(start - 1)
                 after = key_of(self._span(index + 1, 1))
                 is_box = after in vocabulary().boxes or after in vocabulary().deadlines  # in 1 box, in one weekend
                 is_other |= is_box and not self._is_apart(index)
@@ -338,8 +339,7 @@ class NumberNames(TakenWords):
         is_long |= is_bare and not is_named  # 300 epochs 2 4090, but epochs 3 batch 8 h100
         if is_long and (self._is_of_devices(count.end, is_apart=True) or self._span(count.end + 1, 1) in _TIMES):
             return False  # 500 output 2 h200, 500 trees 500k x 80, but batch 64 h200
-        is_hardware = hardware.named_hardware(self._tokens[count.end].text, self._catalog) is not None
-        return not is_hardware or hardware.NAME in self._values  # 16k ctx 3090
+        return not self._is_named_device(count.end) or hardware.NAME in self._values  # 16k ctx 3090
 
     def _is_named_first(self, index: int) -> bool:
         """Whether a word before a number says what it counts, unless a number before that has it."""

@@ -14,7 +14,7 @@ from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.similarity import ONE_OF, joined_names
 from capacity_tui.engine.plan.line.lexicon.task_words import METHOD, TASK
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, TRAIN, Meaning
+from capacity_tui.engine.plan.line.lexicon.words import FINETUNE, FIT, INFER, TRAIN, Meaning
 from capacity_tui.engine.plan.line.recognition.machine_words import MachineWords
 
 _FARTHEST_PRESENT = 6  # Words from a number of users to what says that these are there at once
@@ -112,6 +112,16 @@ class TakenWords(MachineWords):
             return meaning
         self._assume(Key.INFERENCE_USERS, some, f"{some} users: those there at once, of {max(users, others)}")
         return replace(meaning, values={})
+
+    def _are_users(self, index: int) -> bool:
+        """Whether a word is of users whose number stands before it, as in ``5 users at once, 8k ctx``."""
+        amount = settings.amount_of(self._span(index, 1)) if index > 0 else None
+        return amount is not None and amount.field(INFER) == Key.INFERENCE_USERS and self._is_number_at(index - 1)
+
+    def _is_named_device(self, index: int) -> bool:
+        """Whether a number is the name of a device, with the word behind it or without: ``3090``, ``7900 xtx``."""
+        names = (hardware.named_hardware(self._span(index, few), self._catalog) for few in (1, 2))
+        return any(name is not None and hardware.DEVICES not in name.values for name in names)
 
     def _joined(self, index: int) -> tuple[int, Meaning] | None:
         """Refuse several names of a kind as one word, as ``t4/l4``, which a line may compare."""
