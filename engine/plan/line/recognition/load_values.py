@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.keys import Key
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import MODEL
@@ -21,11 +21,11 @@ from capacity_tui.engine.plan.line.lexicon.words import INFER, TRAIN, Amount, As
 from capacity_tui.engine.plan.line.recognition.data_words import DataWords
 from capacity_tui.engine.plan.line.recognition.number_names import Count
 from capacity_tui.engine.schema import AUTO
-from capacity_tui.engine.units import format_count, format_number, parse_quantity
+from capacity_tui.engine.units import HOUR_SECONDS, format_count, format_number, parse_quantity
 
 _LOADS = (Key.INFERENCE_CONCURRENCY, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_USERS)
 _PER = frozenset({"per", "/", "by", "for", "from", "a"})  # Words before one of the users
-_IN_A_TIME = "time<="  # What a limit on the time of the whole begins with
+_IN_A_TIME, _IN_ALL = "time<=", "usd<="  # What limits on the time and the money of the whole begin with
 _AT_ONCE, _SHORTEST_ADVERB = "at once", 5  # Letters, as of ``daily``: any is not an y
 TOKENS_READ = (settings.TOKENS, "tokens in")
 _FAR = 3  # Words between how many times and what has a peak, as in ``peak gpu memory 2x``
@@ -375,12 +375,21 @@ class LoadValues(DataWords):
         return is_asked or Key.HARDWARE_NAME not in self._values
 
     def _rate_within(self) -> bool:
-        """Send as many requests a second as answer all of them in the time that the line has for them."""
+        """Send as many requests a second as answer all of them in the time that the line has for them.
+
+        Money for all of them is so much an hour of that time.
+        """
         limit = next((at for at, most in self._limits.items() if most.startswith(_IN_A_TIME)), None)
         if limit is None:
             return False
         requests, span = int(str(self._values.pop(Key.INFERENCE_REQUESTS))), self._limits.pop(limit)
-        rate = f"{requests / parse_quantity(span.removeprefix(_IN_A_TIME), 's'):.4g}"
-        why = f"{rate} requests a second: {format_count(requests)} within {span.removeprefix(_IN_A_TIME)}"
-        self._assume(Key.INFERENCE_REQUEST_RATE, rate, why)
+        time = span.removeprefix(_IN_A_TIME)
+        seconds = parse_quantity(time, "s")
+        rate, why = f"{requests / seconds:.4g}", f"{format_count(requests)} within {time}"
+        for at, most in [*self._limits.items()]:
+            if most.startswith(_IN_ALL):
+                dollars = most.removeprefix(_IN_ALL)
+                an_hour = f"{float(dollars) * HOUR_SECONDS / seconds:.4g}"
+                self._limits[at], why = f"{Figure.COST_USD_PER_HOUR}<={an_hour}", f"{why}, ${dollars} are ${an_hour} an hour"
+        self._assume(Key.INFERENCE_REQUEST_RATE, rate, f"{rate} requests a second: {why}")
         return True
