@@ -29,23 +29,23 @@ def with_and_without(words: Sequence[str], mark: int, read: Callable[[str], OneL
         return ()
     after = next((at for at in range(mark + 1, len(words)) if keys[at] not in nothing), len(words))
     ruled_out = (words[after : after + few] for few in (2, 1) if keys[mark + 1] in vocabulary().negations)
-    plain = (name for name in ruled_out if "".join(name).rstrip(_ENDS).isalpha() and not _said(read(" ".join(name))))
+    plain = (name for name in ruled_out if "".join(name).rstrip(_ENDS).isalpha() and not _subject(read(" ".join(name))))
     after += len(next(plain, ()))  # no prefix caching, but no speculation 2xh200
     head, tail = words[:mark], words[after:]
     first = read(" ".join((*head, *tail)))
     for few in range(1, _MOST_WORDS + 1):
         for start in range(mark - few, -1, -1):
             second, name = read(" ".join((*head[:start], *head[start + few :], *tail))), head[start : start + few]
-            is_less = _said(second) == _said(first) and second.values.keys() < first.values.keys()
+            is_less = _subject(second) == _subject(first) and second.values.keys() < first.values.keys()
             if is_less and not (first.faults or second.faults):
                 named = f"no {' '.join(name)}"
                 other = read(f"{second.text}, {named}")
-                is_other = not other.faults and _said(other) == _said(first) and other.values != first.values
+                is_other = not other.faults and _subject(other) == _subject(first) and other.values != first.values
                 return (" ".join(name), first.text), (named, other.text if is_other else second.text)
     return ()
 
 
-def _said(line: OneLine) -> dict[str, object]:
+def _subject(line: OneLine) -> dict[str, object]:
     """Return what a line says of task, model and hardware."""
     return {path: value for path, value in line.values.items() if path.startswith(_SAME) and path not in _guessed(line)}
 

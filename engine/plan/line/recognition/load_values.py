@@ -390,6 +390,7 @@ class LoadValues(DataWords):
             if most.startswith(_IN_ALL):
                 dollars = most.removeprefix(_IN_ALL)
                 an_hour = f"{float(dollars) * HOUR_SECONDS / seconds:.4g}"
-                self._limits[at], why = f"{Figure.COST_USD_PER_HOUR}<={an_hour}", f"{why}, ${dollars} are ${an_hour} an hour"
+                self._limits[at] = f"{Figure.COST_USD_PER_HOUR}<={an_hour}"
+                why = f"{why}, ${dollars} are ${an_hour} an hour"
         self._assume(Key.INFERENCE_REQUEST_RATE, rate, f"{rate} requests a second: {why}")
         return True
