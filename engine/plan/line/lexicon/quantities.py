@@ -63,11 +63,6 @@ _UNITS = (
     (("pflops", "pflop", "pflop/s", "pflops/s"), "pflops"),
     (("tflops/gpu", "tflop/s/gpu", "tflops/s/gpu", "tflops/device", "tflops/card"), "tflops"),
 )
-_SOFTWARE = re.compile(
-    r"\b(?:(?:insanely[ _-])?fast|faster|openai|mlx)[ _-]whisper(?: (?=(?:tiny|base|small|medium|large|turbo)\b))?",
-    re.IGNORECASE,
-)
-_RUN_BY = re.compile(r"([\w-]+-(whisper))-(.+)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
 _MONTHS = 12  # Of a year
 _CENTS = ("c", "¢")  # What words for hundredths of a dollar begin with
@@ -306,14 +301,22 @@ def words_in(word: str) -> list[str]:
 
 def with_software(text: str) -> str:
     """Return a text of the same length in which names of software that end in that of a model are one word."""
-    return _SOFTWARE.sub(lambda match: re.sub("[ _]", "-", match[0]), text)
+    return _software().sub(lambda match: re.sub("[ _]", "-", match[0]), text)
+
+
+@cache
+def _software() -> re.Pattern[str]:
+    rows = vocabulary().run_by
+    names = "|".join(name.replace(" ", "[ _-]") for name in sorted(rows["software"], key=len, reverse=True))
+    return re.compile(rf"\b(?:{names})(?: (?=(?:{'|'.join(rows['sizes'])})\b))?", re.IGNORECASE)
 
 
 def _of_software(word: str) -> list[str]:
     """Return software and the model it runs, of a name that has both: ``Systran/faster-whisper-large-v3``."""
-    match = _RUN_BY.fullmatch(word.rpartition("/")[2])
-    is_known = match is not None and key_of(match[1]) in vocabulary().works
-    return [match[1], f"{match[2]}-{match[3]}"] if match is not None and is_known else []
+    parts = word.rpartition("/")[2].split("-")
+    known = (at for at in range(2, len(parts)) if key_of("".join(parts[:at])) in vocabulary().works)
+    at = next(known, 0)
+    return ["-".join(parts[:at]), "-".join(parts[at - 1 :])] if at else []
 
 
 def _of_several(word: str) -> list[str]:

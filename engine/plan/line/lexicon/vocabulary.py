@@ -207,6 +207,7 @@ class Vocabulary:
     per: Words  # words between a number and the span of time, or the one, that it is of
     adverbs: Mapping[str, int]  # seconds of the span that a word or two say, as ``daily`` and ``per day``
     asked_at_once: Words  # what may have several of something
+    run_by: Mapping[str, Sequence[str]]  # software that is called after the model it runs, and sizes of that
     on_host: Words  # words of experts that lie in host memory
     together: Words  # what says of users that each of so many has a request at work
     present: Words  # what says of users that so many of all are there at once
