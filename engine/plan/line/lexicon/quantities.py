@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache
 
-from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.catalog import close_matches, key_of
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import Currency
 from capacity_tui.engine.units import parse_quantity
@@ -22,6 +22,7 @@ _PIECES = re.compile(
 )
 """Words of a text without spaces, and what stands between them; a percentile, an arrow and e2e are words themselves."""
 _LONGEST_YEARS = 2  # Digits
+_FEWEST_OF_A_SCALE, _LIKE_A_SCALE = 4, 0.74  # Letters, and how much of them a slip shares
 _LONGEST_NUMBER = 15  # Characters of a number that is read with its scale behind it
 _MONEY = re.compile(
     r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?[km]?)|(?P<other>\d[\d,]*(?:\.\d+)?[km]?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
@@ -223,6 +224,12 @@ def plain_number(word: str) -> str:
 def times_scale(number: str, scale: str) -> str:
     """Return a number with its suffix: 2.5M, and 2000k of ``20 lakh``, whose scale is 100k."""
     return f"{float(number) * int(scale[:-1]):.12g}{scale[-1]}" if scale[:-1] else f"{number}{scale}"
+
+
+def is_near_scale(word: str) -> bool:
+    """Return whether a word is a slip of a scale of numbers, as ``millionn``."""
+    scales = [scale for scale in vocabulary().scales if len(scale) >= _FEWEST_OF_A_SCALE]
+    return bool(close_matches(key_of(word), scales, 1, _LIKE_A_SCALE))
 
 
 def with_unit(number: str, word: str) -> str | None:

@@ -132,12 +132,6 @@ def _has_swapped(key: str) -> bool:
     return any(word in fillers for word in swapped if word != key)
 
 
-def is_near_scale(word: str) -> bool:
-    """Return whether a word is a slip of a scale of numbers, as ``millionn``."""
-    scales = [scale for scale in vocabulary().scales if len(scale) >= _FEWEST_LETTERS]
-    return bool(close_matches(key_of(word), scales, 1, _SIMILAR))
-
-
 def is_common(word: str) -> bool:
     """Return whether a word is one of plain language that might be a name, or a form of one."""
     key = key_of(word)

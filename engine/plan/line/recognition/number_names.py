@@ -12,8 +12,7 @@ from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line.lexicon import hardware_words as hardware
 from capacity_tui.engine.plan.line.lexicon import setting_words as settings
 from capacity_tui.engine.plan.line.lexicon.model_words import is_size, named_model
-from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, sides_of
-from capacity_tui.engine.plan.line.lexicon.similarity import is_near_scale
+from capacity_tui.engine.plan.line.lexicon.quantities import duration_of, is_near_scale, sides_of
 from capacity_tui.engine.plan.line.lexicon.task_words import task_named
 from capacity_tui.engine.plan.line.lexicon.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.lexicon.words import FIT, INFER, TRAIN, Amount, Meaning
