@@ -46,7 +46,7 @@ def machines() -> list[list[Published]]:
         resolved = resolve_plan(answer.plan, catalog)
         like = run_like(resolved.plan, resolved.family, resolved.shape, resolved.cluster.device, catalog)
         estimate, sign = answer.estimate, sign_of(measurement.quantity)
-        error = sign * math.log(measurement.value / unseen[measurement.id].predictions["publishers"].value)
+        error = sign * math.log(measurement.value / unseen[measurement.id]["publishers"].value)
         row = estimate.work.evidence.rows[figure_name(estimate, measurement.quantity)]
         key = measurement.source_key, resolved.cluster.device.name
         found[key].append(Published(like, error, unsure_of(estimate), row))

@@ -12,7 +12,8 @@ from tools.calibrate.constants import Constant
 from tools.calibrate.ranges import RangesOfFigure, UnseenRun
 from tools.calibrate.spreads import ANY
 
-PROFILES = Path(__file__).parents[2] / "profiles"
+ROOT = Path(__file__).parents[2]
+PROFILES, GOLDEN = ROOT / "profiles", ROOT / "tests" / "golden"
 DIGITS = 3
 
 
@@ -105,21 +106,32 @@ def worded(text: str, row: str, field: str, words: str) -> str:
     return re.sub(rf"(?ms)(^{re.escape(row)}:\n(?:  [^\n]*\n)*?  {field}: )[^\n]*", rf"\g<1>{words}", text, count=1)
 
 
-def write_unseen(runs: Iterable[UnseenRun], profiles: Path = PROFILES) -> None:
-    """Write ``fits/unseen.csv``: what was predicted without each run's publisher, and without further groups."""
-    rows = [
-        (
-            each.run.measurement.kind,
-            each.run.measurement.id,
-            "1" if each.withheld else "",
-            *(f"{number:.4g}" for number in (each.estimated, each.value)),
-            *(f"{number:.3g}" for number in (each.low, each.high, *(each.apart or ()))),  # what only scores are made of
-            *(() if each.apart else ("", "")),
-        )
-        for each in runs
-    ]
-    heads = ("kind", "id", "withheld", "estimated", "unseen", "low", "high", "without_software", "without_hardware")
-    _renew_table(profiles / "fits" / "unseen.csv", heads, 1, rows)
+def write_unseen(runs: Iterable[UnseenRun], profiles: Path = PROFILES, golden: Path = GOLDEN) -> None:
+    """Write ``fits/unseen.csv``: what was predicted without each run's publisher, and without further groups.
+
+    What is beside a prediction is in percent of it. What was estimated of the runs then is kept for tests alone.
+    """
+    of_run: dict[tuple[str, str], dict[bool, UnseenRun]] = {}
+    for each in runs:
+        of_run.setdefault((each.run.measurement.kind, each.run.measurement.id), {})[each.withheld] = each
+    rows, estimated = [], []
+    for key, ways in of_run.items():
+        named, unnamed = ways[False], ways.get(True)
+        apart = [_percent(number, named.value) for number in named.apart or ()] or ["", ""]
+        withheld = ["", "", ""] if unnamed is None else [_percent(unnamed.value, named.value), *_ends(unnamed)]
+        rows.append((*key, f"{named.value:.4g}", *_ends(named), *apart, *withheld))
+        estimated.append((*key, f"{named.estimated:.4g}"))
+    heads = "kind id unseen low high without_software without_hardware unnamed unnamed_low unnamed_high"
+    _renew_table(profiles / "fits" / "unseen.csv", heads.split(), 1, rows)
+    _renew_table(golden / "when_fitted.csv", ("kind", "id", "estimated"), 1, estimated)
+
+
+def _ends(run: UnseenRun) -> tuple[str, str]:
+    return _percent(run.low, run.value), _percent(run.high, run.value)
+
+
+def _percent(number: float, of: float) -> str:
+    return f"{100 * number / of:.{DIGITS}g}"
 
 
 def write_evidence(rows: Iterable[Sequence[str]], profiles: Path = PROFILES) -> None:

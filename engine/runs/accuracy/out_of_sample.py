@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from statistics import median
 from typing import Literal
@@ -11,6 +11,7 @@ from typing import Literal
 from capacity_tui.engine.record import dataclass, record_of_data
 from capacity_tui.engine.runs.accuracy.published import Kind, table_rows
 from capacity_tui.engine.runs.accuracy.scoring import Pair, Prediction, Scores, score, scored_measurements
+from capacity_tui.engine.units import PERCENT
 
 _FILE = "measurements/first_looks.csv"
 _NEAREST_LIMIT = 1e-9  # Share by which a figure may lie beyond a range that is kept in five digits
@@ -111,16 +112,11 @@ LeftOut = Literal["publishers", "software", "hardware", "publishers, software wi
 _APART: Mapping[LeftOut, str] = {"software": "without_software", "hardware": "without_hardware"}
 
 
-@dataclass(frozen=True, slots=True)
-class Unseen:
-    """One run, in the unit of its measurement."""
+def unseen_predictions(kind: Kind) -> Mapping[str, Mapping[LeftOut, Prediction]]:
+    """Return predictions of one kind of figure by the run's id, then by what was left out of the fit.
 
-    estimated: float  # by the constants as they were when the file was written
-    predictions: Mapping[LeftOut, Prediction]  # by constants from other runs alone, by what was left out
-
-
-def unseen_predictions(kind: Kind) -> Mapping[str, Unseen]:
-    """Return the predictions of one kind of figure by the run's id; empty where no constant is fitted to it."""
+    They are in the unit of the measurement, by constants from other runs alone; none where no constant is fitted.
+    """
     return {run: unseen for (row_kind, run), unseen in _predictions().items() if row_kind == kind}
 
 
@@ -129,7 +125,7 @@ def unseen_scores(kind: Kind) -> Mapping[LeftOut, Scores]:
     known = unseen_predictions(kind)
     pairs: dict[LeftOut, list[Pair]] = {}
     for row in scored_measurements(kind):
-        for left_out, prediction in known[row.id].predictions.items() if row.id in known else ():
+        for left_out, prediction in known.get(row.id, {}).items():
             pairs.setdefault(left_out, []).append(Pair(row, prediction))
     return {left_out: score(members) for left_out, members in pairs.items()}
 
@@ -168,19 +164,21 @@ def fitted_constants() -> tuple[FittedConstant, ...]:
 
 
 @cache
-def _predictions() -> Mapping[tuple[str, str], Unseen]:
-    runs: dict[tuple[str, str], Unseen] = {}
-    for row in table_rows(f"{FOLDER}/unseen.csv"):
-        known = runs.setdefault((row["kind"], row["id"]), Unseen(float(row["estimated"]), {}))
-        predictions: dict[LeftOut, Prediction] = dict(known.predictions)
-        ranged = Prediction(float(row["unseen"]), float(row["low"]), float(row["high"]))
-        if row["withheld"]:
-            predictions["publishers, software withheld"] = ranged
-        else:
-            predictions["publishers"] = ranged
-            for left_out, column in _APART.items():
-                if row[column]:
-                    predictions[left_out] = Prediction(float(row[column]))
-        estimated = known.estimated if row["withheld"] else float(row["estimated"])
-        runs[row["kind"], row["id"]] = Unseen(estimated, predictions)
-    return runs
+def _predictions() -> Mapping[tuple[str, str], Mapping[LeftOut, Prediction]]:
+    return {(row["kind"], row["id"]): dict(_of_run(row)) for row in table_rows(f"{FOLDER}/unseen.csv")}
+
+
+def _of_run(row: Mapping[str, str]) -> Iterator[tuple[LeftOut, Prediction]]:
+    """Yield what was predicted of a run; what is beside the first prediction, and ranges, are in percent."""
+    value = float(row["unseen"])
+    yield "publishers", _ranged(value, row["low"], row["high"])
+    for left_out, column in _APART.items():
+        if row[column]:
+            yield left_out, Prediction(value * float(row[column]) / PERCENT)
+    if row["unnamed"]:
+        unnamed = value * float(row["unnamed"]) / PERCENT
+        yield "publishers, software withheld", _ranged(unnamed, row["unnamed_low"], row["unnamed_high"])
+
+
+def _ranged(value: float, low: str, high: str) -> Prediction:
+    return Prediction(value, value * float(low) / PERCENT, value * float(high) / PERCENT)
