@@ -51,10 +51,10 @@ class ArchitectureTable(Table[Architecture]):
 
     def _id_of(self, name: str) -> str | None:
         row_id = super()._id_of(name)
-        owner, slash, _ = name.rpartition("/")
+        owner, slash, own = name.rpartition("/")
         known_id = super()._id_of
         # A row may have a hub's own id with its owner, and not without.
-        plain = (known_id(start + one) for one in self._plain_names(name) for start in ("", owner + slash))
+        plain = (known_id(start + one) for one in (own, *self._plain_names(name)) for start in ("", owner + slash))
         return row_id or self._id_by_count(name) or next(filter(None, plain), None) or self._id_within(name)
 
     def is_variant(self, name: str) -> bool:
@@ -113,6 +113,8 @@ class ArchitectureTable(Table[Architecture]):
                 text = text[: last.start()]  # Mixtral-8x7B-Instruct-v0.1-AWQ
             ending = self._endings.search(text)
             text = text[: ending.start()] if ending else ""
+            if text:
+                yield text  # whisper-base of whisper-base.en
 
     @cached_property
     def _names(self) -> Mapping[str, list[str]]:

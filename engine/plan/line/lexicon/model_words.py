@@ -55,7 +55,7 @@ def is_family(word: str) -> bool:
 def named_model(word: str, catalog: Catalog) -> Meaning | None:
     """Return the model that a name, a hub id or a file stands for; None where it is none of them."""
     name = _HUB.sub("", word).rstrip("/")
-    if not any(map(str.isalpha, name)) or key_of(name) in vocabulary().refused:
+    if not any(map(str.isalpha, name)) or vocabulary().refuses_model(name, catalog):
         return None
     like = vocabulary().like.get(key_of(name))
     if like is not None or key_of(name) == AUTO:
@@ -70,7 +70,9 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
         # A name that says how the weights are stored stays: the plan reads that from it.
         stored = plain if catalog.architectures.find_id(name) is None else name
         return Meaning(f"model {_shown(name)}", {MODEL: stored}, why) if format_in_name(name) else _model(row_id, why)
-    known = find_known_model(name, catalog) if _is_other_name(key_of(name), catalog) else None
+    own = name.rpartition("/")[2].removesuffix(".pt")  # ultralytics/yolo11n.pt
+    others = (one for one in (name, own) if _is_other_name(key_of(one), catalog))
+    known = next((known for one in others if (known := find_known_model(one, catalog))), None)
     is_one_word = not any(map(str.isspace, name))  # serve /models/config.json
     if known is not None or not is_one_word or not is_model_file(name, catalog):
         return None if known is None else _model(known.id)
@@ -105,7 +107,7 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     pieces = [piece for piece in PIECES.split(name.casefold()) if piece]
     is_owned = not any(map(is_size, PIECES.split(word.rpartition("/")[0])))  # acme/mistral-7b, but llama-8b/qwen-7b
     is_name = any(map(str.isalpha, name)) and sum(map(str.isalnum, name)) >= FEWEST_CHARACTERS
-    if not pieces or not is_name or not is_owned or key_of(word) in vocabulary().refused:
+    if not pieces or not is_name or not is_owned or vocabulary().refuses_model(word, catalog):
         return None
     ids = _names_with(pieces, catalog)
     for parts in ([*between.split(pieces[0]), *pieces[1:]] for between in (_VERSION, _KIND)):

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, get_type_hints
 
-from capacity_tui.engine.catalog import key_of, parse_shipped
+from capacity_tui.engine.catalog import Catalog, key_of, parse_shipped
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.fields import SECTIONS
@@ -278,9 +278,18 @@ class Vocabulary:
         return self.refused.get(key) or self.refused.get(re.sub(r"(?<=\d)[ac-z]$", "", key))
 
     def refused_release(self, word: str) -> str | None:
-        """Return what to say in place of a release of what no plan can follow, as ``wan2.1-t2v-14b`` of wan2.1."""
-        parts = word.split("-")
-        return next(filter(None, (self.refusal("-".join(parts[:few])) for few in range(len(parts) - 1, 0, -1))), None)
+        """Return what to say in place of a release of what no plan can follow, as ``Wan-AI/Wan2.1-T2V-14B`` of wan2.1."""
+        owner, _, name = word.rpartition("/")
+        parts = re.split("[-_]", name)
+        most = len(parts) if owner else len(parts) - 1
+        return next(filter(None, (self.refusal("-".join(parts[:few])) for few in range(most, 0, -1))), None)
+
+    def refuses_model(self, name: str, catalog: Catalog) -> bool:
+        """Whether no plan can follow a model, as a hub's name of a release that no row is of, too: ``suno/bark``."""
+        owner, _, own = name.rpartition("/")
+        rows = catalog.architectures
+        is_row = rows.find_id(own) is not None or (rows.find_id(name) is not None and not rows.is_variant(name))
+        return key_of(name) in self.refused or bool(owner and not is_row and self.refused_release(name))
 
     def phrase(self, word: str, task: str) -> Mapping[str, object] | None:
         """Return what a word or two set in a task; None where they set nothing."""

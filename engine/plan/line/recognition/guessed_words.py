@@ -254,7 +254,8 @@ class GuessedWords(DerivedValues):
             return Meaning(fault=unknown_words({text: text}, self._catalog))
         counted = hardware.counted(text)
         name = counted[1] if counted else text
-        for kind, near in similar_names(name, self._catalog):
+        hint = vocabulary().refused_release(text)
+        for kind, near in () if hint and "/" in text else similar_names(name, self._catalog):
             why = f"{text[:40]}: {near} is the nearest name"
             if kind == HARDWARE_NAME and hardware.NAME not in self._values:
                 return hardware.hardware_called(near, counted[0] if counted else None, self._catalog, why)
@@ -265,7 +266,7 @@ class GuessedWords(DerivedValues):
             meaning = task_named(near) if kind == TASK_NAME else None
             if meaning is not None and meaning.values.get(TASK) == self._values.get(TASK):
                 return Meaning(meaning.words, meaning.values, why)
-        if (hint := vocabulary().refused_release(text)) is not None:
+        if hint is not None:
             return Meaning(fault=PlanError(f"{text!r} cannot be planned", hint=hint))
         self._unknown[text] = name
         return Meaning(fault=unknown_words({text: name}, self._catalog))
