@@ -54,7 +54,8 @@ class ArchitectureTable(Table[Architecture]):
         owner, slash, own = name.rpartition("/")
         known_id = super()._id_of
         # A row may have a hub's own id with its owner, and not without.
-        plain = (known_id(start + one) for one in (own, *self._plain_names(name)) for start in ("", owner + slash))
+        names = self._plain_names(name) if " " in owner else (own, *self._plain_names(name))
+        plain = (known_id(start + one) for one in names for start in ("", owner + slash))
         return row_id or self._id_by_count(name) or next(filter(None, plain), None) or self._id_within(name)
 
     def is_variant(self, name: str) -> bool:

@@ -145,6 +145,7 @@ def _parameter_terms(counts: ParameterCounts, experts: float) -> Iterator[Term]:
     """Yield the parameters of a transformer by part, with this many routed experts in each layer that has them."""
 
     def layered(name: str, layers: Number, one: Number) -> Term:
+        layers = layers / counts.layer_uses
         detail = f"{format_number(mean(layers))} layers of {format_count(mean(one), decimals=2)}"
         return Term(name, mean(layers * one), detail)
 

@@ -59,7 +59,8 @@ def test_parts_add_up_and_a_token_meets_no_more_than_it_can(name):
     mixture = counts.router_per_moe_layer + counts.shared_experts_per_layer + counts.experts * counts.expert
     blocks = counts.layers * (counts.attention_per_layer + counts.norms_per_layer + counts.cross_attention_per_layer)
     blocks += counts.dense_layers * counts.mlp_per_dense_layer + counts.moe_layers * mixture
-    assert blocks + counts.outside_layers == pytest.approx(counts.total, rel=1e-12)
+    stored = blocks / counts.layer_uses + counts.outside_layers
+    assert stored == pytest.approx(counts.total, rel=1e-12)
     # Weights that several layers share count once, and a token meets them in each of these layers.
     reused = max(-counts.other_weights, 0)
     assert 0 < counts.matmul_per_token <= (counts.active + reused) * model.layer_uses

@@ -112,8 +112,8 @@ def test_answers_to_each_prompt_are_said_where_steps_are_the_length_of_a_trainin
 
 
 def test_a_model_computed_as_one_of_another_name_says_so_with_its_context():
-    why = "midnight miqu 70b has the shape of llama-2-70b, which reads 4096 tokens"
-    assert why in read_line("midnight miqu 70b 2x3090 max context").guesses
+    why = "airoboros 70b has the shape of llama-2-70b, which reads 4096 tokens"
+    assert why in read_line("airoboros 70b 2x3090 max context").guesses
     assert not any("has the shape" in guess for guess in read_line("llama2-70b 2x a100").guesses)
 
 

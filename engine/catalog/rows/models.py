@@ -13,6 +13,7 @@ class Architecture(Row):
 
     other_names: ClassVar[tuple[str, ...]] = ("hf_id",)
 
+    like: Annotated[str | None, SHOWN] = Field(None, description="row that holds what this one does not give")
     family: str
     kind: Literal["decoder", "encoder", "encoder-decoder", "vit", "cnn"]
     released: Annotated[str | None, IDENTIFIES] = None

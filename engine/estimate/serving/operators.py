@@ -195,7 +195,7 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
         blocks = shape.encoder_layers * (1.0 - run.host.share)
         return (
             Product("attention projections", rows, multi_head_weights(shape) / layout.tp, blocks),
-            Product("feed-forward", rows, counts.mlp_per_dense_layer * shape.layer_uses / layout.tp, blocks),
+            Product("feed-forward", rows, counts.mlp_per_dense_layer / layout.tp, blocks),
             Product("keys and values for the decoder", rows, crosses / layout.tp, layers),
         )
     mixture = layers * run.shape.moe_share
@@ -209,14 +209,14 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
     up = (1.0 + shape.gated) / (2.0 + shape.gated) * counts.expert / layout.etp
     down, narrow = counts.expert / layout.etp - up, shape.moe_ffn / layout.etp
     products = (
-        Product("attention projections", rows, counts.attention_per_layer * shape.layer_uses / layout.tp, layers),
+        Product("attention projections", rows, counts.attention_per_layer / layout.tp, layers),
         Product(
             "attention to the encoder",
             rows,
             (multi_head_weights(shape) - crosses) / layout.tp,
             layers * present(shape.encoder_layers),
         ),
-        Product("feed-forward", rows, counts.mlp_per_dense_layer * shape.layer_uses / layout.tp, layers - mixture),
+        Product("feed-forward", rows, counts.mlp_per_dense_layer / layout.tp, layers - mixture),
         Product("router and shared experts", rows, always / layout.tp, mixture),
         Product("experts, up projection", tokens, up, mixture, visited / layout.ep),
         Product("experts, down projection", tokens, down, mixture, visited / layout.ep, narrow),
@@ -331,8 +331,8 @@ def _host(run: ServingRun, step: Pass) -> Iterator[Operator]:
     if not any_true(run.host.share > 0):
         return
     host = run.host
-    weights = run.shape.layers * (run.counts.dense_per_layer + run.experts_per_layer) * run.numerics.body_bytes
-    active = run.shape.layers * run.counts.dense_per_layer + run.shape.layers * run.shape.moe_share * (
+    weights = (run.counts.read + run.shape.layers * run.experts_per_layer) * run.numerics.body_bytes
+    active = run.counts.read + run.shape.layers * run.shape.moe_share * (
         run.shape.experts_active * run.counts.expert
     )
     read = np.minimum(weights, step.rows * active * run.numerics.body_bytes)

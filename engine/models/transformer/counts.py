@@ -39,13 +39,17 @@ def _kept(count: Callable[[TransformerShape], Count]) -> Callable[[TransformerSh
 
 @dataclass(frozen=True, slots=True)
 class ParameterCounts:
-    """Parameters of a transformer by part; every count is of single weights."""
+    """Parameters of a transformer by part; every count is of single weights, of a block as a token meets it.
+
+    Where several blocks share one set of weights, it is stored once and read in each of them.
+    """
 
     token_embedding: Number  # the token table, or the patch projection of a vision model
     position_embedding: Number  # learned positions, token types, relative biases, class token
     head: Number  # the output projection; 0 when tied to the token embedding
     final: Number  # norms outside the blocks and the pooler
     layers: Number  # blocks (of the decoder)
+    layer_uses: Number  # blocks that share one set of weights
     dense_layers: Number  # of these, blocks with one feed-forward
     moe_layers: Number  # of these, blocks with experts
     attention: Number  # attention of all blocks, with biases and inner norms
@@ -68,13 +72,16 @@ class ParameterCounts:
         return self.attention / self.layers
 
     @property
+    def read(self) -> Number:
+        """Parameters that a token meets in all layers without their routed experts."""
+        blocks = self.layers * (self.norms_per_layer + self.cross_attention_per_layer)
+        mixture = self.moe_layers * (self.router_per_moe_layer + self.shared_experts_per_layer)
+        return self.attention + blocks + self.dense_layers * self.mlp_per_dense_layer + mixture
+
+    @property
     def dense_per_layer(self) -> Number:
-        """Parameters of the mean layer without its routed experts."""
-        feed_forward = (
-            self.dense_layers * self.mlp_per_dense_layer
-            + self.moe_layers * (self.router_per_moe_layer + self.shared_experts_per_layer)
-        ) / self.layers
-        return self.attention_per_layer + self.norms_per_layer + self.cross_attention_per_layer + feed_forward
+        """Parameters that are stored for the mean layer without its routed experts."""
+        return self.read / self.layer_uses / self.layers
 
     @property
     def outside_layers(self) -> Number:
@@ -95,10 +102,8 @@ class ParameterCounts:
     @property
     def total(self) -> Number:
         """All weights."""
-        all_layers = self.layers * (self.norms_per_layer + self.cross_attention_per_layer)
-        mixture = self.router_per_moe_layer + self.shared_experts_per_layer + self.experts * self.expert
-        feed_forward = self.dense_layers * self.mlp_per_dense_layer + self.moe_layers * mixture
-        return self.outside_layers + self.attention + all_layers + feed_forward
+        experts = self.moe_layers * self.experts * self.expert
+        return self.outside_layers + self.read / self.layer_uses + experts
 
     @property
     def active(self) -> Number:
@@ -232,9 +237,10 @@ def count_parameters(shape: TransformerShape) -> ParameterCounts:
         layers=shape.layers,
         dense_layers=shape.dense_layers,
         moe_layers=shape.moe_layers,
-        attention=(shape.attention_kind.weights() + shape.attention_kind.vectors()) / shape.layer_uses,
-        mlp_per_dense_layer=mlp_per_dense_layer(shape) / shape.layer_uses,
-        norms_per_layer=norms_per_layer(shape) / shape.layer_uses,
+        layer_uses=shape.layer_uses,
+        attention=shape.attention_kind.weights() + shape.attention_kind.vectors(),
+        mlp_per_dense_layer=mlp_per_dense_layer(shape),
+        norms_per_layer=norms_per_layer(shape),
         router_per_moe_layer=router_per_moe_layer(shape),
         expert=expert(shape),
         experts=shape.experts,

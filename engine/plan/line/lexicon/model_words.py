@@ -30,7 +30,8 @@ LIKE_IT = 0.15  # Share by which a model may differ from the sizes that a line g
 _RUNS = re.compile(r"\d+(?:\.\d+)?[bm](?![a-z])|[a-z]+|\d+(?:\.\d+)*|[^a-z\d\s._/-]")
 """What a name consists of: sizes, words, numbers, and signs such as ``+``."""
 _VERSION_MARK = re.compile(r"(?<=[a-z])v(?=\d)")  # mobilenetv2
-_HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:models/)?", re.IGNORECASE)
+_HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:models/)?|\.\w+_in\d+k\w*$", re.IGNORECASE)
+"""The address of a hub before a name, and behind it how timm's were trained."""
 _SIZE = re.compile(r"(?P<experts>\d{1,4}x)?(?P<size>\d{1,7}(?:\.\d+)?)(?P<unit>[bm])", re.IGNORECASE)
 _LETTERS = re.compile(r"[a-z]{3,}")  # Words of a name
 _PATCH = re.compile(r"/(\d+)$")  # ViT-L/16
@@ -70,10 +71,9 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
         # A name that says how the weights are stored stays: the plan reads that from it.
         stored = plain if catalog.architectures.find_id(name) is None else name
         return Meaning(f"model {_shown(name)}", {MODEL: stored}, why) if format_in_name(name) else _model(row_id, why)
-    own = name.rpartition("/")[2].removesuffix(".pt")  # ultralytics/yolo11n.pt
-    others = (one for one in (name, own) if _is_other_name(key_of(one), catalog))
-    known = next((known for one in others if (known := find_known_model(one, catalog))), None)
     is_one_word = not any(map(str.isspace, name))  # serve /models/config.json
+    own = name.rpartition("/")[2].removesuffix(".pt") if is_one_word else name  # ultralytics/yolo11n.pt
+    known = find_known_model(own, catalog) if _is_other_name(key_of(own), catalog) else None
     if known is not None or not is_one_word or not is_model_file(name, catalog):
         return None if known is None else _model(known.id)
     return Meaning(f"model {_shown(name)}", {MODEL: name})
