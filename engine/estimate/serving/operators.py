@@ -332,9 +332,7 @@ def _host(run: ServingRun, step: Pass) -> Iterator[Operator]:
         return
     host = run.host
     weights = (run.counts.read + run.shape.layers * run.experts_per_layer) * run.numerics.body_bytes
-    active = run.counts.read + run.shape.layers * run.shape.moe_share * (
-        run.shape.experts_active * run.counts.expert
-    )
+    active = run.counts.read + run.shape.layers * run.shape.moe_share * (run.shape.experts_active * run.counts.expert)
     read = np.minimum(weights, step.rows * active * run.numerics.body_bytes)
     flops = 2.0 * step.rows * active + step.attention_flops
     itself = np.maximum(flops / host.rate, (read + step.cache_read) / host.bandwidth)

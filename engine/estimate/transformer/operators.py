@@ -283,7 +283,8 @@ def _new_pages(run: TransformerRun) -> Iterator[Operator]:
     rate, kept = device.units * software.new_page_gbs * GIGA, software.largest_kept_bytes
     scores = run.stored_scores * run.tokens * FP32_BYTES
     forward, backward = (new_bytes(made, scores, kept) for made in (NEW_SCORES, NEW_SCORE_GRADIENTS))
-    layers, again = run.layers_per_stage * run.score_matrices, 1.0 + run.recompute.full_layers
+    attending = run.layers_per_stage * shape.attention_kind.attending_share
+    layers, again = attending * run.score_matrices, 1.0 + run.recompute.full_layers
     yield Operator("new pages of scores", "compute", "forward", "layer", 0.0, forward, 1.0, rate, layers * again, 0.0)
     yield Operator("new pages of scores, backward", "compute", "backward", "layer", 0.0, backward, 1.0, rate, layers,
                    0.0)  # fmt: skip

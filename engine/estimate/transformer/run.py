@@ -91,14 +91,13 @@ class TransformerRun:
         """Random numbers that dropout takes for a token in a layer: of residuals, and of scores that are stored."""
         given = self.data.dropout
         drops = present(given) if given is not None else present(self.shape.positions) * (self.shape.vision is None)
-        scores = self.stored_scores * self.score_matrices
+        scores = self.stored_scores * self.score_matrices * self.shape.attention_kind.attending_share
         return drops * (RESIDUAL_MASKS * self.shape.hidden * self.blocks + scores)
 
     @property
     def stored_scores(self) -> Number:
-        """Scores that an attention stores for a token on a device."""
-        attending = (1.0 - self.fused_attention) * self.shape.attention_kind.attending_share
-        return attending * self.shape.heads * self.data.seq_len / self.layout.tp
+        """Scores that a layer which attends stores for a token on a device."""
+        return (1.0 - self.fused_attention) * self.shape.heads * self.data.seq_len / self.layout.tp
 
     @property
     def logit_tokens(self) -> Number:

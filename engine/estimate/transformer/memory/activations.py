@@ -8,7 +8,7 @@ from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.transformer.run import Recompute, Stack, TransformerRun
 from capacity_tui.engine.estimate.transformer.software import LAYER_NORM
-from capacity_tui.engine.numeric import Number, any_true, where
+from capacity_tui.engine.numeric import Number, any_true, present, where
 from capacity_tui.engine.units import FP32_BYTES
 
 SOURCE = "Korthikanti et al. 2022, with fused attention; what autograd saves, operation by operation"
@@ -253,13 +253,22 @@ def kept_per_token(run: TransformerRun, recompute: Recompute) -> Number:
     return kept[0] if len(kept) == 1 else stacked_bytes(run.target_share, kept[0], run.encoder_blocks, kept[1])
 
 
-def kept_in_stack(run: TransformerRun, stack: Stack, recompute: Recompute, tiles: Number = 1.0) -> Number:
-    """Bytes a token of a stack keeps in one of its blocks, with its attention to the other stack."""
-    kept = _kept_in_block(run, recompute, stack.length, tiles)
-    return kept + _kept_across(run, recompute) if any_true(stack.crosses > 0) else kept
+def kept_in_stack(
+    run: TransformerRun, stack: Stack, recompute: Recompute, tiles: Number = 1.0, *, attends: bool = False
+) -> Number:
+    """Bytes a token of a stack keeps in one of its blocks, with its attention to the other stack.
+
+    Args:
+        tiles: pieces of the sequence that the feed-forward works through one after another and keeps nothing of.
+        attends: whether it is a block that attends to other tokens, rather than the mean of all.
+    """
+    attending = run.shape.attention_kind.attending_share
+    share = present(attending) if attends else attending
+    kept = _kept_in_block(run, recompute, stack.length, tiles, share)
+    return kept + _kept_across(run, recompute, share) if any_true(stack.crosses > 0) else kept
 
 
-def _kept_across(run: TransformerRun, recompute: Recompute) -> Number:
+def _kept_across(run: TransformerRun, recompute: Recompute, attending: Number) -> Number:
     """Bytes a token of the target keeps in a block's attention to the encoder, with the encoder's keys and values."""
     states = run.query_width + run.key_value_width / run.target_share
     return layer_activation.named("across")(
@@ -270,25 +279,22 @@ def _kept_across(run: TransformerRun, recompute: Recompute) -> Number:
         0.0,
         attention_adapter_elements(run),
         SOFTMAX_BYTES * run.shape.heads / run.layout.tp,
-        _score_bytes(run, recompute, run.data.seq_len),
+        _score_bytes(run, recompute, run.data.seq_len, attending),
     )
 
 
-def _score_bytes(run: TransformerRun, recompute: Recompute, length: Number) -> Number:
+def _score_bytes(run: TransformerRun, recompute: Recompute, length: Number, attending: Number) -> Number:
     """Bytes of scores that a token keeps in an attention to so many tokens; 0 where its kernel is fused."""
     if not any_true(run.fused_attention < 1):
         return 0.0
-    stored = (1.0 - run.fused_attention) * (1.0 - recompute.attention) * run.shape.attention_kind.attending_share
+    stored = (1.0 - run.fused_attention) * (1.0 - recompute.attention) * attending
     return stored * SCORE_COPIES * run.numerics.element_bytes * run.shape.heads * length / run.layout.tp
 
 
-def _kept_in_block(run: TransformerRun, recompute: Recompute, length: Number, tiles: Number) -> Number:
-    """Bytes a token keeps in a block that is not fully checkpointed: at least the block's input.
-
-    Args:
-        length: tokens of a sequence.
-        tiles: pieces of the sequence that the feed-forward works through one after another and keeps nothing of.
-    """
+def _kept_in_block(
+    run: TransformerRun, recompute: Recompute, length: Number, tiles: Number, attending: Number
+) -> Number:
+    """Bytes a token of a sequence keeps in a block that is not fully checkpointed: at least the block's input."""
     layout, numerics = run.layout, run.numerics
     shape = run.shape
     expanded = run.query_width + run.key_value_width
@@ -303,7 +309,7 @@ def _kept_in_block(run: TransformerRun, recompute: Recompute, length: Number, ti
         fed / tiles if any_true(tiles > 1) else fed,
         adapter_elements(run, recompute),
         SOFTMAX_BYTES * shape.heads / layout.tp,
-        _score_bytes(run, recompute, length),
+        _score_bytes(run, recompute, length, attending),
     )
     least = block_input(run)
     kept = np.maximum(everything, least) if any_true(everything < least) else everything

@@ -1,8 +1,7 @@
 """Training memory of a transformer, phase by phase of a step, on the fullest device.
 
-A step holds most either in the loss, or in the backward pass of the last layer, when the logits are gone and the kept
-activations of all others still lie there, or where the backward pass has made all gradients, or in the optimizer;
-frameworks that read the whole checkpoint hold most while they load.
+A step holds most in the loss, in the backward pass of the last layer, when activations of all others lie there, where
+it has made all gradients, or in the optimizer; frameworks that read the whole checkpoint hold most while they load.
 """
 
 from __future__ import annotations
@@ -159,14 +158,15 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
 
 
 def _at_work(run: TransformerRun, offloaded: Number | None) -> Number:
-    """Bytes of the block at work, the largest of the stacks', beyond what it keeps on the device anyway.
+    """Bytes of the block at work, one that attends, the largest of the stacks', beyond what it keeps there anyway.
 
     Args:
         offloaded: share of what is kept that lies in host memory; None where nothing is kept.
     """
     recompute, gradients, working = run.recompute, gradients_per_token(run), list[Number]()
     for stack in run.stacks:
-        layer, whole = kept_in_stack(run, stack, recompute), kept_in_stack(run, stack, Recompute(), run.data.tiles)
+        layer = kept_in_stack(run, stack, recompute, attends=True)
+        whole = kept_in_stack(run, stack, Recompute(), run.data.tiles, attends=True)
         mean = (1.0 - recompute.full_layers) * layer + recompute.full_layers * block_input(run)
         whole = np.maximum(whole, mean) if any_true(run.data.tiles > 1) else whole
         kept, share = (0.0, 0.0) if offloaded is None else (mean, offloaded)

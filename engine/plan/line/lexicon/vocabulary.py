@@ -278,7 +278,7 @@ class Vocabulary:
         return self.refused.get(key) or self.refused.get(re.sub(r"(?<=\d)[ac-z]$", "", key))
 
     def refused_release(self, word: str) -> str | None:
-        """Return what to say in place of a release of what no plan can follow, as ``Wan-AI/Wan2.1-T2V-14B`` of wan2.1."""
+        """Return what to say in place of a release of what no plan can follow, as ``Wan-AI/Wan2.1-T2V-14B``."""
         owner, _, name = word.rpartition("/")
         parts = re.split("[-_]", name)
         most = len(parts) if owner else len(parts) - 1
