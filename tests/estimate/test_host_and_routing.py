@@ -144,3 +144,17 @@ def test_offload_in_one_memory_is_told_to_be_in_vain_and_never_advised(model: st
     assert any("parallelism.offload" in caution.title for caution in told)
     advised = answer(plan_from_data(data)).estimate.recommendations
     assert not any("host memory" in each.title for each in advised)
+
+
+@pytest.mark.parametrize("on_device", [0, 4, 12])
+def test_weights_that_layers_share_are_read_in_each_of_them(on_device: int) -> None:
+    """ALBERT stores one layer of BERT and runs it twelve times, on the device and on the host."""
+
+    def seconds(model: str) -> float:
+        sizes = {"prompt_tokens": 512, "output_tokens": 1, "batch": 32, "gpu_layers": on_device}
+        data = {"task": "infer", "model": {"name": model}, "inference": sizes, "hardware": {"name": "rtx-4090"}}
+        speed = estimate_plan(plan_from_data(data)).estimate.computation.infer
+        assert speed is not None
+        return float(speed.time_to_first_token_seconds.value)
+
+    assert seconds("albert-base-v2") == pytest.approx(seconds("bert-base"), rel=0.02)

@@ -39,3 +39,26 @@ def test_their_time_does_not_grow_with_the_sequence(model: str) -> None:
 def test_stored_scores_are_of_layers_that_attend_alone() -> None:
     """Nothing of a model without attention waits for scores, whatever the kernel is called."""
     assert step_seconds("mamba2-2.7b", 2048, attention="eager") < 3 * step_seconds("mamba2-2.7b", 2048)
+
+
+def test_a_layer_that_attends_stores_its_scores_whole_while_it_is_computed_again() -> None:
+    """Of Zamba2's layers a sixth attends: the mean of all has a sixth of the scores, that layer all of them."""
+
+    def peak(attention: str) -> float:
+        data = {
+            "task": "finetune",
+            "model": {"name": "zamba2-2.7b"},
+            "training": {
+                "method": "lora",
+                "attention": attention,
+                "checkpointing": "full",
+                "seq_len": 4096,
+                "micro_batch": 4,
+            },
+            "hardware": {"name": "h200-sxm", "devices": 1},
+        }
+        return mean(estimate_plan(plan_from_data(data), None, CATALOG).estimate.memory.per_device_bytes.value)
+
+    heads = CATALOG.architectures["zamba2-2.7b"].heads or 0
+    one_copy = 2.0 * 4 * heads * 4096**2
+    assert peak("eager") - peak("flash") > 2.0 * one_copy

@@ -149,8 +149,8 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
     if amount.hint:
         return _fault(f"{amount.name} of which kind?", number, amount.hint)
     if path == "" or (path in _NEVER_NONE and number == "0"):  # OOM at step 0
-        counts = f"{amount.name} {number}: {amount.assumes or 'no effect on memory or time'}"
-        return Meaning("" if amount.assumes else counts, why=counts if amount.assumes else "")
+        why = f"{amount.name} {number}: {amount.assumes or 'no effect on memory or time'}"
+        return Meaning(why=why) if amount.assumes else Meaning(why)
     number = f"{float(number[:-1]) / 100:g}" if number.endswith("%") else number
     try:
         count = parse_quantity(number, "") if is_number(number) else 0.0
@@ -172,9 +172,9 @@ def counted(amount: Amount, number: str, task: str, model: KnownModel | None) ->
     if path is None:
         hint = "leave it out, or say key=value"
         return _fault(f"{amount.name} does not belong to {_TASK_WORDS[task]}", number, hint)
-    own = _parameters(model).get(path.removeprefix(OWN_PARAMETERS))
-    meaning = field_value(path, number, task, amount.name, own)
-    return replace(meaning, why=f"{amount.name}: {amount.assumes}") if amount.assumes else meaning
+    meaning = field_value(path, number, task, amount.name, _parameters(model).get(path.removeprefix(OWN_PARAMETERS)))
+    is_plain = not amount.assumes or "" in amount.fields.values()
+    return meaning if is_plain else replace(meaning, why=f"{amount.name}: {amount.assumes}")
 
 
 def named_field(word: str, task: str, model: KnownModel | None) -> tuple[str, Knob] | None:
