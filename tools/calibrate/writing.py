@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from capacity_tui.engine.uncertainty.features import FILE, LAYOUT, NUMBERS, SPLITS, WORDS, Bin
+from capacity_tui.engine.units import PERCENT
 from tools.calibrate.constants import Constant
 from tools.calibrate.ranges import RangesOfFigure, UnseenRun
 from tools.calibrate.spreads import ANY
@@ -117,8 +118,8 @@ def write_unseen(runs: Iterable[UnseenRun], profiles: Path = PROFILES, golden: P
     rows, estimated = [], []
     for key, ways in of_run.items():
         named, unnamed = ways[False], ways.get(True)
-        apart = [_percent(number, named.value) for number in named.apart or ()] or ["", ""]
-        withheld = ["", "", ""] if unnamed is None else [_percent(unnamed.value, named.value), *_ends(unnamed)]
+        apart = [_tenths(number, named.value) for number in named.apart or ()] or ["", ""]
+        withheld = ["", "", ""] if unnamed is None else [_tenths(unnamed.value, named.value), *_ends(unnamed)]
         rows.append((*key, f"{named.value:.4g}", *_ends(named), *apart, *withheld))
         estimated.append((*key, f"{named.estimated:.4g}"))
     heads = "kind id unseen low high without_software without_hardware unnamed unnamed_low unnamed_high"
@@ -127,11 +128,13 @@ def write_unseen(runs: Iterable[UnseenRun], profiles: Path = PROFILES, golden: P
 
 
 def _ends(run: UnseenRun) -> tuple[str, str]:
-    return _percent(run.low, run.value), _percent(run.high, run.value)
+    """Return the ends of a range in percent, to three digits: shares of runs inside and widths are made of them."""
+    return f"{PERCENT * run.low / run.value:.{DIGITS}g}", f"{PERCENT * run.high / run.value:.{DIGITS}g}"
 
 
-def _percent(number: float, of: float) -> str:
-    return f"{100 * number / of:.{DIGITS}g}"
+def _tenths(number: float, of: float) -> str:
+    """Return a prediction in percent of another, to tenths, as errors are shown."""
+    return f"{round(PERCENT * number / of, 1):g}"
 
 
 def write_evidence(rows: Iterable[Sequence[str]], profiles: Path = PROFILES) -> None:
