@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ from capacity_tui.engine.catalog import load_catalog
 from tools.calibrate.__main__ import SERVING, TRAINING
 from tools.calibrate.constants import Constant, serving_constants, training_constants, with_values
 from tools.calibrate.fitting import Problem, as_shipped, fit, left_out
+from tools.calibrate.ranges import UnseenRun
 from tools.calibrate.runs import Run, published_runs
 from tools.calibrate.served import served_together
 from tools.calibrate.telling import fit_in_words
-from tools.calibrate.writing import replaced
+from tools.calibrate.writing import replaced, write_unseen
 
 CATALOG = load_catalog()
 EVERY = {"train_time": 100, "finetune_time": 20, "train_memory": 12, "finetune_memory": 10, "inference_memory": 12}
@@ -114,3 +116,13 @@ def test_one_value_is_written_and_nothing_else(field, wanted):
     assert sum(new != old for new, old in zip(changed.splitlines(), text.splitlines(), strict=True)) == 1
     with pytest.raises(KeyError):
         replaced(text, "a", "no_such", 0.5)
+
+
+def test_unseen_runs_are_written_in_percent_of_what_was_predicted_of_them(tmp_path):
+    run = SimpleNamespace(measurement=SimpleNamespace(kind="train_time", id="a"))
+    named = UnseenRun(run, 16.4, 16.56, 14.4, 20.7, apart=(16.2, 16.5))
+    write_unseen([named, UnseenRun(run, 15.0, 16.4, 13.0, 23.4, withheld=True)], tmp_path, tmp_path)
+    heads, row = (tmp_path / "fits" / "unseen.csv").read_text().splitlines()
+    assert heads.startswith("kind,id,unseen,low,high,without_software")
+    assert row == "train_time,a,16.56,87,125,97.8,99.6,99,79.3,143"
+    assert (tmp_path / "when_fitted.csv").read_text().splitlines()[1] == "train_time,a,16.4"

@@ -115,7 +115,7 @@ def write_unseen(runs: Iterable[UnseenRun], profiles: Path = PROFILES, golden: P
     of_run: dict[tuple[str, str], dict[bool, UnseenRun]] = {}
     for each in runs:
         of_run.setdefault((each.run.measurement.kind, each.run.measurement.id), {})[each.withheld] = each
-    rows, estimated = [], []
+    rows, estimated = list[tuple[str, ...]](), list[tuple[str, ...]]()
     for key, ways in of_run.items():
         named, unnamed = ways[False], ways.get(True)
         apart = [_tenths(number, named.value) for number in named.apart or ()] or ["", ""]
